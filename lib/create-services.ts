@@ -42,6 +42,7 @@ export interface ServiceParts {
   readonly responseStore?: ResponseStore
   readonly backgroundRuns?: BackgroundRuns
   readonly recordAnswer?: RecordAnswer
+  readonly admin?: Services['admin']
   /** Providers in addition to those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
   /** False: the model lists of providers are not read. Default true. */
@@ -52,7 +53,7 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, admin, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
@@ -108,6 +109,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns },
     ...recordAnswer !== undefined && { recordAnswer },
+    ...admin !== undefined && { admin },
     tokenCounter: tokens,
     limiter,
     ready,

@@ -36,7 +36,9 @@ import { CallRecorder } from './usage/call-recorder.ts'
 import { withTimeout } from './async/with-timeout.ts'
 import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
+import type { Admin } from './accounts/admin.ts'
 import type { Keys } from './keys/keys.ts'
+import type { KeyStore } from './keys/key-store.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
 import { ResponseStore, type ResponseStoreOptions } from './stores/response-store.ts'
@@ -71,6 +73,8 @@ export interface Gateway {
 
 export interface GatewayParts {
   readonly keys: Keys
+  /** The same keys where they can be changed, for the admin API. Default: there is no admin API. */
+  readonly keyStore?: KeyStore
   readonly log: Log
   /** The store of deferred completions and of responses; it stays open until after `close`, and waits for no lock from now on. */
   readonly database?: Database
@@ -113,8 +117,14 @@ function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }:
   return { keeps: store, keepMs, maxBytesPerKey, maxItems: limits.chatMessages, maxBytes: limits.jsonBodyTotalBytes }
 }
 
+/** Loads what the admin API works with, when it is first used. */
+async function openAdmin (database: Database, keys: KeyStore): Promise<Admin> {
+  const { Admin } = await import('./accounts/admin.ts')
+  return new Admin(database, keys)
+}
+
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, log, database, usageDatabase, observers = [], providers = [] } = given
+  const { keys, keyStore, log, database, usageDatabase, observers = [], providers = [] } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints()])
@@ -145,9 +155,12 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onFailure: error => log.error({ error: String(error) }, 'background response or its store failed')
   })
   const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
+  let opened: Promise<Admin> | undefined
+  const admin = database === undefined || keyStore === undefined ? undefined : async () => await (opened ??= openAdmin(database, keyStore))
   const parts = {
     keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
-    ...backgroundRuns !== undefined && { backgroundRuns }, recordAnswer: (call: Call) => recorder.recordBeforeLastByte(call)
+    ...backgroundRuns !== undefined && { backgroundRuns }, ...admin !== undefined && { admin },
+    recordAnswer: (call: Call) => recorder.recordBeforeLastByte(call)
   }
   let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = endpointsFor(services)

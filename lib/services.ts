@@ -1,5 +1,6 @@
 /** Lists all that a pipeline may depend on, as types: instances are created in `create-services`. */
 
+import type { Admin } from './accounts/admin.ts'
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Limiter } from './limits/limiter.ts'
@@ -29,6 +30,8 @@ export interface Services {
   readonly backgroundRuns?: BackgroundRuns
   /** Absent where calls are not recorded. */
   readonly recordAnswer?: RecordAnswer
+  /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
+  readonly admin?: () => Promise<Admin>
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */

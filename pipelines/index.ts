@@ -1,5 +1,6 @@
 /** The table of endpoints: path, body, documentation and pipeline of each. */
 
+import { adminRows } from './admin.ts'
 import { chat, chatDocs } from './chat.ts'
 import { cancelDeferred, cancelDeferredDocs, retrieveDeferred, retrieveDeferredDocs } from './deferred.ts'
 import { completions, completionsDocs } from './completions.ts'
@@ -29,8 +30,8 @@ import type { Handler } from './pipeline.ts'
 
 /** One endpoint, for whatever services there will be. */
 interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'> {
-  /** The scope of keys it belongs to. */
-  readonly name: EndpointName
+  /** The scope of keys it belongs to; the admin API is for no key. */
+  readonly name: EndpointName | 'admin'
   /** Largest body in bytes. Default: none is read. */
   readonly maxBodyBytes?: (limits: Limits) => number
   readonly docs: Docs
@@ -87,7 +88,8 @@ const table: readonly EndpointRow[] = [
   { ...get, name: 'health', path: '/health', docs: healthDocs, pipeline: services => health(services, services) },
   { ...get, name: 'livez', path: '/livez', docs: livezDocs, pipeline: livez },
   { ...get, name: 'readyz', path: '/readyz', docs: readyzDocs, pipeline: readyz },
-  { ...get, name: 'openapi', path: '/openapi.json', docs: openApiDocs, pipeline: () => openApi(endpointDocs, version) }
+  { ...get, name: 'openapi', path: '/openapi.json', docs: openApiDocs, pipeline: () => openApi(endpointDocs, version) },
+  ...adminRows
 ]
 
 /** The documentation of every endpoint, as `/openapi.json` serves it. */

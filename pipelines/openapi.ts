@@ -34,6 +34,14 @@ import {
 } from '../schemas/transcription.ts'
 import { Translation, TranslationRequest, VerboseTranslation } from '../schemas/translation.ts'
 import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
+import { AdminKey, CreatedKey, Key } from '../schemas/admin/keys.ts'
+import { AuditEntry } from '../schemas/admin/audit.ts'
+import { CallDetail, CallSummary, LiveCalls } from '../schemas/admin/calls.ts'
+import { Configuration } from '../schemas/admin/configuration.ts'
+import { Invitation, Member, Project, User } from '../schemas/admin/organisation.ts'
+import { Session } from '../schemas/admin/session.ts'
+import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
+import { KeyLimitsConfig } from '../schemas/config.ts'
 import { jsonHeaders } from '../lib/core/reply.ts'
 
 /** Schemas that deserve a name of their own in the document. */
@@ -50,7 +58,9 @@ const named = {
   SpeechRequest, SpeechStreamEvent,
   TranscriptionRequest, Transcription, VerboseTranscription, TranscriptSegment, TranscriptWord, TranscriptionStreamEvent,
   TranslationRequest, Translation, VerboseTranslation,
-  Model, ModelList, Health, ProbeStatus, RouteDecision
+  Model, ModelList, Health, ProbeStatus, RouteDecision,
+  Session, User, Invitation, Member, Project, Key, CreatedKey, KeyLimits: KeyLimitsConfig, AdminKey, AuditEntry,
+  Usage, UsageTotals, UsageSeries, CallSummary, CallDetail, LiveCalls, Configuration
 }
 
 export const openApiDocs: Docs = {

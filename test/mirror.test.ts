@@ -27,6 +27,8 @@ const elsewhere: Reasons = {
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'wire/join-in-turns': ['http/parse-body', 'copies the pieces of a body'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
+  'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
+  'keys/stored-keys': ['pipelines/admin/keys', 'the keys of the store as the admin API shows and changes them'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
   'pipelines/dashboard': ['dashboard/page-files', 'serves what is tested there'],
@@ -42,6 +44,8 @@ const elsewhere: Reasons = {
  * what the thing makes of recorded bytes.
  */
 const parts: Reasons = {
+  accounts: ['pipelines/admin/users', 'users and what they administer: through the admin API'],
+  'pipelines/admin': ['pipelines/admin/keys', 'handlers of the admin API: through a gateway, here, in its other tests, and in pipelines/admin for every role'],
   'dialects/responses/output': ['dialects/responses/output-items', 'the items of an answer: events in, items and their events out'],
   'dialects/text-completions': ['pipelines/completions', 'a dialect of three events: what the official client reads and sends'],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],

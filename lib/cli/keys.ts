@@ -22,6 +22,7 @@ const options = {
   models: { type: 'string', multiple: true },
   'mcp-servers': { type: 'string', multiple: true },
   'mcp-urls': { type: 'boolean' },
+  'provider-objects': { type: 'boolean' },
   expires: { type: 'string' },
   'requests-per-minute': { type: 'string' },
   'tokens-per-minute': { type: 'string' },
@@ -50,6 +51,8 @@ same store accepts it within a second.
   --mcp-servers SLUG,…       tool servers calls of the key may name, or "*"; default: all
   --mcp-urls, --no-mcp-urls  allow or refuse tool servers named by URL; default: allowed if the key may
                              name all tool servers
+  --provider-objects         allow files, containers and threads in the gateway's accounts at providers,
+                             which all such keys share; default: not allowed
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
   --requests-per-minute N    provider requests per minute
   --tokens-per-minute N      tokens per minute, prompt and completion together
@@ -102,7 +105,7 @@ const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => 
 ])
 
 function create (values: Values): Perform {
-  const { name, 'mcp-urls': mcpUrls, expires, json, ...limitOptions } = values
+  const { name, 'mcp-urls': mcpUrls, 'provider-objects': providerObjects, expires, json, ...limitOptions } = values
   if (name === undefined || name.trim() === '') {
     throw new CommandError('--name NAME is required', { exitCode: 2 })
   }
@@ -114,7 +117,7 @@ function create (values: Values): Perform {
   const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
   const limits = limitsOf(limitOptions)
   return async (store, { out, error: printError }, { path, isNew }) => {
-    const { id, key } = await store.create({ name, endpoints, models, mcpServers, mcpUrls, expiresAtMs, limits })
+    const { id, key } = await store.create({ name, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits })
     out(json
       ? JSON.stringify({ id, name, key }, null, 2)
       : `${key}\n\nCreated "${name}" (${id}). Save the key now: it is not shown again.`)
@@ -185,7 +188,7 @@ function list ({ json }: Values): Perform {
     const listed = await store.list()
     if (json) out(JSON.stringify(listed, null, 2))
     else if (listed.length === 0) out('No keys.')
-    else out(table([['ID', 'NAME', 'STATUS', 'EXPIRES', 'LIMITS', 'ENDPOINTS', 'MODELS', 'MCP SERVERS', 'MCP URLS'], ...listed.map(row)]))
+    else out(table([['ID', 'NAME', 'STATUS', 'EXPIRES', 'LIMITS', 'ENDPOINTS', 'MODELS', 'MCP SERVERS', 'MCP URLS', 'PROVIDER OBJECTS'], ...listed.map(row)]))
     return 0
   }
 }
@@ -207,9 +210,10 @@ function revoke (_values: Values, [idOrName]: readonly string[]): Perform {
 }
 
 function row (key: ListedKey): string[] {
-  const { id, name, status, expiresAtMs, limits, endpoints, models, mcpServers } = key
+  const { id, name, status, expiresAtMs, limits, endpoints, models, mcpServers, providerObjects = false } = key
   const expires = expiresAtMs === undefined ? 'never' : new Date(expiresAtMs).toISOString().slice(0, 16)
-  return [id, name, status, expires, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), mayNameUrls(key) ? 'yes' : 'no']
+  const rights = [mayNameUrls(key), providerObjects].map(may => may ? 'yes' : 'no')
+  return [id, name, status, expires, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), ...rights]
 }
 
 function limitsText ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget }: KeyLimits = {}): string {

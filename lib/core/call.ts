@@ -49,8 +49,17 @@ export interface Call {
   readonly signal: CallSignal
   /** `performance.now()` at acceptance. */
   readonly receivedAtMs: number
+  /** The connection it came over. Only for endpoints with `readsConnection`. */
+  readonly connection?: Connection
   /** The facts known of the call so far, for the log and the usage ledger: the one mutable part. */
   readonly record: CallRecord
+}
+
+export interface Connection {
+  /** The other end of it, which may be a proxy. */
+  readonly address: string | undefined
+  /** True for TLS that ends here. */
+  readonly encrypted: boolean
 }
 
 export interface AuthedCall extends Call {

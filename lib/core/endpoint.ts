@@ -26,5 +26,7 @@ export interface Endpoint {
   readonly largeStringBytes?: number
   /** True: the text of a JSON body is kept for as long as the call, see `Call.bodyText`. */
   readonly keepsText?: boolean
+  /** True: the call says where its request came from, see `Call.connection`. */
+  readonly readsConnection?: boolean
   readonly handle: (call: Call) => Promise<Reply>
 }

@@ -40,6 +40,9 @@ export const codes = {
     type: 'authentication_error',
     message: 'Missing or invalid API key. Send it as `Authorization: Bearer <key>` or `X-API-Key`.'
   },
+  invalid_credentials: {
+    status: 401, type: 'authentication_error', message: 'The email or the password is wrong.'
+  },
   insufficient_permissions: {
     status: 403, type: 'authentication_error', message: 'Insufficient permissions.'
   },
@@ -99,6 +102,9 @@ export const codes = {
   },
   method_not_allowed: {
     status: 405, type: 'invalid_request_error', message: 'Method not allowed.'
+  },
+  conflict: {
+    status: 409, type: 'invalid_request_error', message: 'The request conflicts with what is there.'
   },
   request_timeout: {
     status: 408, type: 'invalid_request_error', message: 'The request body did not arrive in time.'

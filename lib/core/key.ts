@@ -59,4 +59,13 @@ export interface ApiKey {
   readonly expiresAtMs?: number
   /** Its limits; absent means those the configuration gives such keys. */
   readonly limits?: KeyLimits
+  /** Its project, where that limits all keys of it together. */
+  readonly project?: KeyProject
+}
+
+/** The limits that the keys of a project share. */
+export interface KeyProject {
+  readonly id: string
+  readonly name: string
+  readonly limits: KeyLimits
 }

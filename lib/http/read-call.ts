@@ -45,7 +45,7 @@ export interface AcceptedCall {
 }
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsText'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsText' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -61,7 +61,7 @@ export function readCall (
   limits: EdgeLimits,
   admission: Admission
 ): AcceptedCall {
-  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsText = false } = endpoint ?? noEndpoint
+  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsText = false, readsConnection = false } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
   const onClose = (): void => {
@@ -130,6 +130,7 @@ export function readCall (
       bodyText: () => bodyPieces && textOf(bodyPieces),
       callerBody: () => bodyPieces && ParsedText.of(bodyValue, bodyPieces)
     },
+    ...readsConnection && { connection: { address: socket.remoteAddress, encrypted: 'encrypted' in socket } },
     ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
   }
   return {

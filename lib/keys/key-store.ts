@@ -12,7 +12,8 @@ import { GatewayError } from '../core/errors.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
-import type { KeyRow } from '../stores/tables.ts'
+import { commonModels } from '../models/scope.ts'
+import type { KeyRow, ProjectRow } from '../stores/tables.ts'
 import type { Keys } from './keys.ts'
 
 export interface NewKey {
@@ -25,10 +26,16 @@ export interface NewKey {
   readonly mcpServers?: readonly string[] | undefined
   /** Absent means true for a key that may use all MCP servers, else false. */
   readonly mcpUrls?: boolean | undefined
+  /** True: it may use what is stored in the gateway's accounts at providers. Default: false. */
+  readonly providerObjects?: boolean | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
   /** Limits; absent means the default. */
   readonly limits?: KeyLimits | undefined
+  /** Default: the default one. */
+  readonly projectId?: string | undefined
+  /** Name of the user or admin key that makes it. */
+  readonly createdBy?: string | undefined
 }
 
 /** Describes a key as the operator sees it in a list. */
@@ -48,6 +55,8 @@ export interface KeyStore extends Required<Keys> {
   readonly create: (wanted: NewKey) => Promise<{ readonly id: string, readonly key: string }>
   /** Lists all keys, also revoked ones, oldest first, after those of the configuration. */
   readonly list: () => Promise<readonly ListedKey[]>
+  /** Lists the keys of the configuration. */
+  readonly configured: () => readonly ListedKey[]
   /** Revokes a key of the store; `undefined` when no active key has that id or name. */
   readonly revoke: (idOrName: string) => Promise<ApiKey | undefined>
   /** Replaces the keys of the configuration. */
@@ -80,6 +89,8 @@ export class DuplicateKeyNameError extends Error {
 interface Entry {
   readonly key: ApiKey
   readonly digest: Buffer
+  /** The time until which a digest that was replaced is accepted. */
+  readonly untilMs?: number | undefined
 }
 
 /** Presented keys whose digest need not be computed again. */
@@ -106,18 +117,19 @@ export async function openKeyStore (
    * Keys as they were presented, of callers who hold them: digest and comparison take 2 µs of every call.
    * Wrong keys never get in, and any change of the keys empties it.
    */
-  const accepted = new Map<string, ApiKey>()
+  const accepted = new Map<string, Entry>()
 
-  /** Counts rows: they are only ever added and revoked, so two counts show every change. */
+  /** Counts rows and their changes: rows are never deleted, so the counts show every change. */
   const count = async (): Promise<string> => {
-    const { made, revoked } = await query.selectFrom('keys')
-      .select(({ fn }) => [fn.countAll().as('made'), fn.count('revoked_at_ms').as('revoked')])
+    const { made, revoked, changes } = await query.selectFrom('keys')
+      .select(({ fn }) => [fn.countAll().as('made'), fn.count('revoked_at_ms').as('revoked'), fn.sum('changes').as('changes')])
       .executeTakeFirstOrThrow()
-    return `${made} ${revoked}`
+    return `${made} ${revoked} ${changes}`
   }
   const read = async (counts: string): Promise<void> => {
     const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
-    fromStore = entriesOf(rows.map(row => [row.digest, fromRow(row)]))
+    const projects = new Map((await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project]))
+    fromStore = new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id))))
     accepted.clear()
     seen = counts
   }
@@ -132,6 +144,10 @@ export async function openKeyStore (
       .where(column, '=', text).where('revoked_at_ms', 'is', null)
       .returningAll().executeTakeFirst()
   )
+
+  const configuredKeys = (): ListedKey[] => [...fromConfiguration.values()].map(({ key }) => (
+    { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
+  ))
 
   await refresh()
   let stale = false
@@ -155,15 +171,15 @@ export async function openKeyStore (
   return {
     check: presented => {
       const known = accepted.get(presented)
-      if (known !== undefined) return isExpired(known) ? undefined : known
+      if (known !== undefined) return isOver(known) ? undefined : known.key
       const text = digestOf(presented)
       const entry = fromConfiguration.get(text) ?? fromStore.get(text)
       // Compares the digest in constant time as well, which the map does not.
       if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
       if (stale && performance.now() - readMs > staleMs && !fromConfiguration.has(text)) throw unreadable()
-      if (isExpired(entry.key)) return undefined
+      if (isOver(entry)) return undefined
       if (accepted.size >= maxAccepted) accepted.clear()
-      accepted.set(presented, entry.key)
+      accepted.set(presented, entry)
       return entry.key
     },
 
@@ -174,11 +190,11 @@ export async function openKeyStore (
       return undefined
     },
 
-    create: async ({ name, endpoints, models, mcpServers, mcpUrls, expiresAtMs, limits }) => {
+    create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits, projectId, createdBy }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
       if (taken) throw new DuplicateKeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
-      const key = `hg_${randomBytes(32).toString('base64url')}`
+      const key = newKeyText()
       const added = await query.insertInto('keys').values({
         id,
         name,
@@ -187,10 +203,14 @@ export async function openKeyStore (
         models: listText(models),
         mcp_servers: listText(mcpServers),
         mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
+        provider_objects: Number(providerObjects),
         limits: limits === undefined ? null : JSON.stringify(limits),
         created_at_ms: Date.now(),
         expires_at_ms: expiresAtMs ?? null,
-        revoked_at_ms: null
+        revoked_at_ms: null,
+        hint: hintOf(key),
+        created_by: createdBy ?? null,
+        ...projectId !== undefined && { project_id: projectId }
       }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
       if (added.numInsertedOrUpdatedRows === 0n) throw new DuplicateKeyNameError(name)
       await refresh()
@@ -199,13 +219,10 @@ export async function openKeyStore (
 
     list: async () => {
       const rows = await query.selectFrom('keys').selectAll().orderBy('created_at_ms').execute()
-      return [
-        ...[...fromConfiguration.values()].map(({ key }): ListedKey => (
-          { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
-        )),
-        ...rows.map(listed)
-      ]
+      return [...configuredKeys(), ...rows.map(listed)]
     },
+
+    configured: configuredKeys,
 
     revoke: async idOrName => {
       const row = await revokeBy('id', idOrName) ?? await revokeBy('name', idOrName)
@@ -228,8 +245,22 @@ function unreadable (): GatewayError {
   return new GatewayError('overloaded', { message: 'Keys cannot be checked at the moment. Try again later.', retryAfterSeconds: 5 })
 }
 
-function digestOf (text: string): string {
+/** Returns the text of a new key. */
+export function newKeyText (): string {
+  return `hg_${randomBytes(32).toString('base64url')}`
+}
+
+/** Returns what of a key people may see again, to know it by. */
+export function hintOf (key: string): string {
+  return `${key.slice(0, 6)}…${key.slice(-3)}`
+}
+
+export function digestOf (text: string): string {
   return hash('sha256', text, 'base64')
+}
+
+function isOver ({ key, untilMs = Infinity }: Entry): boolean {
+  return untilMs <= Date.now() || isExpired(key)
 }
 
 function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
@@ -244,8 +275,33 @@ function fromSettings ({ key, name, ...scope }: KeySettings): readonly [string, 
   return [digestOf(key.reveal()), { id: `configured:${name}`, name, ...scope }]
 }
 
+/** Returns the entry of a row, and after a rotation one of the digest before. */
+function entriesOfRow (row: KeyRow, project: ProjectRow | undefined): Array<readonly [digest: string, entry: Entry]> {
+  const key = inProject(fromRow(row), project)
+  const entry = (digest: string, untilMs?: number): readonly [string, Entry] => [digest, { key, digest: Buffer.from(digest, 'base64'), untilMs }]
+  const { digest, previous_digest: previous, previous_until_ms: untilMs } = row
+  return [entry(digest), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
+}
+
+/** Narrows a key to what its project allows. */
+function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
+  if (project === undefined) return key
+  const { id, name, models: allowed, limits } = project
+  const models = allowed === null ? key.models : commonModels(key.models, parseList(allowed))
+  return {
+    ...key,
+    ...models !== undefined && { models },
+    ...limits !== null && { project: { id, name, limits: parseLimits(limits) } }
+  }
+}
+
+/** Reads limits that were written here or by the admin API. */
+function parseLimits (text: string): KeyLimits {
+  return JSON.parse(text) as KeyLimits // written by us
+}
+
 function fromRow (row: KeyRow): ApiKey {
-  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, limits, expires_at_ms: expiresAtMs } = row
+  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: objects, limits, expires_at_ms: expiresAtMs } = row
   return {
     id,
     name,
@@ -253,7 +309,8 @@ function fromRow (row: KeyRow): ApiKey {
     ...models !== null && { models: parseList(models) },
     ...mcpServers !== null && { mcpServers: parseList(mcpServers) },
     ...mcpUrls !== null && { mcpUrls: mcpUrls === 1 },
-    ...limits !== null && { limits: JSON.parse(limits) as KeyLimits }, // written by us
+    ...objects === 1 && { providerObjects: true },
+    ...limits !== null && { limits: parseLimits(limits) },
     ...expiresAtMs !== null && { expiresAtMs }
   }
 }

@@ -20,3 +20,16 @@ export function mayUseModel ({ models }: ApiKey, modelId: string): boolean {
 export function listsName ({ models }: ApiKey, name: string): boolean {
   return models === undefined || models.includes(name)
 }
+
+/**
+ * Returns the patterns that two lists have in common; absent lists allow all. A name of an alias or a route is in a list only
+ * as itself or by `*`.
+ */
+export function commonModels (models: readonly string[] | undefined, others: readonly string[] | undefined): readonly string[] | undefined {
+  if (models === undefined || others === undefined) return models ?? others
+  const covers = (wide: string, narrow: string): boolean => (
+    wide === narrow || wide === '*' || (wide.endsWith('/*') && narrow.startsWith(wide.slice(0, -1)))
+  )
+  const common = models.flatMap(model => others.flatMap(other => covers(other, model) ? [model] : covers(model, other) ? [other] : []))
+  return [...new Set(common)]
+}

@@ -68,6 +68,7 @@ export async function serve (
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
     const gateway: Gateway = await createGateway(settings, {
       keys,
+      keyStore: keys,
       log,
       database,
       usageDatabase,

@@ -14,7 +14,7 @@ import { map, type Stage } from '../core/stage.ts'
 import { compileCheck } from '../validation/compile-check.ts'
 import { explain } from '../validation/explain.ts'
 import { parseFormFields, type FormRequest } from '../validation/form.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20
@@ -33,15 +33,27 @@ const maxFields = 1000
 export function validate<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
-  const matches = compileCheck(schema)
+  const check = bodyCheck(schema)
   return map(call => call.body().then(body => {
+    const request = withoutNulls(check(body)) as WithoutNulls<Static<S>> // the check has just shown that it is one
+    return extend(call, { request })
+  }))
+}
+
+/**
+ * Makes the check of a JSON body, which returns the body as it is.
+ *
+ * @throws GatewayError `invalid_json` when the body is not an object
+ * @throws ValidationError (422) with at most 20 details when it does not match the schema
+ */
+export function bodyCheck (schema: TSchema): (body: unknown) => JsonObject {
+  const matches = compileCheck(schema)
+  return body => {
     if (!isObject(body)) throw new GatewayError('invalid_json')
     if (hasTooManyFields(body)) throw new ValidationError([tooManyFields])
     if (!matches(body)) throw new ValidationError(reasons(schema, body))
-    // The check has just shown that it is one, and nulls are removed here.
-    const request = withoutNulls(body) as WithoutNulls<Static<S>>
-    return extend(call, { request })
-  }))
+    return body
+  }
 }
 
 /**

@@ -1,7 +1,10 @@
 /** The rows of the embedded store, as its tables hold them. Times are Unix milliseconds. */
 
+import type { Generated, Selectable } from 'kysely'
+import type { Role } from '../../schemas/admin/common.ts'
+
 /** A gateway key. Rows are never deleted, so that old ids in logs keep their name. */
-export interface KeyRow {
+export interface KeyTable {
   readonly id: string
   readonly name: string
   /** SHA-256 of the key, base64. */
@@ -14,11 +17,132 @@ export interface KeyRow {
   readonly mcp_servers: string | null
   /** 0 or 1; `null` means 1 for a key that may use all MCP servers, else 0. */
   readonly mcp_urls: number | null
+  /** 1 for a key that may use files, containers and threads in the gateway's accounts at providers; else 0 or `null`. */
+  readonly provider_objects: number | null
   /** JSON of its `KeyLimits`; `null` means the default ones. */
   readonly limits: string | null
   readonly created_at_ms: number
   readonly expires_at_ms: number | null
   readonly revoked_at_ms: number | null
+  readonly project_id: Generated<string>
+  /** Its first and last characters, by which people know it; `null` in rows of earlier versions. */
+  readonly hint: string | null
+  /** Id of the user or admin key that created it. */
+  readonly created_by: string | null
+  /** Counts its changes, so that every process notices them. */
+  readonly changes: Generated<number>
+  /** The digest before the last rotation, which works until `previous_until_ms`. */
+  readonly previous_digest: string | null
+  readonly previous_until_ms: number | null
+}
+
+export type KeyRow = Selectable<KeyTable>
+
+/** A group of keys with members, and with limits of its own. */
+export interface ProjectRow {
+  readonly id: string
+  readonly name: string
+  /** JSON list of model ids and patterns; `null` means all. */
+  readonly models: string | null
+  /** JSON of the `KeyLimits` of all its keys together. */
+  readonly limits: string | null
+  readonly created_at_ms: number
+  readonly archived_at_ms: number | null
+}
+
+export interface UserRow {
+  readonly id: string
+  readonly name: string
+  /** In lower case. */
+  readonly email: string | null
+  readonly role: Role
+  /** Its scrypt hash with the parameters; `null` for none. */
+  readonly password: string | null
+  readonly created_at_ms: number
+  /** Written every minute at most. */
+  readonly last_seen_at_ms: number | null
+  readonly disabled_at_ms: number | null
+}
+
+export interface MemberRow {
+  readonly project_id: string
+  readonly user_id: string
+  readonly added_at_ms: number
+}
+
+/** A sign-in of a user that has not ended. */
+export interface SessionRow {
+  /** SHA-256 of the cookie, base64. */
+  readonly digest: string
+  readonly id: string
+  readonly user_id: string
+  readonly csrf_token: string
+  /** 1 when it began with a one-time link: its user may set a password without the one before. */
+  readonly by_link: number
+  readonly address: string | null
+  readonly user_agent: string | null
+  readonly created_at_ms: number
+  readonly last_seen_at_ms: number
+  readonly expires_at_ms: number
+}
+
+export interface SignInLinkRow {
+  readonly digest: string
+  readonly user_id: string
+  readonly expires_at_ms: number
+}
+
+export interface InvitationRow {
+  readonly id: string
+  readonly digest: string
+  readonly email: string | null
+  readonly role: Role
+  /** JSON list of ids. */
+  readonly projects: string
+  /** Name of the user. */
+  readonly invited_by: string
+  readonly created_at_ms: number
+  readonly expires_at_ms: number
+}
+
+/** A key of the admin API. */
+export interface AdminKeyRow {
+  readonly id: string
+  readonly name: string
+  readonly digest: string
+  readonly role: Role
+  /** JSON list; `null` means all that the role may do. */
+  readonly scopes: string | null
+  readonly created_by: string | null
+  readonly created_at_ms: number
+  readonly expires_at_ms: number | null
+  readonly last_used_at_ms: number | null
+}
+
+/** An administrative act. Rows are never changed. */
+export interface AuditRow {
+  readonly id: string
+  readonly at_ms: number
+  readonly actor: string
+  readonly actor_id: string | null
+  readonly action: string
+  readonly subject: string | null
+  readonly subject_name: string | null
+  readonly address: string | null
+  /** JSON of what changed, without secrets. */
+  readonly before: string | null
+  readonly after: string | null
+}
+
+/** The answer to a request with an `Idempotency-Key`. */
+export interface IdempotentAnswerRow {
+  /** SHA-256 of the caller and the key. */
+  readonly id: string
+  /** SHA-256 of the route and the body. */
+  readonly request: string
+  /** Sealed by what only the caller has: it may hold a new key. `null` while the request is in flight. */
+  readonly answer: string | null
+  readonly expires_at_ms: number
 }
 
 /** A secret of the gateway itself, the same for every process that shares the store. */
@@ -171,10 +295,19 @@ export interface ResponseEventRow {
 }
 
 export interface Tables {
+  projects: ProjectRow
+  users: UserRow
+  members: MemberRow
+  sessions: SessionRow
+  sign_in_links: SignInLinkRow
+  invitations: InvitationRow
+  admin_keys: AdminKeyRow
+  audit: AuditRow
+  idempotent_answers: IdempotentAnswerRow
   responses: ResponseRow
   response_items: ResponseItemRow
   response_events: ResponseEventRow
-  keys: KeyRow
+  keys: KeyTable
   secrets: SecretRow
   deferred: DeferredRow
   usage: UsageRow

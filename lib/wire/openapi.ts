@@ -30,6 +30,10 @@ export interface EndpointDoc {
   readonly headers?: Readonly<Record<string, string>>
   /** True when it answers without a key. */
   readonly open?: boolean
+  /** For an endpoint of the admin API: those who may use it, instead of callers with a key. */
+  readonly access?: 'open' | 'session' | 'administration'
+  /** Descriptions of headers that a request may have. */
+  readonly requestHeaders?: Readonly<Record<string, string>>
   /** For endpoints that route: the answer to a dry run. */
   readonly dryRun?: TSchema
   /** True when a provider may be called. Default: where there is a `dryRun`. */
@@ -90,21 +94,27 @@ export function openApiDocument (
       headers: { ...callHeaders, ...routeHeaders, ...errorHeaders, ...retryAfter, ...limitHeaders, ...Object.assign({}, ...endpoints.map(ownHeaders)) },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' }
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        session: { type: 'apiKey', in: 'cookie', name: 'headgate_session', description: 'Over TLS the name is `__Host-headgate`.' },
+        adminKey: { type: 'http', scheme: 'bearer', description: 'A key of the admin API, `hga_…`.' }
       },
       schemas: mapValues(components, schema => inner(schema, names))
     }
   }
 }
 
+const securityOf: Readonly<Record<NonNullable<EndpointDoc['access']>, Json>> = {
+  open: [], session: [{ session: [] }], administration: [{ session: [] }, { adminKey: [] }]
+}
+
 function operationOf (endpoint: EndpointDoc, names: Names): Json {
-  const { operationId, group, summary, request, open = false, dryRun } = endpoint
+  const { operationId, group, summary, request, open = false, access = open ? 'open' : undefined, dryRun } = endpoint
   const parameters = [...parametersOf(endpoint), ...dryRun === undefined ? [] : [dryRunHeader, ...preferenceHeaders]]
   return {
     operationId,
     tags: [group],
     summary,
-    ...open && { security: [] },
+    ...access !== undefined && { security: securityOf[access] },
     ...parameters.length > 0 && { parameters },
     ...request !== undefined && {
       requestBody: {
@@ -184,6 +194,11 @@ function streamEnd ({ errorBody }: EndpointDoc): string {
     : 'An answer that breaks off ends with an event that says so.'
 }
 
+/** Returns whether the limits of keys count its calls. */
+function isLimited ({ request, access }: EndpointDoc): boolean {
+  return request !== undefined && access === undefined
+}
+
 /** Lists the responses by status; one that may be an answer and an error has either body. */
 function responsesOf (endpoint: EndpointDoc, names: Names): { [key: string]: Json } {
   const [errors, answers] = [errorsOf(endpoint, names), answersOf(endpoint, names)]
@@ -221,7 +236,7 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Respons
       mediaType === 'text/event-stream' ? `${description} ${streamEnd(endpoint)}` : description
     )).join(' '),
     headers: refer({
-      ...headersOf(endpoint), ...endpoint.request !== undefined && limitHeaders, ...(status === 202 || status === 503) && retryAfter
+      ...headersOf(endpoint), ...isLimited(endpoint) && limitHeaders, ...(status === 202 || status === 503) && retryAfter
     }),
     content: Object.fromEntries(answers.map(({ mediaType = json, schema }) => [
       mediaType, schema === undefined ? {} : { schema: print(schema, names) }
@@ -242,13 +257,13 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response
     }
   }
   const content = { [json]: { schema: print(errorBody ?? ErrorBody, names) } }
-  const headers = { ...headersOf(endpoint), ...errorHeaders, ...request !== undefined && limitHeaders }
+  const headers = { ...headersOf(endpoint), ...errorHeaders, ...isLimited(endpoint) && limitHeaders }
   const responses: Record<string, Response> = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
     description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
     headers: refer({
       ...(status === 429 || status === 503) && retryAfter,
       ...headers,
-      ...status === 503 && limitHeaders
+      ...status === 503 && endpoint.access === undefined && limitHeaders
     }),
     content
   }]))
@@ -277,10 +292,11 @@ function templateOf (path: string): string {
   return path.replace(parameter, '{$1}')
 }
 
-function parametersOf ({ path, query = {} }: EndpointDoc): Json[] {
+function parametersOf ({ path, query = {}, requestHeaders = {} }: EndpointDoc): Json[] {
   return [
     ...[...path.matchAll(parameter)].map(([, name = '']): Json => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-    ...Object.entries(query).map(([name, { description, type }]): Json => ({ name, in: 'query', required: false, description, schema: { type } }))
+    ...Object.entries(query).map(([name, { description, type }]): Json => ({ name, in: 'query', required: false, description, schema: { type } })),
+    ...Object.entries(requestHeaders).map(([name, description]): Json => ({ name, in: 'header', required: false, description, schema: { type: 'string' } }))
   ]
 }
 

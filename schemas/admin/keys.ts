@@ -20,6 +20,7 @@ export const Key = Type.Object({
   models: OrNull(Models, '`null`: all.'),
   mcp_servers: OrNull(ToolServers, '`null`: all.'),
   mcp_urls: Type.Boolean({ description: 'True: its calls may name tool servers by URL.' }),
+  provider_objects: Type.Boolean({ description: 'True: it may use files, containers and threads in the gateway\'s accounts at providers.' }),
   limits: OrNull(KeyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
   spent_usd: OrNull(Type.Number(), 'In the current period of its budget; `null` without a budget.'),
   created_by: OrNull(Type.String(), 'Name of the user.'),
@@ -30,7 +31,7 @@ export const Key = Type.Object({
 })
 export type Key = Static<typeof Key>
 
-const scope = { endpoints: Endpoints, models: Models, mcp_servers: ToolServers, mcp_urls: Type.Boolean(), limits: KeyLimitsConfig, expires_at_ms: Milliseconds }
+const scope = { endpoints: Endpoints, models: Models, mcp_servers: ToolServers, mcp_urls: Type.Boolean(), provider_objects: Type.Boolean(), limits: KeyLimitsConfig, expires_at_ms: Milliseconds }
 
 export const NewKey = Request({
   name: Name,
@@ -49,6 +50,7 @@ export const KeyChange = Request({
   models: Change(Models),
   mcp_servers: Change(ToolServers),
   mcp_urls: Change(Type.Boolean()),
+  provider_objects: Type.Optional(Type.Boolean()),
   limits: Change(KeyLimitsConfig),
   expires_at_ms: Change(Milliseconds)
 })

@@ -20,7 +20,12 @@ export type PasswordSignIn = Static<typeof PasswordSignIn>
 export const LinkSignIn = Request({ token: Token })
 export type LinkSignIn = Static<typeof LinkSignIn>
 
-export const InvitationSignIn = Request({ token: Token, name: Name, password: Type.Optional(Password) })
+export const InvitationSignIn = Request({
+  token: Token,
+  name: Name,
+  email: Type.Optional(Type.Union([Email], { description: 'For an invitation without one: it is what people sign in with.' })),
+  password: Type.Optional(Password)
+})
 export type InvitationSignIn = Static<typeof InvitationSignIn>
 
 /** GET /admin/v1/invitation: who was invited, before the invitation is accepted. */

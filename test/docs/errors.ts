@@ -12,6 +12,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The request has no API key, or one that is unknown, revoked or expired.',
     action: 'Send a key of this gateway as `Authorization: Bearer <key>` or `X-API-Key`.'
   },
+  invalid_credentials: {
+    when: 'Sign-in to the dashboard failed: the email, the password, the link or the passkey is wrong, used or expired.',
+    action: 'Try again, or make a new link with `headgate dashboard link`.'
+  },
   insufficient_permissions: {
     when: 'The key is limited to other endpoints, models or tools, or has a budget and the model has no known price.',
     action: 'Use a key with this scope, or ask the operator to extend it or to set the price.'
@@ -79,6 +83,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   method_not_allowed: {
     when: 'The path exists, with other methods.',
     action: 'Use a method of the `allow` header.'
+  },
+  conflict: {
+    when: 'A name or an email is taken, or an `Idempotency-Key` was used for another request of the admin API.',
+    action: 'Choose another, as `message` says.'
   },
   request_timeout: {
     when: 'The body did not arrive completely within `limits.body_ms`.',

@@ -52,7 +52,7 @@ const bodiless = new Set(['/v1/responses/compact', '/v1/responses/:response_id/c
 
 t.test('every endpoint that takes a body is in this table', async t => {
   const { services } = (await testGateway(t, {})).gateway
-  const paths = createEndpoints(services).filter(({ method, path }) => method === 'POST' && !bodiless.has(path)).map(({ path }) => path)
+  const paths = createEndpoints(services).filter(({ name, method, path }) => name !== 'admin' && method === 'POST' && !bodiless.has(path)).map(({ path }) => path)
   t.same(paths.toSorted(), endpoints.map(({ path }) => `/v1/${path}`).toSorted())
 })
 

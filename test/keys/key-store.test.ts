@@ -45,9 +45,9 @@ storeTest('a created key is valid, with its scopes', async (t, openStore) => {
   t.equal(keys.find('all'), undefined, 'a name is no id')
 })
 
-storeTest('a key keeps which tool servers it may use', async (t, openStore) => {
+storeTest('a key keeps which tool servers it may use, and whether what is stored at providers', async (t, openStore) => {
   const { keys } = await open(t, openStore)
-  for (const scope of [{ mcpServers: ['acme/tickets'], mcpUrls: true }, { mcpServers: [] }, { mcpUrls: false }]) {
+  for (const scope of [{ mcpServers: ['acme/tickets'], mcpUrls: true }, { mcpServers: [] }, { mcpUrls: false }, { providerObjects: true }]) {
     const { id, key } = await keys.create({ name: JSON.stringify(scope), ...scope })
     t.same(keys.check(key), { id, name: JSON.stringify(scope), ...scope })
   }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listsName, mayUseModel } from '../../lib/models/scope.ts'
+import { commonModels, listsName, mayUseModel } from '../../lib/models/scope.ts'
 
 const key = (...models: string[]) => ({ id: 'k', name: 'k', models })
 
@@ -20,4 +20,14 @@ t.test('a pattern is a model, all of a provider, or all', async t => {
 t.test('a name is listed as it is: a pattern never stands for one', async t => {
   t.equal(listsName(key('smart'), 'smart'), true)
   t.same(['*', 'openai/*'].map(pattern => listsName(key(pattern), 'openai/fast')), [false, false])
+})
+
+t.test('two lists have in common what both allow', async t => {
+  for (const [one, other, common] of [
+    [undefined, undefined, undefined], [['a/x'], undefined, ['a/x']], [undefined, ['a/*'], ['a/*']], [['a/*', 'b/y'], ['a/x', 'b/*'], ['a/x', 'b/y']],
+    [['*'], ['a/*', 'smart'], ['a/*', 'smart']], [['smart', 'a/x'], ['a/*'], ['a/x']], [['a/x'], ['b/*'], []], [['a/x'], [], []]
+  ] as const) {
+    t.same(commonModels(one, other), common)
+    t.same(commonModels(other, one)?.toSorted(), common?.toSorted())
+  }
 })

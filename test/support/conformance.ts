@@ -122,7 +122,7 @@ function codeFindings (body: unknown, description: unknown): string[] {
 
 /** Headers that belong to HTTP itself, or to the connection. */
 const ordinary = new Set([
-  'content-type', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'date', 'cache-control', 'allow', 'vary', 'x-accel-buffering'
+  'content-type', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'date', 'cache-control', 'allow', 'vary', 'x-accel-buffering', 'x-content-type-options'
 ])
 
 function undocumentedHeaders ({ headers, status }: Response, documented: readonly string[]): string[] {

@@ -1,0 +1,17 @@
+/** Holds what the admin API works with: one for a process, whatever its configuration. Opened when it is first needed. */
+
+import type { KeyStore } from '../keys/key-store.ts'
+import { StoredKeys } from '../keys/stored-keys.ts'
+import type { Database } from '../stores/database.ts'
+import { storeUser } from '../stores/use-store.ts'
+import { Accounts } from './accounts.ts'
+
+export class Admin {
+  readonly accounts: Accounts
+  readonly keys: StoredKeys
+
+  constructor (database: Database, keys: KeyStore) {
+    this.accounts = new Accounts(database)
+    this.keys = new StoredKeys(keys, database.query, storeUser(database, 'Keys'))
+  }
+}

@@ -1,0 +1,86 @@
+/** Keeps who did what and when, with what changed. Secrets never get in: callers give the fields that people see. */
+
+import type { Kysely } from 'kysely'
+import type { AuditEntry } from '../../schemas/admin/audit.ts'
+import type { AuditRow, Tables } from '../stores/tables.ts'
+import type { UseStore } from '../stores/use-store.ts'
+import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
+import { newId } from './random-tokens.ts'
+
+/** Those who act: users, admin keys, the command line. */
+export interface Actor {
+  readonly id: string | null
+  readonly name: string
+  readonly address: string | null
+}
+
+/** The gateway itself. */
+export const gatewayActor: Actor = { id: null, name: 'gateway', address: null }
+export const commandLineActor: Actor = { id: null, name: 'command line', address: null }
+
+export interface Act {
+  /** `key.create`: the kind of thing, and what was done to it. */
+  readonly action: string
+  readonly subject?: { readonly id: string, readonly name?: string | undefined }
+  readonly before?: object | undefined
+  readonly after?: object | undefined
+}
+
+export interface AuditFilter {
+  readonly action?: string | undefined
+  readonly actor?: string | undefined
+  readonly subject?: string | undefined
+}
+
+export class AuditLog {
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+
+  constructor (query: Kysely<Tables>, use: UseStore) {
+    this.#query = query
+    this.#use = use
+  }
+
+  async add ({ id, name, address }: Actor, { action, subject, before, after }: Act): Promise<void> {
+    const row: AuditRow = {
+      id: newId('act'),
+      at_ms: Date.now(),
+      actor: name,
+      actor_id: id,
+      action,
+      subject: subject?.id ?? null,
+      subject_name: subject?.name ?? null,
+      address,
+      ...changes(before, after)
+    }
+    await this.#use(async () => await this.#query.insertInto('audit').values(row).execute())
+  }
+
+  /** Lists acts, the newest first. */
+  async list ({ action, actor, subject }: AuditFilter, page: PageRequest): Promise<PageOf<AuditEntry>> {
+    let rows = this.#query.selectFrom('audit').selectAll()
+    if (action !== undefined) rows = rows.where(query => query.or([query('action', '=', action), query('action', 'like', `${action.replace(/[%_\\]/g, '')}.%`)]))
+    if (actor !== undefined) rows = rows.where('actor_id', '=', actor)
+    if (subject !== undefined) rows = rows.where('subject', '=', subject)
+    rows = rows.where(beyond(page, 'at_ms', 'id', 'desc'))
+    const found = await this.#use(async () => await rows.orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(page.limit + 1).execute())
+    return pageOf(found, page, ({ at_ms: ms, id }) => ({ ms, id }), entryOf)
+  }
+}
+
+/** Keeps the fields that differ. */
+function changes (before: object | undefined, after: object | undefined): Pick<AuditRow, 'before' | 'after'> {
+  if (before === undefined || after === undefined) return { before: printed(before), after: printed(after) }
+  const differ = Object.keys({ ...before, ...after }).filter(name => JSON.stringify(Reflect.get(before, name)) !== JSON.stringify(Reflect.get(after, name)))
+  const only = (from: object): object => Object.fromEntries(differ.map(name => [name, Reflect.get(from, name) ?? null]))
+  return { before: printed(only(before)), after: printed(only(after)) }
+}
+
+function printed (value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}
+
+function entryOf ({ before, after, ...row }: AuditRow): AuditEntry {
+  const read = (text: string | null): Record<string, unknown> | null => text === null ? null : JSON.parse(text) as Record<string, unknown> // written above
+  return { ...row, before: read(before), after: read(after) }
+}

@@ -1,0 +1,177 @@
+/** The users of the organisation: their roles, names and passwords. */
+
+import type { Kysely } from 'kysely'
+import type { Role } from '../../schemas/admin/common.ts'
+import type { User } from '../../schemas/admin/organisation.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { Tables, UserRow } from '../stores/tables.ts'
+import type { UseStore } from '../stores/use-store.ts'
+import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
+import { newId } from './random-tokens.ts'
+
+export interface NewUser {
+  readonly name: string
+  readonly email?: string | undefined
+  readonly role: Role
+  readonly projects?: readonly string[]
+  /** The hash of it. */
+  readonly password?: string | undefined
+}
+
+export interface UserChanges {
+  readonly name?: string | undefined
+  readonly email?: string | undefined
+  readonly role?: Role | undefined
+  readonly disabled?: boolean | undefined
+  /** The hash of it. */
+  readonly password?: string | undefined
+}
+
+/** A sign of life is written once in this time. */
+const seenEveryMs = 60_000
+
+export class Users {
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+
+  constructor (query: Kysely<Tables>, use: UseStore) {
+    this.#query = query
+    this.#use = use
+  }
+
+  /** Returns whether there is any user. */
+  async exist (): Promise<boolean> {
+    return await this.#use(async () => await this.#query.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
+  }
+
+  /** Returns whether any user can sign in by password. */
+  async havePasswords (): Promise<boolean> {
+    return await this.#use(async () => (
+      await this.#query.selectFrom('users').select('id').where('password', 'is not', null).where('disabled_at_ms', 'is', null).limit(1).executeTakeFirst()
+    )) !== undefined
+  }
+
+  async find (id: string): Promise<UserRow | undefined> {
+    return await this.#use(async () => await this.#query.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst())
+  }
+
+  async findByEmail (email: string): Promise<UserRow | undefined> {
+    return await this.#use(async () => await this.#query.selectFrom('users').selectAll().where('email', '=', normalEmail(email)).executeTakeFirst())
+  }
+
+  /** Returns the first owner that is not disabled. */
+  async firstOwner (): Promise<UserRow | undefined> {
+    return await this.#use(async () => (
+      await this.#query.selectFrom('users').selectAll().where('role', '=', 'owner').where('disabled_at_ms', 'is', null).orderBy('created_at_ms').limit(1).executeTakeFirst()
+    ))
+  }
+
+  /** @throws GatewayError `conflict` when the email is taken */
+  async create ({ name, email, role, projects = [], password }: NewUser): Promise<UserRow> {
+    const row: UserRow = {
+      id: newId('user'),
+      name,
+      email: email === undefined ? null : normalEmail(email),
+      role,
+      password: password ?? null,
+      created_at_ms: Date.now(),
+      last_seen_at_ms: null,
+      disabled_at_ms: null
+    }
+    const added = await this.#use(async () => (
+      await this.#query.insertInto('users').values(row).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
+    ))
+    if (added.numInsertedOrUpdatedRows === 0n) throw emailTaken()
+    for (const project of new Set(projects)) await this.join(row.id, project)
+    return row
+  }
+
+  /**
+   * @returns the row as it is now; `undefined` for an unknown user
+   * @throws GatewayError `conflict` when the email is taken, and for the last owner losing that role
+   */
+  async update (id: string, { name, email, role, disabled, password }: UserChanges): Promise<UserRow | undefined> {
+    if ((role !== undefined && role !== 'owner') || disabled === true) await this.#keepAnOwner(id)
+    if (email !== undefined && (await this.findByEmail(email) ?? { id }).id !== id) throw emailTaken()
+    const values = {
+      id,
+      ...name !== undefined && { name },
+      ...email !== undefined && { email: normalEmail(email) },
+      ...role !== undefined && { role },
+      ...password !== undefined && { password },
+      ...disabled !== undefined && { disabled_at_ms: disabled ? Date.now() : null }
+    }
+    return await this.#use(async () => await this.#query.updateTable('users').set(values).where('id', '=', id).returningAll().executeTakeFirst())
+  }
+
+  /** @throws GatewayError `conflict` for the last owner */
+  async remove (id: string): Promise<boolean> {
+    await this.#keepAnOwner(id)
+    const removed = await this.#use(async () => await this.#query.deleteFrom('users').where('id', '=', id).executeTakeFirstOrThrow())
+    return removed.numDeletedRows > 0n
+  }
+
+  /** Notes a sign of life, if the last one is a while ago. */
+  async seen ({ id, last_seen_at_ms: last }: Pick<UserRow, 'id' | 'last_seen_at_ms'>): Promise<void> {
+    const now = Date.now()
+    if (last !== null && now - last < seenEveryMs) return
+    await this.#use(async () => await this.#query.updateTable('users').set({ last_seen_at_ms: now }).where('id', '=', id).execute())
+  }
+
+  /** Lists users in the order in which they were made. */
+  async list (page: PageRequest): Promise<PageOf<User>> {
+    const rows = this.#query.selectFrom('users').selectAll().where(beyond(page, 'created_at_ms', 'id', 'asc'))
+    const found = await this.#use(async () => await rows.orderBy('created_at_ms').orderBy('id').limit(page.limit + 1).execute())
+    const projects = await this.projectsOf(found.map(({ id }) => id))
+    return pageOf(found, page, ({ created_at_ms: ms, id }) => ({ ms, id }), row => describeUser(row, projects.get(row.id)))
+  }
+
+  async describe (row: UserRow): Promise<User> {
+    return describeUser(row, (await this.projectsOf([row.id])).get(row.id))
+  }
+
+  /** Returns the projects of each of some users that are a member of any. */
+  async projectsOf (ids: readonly string[]): Promise<Map<string, string[]>> {
+    const rows = ids.length === 0 ? [] : await this.#use(async () => await this.#query.selectFrom('members').select(['user_id', 'project_id']).where('user_id', 'in', ids).execute())
+    const projects = new Map<string, string[]>()
+    for (const { user_id: user, project_id: project } of rows) projects.set(user, [...projects.get(user) ?? [], project])
+    return projects
+  }
+
+  /** Makes a user a member of a project. */
+  async join (id: string, projectId: string): Promise<void> {
+    await this.#use(async () => (
+      await this.#query.insertInto('members').values({ project_id: projectId, user_id: id, added_at_ms: Date.now() }).onConflict(conflict => conflict.doNothing()).execute()
+    ))
+  }
+
+  /** @returns false when the user is no member */
+  async leave (id: string, projectId: string): Promise<boolean> {
+    const left = await this.#use(async () => (
+      await this.#query.deleteFrom('members').where('project_id', '=', projectId).where('user_id', '=', id).executeTakeFirstOrThrow()
+    ))
+    return left.numDeletedRows > 0n
+  }
+
+  async #keepAnOwner (id: string): Promise<void> {
+    const user = await this.find(id)
+    if (user?.role !== 'owner') return
+    const other = await this.#use(async () => (
+      await this.#query.selectFrom('users').select('id').where('role', '=', 'owner').where('id', '!=', id).where('disabled_at_ms', 'is', null).limit(1).executeTakeFirst()
+    ))
+    if (other === undefined) throw new GatewayError('conflict', { message: 'There must be another owner first.' })
+  }
+}
+
+function emailTaken (): GatewayError {
+  return new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
+}
+
+function normalEmail (email: string): string {
+  return email.trim().toLowerCase()
+}
+
+function describeUser (row: UserRow, projects: string[] = []): User {
+  const { id, name, email, role, password, created_at_ms, last_seen_at_ms, disabled_at_ms: disabledAtMs } = row
+  return { id, name, email, role, disabled: disabledAtMs !== null, has_password: password !== null, passkeys: 0, projects, created_at_ms, last_seen_at_ms }
+}

@@ -1,0 +1,218 @@
+/** The keys of the store as the admin API shows and changes them. */
+
+import { sql, type Kysely } from 'kysely'
+import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { KeyLimits } from '../core/key.ts'
+import { periodOf } from '../limits/budget.ts'
+import { mayNameUrls } from '../mcp/tool-scope.ts'
+import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
+import type { KeyRow, Tables } from '../stores/tables.ts'
+import type { UseStore } from '../stores/use-store.ts'
+import { spendingOf } from '../usage/spending.ts'
+import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
+import { digestOf, DuplicateKeyNameError, hintOf, newKeyText, type KeyStore, type ListedKey } from './key-store.ts'
+
+/** The project of keys that are in no other, those of the configuration included. */
+export const defaultProject = 'default'
+
+export interface KeyFilter {
+  /** The only projects; absent: all. */
+  readonly projects?: ReadonlySet<string> | undefined
+  readonly status?: Key['status'] | undefined
+  /** Part of the name or the id. */
+  readonly search?: string | undefined
+}
+
+export interface CreatedKey {
+  readonly key: Key
+  readonly secret: string
+}
+
+export class StoredKeys {
+  readonly #keys: KeyStore
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+
+  constructor (keys: KeyStore, query: Kysely<Tables>, use: UseStore) {
+    this.#keys = keys
+    this.#query = query
+    this.#use = use
+  }
+
+  /** @throws GatewayError `conflict` when an active key has the name */
+  async create (wanted: NewKey, createdBy: string): Promise<CreatedKey> {
+    const { name, project_id: projectId, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: providerObjects, limits, expires_at_ms: expiresAtMs } = wanted
+    try {
+      const { id, key: secret } = await this.#use(async () => await this.#keys.create({
+        name, projectId, createdBy, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits: limits && toKeyLimits(limits)
+      }))
+      return { key: await this.require(id), secret }
+    } catch (error) {
+      throw error instanceof DuplicateKeyNameError ? nameTaken() : error
+    }
+  }
+
+  /**
+   * Changes a key; every process notices within a second.
+   *
+   * @throws GatewayError `conflict` when an active key has the name
+   */
+  async update (id: string, change: KeyChange): Promise<Key> {
+    const { name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: providerObjects, limits, expires_at_ms: expiresAtMs } = change
+    if (name !== undefined && await this.#isTaken(name, id)) throw nameTaken()
+    await this.#change(id, {
+      ...name !== undefined && { name },
+      ...endpoints !== undefined && { endpoints: printed(endpoints) },
+      ...models !== undefined && { models: printed(models) },
+      ...mcpServers !== undefined && { mcp_servers: printed(mcpServers) },
+      ...mcpUrls !== undefined && { mcp_urls: mcpUrls === null ? null : Number(mcpUrls) },
+      ...providerObjects !== undefined && { provider_objects: Number(providerObjects) },
+      ...limits !== undefined && { limits: printed(limits && toKeyLimits(limits)) },
+      ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs }
+    })
+    return await this.require(id)
+  }
+
+  /** Gives a key a new text; the one before works for `overlapMs` more. */
+  async rotate (id: string, overlapMs: number): Promise<CreatedKey> {
+    const secret = newKeyText()
+    await this.#change(id, {
+      digest: digestOf(secret),
+      hint: hintOf(secret),
+      previous_digest: overlapMs === 0 ? null : sql<string>`digest`,
+      previous_until_ms: overlapMs === 0 ? null : Date.now() + overlapMs
+    })
+    return { key: await this.require(id), secret }
+  }
+
+  async revoke (id: string): Promise<Key> {
+    await this.#change(id, { revoked_at_ms: Date.now() })
+    return await this.require(id)
+  }
+
+  /** Lists keys, those of the configuration first, then the newest. */
+  async list ({ projects, status, search }: KeyFilter, page: PageRequest): Promise<PageOf<Key>> {
+    const now = Date.now()
+    let rows = this.#rows().where(beyond(page, 'keys.created_at_ms', 'keys.id', 'desc'))
+    if (projects !== undefined) rows = rows.where('project_id', 'in', [...projects, ''])
+    if (status !== undefined) rows = rows.where(sql<boolean>`${statusAt(now)} = ${status}`)
+    if (search !== undefined) {
+      const pattern = `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+      rows = rows.where(sql<boolean>`(lower(name) like ${pattern} escape '\\' or id like ${pattern} escape '\\')`)
+    }
+    const found = await this.#use(async () => await rows.orderBy('created_at_ms', 'desc').orderBy('id', 'desc').limit(page.limit + 1).execute())
+    const shown = await Promise.all(found.map(async row => await this.#describe(row)))
+    const stored = pageOf(shown, page, ({ created_at_ms: ms, id }) => ({ ms: ms ?? 0, id }), key => key)
+    const isFirst = page.after === undefined && (projects === undefined || projects.has(defaultProject))
+    const configured = isFirst ? this.#keys.configured().map(describeConfigured).filter(key => matches(key, status, search)) : []
+    return { ...stored, data: [...configured, ...stored.data] }
+  }
+
+  /** Returns a key of the store or of the configuration. */
+  async find (id: string): Promise<Key | undefined> {
+    const row = await this.#use(async () => await this.#rows().where('id', '=', id).executeTakeFirst())
+    if (row !== undefined) return await this.#describe(row)
+    const configured = this.#keys.configured().find(key => key.id === id)
+    return configured && describeConfigured(configured)
+  }
+
+  /** @throws GatewayError `not_found` */
+  async require (id: string): Promise<Key> {
+    const found = await this.find(id)
+    if (found === undefined) throw new GatewayError('not_found', { param: 'key_id', message: 'There is no such key.' })
+    return found
+  }
+
+  #rows () {
+    return this.#query.selectFrom('keys').selectAll('keys').select(query => (
+      query.selectFrom('usage').whereRef('usage.key_id', '=', 'keys.id').select(({ fn }) => fn.max('usage.at_ms').as('at_ms')).as('last_used_at_ms')
+    ))
+  }
+
+  async #change (id: string, values: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#use(async () => await this.#query.updateTable('keys').set({ ...values, changes: sql`changes + 1` }).where('id', '=', id).execute())
+    await this.#use(async () => await this.#keys.refresh())
+  }
+
+  async #isTaken (name: string, except: string): Promise<boolean> {
+    if (this.#keys.configured().some(key => key.name === name)) return true
+    return await this.#use(async () => (
+      await this.#query.selectFrom('keys').select('id').where('name', '=', name).where('id', '!=', except).where('revoked_at_ms', 'is', null).executeTakeFirst()
+    )) !== undefined
+  }
+
+  async #describe (row: KeyRow & { readonly last_used_at_ms: number | null }): Promise<Key> {
+    const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits // written by us, as the lists
+    const list = (text: string | null): string[] | null => text === null ? null : JSON.parse(text) as string[]
+    const { mcp_servers: servers, mcp_urls: urls, last_used_at_ms: lastUsed } = row
+    const scope = { ...servers !== null && { mcpServers: list(servers) ?? [] }, ...urls !== null && { mcpUrls: urls === 1 } }
+    return {
+      id: row.id,
+      name: row.name,
+      project_id: row.project_id,
+      source: 'store',
+      status: row.revoked_at_ms !== null ? 'revoked' : (row.expires_at_ms ?? Infinity) <= Date.now() ? 'expired' : 'active',
+      hint: row.hint,
+      endpoints: list(row.endpoints),
+      models: list(row.models),
+      mcp_servers: list(servers),
+      mcp_urls: mayNameUrls(scope),
+      provider_objects: row.provider_objects === 1,
+      limits: limits === undefined ? null : fromKeyLimits(limits),
+      spent_usd: await this.#spentUsd(row.id, limits),
+      created_by: row.created_by,
+      created_at_ms: row.created_at_ms,
+      expires_at_ms: row.expires_at_ms,
+      revoked_at_ms: row.revoked_at_ms,
+      last_used_at_ms: lastUsed
+    }
+  }
+
+  async #spentUsd (id: string, limits: KeyLimits | undefined): Promise<number | null> {
+    if (limits?.budget === undefined) return null
+    const now = Date.now()
+    const { fromMs } = periodOf(limits.budget.per, now)
+    return await this.#use(async () => await spendingOf(this.#query, id, fromMs, now)) / 1e9
+  }
+}
+
+function nameTaken (): GatewayError {
+  return new GatewayError('conflict', { param: 'name', message: 'Another key has this name.' })
+}
+
+function statusAt (now: number) {
+  return sql`case when revoked_at_ms is not null then 'revoked' when expires_at_ms <= ${now} then 'expired' else 'active' end`
+}
+
+function printed (list: object | null | undefined): string | null {
+  return list === null || list === undefined ? null : JSON.stringify(list)
+}
+
+function describeConfigured ({ id, name, status, endpoints, models, mcpServers, mcpUrls, providerObjects = false, limits, expiresAtMs }: ListedKey): Key {
+  return {
+    id,
+    name,
+    project_id: defaultProject,
+    source: 'configuration',
+    status,
+    hint: null,
+    endpoints: endpoints === undefined ? null : [...endpoints],
+    models: models === undefined ? null : [...models],
+    mcp_servers: mcpServers === undefined ? null : [...mcpServers],
+    mcp_urls: mayNameUrls({ ...mcpServers !== undefined && { mcpServers }, ...mcpUrls !== undefined && { mcpUrls } }),
+    provider_objects: providerObjects,
+    limits: limits === undefined ? null : fromKeyLimits(limits),
+    spent_usd: null,
+    created_by: null,
+    created_at_ms: null,
+    expires_at_ms: expiresAtMs ?? null,
+    revoked_at_ms: null,
+    last_used_at_ms: null
+  }
+}
+
+function matches ({ name, id, status }: Key, wanted: Key['status'] | undefined, search: string = ''): boolean {
+  const text = search.toLowerCase()
+  return (wanted === undefined || status === wanted) && (name.toLowerCase().includes(text) || id.includes(text))
+}

@@ -1,0 +1,141 @@
+/** Finds out who uses the admin API, by a session or an admin key, and whether they may. */
+
+import { isIP } from 'node:net'
+import { adminKeyPrefix } from '../accounts/admin-keys.ts'
+import { isAtLeast, seesAllProjects, type Principal } from '../accounts/roles.ts'
+import { provesOrigin } from '../accounts/sessions.ts'
+import { extend, type Call } from '../core/call.ts'
+import { GatewayError } from '../core/errors.ts'
+import { map, type Stage } from '../core/stage.ts'
+import type { Services } from '../services.ts'
+import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
+import type { Admin } from '../accounts/admin.ts'
+
+/** The way a request came, as the proxy says where one is trusted. */
+export interface Origin {
+  readonly address: string
+  /** True when the browser used TLS. */
+  readonly secure: boolean
+  /** The address of the gateway in the browser, without a slash at its end. */
+  readonly url: string
+}
+
+export interface AdminCall extends Call {
+  readonly admin: Admin
+  readonly origin: Origin
+  /** Absent where no session is needed. */
+  readonly principal: Principal | undefined
+  /** The cookie or the key. */
+  readonly credential: string
+}
+
+type NeededServices = Pick<Services, 'settings' | 'admin'>
+
+/**
+ * Authenticates a call of the admin API: one in, the same one with its principal out.
+ *
+ * A request with a cookie must come from our own pages: browsers say where a request comes from, and everything but a GET
+ * carries the token of the session. An admin key is nothing that a browser adds by itself, and needs neither.
+ *
+ * @throws GatewayError `invalid_api_key` without a session or a key that works; `insufficient_permissions` for a request from
+ *   another site, without the token, of too low a role or without the scope; `not_found` where the dashboard is off
+ */
+export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec: AdminRouteSpec, method: string): Stage<Call, AdminCall> {
+  return map(async call => {
+    const admin = await openAdmin?.()
+    if (admin === undefined) throw new GatewayError('not_found')
+    const origin = originOf(call, settings.server)
+    const key = bearerOf(call)
+    if (key !== undefined && spec.role !== 'none') {
+      const principal = await keyPrincipal(admin, key)
+      checkRights(principal, spec)
+      return extend(call, { admin, origin, principal, credential: key })
+    }
+    checkSite(call)
+    if (spec.role === 'none') return extend(call, { admin, origin, principal: undefined, credential: '' })
+    const cookie = sessionCookie(call, origin)
+    const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)
+    if (cookie === undefined || principal === undefined) throw noSession()
+    if (method !== 'GET' && !provesOrigin(principal.session.csrfToken, call.headers['x-headgate-csrf'])) {
+      throw new GatewayError('insufficient_permissions', { message: 'Send the `csrf_token` of the session as `X-Headgate-CSRF`.' })
+    }
+    checkRights(principal, spec)
+    return extend(call, { admin, origin, principal, credential: cookie })
+  })
+}
+
+/** Returns the name of the cookie. With the prefix a browser takes it over TLS only, and from this host only. */
+export function cookieName (secure: boolean): string {
+  return secure ? '__Host-headgate' : 'headgate_session'
+}
+
+/** Returns the cookie of a request, whether or not there is such a session. */
+export function sessionCookie ({ headers }: Call, { secure }: Origin): string | undefined {
+  const name = `${cookieName(secure)}=`
+  return headers.cookie?.toString().split(';').map(pair => pair.trim()).find(pair => pair.startsWith(name))?.slice(name.length)
+}
+
+function noSession (): GatewayError {
+  return new GatewayError('invalid_api_key', { message: 'There is no session, or it has ended. Sign in, or send an admin key as `Authorization: Bearer hga_…`.' })
+}
+
+function bearerOf ({ headers: { authorization } }: Call): string | undefined {
+  return typeof authorization === 'string' && /^bearer /i.test(authorization) ? authorization.slice('bearer '.length) : undefined
+}
+
+async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Principal> {
+  const key = secret.startsWith(adminKeyPrefix) ? await accounts.adminKeys.check(secret) : undefined
+  if (key === undefined) throw noSession()
+  const { id, name, role, scopes } = key
+  return { id, name, role, ...scopes !== null && { scopes } }
+}
+
+async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<Required<Pick<Principal, 'session'>> & Principal | undefined> {
+  const found = await accounts.sessions.find(cookie)
+  if (found === undefined) return undefined
+  const { session, user } = found
+  await accounts.users.seen(user)
+  const projects = seesAllProjects(user.role) ? undefined : (await accounts.users.projectsOf([user.id])).get(user.id) ?? []
+  return {
+    id: user.id,
+    name: user.name,
+    role: user.role,
+    session: { id: session.id, csrfToken: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 },
+    ...projects !== undefined && { projects: new Set(projects) }
+  }
+}
+
+/** @throws GatewayError `insufficient_permissions` for what a page of another site has sent */
+function checkSite ({ headers }: Call): void {
+  const { 'sec-fetch-site': site = 'same-origin', origin, host } = headers
+  const isOwn = (site === 'same-origin' || site === 'none') && (origin === undefined || hostOf(origin) === host)
+  if (!isOwn) throw new GatewayError('insufficient_permissions', { message: 'The request comes from another site.' })
+}
+
+function hostOf (origin: string | string[]): string | undefined {
+  return URL.canParse(String(origin)) ? new URL(String(origin)).host : undefined
+}
+
+function checkRights ({ role, scopes, session }: Principal, { role: least, scope }: AdminRouteSpec): void {
+  if (least === 'none') return
+  if (least === 'self') {
+    if (session === undefined) throw new GatewayError('insufficient_permissions', { message: 'An admin key has no session.' })
+    return
+  }
+  if (!isAtLeast(role, least)) throw new GatewayError('insufficient_permissions', { message: `This needs the role \`${least}\`.` })
+  if (scopes !== undefined && scope !== undefined && !scopes.includes(scope)) {
+    throw new GatewayError('insufficient_permissions', { message: `The admin key does not have the scope \`${scope}\`.` })
+  }
+}
+
+function originOf ({ headers, connection }: Call, { host, port }: Services['settings']['server']): Origin {
+  const secure = connection?.encrypted === true
+  const authority = headers.host ?? `${host}:${String(port)}`
+  return { address: plainAddress(connection?.address), secure, url: `${secure ? 'https' : 'http'}://${String(authority)}` }
+}
+
+/** Returns an IPv4 address as such where a socket of IPv6 has it. */
+function plainAddress (address = ''): string {
+  const mapped = address.replace(/^::ffff:/i, '')
+  return isIP(mapped) === 4 ? mapped : address
+}

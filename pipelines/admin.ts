@@ -1,0 +1,67 @@
+/**
+ * The admin API: an endpoint for each row of `schemas/admin/routes`. All have the same steps; what each does is in
+ * `admin/`, which is loaded with the first request.
+ */
+
+import { adminRoutes, type AdminRoute, type AdminRouteSpec } from '../schemas/admin/routes.ts'
+import type { Call } from '../lib/core/call.ts'
+import type { Endpoint } from '../lib/core/endpoint.ts'
+import type { Services } from '../lib/services.ts'
+import type { Docs } from './docs.ts'
+import type { Handler } from './pipeline.ts'
+
+/** A configuration may be long; everything else is small. */
+const maxBodyBytes = 2 * 1024 * 1024
+
+const csrfHeader = 'With a session, the `csrf_token` of it.'
+const idempotencyHeader = 'The same key within a day: the request is not carried out again, and has the answer of the first.'
+
+/** A row for the table of endpoints. */
+export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'readsConnection'> {
+  readonly name: 'admin'
+  readonly maxBodyBytes: () => number
+  readonly docs: Docs
+  readonly pipeline: (services: Services) => Handler<Call>
+}
+
+const routes = Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]> // the keys of that object
+
+export const adminRows: readonly AdminRow[] = routes.map(([route, spec]) => {
+  const { method, path } = partsOf(route)
+  return {
+    name: 'admin',
+    method,
+    path,
+    body: spec.request === undefined ? 'none' : 'json',
+    maxBodyBytes: () => spec.request === undefined ? 0 : maxBodyBytes,
+    readsConnection: true,
+    docs: docsOf(spec, method),
+    pipeline: services => {
+      let handler: Promise<Handler<Call>> | undefined
+      return async call => {
+        handler ??= import('./admin/endpoint.ts').then(({ adminEndpoint }) => adminEndpoint(services, route, method))
+        return await (await handler)(call)
+      }
+    }
+  }
+})
+
+function partsOf (route: AdminRoute): { readonly method: AdminRow['method'], readonly path: string } {
+  const [method, path] = route.split(' ') as [AdminRow['method'], string] // as `adminRoutes` requires
+  return { method, path }
+}
+
+function docsOf ({ operationId, summary, role, scope, query, request, answer, mediaType }: AdminRouteSpec, method: string): Docs {
+  return {
+    operationId,
+    group: 'Administration',
+    summary: role === 'none' || role === 'self' ? summary : `${summary} Needs the role \`${role}\`.`,
+    ...query !== undefined && { query },
+    ...request !== undefined && { request: { schema: request } },
+    answers: [{ description: summary, ...mediaType === undefined ? { schema: answer } : mediaType === 'text/csv' ? { mediaType } : { mediaType, schema: answer } }],
+    errors: ['invalid_value', 'not_found', 'conflict', 'invalid_credentials', 'rate_limit_exceeded'],
+    ...method !== 'GET' && { requestHeaders: { 'X-Headgate-CSRF': csrfHeader, ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader } } },
+    ...(role === 'none' || role === 'self') && { headers: { 'set-cookie': 'The session, where one begins or ends.' } },
+    access: role === 'none' ? 'open' : role === 'self' ? 'session' : 'administration'
+  }
+}

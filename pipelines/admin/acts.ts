@@ -1,0 +1,37 @@
+/** Steps that several handlers of the admin API share. */
+
+import type { Actor, Act } from '../../lib/accounts/audit-log.ts'
+import { maySee, type Principal } from '../../lib/accounts/roles.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+
+/** Returns the one who is signed in, or whose key it is. */
+export function principalOf ({ principal }: AdminCall): Principal {
+  if (principal === undefined) throw new GatewayError('invalid_api_key')
+  return principal
+}
+
+export function actorOf (call: AdminCall): Actor {
+  const { id, name } = principalOf(call)
+  return { id, name, address: call.origin.address }
+}
+
+/** Writes an act of the caller into the audit log. */
+export async function audit (call: AdminCall, act: Act): Promise<void> {
+  await call.admin.accounts.audit.add(actorOf(call), act)
+}
+
+export function param ({ params }: AdminCall, name: string): string {
+  return params[name] ?? ''
+}
+
+export function notFound (name: string, what: string): GatewayError {
+  return new GatewayError('not_found', { param: name, message: `There is no such ${what}.` })
+}
+
+/** @throws GatewayError `not_found` alike for a project that does not exist and for one that the caller may not see */
+export async function visibleProject (call: AdminCall, id: string): ReturnType<AdminCall['admin']['accounts']['projects']['require']> {
+  const project = await call.admin.accounts.projects.require(id)
+  if (!maySee(principalOf(call), id)) throw notFound('project_id', 'project')
+  return project
+}

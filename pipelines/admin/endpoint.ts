@@ -1,0 +1,48 @@
+/** Builds the endpoint of one route of the admin API: who it is, what the request says, and what is done. */
+
+import { extend, type Call } from '../../lib/core/call.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { map } from '../../lib/core/stage.ts'
+import type { Reply } from '../../lib/core/reply.ts'
+import { replyWith } from '../../lib/replies/reply-with.ts'
+import { adminAuth } from '../../lib/stages/admin-auth.ts'
+import { bodyCheck } from '../../lib/stages/validate.ts'
+import type { Services } from '../../lib/services.ts'
+import { adminRoutes, type AdminRoute, type AdminRouteSpec } from '../../schemas/admin/routes.ts'
+import { pipeline, type Handler } from '../pipeline.ts'
+import { AdminReply, type AdminHandler, type AdminRequest } from './handler.ts'
+import { adminHandlers } from './handlers.ts'
+
+export function adminEndpoint (services: Services, route: AdminRoute, method: string): Handler<Call> {
+  const spec: AdminRouteSpec = adminRoutes[route]
+  const check = spec.request === undefined ? undefined : bodyCheck(spec.request)
+  const handler: AdminHandler<AdminRoute> | undefined = adminHandlers[route] // its request is that of the route, as checked below
+  if (handler === undefined) return async () => await Promise.reject(new GatewayError('not_found'))
+  return pipeline(
+    adminAuth(services, spec, method),
+    map(async call => {
+      const request = check === undefined ? undefined : check(await call.body())
+      return extend(call, { request, search: new URLSearchParams(call.query) }) as AdminRequest // as above
+    }),
+    replyWith(async call => {
+      const { 'idempotency-key': key } = call.headers
+      // What is about a session has an answer with a cookie, which is given once.
+      if (method !== 'POST' || spec.scope === undefined || key === undefined || call.principal === undefined) return replyOf(await handler(call, services))
+      const { principal, credential, request, params, admin: { accounts } } = call
+      const body = await accounts.idempotency.run(
+        { caller: principal.id, credential, key: String(key), request: JSON.stringify([route, params, request]) },
+        async () => JSON.stringify(await handler(call, services))
+      )
+      return { status: 200, headers: replyHeaders, body }
+    })
+  )
+}
+
+/** Nothing of the admin API is to be kept by caches, or to be shown by a browser as something else than JSON. */
+const replyHeaders = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+function replyOf (answer: unknown): Reply {
+  if (!(answer instanceof AdminReply)) return { status: 200, headers: replyHeaders, body: JSON.stringify(answer) }
+  const { reply } = answer
+  return { ...reply, headers: { ...replyHeaders, ...reply.headers } }
+}

@@ -1,0 +1,116 @@
+/** Keys of callers: members make and change those of their projects. */
+
+import { randomBytes } from 'node:crypto'
+import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { endpointNames } from '../../lib/core/endpoint.ts'
+import { defaultProject } from '../../lib/keys/stored-keys.ts'
+import { pageRequest } from '../../lib/stores/pages.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
+import { audit, notFound, param, principalOf, visibleProject } from './acts.ts'
+import type { AdminHandlers } from './handler.ts'
+
+const playgroundMs = 60 * 60_000
+
+export const keyHandlers: AdminHandlers<
+  'GET /admin/v1/keys' | 'POST /admin/v1/keys' | 'GET /admin/v1/keys/:key_id' | 'POST /admin/v1/keys/:key_id' | 'POST /admin/v1/keys/:key_id/rotate' |
+  'DELETE /admin/v1/keys/:key_id' | 'POST /admin/v1/playground/key'
+> = {
+  'GET /admin/v1/keys': async call => {
+    const { search } = call
+    const status = search.get('status') ?? undefined
+    if (status !== undefined && status !== 'active' && status !== 'expired' && status !== 'revoked') {
+      throw new GatewayError('invalid_value', { param: 'status', message: '`status` must be `active`, `expired` or `revoked`.' })
+    }
+    return await call.admin.keys.list({ projects: projectsOf(call), status, search: search.get('search') ?? undefined }, pageRequest(search))
+  },
+
+  'POST /admin/v1/keys': async call => {
+    const { request } = call
+    checkScope(call, request)
+    const project = await visibleProject(call, request.project_id ?? defaultProject)
+    if (project.archived_at_ms !== null) throw new GatewayError('conflict', { param: 'project_id', message: 'The project is archived.' })
+    const created = await call.admin.keys.create(request, principalOf(call).name)
+    await audit(call, { action: 'key.create', subject: created.key, after: settingsOf(created.key) })
+    return created
+  },
+
+  'GET /admin/v1/keys/:key_id': async call => await visibleKey(call),
+
+  'POST /admin/v1/keys/:key_id': async call => {
+    checkScope(call, call.request)
+    const before = await changeableKey(call)
+    const after = await call.admin.keys.update(before.id, call.request)
+    await audit(call, { action: 'key.update', subject: after, before: settingsOf(before), after: settingsOf(after) })
+    return after
+  },
+
+  'POST /admin/v1/keys/:key_id/rotate': async call => {
+    const { id } = await changeableKey(call)
+    const created = await call.admin.keys.rotate(id, call.request.overlap_ms)
+    await audit(call, { action: 'key.rotate', subject: created.key, after: { overlap_ms: call.request.overlap_ms } })
+    return created
+  },
+
+  'DELETE /admin/v1/keys/:key_id': async call => {
+    const key = await visibleKey(call)
+    if (key.status === 'revoked') return key
+    const { id } = await changeableKey(call)
+    const revoked = await call.admin.keys.revoke(id)
+    await audit(call, { action: 'key.revoke', subject: revoked })
+    return revoked
+  },
+
+  'POST /admin/v1/playground/key': async call => {
+    const { id: projectId } = await visibleProject(call, call.request.project_id)
+    const { name, role } = principalOf(call)
+    if (role === 'viewer') throw new GatewayError('insufficient_permissions', { message: 'This needs the role `member`.' })
+    const expiresAtMs = Date.now() + playgroundMs
+    const { key, secret } = await call.admin.keys.create({
+      name: `Playground of ${name.slice(0, 60)}, ${randomBytes(4).toString('hex')}`, project_id: projectId, expires_at_ms: expiresAtMs
+    }, name)
+    await audit(call, { action: 'key.create', subject: key, after: { project_id: projectId, expires_at_ms: expiresAtMs } })
+    return { key_id: key.id, secret, expires_at_ms: expiresAtMs }
+  }
+}
+
+/** Returns the projects that a list is about: those of the query that the caller may see. */
+function projectsOf (call: AdminCall & { readonly search: URLSearchParams }): ReadonlySet<string> | undefined {
+  const principal = principalOf(call)
+  const wanted = call.search.get('project')?.split(',')
+  if (wanted === undefined) return principal.projects
+  return new Set(wanted.filter(id => maySee(principal, id)))
+}
+
+/**
+ * @throws GatewayError `invalid_value` for endpoints that do not exist, and an expiry in the past; `insufficient_permissions` for
+ *   members who would share what all keys have at providers
+ */
+function checkScope (call: AdminCall, { endpoints, provider_objects: objects, expires_at_ms: expiresAtMs }: Pick<KeyChange, 'endpoints' | 'provider_objects' | 'expires_at_ms'>): void {
+  if (objects === true && !isAtLeast(principalOf(call).role, 'admin')) {
+    throw new GatewayError('insufficient_permissions', { param: 'provider_objects', message: 'This needs the role `admin`.' })
+  }
+  const unknown = endpoints?.find(name => !endpointNames.includes(name))
+  if (unknown !== undefined) throw new GatewayError('invalid_value', { param: 'endpoints', message: `There is no endpoint \`${unknown}\`.` })
+  if (typeof expiresAtMs === 'number' && expiresAtMs <= Date.now()) throw new GatewayError('invalid_value', { param: 'expires_at_ms', message: '`expires_at_ms` is in the past.' })
+}
+
+/** @throws GatewayError `not_found` alike for a key that does not exist and one of a project that the caller may not see */
+async function visibleKey (call: AdminCall): Promise<Key> {
+  const key = await call.admin.keys.require(param(call, 'key_id'))
+  if (!maySee(principalOf(call), key.project_id)) throw notFound('key_id', 'key')
+  return key
+}
+
+/** @throws GatewayError `conflict` for a key of the configuration and a revoked one */
+async function changeableKey (call: AdminCall): Promise<Key> {
+  const key = await visibleKey(call)
+  if (key.source === 'configuration') throw new GatewayError('conflict', { message: 'The key is defined in the configuration: change it there.' })
+  if (key.status === 'revoked') throw new GatewayError('conflict', { message: 'The key is revoked.' })
+  return key
+}
+
+function settingsOf ({ name, project_id, endpoints, models, mcp_servers, mcp_urls, provider_objects, limits, expires_at_ms }: Key): object {
+  return { name, project_id, endpoints, models, mcp_servers, mcp_urls, provider_objects, limits, expires_at_ms }
+}

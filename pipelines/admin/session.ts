@@ -1,0 +1,119 @@
+/** The session of the one who is signed in: who it is, the other sessions, the password, signing out. */
+
+import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { cookieName, sessionCookie, type AdminCall, type Origin } from '../../lib/stages/admin-auth.ts'
+import type { Services } from '../../lib/services.ts'
+import type { SessionRow, UserRow } from '../../lib/stores/tables.ts'
+import { version } from '../../lib/text/version.ts'
+import type { Session } from '../../schemas/admin/session.ts'
+import { audit, notFound, param, principalOf } from './acts.ts'
+import { AdminReply, type AdminHandlers } from './handler.ts'
+
+export const sessionHandlers: AdminHandlers<
+  'GET /admin/v1/session' | 'DELETE /admin/v1/session' | 'GET /admin/v1/sessions' | 'DELETE /admin/v1/sessions/:session_id' |
+  'POST /admin/v1/profile' | 'POST /admin/v1/profile/password'
+> = {
+  'GET /admin/v1/session': async (call, services) => await currentSession(call, services),
+
+  'DELETE /admin/v1/session': async call => {
+    const { id, session } = principalOf(call)
+    await call.admin.accounts.sessions.end(id, session?.id ?? '')
+    return new AdminReply({ status: 200, headers: { 'set-cookie': printCookie('', call.origin, 0) }, body: JSON.stringify({ done: true }) })
+  },
+
+  'GET /admin/v1/sessions': async call => {
+    const { id, session } = principalOf(call)
+    return { object: 'list', data: await call.admin.accounts.sessions.list(id, session?.id ?? ''), next_cursor: null }
+  },
+
+  'DELETE /admin/v1/sessions/:session_id': async call => {
+    const id = param(call, 'session_id')
+    if (!await call.admin.accounts.sessions.end(principalOf(call).id, id)) throw notFound('session_id', 'session')
+    await audit(call, { action: 'session.end', subject: { id } })
+    return { id, deleted: true }
+  },
+
+  'POST /admin/v1/profile': async (call, services) => {
+    const { users } = call.admin.accounts
+    const before = await currentUser(call)
+    const after = await users.update(before.id, call.request)
+    await audit(call, { action: 'user.update', subject: before, before: publicPart(before), after: publicPart(after ?? before) })
+    return await currentSession(call, services)
+  },
+
+  'POST /admin/v1/profile/password': async (call, services) => {
+    const { admin: { accounts: { throttle, sessions, users } }, origin: { address }, request: { current_password: current, new_password: next, email } } = call
+    const user = await currentUser(call)
+    if (user.password !== null && principalOf(call).session?.byLink !== true) {
+      throttle.begin(address, user.id)
+      if (!await verifyPassword(current ?? '', user.password)) throw new GatewayError('invalid_credentials', { param: 'current_password', message: 'The current password is wrong.' })
+      throttle.succeeded(address, user.id)
+    }
+    const name = email ?? user.email
+    if (name === null) throw new GatewayError('invalid_value', { param: 'email', message: 'A password needs an `email` to sign in with.' })
+    checkPassword(next, [user.name, name])
+    const password = await hashPassword(next)
+    const changed = await users.update(user.id, { password, ...email !== undefined && { email } })
+    await audit(call, { action: 'user.set_password', subject: user })
+    await sessions.endAll(user.id)
+    return await beginSession(call, services, changed ?? user, false)
+  }
+}
+
+/** Begins a session with a cookie of its own, in place of the one that the request came with. */
+export async function beginSession (call: AdminCall, services: Services, user: UserRow, byLink: boolean): Promise<AdminReply> {
+  const { admin: { accounts: { sessions } }, origin, headers: { 'user-agent': agent } } = call
+  const presented = sessionCookie(call, origin)
+  const before = presented === undefined ? undefined : await sessions.find(presented)
+  if (before !== undefined) await sessions.end(before.user.id, before.session.id)
+  const { token, row } = await sessions.create(user.id, { address: origin.address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
+  const maxAgeSeconds = Math.floor((row.expires_at_ms - row.created_at_ms) / 1000)
+  return new AdminReply({
+    status: 200,
+    headers: { 'set-cookie': printCookie(token, origin, maxAgeSeconds) },
+    body: JSON.stringify(await describeSession(call, services, user, { csrfToken: row.csrf_token, expiresAtMs: row.expires_at_ms }))
+  })
+}
+
+/** Without TLS the cookie goes to the admin API only; the prefix of the other name asks for the path `/`. */
+function printCookie (token: string, { secure }: Origin, maxAgeSeconds: number): string {
+  const attributes = `HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}`
+  return `${cookieName(secure)}=${token}; ${secure ? 'Path=/; Secure' : 'Path=/admin'}; ${attributes}`
+}
+
+async function currentUser (call: AdminCall): Promise<UserRow> {
+  const user = await call.admin.accounts.users.find(principalOf(call).id)
+  if (user === undefined) throw new GatewayError('invalid_api_key')
+  return user
+}
+
+async function currentSession (call: AdminCall, services: Services): Promise<Session> {
+  const { session } = principalOf(call)
+  if (session === undefined) throw new GatewayError('invalid_api_key')
+  return await describeSession(call, services, await currentUser(call), session)
+}
+
+async function describeSession (
+  { admin: { accounts }, origin }: AdminCall, _services: Services, user: UserRow, { csrfToken, expiresAtMs }: { readonly csrfToken: SessionRow['csrf_token'], readonly expiresAtMs: number }
+): Promise<Session> {
+  const { id, name, email, role, password } = user
+  const seen = role === 'owner' || role === 'admin' ? undefined : new Set((await accounts.users.projectsOf([id])).get(id))
+  const projects = await accounts.projects.list({ limit: 200 }, seen)
+  return {
+    user: { id, name, email, role },
+    csrf_token: csrfToken,
+    expires_at_ms: expiresAtMs,
+    has_password: password !== null,
+    passkeys: 0,
+    needs_credential: password === null,
+    projects: projects.data.map(({ id, name }) => ({ id, name })),
+    version,
+    public_url: origin.url,
+    features: { edit_config: false, keep_bodies: false }
+  }
+}
+
+function publicPart ({ name, email, role }: UserRow): object {
+  return { name, email, role }
+}

@@ -1,0 +1,81 @@
+/** Signing in: by password, by one-time link, by invitation. */
+
+import type { Act } from '../../lib/accounts/audit-log.ts'
+import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import type { Services } from '../../lib/services.ts'
+import type { UserRow } from '../../lib/stores/tables.ts'
+import { notFound } from './acts.ts'
+import type { AdminHandlers, AdminReply } from './handler.ts'
+import { beginSession } from './session.ts'
+
+export const signInHandlers: AdminHandlers<
+  'GET /admin/v1/sign-in' | 'POST /admin/v1/sign-in/password' | 'POST /admin/v1/sign-in/link' | 'GET /admin/v1/invitation' | 'POST /admin/v1/sign-in/invitation'
+> = {
+  'GET /admin/v1/sign-in': async ({ admin: { accounts: { users } } }) => {
+    const password = await users.havePasswords()
+    return { password, passkey: false, oidc: null, first_start: !password }
+  },
+
+  'POST /admin/v1/sign-in/password': async (call, services) => {
+    const { admin: { accounts: { throttle, users } }, origin: { address }, request: { email, password } } = call
+    const name = email.trim().toLowerCase()
+    throttle.begin(address, name)
+    const user = await users.findByEmail(name)
+    const isRight = await verifyPassword(password, user?.password ?? undefined)
+    if (user === undefined || !isRight || user.disabled_at_ms !== null) throw new GatewayError('invalid_credentials')
+    throttle.succeeded(address, name)
+    return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'password' } }, false)
+  },
+
+  'POST /admin/v1/sign-in/link': async (call, services) => {
+    const { admin: { accounts: { throttle, links, users } }, origin: { address }, request: { token } } = call
+    throttle.begin(address, '')
+    const userId = await links.useSignIn(token)
+    const user = userId === undefined ? undefined : await users.find(userId)
+    if (user === undefined || user.disabled_at_ms !== null) throw usedUp()
+    throttle.succeeded(address, '')
+    return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'link' } }, true)
+  },
+
+  'GET /admin/v1/invitation': async ({ admin: { accounts: { throttle, links } }, origin: { address }, search }) => {
+    throttle.begin(address, '')
+    const invitation = await links.findInvitation(search.get('token') ?? '')
+    if (invitation === undefined) throw notFound('token', 'invitation, or it has expired')
+    throttle.succeeded(address, '')
+    const { email, role, invited_by, expires_at_ms } = invitation
+    return { email, role, invited_by, expires_at_ms }
+  },
+
+  'POST /admin/v1/sign-in/invitation': async (call, services) => {
+    const { admin: { accounts: { throttle, links, users } }, origin: { address }, request } = call
+    throttle.begin(address, '')
+    const open = await links.findInvitation(request.token)
+    if (open === undefined) throw usedUp()
+    const email = open.email ?? request.email
+    const { name, password } = request
+    if (password !== undefined && email === undefined) throw new GatewayError('invalid_value', { param: 'email', message: 'A password needs an `email` to sign in with.' })
+    if (password !== undefined) checkPassword(password, [name, email ?? ''])
+    const hash = password === undefined ? undefined : await hashPassword(password)
+    if (email !== undefined && await users.findByEmail(email) !== undefined) throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
+    const invitation = await links.takeInvitation({ token: request.token })
+    if (invitation === undefined) throw usedUp()
+    const { role, projects } = invitation
+    const user = await users.create({ name, email, role, projects, password: hash })
+    throttle.succeeded(address, '')
+    return await signIn(call, services, user, { action: 'invitation.accept', subject: user, after: { role, projects } }, hash === undefined)
+  }
+}
+
+/** Begins a session in place of the one that the request came with, if any. */
+async function signIn (call: AdminCall, services: Services, user: UserRow, act: Act, byLink: boolean): Promise<AdminReply> {
+  await call.admin.accounts.audit.add({ id: user.id, name: user.name, address: call.origin.address }, act)
+  return await beginSession(call, services, user, byLink)
+}
+
+/** Answers alike for a link that is wrong, used and expired. */
+function usedUp (): GatewayError {
+  return new GatewayError('invalid_credentials', { message: 'The link is not valid: it works once, and for a limited time.' })
+}
+

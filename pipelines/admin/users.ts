@@ -1,0 +1,86 @@
+/** Users and invitations. No one changes a user of a higher role, or gives a role above their own. */
+
+import { isAtLeast } from '../../lib/accounts/roles.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import type { UserRow } from '../../lib/stores/tables.ts'
+import { pageRequest } from '../../lib/stores/pages.ts'
+import type { Role } from '../../schemas/admin/common.ts'
+import { audit, notFound, param, principalOf, visibleProject } from './acts.ts'
+import type { AdminHandlers } from './handler.ts'
+
+export const userHandlers: AdminHandlers<
+  'GET /admin/v1/users' | 'GET /admin/v1/users/:user_id' | 'POST /admin/v1/users/:user_id' | 'DELETE /admin/v1/users/:user_id' |
+  'POST /admin/v1/users/:user_id/link' | 'GET /admin/v1/invitations' | 'POST /admin/v1/invitations' | 'DELETE /admin/v1/invitations/:invitation_id'
+> = {
+  'GET /admin/v1/users': async ({ admin: { accounts }, search }) => await accounts.users.list(pageRequest(search)),
+
+  'GET /admin/v1/users/:user_id': async call => await call.admin.accounts.users.describe(await requireUser(call)),
+
+  'POST /admin/v1/users/:user_id': async call => {
+    const { users, sessions } = call.admin.accounts
+    const user = await changeableUser(call)
+    const { role, disabled } = call.request
+    if (role !== undefined) checkGivenRole(call, role)
+    const before = await users.describe(user)
+    const changed = await users.update(user.id, call.request)
+    if (changed === undefined) throw notFound('user_id', 'user')
+    if (disabled === true) await sessions.endAll(user.id)
+    const after = await users.describe(changed)
+    await audit(call, { action: 'user.update', subject: user, before, after })
+    return after
+  },
+
+  'DELETE /admin/v1/users/:user_id': async call => {
+    const user = await changeableUser(call)
+    if (!await call.admin.accounts.users.remove(user.id)) throw notFound('user_id', 'user')
+    await audit(call, { action: 'user.delete', subject: user, before: { name: user.name, email: user.email, role: user.role } })
+    return { id: user.id, deleted: true }
+  },
+
+  'POST /admin/v1/users/:user_id/link': async call => {
+    const user = await changeableUser(call)
+    const { token, expiresAtMs } = await call.admin.accounts.links.createSignIn(user.id)
+    await audit(call, { action: 'link.create', subject: user })
+    return { url: `${call.origin.url}/dashboard/#/link/${token}`, expires_at_ms: expiresAtMs }
+  },
+
+  'GET /admin/v1/invitations': async ({ admin: { accounts }, search }) => await accounts.links.listInvitations(pageRequest(search)),
+
+  'POST /admin/v1/invitations': async call => {
+    const { links, users } = call.admin.accounts
+    const { role, email, projects = [] } = call.request
+    checkGivenRole(call, role)
+    for (const id of projects) await visibleProject(call, id)
+    if (email !== undefined && await users.findByEmail(email) !== undefined) throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
+    const { token, invitation } = await links.createInvitation({ role, email, projects, invitedBy: principalOf(call).name })
+    await audit(call, { action: 'invitation.create', subject: { id: invitation.id, name: email }, after: { role, email, projects } })
+    return { invitation, url: `${call.origin.url}/dashboard/#/invitation/${token}` }
+  },
+
+  'DELETE /admin/v1/invitations/:invitation_id': async call => {
+    const id = param(call, 'invitation_id')
+    const taken = await call.admin.accounts.links.takeInvitation({ id })
+    if (taken === undefined) throw notFound('invitation_id', 'invitation')
+    await audit(call, { action: 'invitation.delete', subject: { id, name: taken.email ?? undefined }, before: { role: taken.role, projects: taken.projects } })
+    return { id, deleted: true }
+  }
+}
+
+async function requireUser (call: AdminCall): Promise<UserRow> {
+  const user = await call.admin.accounts.users.find(param(call, 'user_id'))
+  if (user === undefined) throw notFound('user_id', 'user')
+  return user
+}
+
+/** @throws GatewayError `insufficient_permissions` for a user of a higher role */
+async function changeableUser (call: AdminCall): Promise<UserRow> {
+  const user = await requireUser(call)
+  if (!isAtLeast(principalOf(call).role, user.role)) throw new GatewayError('insufficient_permissions', { message: 'The user has a higher role than you.' })
+  return user
+}
+
+/** @throws GatewayError `insufficient_permissions` for a role above the caller's own */
+function checkGivenRole (call: AdminCall, role: Role): void {
+  if (!isAtLeast(principalOf(call).role, role)) throw new GatewayError('insufficient_permissions', { param: 'role', message: 'You cannot give a higher role than your own.' })
+}

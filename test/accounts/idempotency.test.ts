@@ -1,0 +1,34 @@
+import t, { type Test } from 'tap'
+import { Idempotency } from '../../lib/accounts/idempotency.ts'
+import { openSqlite } from '../../lib/stores/sqlite/open.ts'
+
+async function open (t: Test): Promise<Idempotency> {
+  const { query, close } = await openSqlite(t.testdir())
+  t.teardown(close)
+  return new Idempotency(query, async work => await work())
+}
+
+const given = { caller: 'user', credential: 'secret', key: 'k', request: 'create' }
+
+t.test('a request in flight is not carried out again', async t => {
+  const idempotency = await open(t)
+  let finish = (): void => undefined
+  const first = idempotency.run(given, async () => await new Promise(resolve => { finish = () => resolve('done') }))
+  await new Promise(setImmediate)
+  await t.rejects(idempotency.run(given, async () => 'twice'), { code: 'conflict' })
+  finish()
+  t.equal(await first, 'done')
+  t.equal(await idempotency.run(given, async () => 'twice'), 'done')
+})
+
+t.test('an answer opens for the credential that it was given to', async t => {
+  const idempotency = await open(t)
+  await idempotency.run(given, async () => 'the new key')
+  await t.rejects(idempotency.run({ ...given, credential: 'another session' }, async () => 'x'), { code: 'conflict' })
+  t.equal(await idempotency.run({ ...given, caller: 'other' }, async () => 'x'), 'x', 'callers have keys of their own')
+})
+
+t.test('a key has bounds', async t => {
+  const idempotency = await open(t)
+  for (const key of ['', 'x'.repeat(256)]) await t.rejects(idempotency.run({ ...given, key }, async () => 'x'), { code: 'invalid_value' })
+})

@@ -1,0 +1,40 @@
+import t from 'tap'
+import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
+
+t.test('a hash fits its password only, however that is composed', async t => {
+  const hash = await hashPassword('crème brûlée 42')
+  t.match(hash, /^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
+  t.notOk(hash.includes('brûl'))
+  t.ok(await verifyPassword('crème brûlée 42'.normalize('NFD'), hash))
+  t.notOk(await verifyPassword('crème brûlée 43', hash))
+  t.not(await hashPassword('crème brûlée 42'), hash, 'each has a salt of its own')
+})
+
+t.test('without a hash no password is right, not even that of the placeholder', async t => {
+  for (const password of ['', 'A', 'anything']) t.notOk(await verifyPassword(password, undefined))
+})
+
+t.test('the time says nothing about whether there is a hash', async t => {
+  const hash = await hashPassword('tangerine-otter-quartz')
+  const time = async (stored: string | undefined): Promise<number> => {
+    const start = performance.now()
+    await verifyPassword('wrong', stored)
+    return performance.now() - start
+  }
+  const [known, unknown] = [[] as number[], [] as number[]]
+  for (let round = 0; round < 3; round++) {
+    known.push(await time(hash))
+    unknown.push(await time(undefined))
+  }
+  t.ok(Math.min(...unknown) > Math.min(...known) / 3 && Math.min(...known) > Math.min(...unknown) / 3, `${Math.min(...known)} ms, ${Math.min(...unknown)} ms`)
+})
+
+t.test('many at once are refused instead of piling up', async t => {
+  const results = await Promise.allSettled(Array.from({ length: 30 }, async () => await verifyPassword('x', undefined)))
+  t.equal(results.filter(({ status }) => status === 'rejected').length, 8, 'two at work, twenty wait')
+})
+
+t.test('a common password is refused by its parameter', async t => {
+  t.throws(() => checkPassword('password1234', []), { code: 'invalid_value', param: 'new_password' })
+  t.doesNotThrow(() => checkPassword('tangerine-otter-quartz', ['Ada']))
+})

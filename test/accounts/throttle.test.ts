@@ -1,0 +1,44 @@
+import t, { type Test } from 'tap'
+import { Throttle } from '../../lib/accounts/throttle.ts'
+
+/** Returns how many attempts are let through, of as many as there are addresses and users. */
+function passed (throttle: Throttle, tries: ReadonlyArray<readonly [address: string, user: string]>): number {
+  return tries.filter(([address, user]) => {
+    try {
+      throttle.begin(address, user)
+      return true
+    } catch {
+      return false // refused, which is what is counted
+    }
+  }).length
+}
+
+const times = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+t.test('one user at one address is soon refused, from elsewhere later', async (t: Test) => {
+  const throttle = new Throttle()
+  t.equal(passed(throttle, times(9).map(() => ['192.0.2.1', 'ada'])), 5)
+  t.equal(passed(throttle, [['192.0.2.2', 'ada']]), 1, 'the user is not locked out')
+  t.equal(passed(throttle, times(200).map(index => [`198.51.100.${index}`, 'ada'])), 94, 'but there is an end')
+})
+
+t.test('an address is refused whichever users it guesses', async t => {
+  const throttle = new Throttle()
+  t.equal(passed(throttle, times(50).map(index => ['192.0.2.1', `user ${index}`])), 30)
+})
+
+t.test('addresses of one IPv6 network are one, and mapped ones their own', async t => {
+  const throttle = new Throttle()
+  t.equal(passed(throttle, times(9).map(index => [`2001:db8:1:2::${index}`, 'ada'])), 5)
+  t.equal(passed(throttle, [['2001:db8:1:2:3:4:5:6', 'ada'], ['2001:db8:1:3::1', 'ada']]), 1)
+})
+
+t.test('who succeeds starts again', async t => {
+  const throttle = new Throttle()
+  for (const _ of times(20)) {
+    throttle.begin('192.0.2.1', 'ada')
+    throttle.begin('192.0.2.1', 'ada')
+    throttle.succeeded('192.0.2.1', 'ada')
+  }
+  t.throws(() => { for (const _ of times(40)) throttle.begin('192.0.2.1', 'bob') }, { code: 'rate_limit_exceeded' })
+})

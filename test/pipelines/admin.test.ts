@@ -1,0 +1,87 @@
+/** Every route of the admin API, for each role and for admin keys. */
+
+import t from 'tap'
+import { adminGateway, type Person, type Send } from '../support/admin.ts'
+import type { AdminRoute } from '../../schemas/admin/routes.ts'
+import type { Role, Scope } from '../../schemas/admin/common.ts'
+
+interface Case {
+  /** The least role; `all`: no session is needed, `session`: any session, and no admin key. */
+  readonly least: Role | 'all' | 'session'
+  readonly scope?: Scope
+  readonly body?: unknown
+}
+
+const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
+  'GET /admin/v1/sign-in': { least: 'all' },
+  'POST /admin/v1/sign-in/password': { least: 'all', body: {} },
+  'POST /admin/v1/sign-in/link': { least: 'all', body: {} },
+  'GET /admin/v1/invitation': { least: 'all' },
+  'POST /admin/v1/sign-in/invitation': { least: 'all', body: {} },
+  'GET /admin/v1/session': { least: 'session' },
+  'DELETE /admin/v1/session': { least: 'session' },
+  'GET /admin/v1/sessions': { least: 'session' },
+  'DELETE /admin/v1/sessions/:session_id': { least: 'session' },
+  'POST /admin/v1/profile': { least: 'session', body: {} },
+  'POST /admin/v1/profile/password': { least: 'session', body: {} },
+  'GET /admin/v1/users': { least: 'admin', scope: 'users:read' },
+  'GET /admin/v1/users/:user_id': { least: 'admin', scope: 'users:read' },
+  'POST /admin/v1/users/:user_id': { least: 'admin', scope: 'users:write', body: {} },
+  'DELETE /admin/v1/users/:user_id': { least: 'admin', scope: 'users:write' },
+  'POST /admin/v1/users/:user_id/link': { least: 'admin', scope: 'users:write' },
+  'GET /admin/v1/invitations': { least: 'admin', scope: 'users:read' },
+  'POST /admin/v1/invitations': { least: 'admin', scope: 'users:write', body: { role: 'viewer' } },
+  'DELETE /admin/v1/invitations/:invitation_id': { least: 'admin', scope: 'users:write' },
+  'GET /admin/v1/projects': { least: 'viewer', scope: 'projects:read' },
+  'POST /admin/v1/projects': { least: 'admin', scope: 'projects:write', body: {} },
+  'GET /admin/v1/projects/:project_id': { least: 'viewer', scope: 'projects:read' },
+  'POST /admin/v1/projects/:project_id': { least: 'admin', scope: 'projects:write', body: {} },
+  'DELETE /admin/v1/projects/:project_id': { least: 'admin', scope: 'projects:write' },
+  'GET /admin/v1/projects/:project_id/members': { least: 'member', scope: 'projects:read' },
+  'POST /admin/v1/projects/:project_id/members': { least: 'admin', scope: 'projects:write', body: {} },
+  'DELETE /admin/v1/projects/:project_id/members/:user_id': { least: 'admin', scope: 'projects:write' },
+  'GET /admin/v1/keys': { least: 'member', scope: 'keys:read' },
+  'POST /admin/v1/keys': { least: 'member', scope: 'keys:write', body: {} },
+  'GET /admin/v1/keys/:key_id': { least: 'member', scope: 'keys:read' },
+  'POST /admin/v1/keys/:key_id': { least: 'member', scope: 'keys:write', body: {} },
+  'POST /admin/v1/keys/:key_id/rotate': { least: 'member', scope: 'keys:write', body: {} },
+  'DELETE /admin/v1/keys/:key_id': { least: 'member', scope: 'keys:write' },
+  'POST /admin/v1/playground/key': { least: 'session', body: {} },
+  'GET /admin/v1/admin-keys': { least: 'admin', scope: 'users:read' },
+  'POST /admin/v1/admin-keys': { least: 'admin', scope: 'users:write', body: {} },
+  'DELETE /admin/v1/admin-keys/:key_id': { least: 'admin', scope: 'users:write' },
+  'GET /admin/v1/audit': { least: 'admin', scope: 'audit:read' }
+}
+
+const roles = ['owner', 'admin', 'member', 'viewer'] as const
+
+function expects (least: Case['least'], role: Role | 'none'): 'passes' | 401 | 403 {
+  if (least === 'all') return 'passes'
+  if (role === 'none') return 401
+  return least === 'session' || roles.indexOf(role) <= roles.indexOf(least) ? 'passes' : 403
+}
+
+t.test('each route is for the roles of this table, and for admin keys with its scope', async t => {
+  const { admin, user, send } = await adminGateway(t)
+  const { adminKeys } = admin.accounts
+  const people: Partial<Record<Role, Person>> = {}
+  for (const role of roles) people[role] = await user(role)
+  const { secret: other } = await adminKeys.create({ name: 'other', role: 'owner', scopes: ['models:write'], createdBy: 'test' })
+  const results: string[] = []
+  const check = async (by: Send, route: string, body: unknown, expected: string | number, who: string, headers?: Record<string, string>): Promise<void> => {
+    const { status } = await by(route.replaceAll(/:\w+/g, 'nothing'), body, headers)
+    const found = status === 401 || status === 403 ? status : 'passes'
+    // A sign-in that fails is 401 as well.
+    if (found !== expected && !(expected === 'passes' && route.includes('/sign-in/'))) results.push(`${route} by ${who}: ${status} instead of ${expected}`)
+  }
+  for (const [route, { least, scope, body }] of Object.entries(cases)) {
+    if (route === 'DELETE /admin/v1/session') continue
+    await check(send, route, body, expects(least, 'none'), 'no one')
+    for (const role of roles) await check(people[role]?.send ?? send, route, body, expects(least, role), role)
+    await check(send, route, body, least === 'all' ? 'passes' : 403, 'a key without the scope', { authorization: `Bearer ${other}` })
+    if (scope === undefined) continue
+    const { secret } = await adminKeys.create({ name: route, role: 'owner', scopes: [scope], createdBy: 'test' })
+    await check(send, route, body, 'passes', 'a key with the scope', { authorization: `Bearer ${secret}` })
+  }
+  t.same(results, [])
+})

@@ -1,0 +1,136 @@
+/** Keys of callers, as the admin API makes and changes them. */
+
+import t from 'tap'
+import { adminGateway } from '../../support/admin.ts'
+import { Secret } from '../../../lib/core/secret.ts'
+
+t.test('a key is shown once, works at once, and ends at once', async t => {
+  const { user, keys } = await adminGateway(t)
+  const { send } = await user('owner')
+  const limits = { requests_per_minute: 5, budget: { usd: 20, per: 'month' } }
+  const { status, body: { key, secret } } = await send('POST /admin/v1/keys', { name: 'ci', endpoints: ['chat'], models: ['openai/*'], limits })
+  t.equal(status, 200)
+  t.match(keys.check(secret), { id: key.id, name: 'ci', endpoints: ['chat'], models: ['openai/*'], limits: { requestsPerMinute: 5, budget: { usd: 20, per: 'month' } } })
+  t.match(key, { status: 'active', source: 'store', project_id: 'default', created_by: 'owner 1', limits, spent_usd: 0, last_used_at_ms: null })
+  t.equal(key.hint, `${secret.slice(0, 6)}…${secret.slice(-3)}`)
+  t.notOk(JSON.stringify((await send(`GET /admin/v1/keys/${key.id}`)).body).includes(secret))
+  const changed = (await send(`POST /admin/v1/keys/${key.id}`, { name: 'ci 2', models: null, limits: null })).body
+  t.match(changed, { name: 'ci 2', models: null, endpoints: ['chat'], limits: null })
+  t.match(keys.check(secret), { name: 'ci 2', models: undefined, limits: undefined })
+  t.match((await send(`DELETE /admin/v1/keys/${key.id}`)).body, { status: 'revoked' })
+  t.equal(keys.check(secret), undefined)
+  t.equal((await send(`POST /admin/v1/keys/${key.id}`, { name: 'x' })).status, 409)
+})
+
+t.test('a rotated key keeps its id; the text before works for the overlap', async t => {
+  const { user, keys, database } = await adminGateway(t)
+  const { send } = await user('admin')
+  const { key, secret } = (await send('POST /admin/v1/keys', { name: 'ci' })).body
+  const { secret: next, key: same } = (await send(`POST /admin/v1/keys/${key.id}/rotate`, { overlap_ms: 60_000 })).body
+  t.equal(same.id, key.id)
+  t.same([keys.check(secret)?.id, keys.check(next)?.id], [key.id, key.id])
+  await database.query.updateTable('keys').set({ previous_until_ms: Date.now() - 1 }).execute()
+  await keys.refresh()
+  t.same([keys.check(secret)?.id, keys.check(next)?.id], [undefined, key.id])
+  const { secret: last } = (await send(`POST /admin/v1/keys/${key.id}/rotate`, { overlap_ms: 0 })).body
+  t.same([keys.check(next), keys.check(last)?.id], [undefined, key.id])
+})
+
+t.test('members see and change keys of their projects only', async t => {
+  const { user } = await adminGateway(t)
+  const owner = await user('owner')
+  const [mine, theirs] = [(await owner.send('POST /admin/v1/projects', { name: 'mine' })).body, (await owner.send('POST /admin/v1/projects', { name: 'theirs' })).body]
+  const [{ key: own }, { key: other }] = await Promise.all([mine, theirs].map(async ({ id, name }) => (await owner.send('POST /admin/v1/keys', { name, project_id: id })).body))
+  const member = await user('member', [mine.id])
+  const viewer = await user('viewer', [mine.id])
+  t.same((await member.send('GET /admin/v1/keys')).body.data.map(({ id }: { id: string }) => id), [own.id])
+  t.same((await member.send(`GET /admin/v1/keys?project=${theirs.id}`)).body.data, [])
+  t.same((await member.send('GET /admin/v1/projects')).body.data.map(({ id }: { id: string }) => id), [mine.id])
+  for (const route of [`GET /admin/v1/keys/${other.id}`, `DELETE /admin/v1/keys/${other.id}`, `GET /admin/v1/projects/${theirs.id}`, `GET /admin/v1/projects/${theirs.id}/members`]) {
+    t.equal((await member.send(route)).status, 404, route)
+  }
+  t.equal((await member.send(`POST /admin/v1/keys/${other.id}/rotate`, { overlap_ms: 0 })).status, 404)
+  t.equal((await member.send('POST /admin/v1/keys', { name: 'x', project_id: theirs.id })).status, 404)
+  t.equal((await member.send('POST /admin/v1/keys', { name: 'x' })).status, 404, 'nor of the default project')
+  t.equal((await member.send('POST /admin/v1/keys', { name: 'x', project_id: mine.id })).status, 200)
+  t.equal((await viewer.send('GET /admin/v1/keys')).status, 403)
+  t.equal((await viewer.send('POST /admin/v1/playground/key', { project_id: mine.id })).status, 403)
+  const { body } = await member.send('POST /admin/v1/playground/key', { project_id: mine.id })
+  t.ok(body.secret.startsWith('hg_') && body.expires_at_ms < Date.now() + 3_700_000)
+})
+
+t.test('the models and the end of a project hold for all its keys', async t => {
+  const { user, keys } = await adminGateway(t)
+  const { send } = await user('owner')
+  const { id } = (await send('POST /admin/v1/projects', { name: 'p', models: ['openai/*', 'mistral/small'] })).body
+  const create = async (name: string, models?: readonly string[]) => (await send('POST /admin/v1/keys', { name, project_id: id, models })).body.secret as string
+  const [all, some] = [await create('all'), await create('some', ['openai/gpt-4o', 'anthropic/*'])]
+  t.same([keys.check(all)?.models, keys.check(some)?.models], [['openai/*', 'mistral/small'], ['openai/gpt-4o']])
+  await send(`POST /admin/v1/projects/${id}`, { models: null, limits: { requests_per_minute: 3 } })
+  await keys.refresh()
+  t.match(keys.check(all), { models: undefined, project: { id, limits: { requestsPerMinute: 3 } } })
+  t.equal((await send('POST /admin/v1/projects', { name: 'p' })).status, 409)
+  t.equal((await send(`DELETE /admin/v1/projects/${id}`)).status, 200)
+  await keys.refresh()
+  t.equal(keys.check(all), undefined)
+  t.equal((await send('DELETE /admin/v1/projects/default')).status, 409)
+})
+
+t.test('keys of the configuration are shown, and changed there', async t => {
+  const { user } = await adminGateway(t, { keys: [{ name: 'site', key: new Secret('a-configured-key') }] })
+  const { send } = await user('owner')
+  const { data } = (await send('GET /admin/v1/keys')).body
+  t.match(data, [{ id: 'configured:site', source: 'configuration', hint: null }])
+  t.equal((await send('POST /admin/v1/keys/configured:site', { name: 'x' })).status, 409)
+  t.equal((await send('POST /admin/v1/keys', { name: 'site' })).status, 409)
+})
+
+t.test('lists come in pages, filtered', async t => {
+  const { user } = await adminGateway(t)
+  const { send } = await user('owner')
+  for (let index = 0; index < 5; index++) await send('POST /admin/v1/keys', { name: `key ${index} 100%` })
+  const names: string[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const { body }: { body: { data: Array<{ name: string }>, next_cursor: string | null } } = await send(`GET /admin/v1/keys?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
+    names.push(...body.data.map(({ name }) => name))
+    cursor = body.next_cursor
+  }
+  t.same(names.toSorted(), ['key 0 100%', 'key 1 100%', 'key 2 100%', 'key 3 100%', 'key 4 100%'])
+  const found = async (query: string): Promise<number> => (await send(`GET /admin/v1/keys?${query}`)).body.data.length
+  t.same([await found('search=KEY+3'), await found('search=100%25'), await found('search=_'), await found('status=revoked')], [1, 5, 5, 0], '_ is in every id, and no wildcard')
+  for (const query of ['limit=0', 'limit=x', 'cursor=x', 'status=x']) t.equal((await send(`GET /admin/v1/keys?${query}`)).status, 400, query)
+})
+
+t.test('a request with an Idempotency-Key is carried out once', async t => {
+  const { user, database } = await adminGateway(t)
+  const { send } = await user('owner')
+  const create = async (name: string, key = 'once') => await send('POST /admin/v1/keys', { name }, { 'idempotency-key': key })
+  const first = await create('ci')
+  const again = await create('ci')
+  t.same(again.body, first.body, 'the key itself too')
+  t.equal((await create('other')).status, 409)
+  t.equal((await create('ci', 'twice')).status, 409, 'the name is taken')
+  t.equal((await create('next', 'twice')).status, 200, 'what failed was not carried out')
+  const stored = JSON.stringify(await database.query.selectFrom('idempotent_answers').selectAll().execute())
+  t.notOk(stored.includes(first.body.secret) || stored.includes(Buffer.from(first.body.secret).toString('base64').slice(4, -4)))
+})
+
+t.test('the audit log has what was done, by whom, without secrets', async t => {
+  const { user } = await adminGateway(t)
+  const owner = await user('owner')
+  const { key, secret } = (await owner.send('POST /admin/v1/keys', { name: '<b>ci</b>' })).body
+  const { secret: next } = (await owner.send(`POST /admin/v1/keys/${key.id}/rotate`, { overlap_ms: 0 })).body
+  await owner.send(`POST /admin/v1/keys/${key.id}`, { name: 'ci' })
+  const { key: adminKey, secret: adminSecret } = (await owner.send('POST /admin/v1/admin-keys', { name: 'ops', scopes: ['audit:read'] })).body
+  const { body } = await owner.send('GET /admin/v1/audit', undefined, { authorization: `Bearer ${adminSecret}` })
+  t.same(body.data.map(({ action }: { action: string }) => action), ['admin_key.create', 'key.update', 'key.rotate', 'key.create'])
+  t.match(body.data[1], { actor: owner.user.name, actor_id: owner.user.id, subject: key.id, address: '127.0.0.1', before: { name: '<b>ci</b>' }, after: { name: 'ci' } })
+  t.same(Object.keys(body.data[1].before), ['name'])
+  for (const text of [secret, next, adminSecret]) t.notOk(JSON.stringify(body).includes(text))
+  const filtered = (await owner.send(`GET /admin/v1/audit?action=key&subject=${key.id}&limit=2`)).body
+  t.equal(filtered.data.length, 2)
+  t.equal((await owner.send(`GET /admin/v1/audit?action=key&cursor=${filtered.next_cursor}`)).body.data.length, 1)
+  await owner.send(`DELETE /admin/v1/admin-keys/${adminKey.id}`)
+  t.equal((await owner.send('GET /admin/v1/audit', undefined, { authorization: `Bearer ${adminSecret}` })).status, 401)
+})

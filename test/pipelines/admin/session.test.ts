@@ -1,0 +1,142 @@
+/** Sessions: how they begin and end, and what does not make one. */
+
+import t from 'tap'
+import { hashPassword } from '../../../lib/accounts/passwords.ts'
+import { adminGateway, type AdminGateway } from '../../support/admin.ts'
+
+const password = 'tangerine-otter-quartz-91'
+const hash = await hashPassword(password)
+const signInRoute = 'POST /admin/v1/sign-in/password'
+
+/** Gives a user a password. */
+async function withPassword ({ admin }: AdminGateway, id: string): Promise<void> {
+  await admin.accounts.users.update(id, { password: hash })
+}
+
+function cookieOf (response: Response): string {
+  return response.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+}
+
+t.test('a password begins a session, whose cookie scripts cannot read and other sites do not send', async t => {
+  const place = await adminGateway(t)
+  const { user } = await place.user('member')
+  await withPassword(place, user.id)
+  const { status, body, response } = await place.send(signInRoute, { email: 'MEMBER-1@example.com', password })
+  t.equal(status, 200)
+  t.match(response.headers.get('set-cookie'), /^headgate_session=[\w-]{43}; Path=\/admin; HttpOnly; SameSite=Lax; Max-Age=1209600$/)
+  t.match(body, { user: { id: user.id, role: 'member' }, has_password: true, needs_credential: false })
+  const cookie = cookieOf(response)
+  t.equal((await place.send('GET /admin/v1/session', undefined, { cookie })).body.csrf_token, body.csrf_token)
+  const out = await place.send('DELETE /admin/v1/session', undefined, { cookie, 'x-headgate-csrf': body.csrf_token })
+  t.match(out.response.headers.get('set-cookie'), /^headgate_session=; .*Max-Age=0$/)
+  t.equal((await place.send('GET /admin/v1/session', undefined, { cookie })).status, 401, 'it has ended')
+})
+
+t.test('a wrong password and an unknown email look alike, and guessing ends soon', async t => {
+  const place = await adminGateway(t)
+  const { user } = await place.user('owner')
+  await withPassword(place, user.id)
+  const answers = [await place.send(signInRoute, { email: user.email, password: 'wrong' }), await place.send(signInRoute, { email: 'no@example.com', password: 'wrong' })]
+  t.same(answers[0]?.body, answers[1]?.body)
+  t.same(answers.map(({ status }) => status), [401, 401])
+  const attempts = await Promise.all(Array.from({ length: 6 }, async () => (await place.send(signInRoute, { email: user.email, password: 'wrong' })).status))
+  t.same(attempts.toSorted((a, b) => a - b), [401, 401, 401, 401, 429, 429], 'those at the same moment count as well')
+  t.equal((await place.send(signInRoute, { email: user.email, password })).status, 429, 'the right one too')
+})
+
+t.test('a session cannot be chosen, and ends when another begins in its place', async t => {
+  const place = await adminGateway(t)
+  const { user, cookie: old } = await place.user('owner')
+  await withPassword(place, user.id)
+  const chosen = `headgate_session=${'A'.repeat(43)}`
+  for (const cookie of [chosen, old]) {
+    const { response } = await place.send(signInRoute, { email: user.email, password }, { cookie })
+    t.not(cookieOf(response), cookie)
+    t.equal((await place.send('GET /admin/v1/session', undefined, { cookie })).status, 401)
+  }
+})
+
+t.test('requests of other sites do nothing', async t => {
+  const place = await adminGateway(t)
+  const { cookie, csrf } = await place.user('owner')
+  const host = new URL(place.api.url).host
+  const project = async (headers: Record<string, string>) => await place.send('POST /admin/v1/projects', { name: 'p' }, { cookie, ...headers })
+  for (const headers of [
+    {}, { 'x-headgate-csrf': '' }, { 'x-headgate-csrf': `${csrf}x` }, { 'x-headgate-csrf': csrf.replace(/.$/, '_') },
+    { 'x-headgate-csrf': csrf, 'sec-fetch-site': 'cross-site' }, { 'x-headgate-csrf': csrf, 'sec-fetch-site': 'same-site' },
+    { 'x-headgate-csrf': csrf, origin: 'https://evil.example' }, { 'x-headgate-csrf': csrf, origin: 'null' },
+    { 'x-headgate-csrf': csrf, origin: `http://${host}.evil.example` }
+  ]) t.equal((await project(headers)).status, 403, JSON.stringify(headers))
+  t.equal((await place.send('GET /admin/v1/session', undefined, { cookie, 'sec-fetch-site': 'cross-site' })).status, 403, 'nor do they read')
+  t.equal((await place.send('POST /admin/v1/sign-in/link', { token: 'x'.repeat(43) }, { origin: 'https://evil.example' })).status, 403, 'nor sign anyone in')
+  t.equal((await project({ 'x-headgate-csrf': csrf, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' })).status, 200)
+  const form = await fetch(`${place.api.url}/admin/v1/projects`, { method: 'POST', headers: { cookie, 'x-headgate-csrf': csrf, 'content-type': 'text/plain' }, body: '{"name":"x"}' })
+  t.equal(form.status, 415, 'what a form can send is no request')
+})
+
+t.test('a session ends with its time, and with its user', async t => {
+  const { user, database, admin, send } = await adminGateway(t)
+  const [expired, idle, disabled, removed, owner] = [await user('admin'), await user('admin'), await user('admin'), await user('admin'), await user('owner')]
+  const now = Date.now()
+  await database.query.updateTable('sessions').set({ expires_at_ms: now }).where('user_id', '=', expired.user.id).execute()
+  await database.query.updateTable('sessions').set({ last_seen_at_ms: now - 4 * 86_400_000 }).where('user_id', '=', idle.user.id).execute()
+  t.equal((await owner.send(`POST /admin/v1/users/${disabled.user.id}`, { disabled: true })).status, 200)
+  await admin.accounts.users.update(disabled.user.id, { disabled: false })
+  t.equal((await owner.send(`DELETE /admin/v1/users/${removed.user.id}`)).status, 200)
+  for (const { cookie, user } of [expired, idle, disabled, removed]) {
+    t.equal((await send('GET /admin/v1/session', undefined, { cookie })).status, 401, user.name)
+  }
+})
+
+t.test('a one-time link works once, and lets its user set a password', async t => {
+  const { admin, send } = await adminGateway(t)
+  t.match((await send('GET /admin/v1/sign-in')).body, { first_start: true, password: false })
+  const { token } = await admin.accounts.createOwnerLink()
+  const { body, response } = await send('POST /admin/v1/sign-in/link', { token })
+  t.match(body, { user: { role: 'owner', email: null }, needs_credential: true })
+  const again = await send('POST /admin/v1/sign-in/link', { token })
+  t.match([again.status, again.body.error.code], [401, 'invalid_credentials'])
+  const session = { cookie: cookieOf(response), 'x-headgate-csrf': body.csrf_token }
+  const set = async (request: object) => await send('POST /admin/v1/profile/password', request, session)
+  t.equal((await set({ new_password: password })).body.error.param, 'email', 'a password needs a name')
+  t.equal((await set({ new_password: 'password12345', email: 'a@example.com' })).body.error.param, 'new_password')
+  const done = await set({ new_password: password, email: 'a@example.com' })
+  t.match(done.body, { has_password: true, needs_credential: false })
+  t.equal((await send('GET /admin/v1/session', undefined, { cookie: session.cookie })).status, 401, 'the session has another cookie now')
+  const next = { cookie: cookieOf(done.response), 'x-headgate-csrf': done.body.csrf_token }
+  const change = async (current?: string) => (await send('POST /admin/v1/profile/password', { new_password: `${password}!`, current_password: current }, next)).status
+  t.same([await change(), await change('wrong'), await change(password)], [401, 401, 200], 'from now on the one before is needed')
+  t.match((await send('GET /admin/v1/sign-in')).body, { first_start: false, password: true })
+})
+
+t.test('an invitation makes a user with its role and projects, once', async t => {
+  const { user, send } = await adminGateway(t)
+  const admin = await user('admin')
+  const { id: project } = (await admin.send('POST /admin/v1/projects', { name: 'website' })).body
+  const invite = async (request: object) => await admin.send('POST /admin/v1/invitations', request)
+  t.equal((await invite({ role: 'owner' })).status, 403, 'no one gives more than they have')
+  t.equal((await invite({ role: 'viewer', projects: ['nothing'] })).status, 404)
+  const { invitation, url } = (await invite({ role: 'member', email: 'New@Example.com', projects: [project] })).body
+  const token = url.split('/').at(-1)
+  t.match((await send(`GET /admin/v1/invitation?token=${token}`)).body, { role: 'member', email: 'new@example.com', invited_by: admin.user.name })
+  const { body } = await send('POST /admin/v1/sign-in/invitation', { token, name: 'New', password })
+  t.match(body, { user: { name: 'New', email: 'new@example.com', role: 'member' }, projects: [{ id: project, name: 'website' }], has_password: true })
+  t.equal((await send('POST /admin/v1/sign-in/invitation', { token, name: 'Newer' })).status, 401)
+  t.same((await admin.send('GET /admin/v1/invitations')).body.data, [])
+  const withdrawn = (await invite({ role: 'viewer' })).body
+  await admin.send(`DELETE /admin/v1/invitations/${withdrawn.invitation.id}`)
+  t.equal((await send(`GET /admin/v1/invitation?token=${withdrawn.url.split('/').at(-1)}`)).status, 404)
+  t.equal(invitation.url, undefined, 'the list does not have the link')
+})
+
+t.test('users see their own sessions, and end them', async t => {
+  const { user, admin, send } = await adminGateway(t)
+  const { user: { id }, send: own } = await user('viewer')
+  const { token } = await admin.accounts.sessions.create(id, { address: '192.0.2.1', userAgent: 'other' }, false)
+  const { data } = (await own('GET /admin/v1/sessions')).body
+  t.same(data.map((one: { current: boolean, user_agent: string | null }) => [one.current, one.user_agent]).toSorted(), [[false, 'other'], [true, null]])
+  const other = data.find((one: { current: boolean }) => !one.current)
+  t.equal((await (await user('owner')).send(`DELETE /admin/v1/sessions/${other.id}`)).status, 404, 'not those of others')
+  t.equal((await own(`DELETE /admin/v1/sessions/${other.id}`)).status, 200)
+  t.equal((await send('GET /admin/v1/session', undefined, { cookie: `headgate_session=${token}` })).status, 401)
+})

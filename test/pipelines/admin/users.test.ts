@@ -1,0 +1,67 @@
+/** Users, roles and members. */
+
+import t from 'tap'
+import { adminGateway } from '../../support/admin.ts'
+
+t.test('no one changes a user above them, or gives more than they have', async t => {
+  const { user } = await adminGateway(t)
+  const [owner, admin, viewer] = [await user('owner'), await user('admin'), await user('viewer')]
+  const path = `/admin/v1/users/${owner.user.id}`
+  for (const [route, body] of [[`POST ${path}`, { role: 'viewer' }], [`DELETE ${path}`], [`POST ${path}/link`]] as const) t.equal((await admin.send(route, body)).status, 403, route)
+  t.equal((await admin.send(`POST /admin/v1/users/${viewer.user.id}`, { role: 'owner' })).status, 403)
+  t.equal((await admin.send(`POST /admin/v1/users/${admin.user.id}`, { role: 'owner' })).status, 403, 'not to themselves either')
+  t.equal((await admin.send('POST /admin/v1/admin-keys', { name: 'x', role: 'owner' })).status, 403)
+  t.match((await admin.send(`POST /admin/v1/users/${viewer.user.id}`, { role: 'admin' })).body, { role: 'admin' })
+  t.equal((await viewer.send('GET /admin/v1/users')).body.data.length, 3, 'a role counts from the next request on')
+  const { secret } = (await admin.send('POST /admin/v1/admin-keys', { name: 'x', scopes: ['users:write'] })).body
+  const more = await admin.send('POST /admin/v1/admin-keys', { name: 'y', scopes: ['keys:write'] }, { authorization: `Bearer ${secret}` })
+  t.equal(more.status, 403, 'a key makes no key with other scopes')
+})
+
+t.test('there is always an owner', async t => {
+  const { user } = await adminGateway(t)
+  const owner = await user('owner')
+  const path = `/admin/v1/users/${owner.user.id}`
+  for (const [route, body] of [[`POST ${path}`, { role: 'admin' }], [`POST ${path}`, { disabled: true }], [`DELETE ${path}`]] as const) t.equal((await owner.send(route, body)).status, 409)
+  const second = await user('owner')
+  t.match((await second.send(`POST ${path}`, { role: 'admin' })).body, { role: 'admin' })
+})
+
+t.test('emails are unique, whatever their case', async t => {
+  const { user } = await adminGateway(t)
+  const [first, second] = [await user('owner'), await user('member')]
+  t.equal((await second.send('POST /admin/v1/profile', { email: first.user.email?.toUpperCase() })).status, 409)
+  t.equal((await first.send('POST /admin/v1/invitations', { role: 'viewer', email: second.user.email })).status, 409)
+  t.match((await second.send('POST /admin/v1/profile', { email: 'Other@Example.com', name: 'Other' })).body.user, { email: 'other@example.com', name: 'Other' })
+})
+
+t.test('a sign-in link of another is a way back in', async t => {
+  const { user, send } = await adminGateway(t)
+  const [owner, member] = [await user('owner'), await user('member')]
+  const { url } = (await owner.send(`POST /admin/v1/users/${member.user.id}/link`)).body
+  t.match(url, /^http:\/\/127\.0\.0\.1:\d+\/dashboard\/#\/link\/[\w-]{43}$/)
+  t.match((await send('POST /admin/v1/sign-in/link', { token: url.split('/').at(-1) })).body, { user: { id: member.user.id } })
+})
+
+t.test('members come and go', async t => {
+  const { user } = await adminGateway(t)
+  const [owner, member] = [await user('owner'), await user('member')]
+  const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
+  t.equal((await member.send(`GET /admin/v1/projects/${id}`)).status, 404)
+  t.match((await owner.send(`POST /admin/v1/projects/${id}/members`, { user_id: member.user.id })).body, { user_id: member.user.id, role: 'member' })
+  t.match((await member.send(`GET /admin/v1/projects/${id}`)).body, { members: 1, keys: 0, name: 'p' })
+  t.match((await member.send(`GET /admin/v1/projects/${id}/members`)).body.data, [{ user_id: member.user.id }])
+  t.match((await owner.send(`GET /admin/v1/users/${member.user.id}`)).body, { projects: [id], has_password: false })
+  t.equal((await owner.send(`DELETE /admin/v1/projects/${id}/members/${member.user.id}`)).status, 200)
+  t.equal((await member.send(`GET /admin/v1/projects/${id}`)).status, 404)
+})
+
+t.test('unknown fields and bad values are refused', async t => {
+  const { user } = await adminGateway(t)
+  const { send } = await user('owner')
+  for (const body of [{ name: 'x', colour: 'red' }, { name: ' ' }, { name: 'x'.repeat(101) }, { name: 'x', limits: { requests_per_minute: 0 } }, {}]) {
+    t.equal((await send('POST /admin/v1/projects', body)).status, 422, JSON.stringify(body))
+  }
+  t.equal((await send('POST /admin/v1/keys', { name: 'x', endpoints: ['nothing'] })).status, 400)
+  t.equal((await send('POST /admin/v1/keys', { name: 'x', expires_at_ms: 1 })).status, 400)
+})

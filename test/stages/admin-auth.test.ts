@@ -1,0 +1,71 @@
+import t, { type Test } from 'tap'
+import { Admin } from '../../lib/accounts/admin.ts'
+import { asGatewayError } from '../../lib/core/errors.ts'
+import { once } from '../../lib/core/stage.ts'
+import { openKeyStore } from '../../lib/keys/key-store.ts'
+import { adminAuth, cookieName, sessionCookie, type AdminCall } from '../../lib/stages/admin-auth.ts'
+import { openSqlite } from '../../lib/stores/sqlite/open.ts'
+import { settings } from '../support/settings.ts'
+import { receivedCall } from '../support/stages.ts'
+import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
+import type { Call } from '../../lib/core/call.ts'
+import { Done } from '../../schemas/admin/common.ts'
+
+async function open (t: Test): Promise<Admin> {
+  const database = await openSqlite(t.testdir())
+  const keys = await openKeyStore(database, [])
+  t.teardown(async () => {
+    keys.close()
+    await database.close()
+  })
+  return new Admin(database, keys)
+}
+
+const spec: AdminRouteSpec = { operationId: 'x', summary: 'x', role: 'member', scope: 'keys:read', answer: Done }
+
+async function authed (admin: Admin | undefined, headers: Call['headers'], { role = 'member', method = 'GET', encrypted = false }: { role?: AdminRouteSpec['role'], method?: string, encrypted?: boolean } = {}): Promise<AdminCall | string> {
+  const call = receivedCall({ headers: { host: 'gateway:8080', ...headers }, connection: { address: '::ffff:192.0.2.1', encrypted } })
+  const services = { settings: settings(), ...admin !== undefined && { admin: async () => admin } }
+  try {
+    for await (const found of adminAuth(services, { ...spec, role }, method)(once(call))) return found
+  } catch (error) {
+    return asGatewayError(error).code
+  }
+  throw new Error('nothing came out')
+}
+
+t.test('a session gives its user, with the projects that they see', async t => {
+  const admin = await open(t)
+  const { users, sessions } = admin.accounts
+  for (const [role, projects] of [['owner', undefined], ['member', new Set(['default'])]] as const) {
+    const user = await users.create({ name: role, role, projects: ['default'] })
+    const { token, row } = await sessions.create(user.id, { address: null, userAgent: null }, false)
+    const found = await authed(admin, { cookie: `a=b; headgate_session=${token}; c=d` })
+    t.match(found, { principal: { id: user.id, role, session: { csrfToken: row.csrf_token } }, origin: { address: '192.0.2.1', secure: false, url: 'http://gateway:8080' } })
+    t.same(typeof found === 'string' ? found : found.principal?.projects, projects)
+    t.equal(await authed(admin, { cookie: `headgate_session=${token}` }, { encrypted: true }), 'invalid_api_key', 'over TLS the cookie has another name')
+    t.match(await authed(admin, { cookie: `__Host-headgate=${token}` }, { encrypted: true }), { origin: { secure: true, url: 'https://gateway:8080' } })
+  }
+})
+
+t.test('an admin key needs no token, and no key of callers is one', async t => {
+  const admin = await open(t)
+  const { secret } = await admin.accounts.adminKeys.create({ name: 'ops', role: 'owner', createdBy: 'test' })
+  const expired = await admin.accounts.adminKeys.create({ name: 'old', role: 'owner', expiresAtMs: Date.now(), createdBy: 'test' })
+  const { secret: caller } = await admin.keys.create({ name: 'caller' }, 'test')
+  t.match(await authed(admin, { authorization: `Bearer ${secret}`, 'sec-fetch-site': 'cross-site' }, { method: 'POST' }), { principal: { name: 'ops', session: undefined } })
+  t.equal(await authed(admin, { authorization: `Bearer ${secret}` }, { role: 'self' }), 'insufficient_permissions')
+  for (const key of [expired.secret, caller, `${secret}x`, 'hga_', '']) t.equal(await authed(admin, { authorization: `Bearer ${key}` }), 'invalid_api_key')
+})
+
+t.test('without a store there is nothing', async t => {
+  t.equal(await authed(undefined, {}), 'not_found')
+})
+
+t.test('a cookie is found by its complete name', async t => {
+  const cookieOf = (cookie: string | undefined): string | undefined => sessionCookie(receivedCall({ headers: { cookie } }), { address: '', secure: false, url: '' })
+  t.equal(cookieOf('xheadgate_session=1; headgate_session=2'), '2')
+  t.equal(cookieOf('headgate_sessions=1'), undefined)
+  t.equal(cookieOf(undefined), undefined)
+  t.equal(cookieName(true), '__Host-headgate')
+})

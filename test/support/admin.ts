@@ -1,0 +1,89 @@
+/** A gateway with an admin API, and people who use it. Every answer is compared with the served document. */
+
+import { Admin } from '../../lib/accounts/admin.ts'
+import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
+import type { Database } from '../../lib/stores/database.ts'
+import { openSqlite } from '../../lib/stores/sqlite/open.ts'
+import { adminRoutes } from '../../schemas/admin/routes.ts'
+import { conformance } from './conformance.ts'
+import { testGateway, type TestGateway } from './gateway.ts'
+import type { Role } from '../../schemas/admin/common.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { GatewayParts } from '../../lib/gateway.ts'
+import type { UserRow } from '../../lib/stores/tables.ts'
+import type { Test } from 'tap'
+
+const operations = Object.keys(adminRoutes).map(route => {
+  const [method = '', path = ''] = route.split(' ')
+  return { method, path: path.replace(/:(\w+)/g, '{$1}'), pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`) }
+})
+
+/** Sends a request, and reads the answer as JSON. */
+export type Send = (route: string, body?: unknown, headers?: Record<string, string>) => Promise<{
+  readonly status: number
+  // Tests read whatever fields they expect.
+  readonly body: any // eslint-disable-line
+  readonly response: Response
+}>
+
+export interface AdminGateway {
+  readonly api: TestGateway
+  readonly admin: Admin
+  readonly keys: KeyStore
+  readonly database: Database
+  /** Makes a user with a session. */
+  readonly user: (role: Role, projects?: readonly string[]) => Promise<Person>
+  /** Sends without a session. */
+  readonly send: Send
+}
+
+export interface Person {
+  readonly user: UserRow
+  readonly cookie: string
+  readonly csrf: string
+  readonly send: Send
+}
+
+export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more: Partial<GatewayParts> = {}): Promise<AdminGateway> {
+  const database = await openSqlite(t.testdir())
+  const keys = await openKeyStore(database, parts.keys ?? [], { pollMs: 60_000 })
+  const api = await testGateway(t, parts, {}, { database, keys, keyStore: keys, ...more })
+  t.teardown(async () => {
+    keys.close()
+    await database.close()
+  })
+  const admin = new Admin(database, keys)
+  const document = conformance(await (await fetch(`${api.url}/openapi.json`)).json())
+  const compare = async (method: string, url: string, response: Response): Promise<void> => {
+    const matching = operations.filter(({ method: own, pattern }) => own === method && pattern.test(url.split('?', 1)[0] ?? ''))
+    const path = (matching.find(({ path }) => !path.includes('{')) ?? matching[0])?.path ?? url
+    const findings = await document.findings({ path, method: method.toLowerCase() as 'get' | 'post' | 'delete', response }) // of the table of routes
+    if (findings.length > 0) t.same(findings, [], `${method} ${url}`)
+  }
+  const sender = (credentials: Record<string, string>): Send => async (route, body, headers = {}) => {
+    const [method = '', path = ''] = route.split(' ')
+    const response = await fetch(api.url + path, {
+      method,
+      headers: { ...credentials, ...body !== undefined && { 'content-type': 'application/json' }, ...headers },
+      ...body !== undefined && { body: JSON.stringify(body) }
+    })
+    const text = await response.clone().text()
+    await compare(method, path, response.clone())
+    return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text, response }
+  }
+  let made = 0
+  return {
+    api,
+    admin,
+    keys,
+    database,
+    send: sender({}),
+    user: async (role, projects = []) => {
+      const { users, sessions } = admin.accounts
+      const user = await users.create({ name: `${role} ${++made}`, email: `${role}-${made}@example.com`, role, projects })
+      const { token, row } = await sessions.create(user.id, { address: null, userAgent: null }, false)
+      const cookie = `headgate_session=${token}`
+      return { user, cookie, csrf: row.csrf_token, send: sender({ cookie, 'x-headgate-csrf': row.csrf_token }) }
+    }
+  }
+}
