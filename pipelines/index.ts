@@ -66,7 +66,7 @@ const table: readonly EndpointRow[] = [
   { ...post, name: 'completions', path: '/v1/completions', docs: completionsDocs, pipeline: completions },
   { ...post, keepsText: true, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
   { ...post, keepsText: true, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
-  { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
+  { ...post, keepsText: true, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
   { ...post, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
   { ...post, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },

@@ -22,9 +22,14 @@ const InputFile = Type.Object({
 const OutputText = Type.Object({ type: Type.Literal('output_text'), text: Type.String() })
 const Refusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
 
-const InputPart = Type.Union([InputText, InputImage, InputFile])
+/** Has no static type: the conversation that is made for other providers has no such part. */
+const NewPart = Type.Unsafe<never>(Type.Object({
+  type: Type.String({ pattern: '^(?!(?:input_text|input_image|input_file|output_text|refusal)$)[a-z0-9_]{1,64}$' })
+}, { description: 'A part of another type. Providers that do not have this API cannot take it.' }))
+
+const InputPart = Type.Union([InputText, InputImage, InputFile, NewPart])
 export type InputPart = Static<typeof InputPart>
-const MessagePart = Type.Union([InputText, InputImage, InputFile, OutputText, Refusal])
+const MessagePart = Type.Union([InputText, InputImage, InputFile, OutputText, Refusal, NewPart])
 export type MessagePart = Static<typeof MessagePart>
 
 export const MessageItem = Type.Object({
@@ -129,9 +134,16 @@ export const hostedItemTypes = [
   'apply_patch_call', 'apply_patch_call_output', 'tool_search_call', 'tool_search_output', 'program', 'program_output'
 ] as const
 
-const HostedItem = Type.Object({ type: OneOf([...hostedItemTypes]), ...optionalId }, {
-  description: 'A record of a tool hosted by OpenAI; other providers do not get it.'
-})
+const otherItemTypes = [
+  'message', 'function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'reasoning', 'item_reference', 'additional_tools',
+  ...serverItems.map(({ properties }) => properties.type.const)
+]
+
+/** Also one of a type that is not known here, which providers that do not have this API cannot take. */
+const HostedItem = Type.Object({
+  type: Type.Unsafe<typeof hostedItemTypes[number]>(Type.String({ pattern: `^(?!(?:${otherItemTypes.join('|')})$)[a-z0-9_]{1,64}$` })),
+  ...optionalId
+}, { description: 'A record of a tool hosted by OpenAI; other providers do not get it.' })
 
 export const InputItem = Type.Union([
   FunctionCallItem, FunctionCallOutputItem, CustomCallItem, CustomCallOutputItem, ReasoningItem, AdditionalTools,

@@ -95,9 +95,9 @@ export const ResponsesRequest = Type.Object({
   stream: chat.stream,
   stream_options: Nullable(Type.Object({ include_obfuscation: Nullable(Type.Boolean()) })),
   previous_response_id: Nullable(Type.String(), { description: 'A stored response that this one continues.' }),
-  conversation: Nullable(Type.Unknown(), { description: 'Refused: conversations are not kept.' }),
-  prompt: Nullable(AnyObject, { description: 'Refused: prompts are not kept.' }),
-  background: Nullable(Type.Boolean(), { default: false, description: 'Return at once and run in the background. Not available.' }),
+  conversation: Nullable(Type.Unknown(), { description: 'A conversation kept at OpenAI; other providers have none.' }),
+  prompt: Nullable(AnyObject, { description: 'A prompt kept at OpenAI; other providers have none.' }),
+  background: Nullable(Type.Boolean(), { default: false, description: 'Return at once and run in the background.' }),
   store: Nullable(Type.Boolean(), { default: true, description: 'Keep the response, so that it can be fetched and continued.' }),
   include: Nullable(Type.Array(OneOf([...includable])), { description: 'Further data of the answer.' }),
   max_output_tokens: Nullable(Type.Integer({ minimum: 1 }), {

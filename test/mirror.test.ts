@@ -21,6 +21,8 @@ const elsewhere: Reasons = {
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
   'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
   'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],
+  'dialects/responses/direct-answer': ['dialects/responses/direct-printer', 'replaces fields of the responses that are printed'],
+  'dialects/responses/sent-items': ['dialects/responses/direct', 'the items of the requests that are made there'],
   'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],

@@ -5,16 +5,18 @@
 
 import type { ThinkingBlock } from '../core/events.ts'
 
+/** As it is sent. */
 export interface ReasoningItem {
+  readonly type: 'reasoning'
   readonly id: string
-  readonly encryptedContent: string
-  /** The part of it that can be read; empty: none. */
-  readonly text: string
+  readonly summary: ReadonlyArray<{ readonly type: 'summary_text', readonly text: string }>
+  readonly encrypted_content: string
 }
 
 const prefix = 'oai1:'
 
-export function toThinkingBlock ({ id, encryptedContent, text }: ReasoningItem): ThinkingBlock {
+/** @param text the part of the reasoning that can be read; empty: none */
+export function toThinkingBlock (id: string, encryptedContent: string, text: string): ThinkingBlock {
   const sealed = `${prefix}${id}:${encryptedContent}`
   return text === '' ? { type: 'redacted_thinking', data: sealed } : { type: 'thinking', thinking: text, signature: sealed }
 }
@@ -25,5 +27,6 @@ export function toReasoningItem ({ thinking, signature, data }: Readonly<Record<
   if (typeof sealed !== 'string' || !sealed.startsWith(prefix)) return undefined
   const end = sealed.indexOf(':', prefix.length)
   if (end === -1) return undefined
-  return { id: sealed.slice(prefix.length, end), encryptedContent: sealed.slice(end + 1), text: typeof thinking === 'string' ? thinking : '' }
+  const summary = typeof thinking === 'string' && thinking !== '' ? [{ type: 'summary_text' as const, text: thinking }] : []
+  return { type: 'reasoning', id: sealed.slice(prefix.length, end), summary, encrypted_content: sealed.slice(end + 1) }
 }

@@ -7,7 +7,7 @@
 
 import type { CallerBody } from './caller-body.ts'
 import type { CallSignal } from './call-signal.ts'
-import type { FittedRequest } from './direct-request.ts'
+import type { FitOptions, FittedRequest } from './direct-request.ts'
 import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
 import type { LargeString } from './large-string.ts'
@@ -68,10 +68,17 @@ export interface AuthedCall extends Call {
 
 export interface ValidCall<R> extends AuthedCall {
   readonly request: R
+  /** The account that keeps what the call continues: the call goes there first. */
+  readonly origin?: ProviderAccount | undefined
   /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
   readonly context?: unknown
-  /** True when streamed text may come as `text-run`: no stage needs to read it, and the dialect of the caller prints it. */
-  readonly printsTextRuns?: boolean
+}
+
+/** An account at a provider. */
+export interface ProviderAccount {
+  readonly providerId: string
+  /** A digest of its credential. */
+  readonly account: string
 }
 
 export interface RoutedCall<R> extends ValidCall<R> {
@@ -83,7 +90,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
    *
    * @throws GatewayError `unsupported_parameter` when its provider cannot take it
    */
-  readonly fit?: (request: unknown, route: Route) => FittedRequest
+  readonly fit?: (request: unknown, route: Route, options?: FitOptions) => FittedRequest
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

@@ -12,6 +12,13 @@ export interface DirectRequest {
   readonly query: string
 }
 
+export interface FitOptions {
+  /** The place of the gateway's credential that is used, of several. */
+  readonly credential?: number | undefined
+  /** True when the request is not to be sent in the caller's own words. */
+  readonly isTranslated?: boolean
+}
+
 /** A request fitted to one route. */
 export interface FittedRequest<R = unknown> {
   readonly request: R

@@ -241,7 +241,7 @@ export class GatewayError extends Error {
   }
 
   /** Returns the same error with another message, parameter or cause. */
-  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'acceptedByProvider'>): GatewayError {
+  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider'>): GatewayError {
     const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, original } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined

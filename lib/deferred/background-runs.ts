@@ -12,7 +12,7 @@ import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
 import { endOfStream, splitFrames, sseEvent } from '../wire/sse.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { ResponseToKeep } from '../dialects/responses/archive.ts'
+import type { ResponseOrigin, ResponseToKeep } from '../dialects/responses/archive.ts'
 import type { Lease } from '../stores/lease.ts'
 import type { ResponseStore } from '../stores/response-store.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
@@ -118,8 +118,8 @@ export class BackgroundRuns {
   }
 
   /** Replaces a response that runs here by what it is now. */
-  async update (response: ResponseObject): Promise<void> {
-    await this.#store.update(response, this.#owner)
+  async update (response: ResponseObject, origin?: ResponseOrigin): Promise<void> {
+    await this.#store.update(response, this.#owner, origin)
   }
 
   /** Ends a response that runs anywhere. @returns it as it is then. @throws GatewayError `overloaded` */

@@ -47,9 +47,10 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * Makes the request for a provider that speaks this dialect itself, of the caller's own words.
    *
    * @param call with the request as it is about to be sent: it may be limited further than the caller's
+   * @returns `undefined` for one that has to be translated all the same
    * @throws GatewayError for what this caller may not ask this provider
    */
-  readonly directRequest?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest
+  readonly directRequest?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest | undefined
   /** The name by which providers say that they speak it. */
   readonly directDialect?: DirectDialect
   /** Returns what a direct request names beside its model, which the key must be allowed to use. Default: nothing. */
@@ -63,12 +64,14 @@ export interface FitTarget {
   readonly provider: ProviderTraits
   /** As the catalogue knows it. */
   readonly model: ModelEntry | undefined
+  /** Returns what identifies the account there: a digest of the credential. */
+  readonly account: () => string
 }
 
 /** The answering half of a dialect. */
 export interface AnswerDialect<C = unknown> {
   /** Makes the printer of a streamed answer. */
-  readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent, string | Uint8Array>
+  readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent>
   /** Makes the answer in one piece of all its batches, the first included, or the promise of it; it is sent as JSON. */
   readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
   /** Writes errors that come before the head of the answer; one that comes later is the printer's. */

@@ -89,6 +89,16 @@ export function replaceFields (text: string, { fields }: ObjectText, values: Rea
   return result + text.slice(from)
 }
 
+/** Replaces fields of the object in one field; a text without such an object stays as it is. */
+export function replaceFieldsIn (text: string, name: string, values: ReadonlyMap<string, string>): string {
+  const outer = readObjectText(text)
+  const range = outer?.fields.get(name)
+  if (outer === undefined || range === undefined) return text
+  const inner = text.slice(range.start, range.end)
+  const outline = readObjectText(inner)
+  return outline === undefined ? text : text.slice(0, range.start) + replaceFields(inner, outline, values) + text.slice(range.end)
+}
+
 /** Counts the keys in all objects of a parsed value: a text that has more of them has some twice. */
 export function countKeys (value: unknown): number {
   let keys = 0

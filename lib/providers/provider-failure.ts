@@ -26,6 +26,8 @@ export type FailureKind =
   | 'content_policy'
   | 'too_large'
   | 'unsupported'
+  /** The server does not have the API of the caller's dialect that the kind of provider has. */
+  | 'missing_api'
   | 'invalid_document'
   | 'invalid_format'
   /** The caller's request was refused for another reason. */
@@ -122,6 +124,7 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
     case 'invalid_format': return make('unsupported_format', { message, param })
     case 'invalid_request': return make('upstream_invalid_request', { message, param, status, shownCode: code })
     case 'rejected': return make('upstream_error', { fault: 'caller' })
+    case 'missing_api':
     case 'error': return make('upstream_error')
   }
 }

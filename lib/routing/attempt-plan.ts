@@ -31,6 +31,8 @@ export interface PlannedAttempt {
 export interface AttemptPlanOptions {
   /** Returns how often a route may be tried again. */
   readonly retries: (route: Route) => number
+  /** Returns the place of the credential that a route is tried with first. Default: one is drawn. */
+  readonly credential?: (route: Route) => number | undefined
   /** True for requests whose answer is fetched later: all use the first credential of a provider. */
   readonly firstCredential?: boolean
   /** Called for each route that is not tried, or not yet, with the reason. */
@@ -145,7 +147,7 @@ export class AttemptPlan {
     this.#attempts++
     this.#waitedMs += waitMs
     const pool = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)
-    this.#credential = another ?? pool?.choose()
+    this.#credential = another ?? (pool === undefined ? undefined : this.#options.credential?.(route) ?? pool.choose())
     const isRetry = attempts > 1 || another !== undefined
     if (this.#credential === undefined) return { route, waitMs, isRetry }
     const tried = this.#tried ??= new Map()

@@ -11,6 +11,8 @@ import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
 import type { Send } from './hedge.ts'
 import { RouteAttempt, noteAttempt, noteWasted, type AttemptedCall, type Closable, type RouteAnswer, type RouteRequest } from './route-attempt.ts'
+import { accountDigest } from '../providers/account-digest.ts'
+import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from './route-health.ts'
 
@@ -43,8 +45,19 @@ export class CallAttempts<A extends Closable> {
     this.#plan = new AttemptPlan([...this.#requests.keys()], health, {
       retries: route => this.#requests.get(route)?.provider.retries ?? 0,
       firstCredential,
+      credential: ({ providerId }) => call.origin?.providerId === providerId ? this.#placeOf(call.origin) : undefined,
       onSkip: (route, reason) => noteAttempt(call, route, reason)
     })
+  }
+
+  /** Returns the place of the credential of an account; `undefined` when it is not configured any more. */
+  #placeOf ({ providerId, account }: ProviderAccount): number | undefined {
+    const provider = [...this.#requests.values()].find(request => request.provider.id === providerId)?.provider
+    const { size = 0 } = this.#health.credentials(providerId) ?? {}
+    for (let place = 0; place < size; place++) {
+      if (provider !== undefined && accountDigest(provider, undefined, place) === account) return place
+    }
+    return undefined
   }
 
   /** @throws GatewayError the failure of the last attempt, when no route could answer */

@@ -22,7 +22,7 @@ import type { Limits, Settings } from '../core/settings.ts'
 import type { Providers } from '../providers/provider.ts'
 import { inCallerOrder, applyPreferences, readPreferences } from './preferences.ts'
 import type { RouteHealth } from './route-health.ts'
-import { historyFirst, skipUnfit, type Requirements } from './requirements.ts'
+import { historyFirst, originFirst, skipUnfit, type Requirements } from './requirements.ts'
 import { checkOneProvider, providerChoice, routesByChoice } from './provider-choice.ts'
 
 /** Any request that may name its model. */
@@ -51,7 +51,7 @@ export interface ChooseRoutesOptions<R> {
 }
 
 /** The parts of a call that decide its routes; the requested model is noted in its record. */
-type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
+type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
 
 export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey'> {
   /** Models of the request that are not tried, and why. */
@@ -102,7 +102,8 @@ export function chooseRoutes<R extends ModelRequest> (
     marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
     providerOf: id => routeHealth?.toolCalls.providerOf(id)
   })
-  const [first, ...others] = preferences === undefined ? capable : inCallerOrder(capable, preferences)
+  const continuing = call.origin === undefined ? capable : originFirst(capable, call.origin)
+  const [first, ...others] = preferences === undefined ? continuing : inCallerOrder(continuing, preferences)
   // Every choice has given at least one route, and there is at least one choice.
   if (first === undefined) throw missingModel()
   const skipped = [...wanted.skipped, ...fitting.skipped]

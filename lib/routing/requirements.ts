@@ -7,6 +7,7 @@ import { toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import type { ChatInput } from '../chat/input.ts'
+import type { ProviderAccount } from '../core/call.ts'
 import type { FailedAttempt } from '../core/record.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { HistoryMark } from '../core/provider-traits.ts'
@@ -109,8 +110,16 @@ export function historyFirst (
   const makers = new Set(toolCallIds.map(providerOf))
   const made = routes.some(({ providerId }) => makers.has(providerId))
   if (!made && history.size === 0) return routes
-  const wrote = routes.map(({ providerId }) =>
-    made ? makers.has(providerId) : marksOf(providerId).some(mark => history.has(mark)))
+  return writersFirst(routes, ({ providerId }) => made ? makers.has(providerId) : marksOf(providerId).some(mark => history.has(mark)))
+}
+
+/** Puts the routes of the provider first that keeps what a call continues. The order is otherwise kept. */
+export function originFirst (routes: readonly Route[], origin: ProviderAccount): readonly Route[] {
+  return writersFirst(routes, ({ providerId }) => providerId === origin.providerId)
+}
+
+function writersFirst (routes: readonly Route[], isWriter: (route: Route) => boolean): readonly Route[] {
+  const wrote = routes.map(isWriter)
   if (!wrote.includes(true) || !wrote.includes(false)) return routes
   return [
     ...routes.filter((_, index) => wrote[index]).map((route): Route => ({ ...route, preferred: 'wrote_history' })),

@@ -14,7 +14,7 @@ import type { RouteHealth } from './route-health.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** The part of a call that its attempts need. */
-export type AttemptedCall = Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes' | 'record' | 'signal' | 'providerKey'>
+export type AttemptedCall = Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin'>
 
 /** The request of a call to one route, to be sent as often as it takes. */
 export interface RouteRequest<A> {

@@ -1,8 +1,9 @@
 import { extend, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../core/stage.ts'
+import { accountDigest } from '../providers/account-digest.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { FittedRequest } from '../core/direct-request.ts'
+import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
@@ -20,12 +21,13 @@ export function fitRoutes<C> (
   return map(call => {
     const context = call.context as C // by the `input` of the same dialect
     return extend(call, {
-      fit: (given: unknown, route: Route): FittedRequest => {
+      fit: (given: unknown, route: Route, { credential, isTranslated = false }: FitOptions = {}): FittedRequest => {
         const request = given as ChatInput // of this call, perhaps with other limits
         const provider = providers.get(route.providerId)
-        const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId) }
-        if (directRequest !== undefined && isDirect(provider, directDialect, capability)) {
-          return { request, direct: directRequest(extend(call, { request }), target, context) }
+        const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId), account: () => provider === undefined ? '' : accountDigest(provider, call.providerKey, credential) }
+        if (directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)) {
+          const direct = directRequest(extend(call, { request }), target, context)
+          if (direct !== undefined) return { request, direct }
         }
         return { request: fit?.(request, target, context) ?? request }
       }

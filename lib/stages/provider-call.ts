@@ -10,7 +10,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { AnswerBatches } from '../upstream/answer-batches.ts'
-import { callerError } from '../providers/provider-failure.ts'
+import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
 import { openParts, partsOf, usagesIn } from '../upstream/split.ts'
 import type { UpstreamPart, ProviderCallOptions } from '../upstream/attempt.ts'
 import type { OpenAttempt } from '../upstream/open-attempt.ts'
@@ -19,7 +19,7 @@ import { CallAttempts } from '../routing/call-attempts.ts'
 import { noteAttempt, type RouteRequest } from '../routing/route-attempt.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import type { Batch } from '../core/batch.ts'
-import type { FittedRequest } from '../core/direct-request.ts'
+import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
 import type { Ask, Capability, EventOf, Provider, RequestOf } from '../providers/provider.ts'
@@ -49,22 +49,39 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
+  /** Servers that turned out not to have the API of a dialect that their kind has. */
+  const translatedOnly = new WeakSet<Provider>()
   const prepare = (call: RoutedCall<R>, route: Route, mayGiveUp: ProviderCallOptions['mayGiveUp']): RouteRequest<OpenAttempt<E>> | undefined => {
     const provider = providers.get(route.providerId)
     const adapter = provider?.adapters[capability]
     if (provider === undefined || adapter === undefined) return undefined
     const readsToEnd = mustReadToEnd(call, provider)
     const options = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
-    let parts: ReadonlyArray<UpstreamPart<R, E>> | undefined // made once, however often it is tried
+    // Made once, however often it is tried; what an account keeps may differ.
+    const made = new Map<number | undefined, ReadonlyArray<UpstreamPart<R, E>>>()
+    const partsFor = (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> => {
+      const place = call.origin === undefined ? undefined : credential
+      const options = { credential, isTranslated: translatedOnly.has(provider) }
+      const parts = made.get(place) ?? partsOf(adapterInput(call, route, provider, options), adapter)
+      made.set(place, parts)
+      return parts
+    }
     const send = (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
-      const requests = parts ??= partsOf(adapterInput(call, route, provider), adapter)
       const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
       const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
-      return readsToEnd
+      const open = (requests: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> => readsToEnd
         ? abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
         : openParts(attempt, requests, provider, adapter, options)
+      const requests = partsFor(credential)
+      if (requests[0]?.ask.direct === undefined) return open(requests)
+      return open(requests).catch((error: unknown) => {
+        if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
+        translatedOnly.add(provider)
+        made.clear()
+        return open(partsFor(credential))
+      })
     }
-    return { provider, readsToEnd, send, billed: () => usagesIn(parts ?? []) }
+    return { provider, readsToEnd, send, billed: () => usagesIn([...made.values()].flat()) }
   }
   /** Returns who decides about streams that are too slow; `undefined` where none can be. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
@@ -103,22 +120,23 @@ function mustReadToEnd<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }
   return onDisconnect === 'drain' || (key.limits?.budget !== undefined && providerKey === undefined)
 }
 
-function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route): FittedRequest<R> {
-  return fit === undefined ? { request } : fit(request, route) as FittedRequest<R> // it gives what it takes
+function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route, options: FitOptions): FittedRequest<R> {
+  return fit === undefined ? { request } : fit(request, route, options) as FittedRequest<R> // it gives what it takes
 }
 
 /** Strings of such a body may be long. */
 const largeBodyBytes = 1024 * 1024
 
 /** Merges the route's settings into the request, which wins. */
-function adapterInput<R extends { readonly stream?: boolean | undefined }> (call: RoutedCall<R>, route: Route, { quirks }: Provider): Ask<R> {
-  const { request: given, direct } = fitted(call, route)
+function adapterInput<R extends { readonly stream?: boolean | undefined }> (
+  call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
+): Ask<R> {
+  const { request: given, direct } = fitted(call, route, options)
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
   return {
     request, route, quirks, direct,
     streamed: request.stream === true,
     isLarge: call.record.bodyBytes >= largeBodyBytes,
-    textRuns: call.printsTextRuns === true,
     callerBody: call.callerBody?.()
   }
 }

@@ -324,6 +324,10 @@ export const migrations: readonly Migration[] = [
         expires_at_ms bigint not null
       );
       create index idempotent_answers_by_expiry on idempotent_answers (expires_at_ms)`
+  },
+  {
+    number: 13,
+    sql: 'alter table responses add column origin text'
   }
 ]
 

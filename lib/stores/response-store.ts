@@ -12,7 +12,7 @@ import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
 import type { ResponseRow, Tables } from './tables.ts'
-import type { Continuation, ResponseArchive, ResponseToKeep, StoredItem } from '../dialects/responses/archive.ts'
+import type { Continuation, FoundItem, ResponseArchive, ResponseOrigin, ResponseToKeep, StoredItem } from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
 export interface ResponseStoreOptions {
@@ -56,7 +56,7 @@ export class ResponseStore implements ResponseArchive {
     await this.#insert(given)
   }
 
-  async #insert ({ keyId, previous, response, input, itemIds }: ResponseToKeep, lease?: Lease): Promise<void> {
+  async #insert ({ keyId, previous, response, input, itemIds, origin }: ResponseToKeep, lease?: Lease): Promise<void> {
     const texts = { response: JSON.stringify(response), input: JSON.stringify(input) }
     const sizeBytes = Buffer.byteLength(texts.response) + Buffer.byteLength(texts.input)
     const nowMs = Date.now()
@@ -67,6 +67,7 @@ export class ResponseStore implements ResponseArchive {
       root_id: previous?.rootId ?? response.id,
       status: response.status,
       ...texts,
+      origin: origin === undefined ? null : JSON.stringify(origin),
       size_bytes: sizeBytes,
       created_at_ms: nowMs,
       expires_at_ms: nowMs + this.#options().keepMs,
@@ -84,17 +85,22 @@ export class ResponseStore implements ResponseArchive {
     await this.#insert(given, lease)
   }
 
-  /** Replaces a response that is in progress. @returns false when it was cancelled, deleted, or is another process's */
-  async update (response: ResponseObject, owner: string): Promise<boolean> {
+  /**
+   * Replaces a response that is in progress.
+   *
+   * @param origin of one that its provider keeps as well
+   * @returns false when it was cancelled, deleted, or is another process's
+   */
+  async update (response: ResponseObject, owner: string, origin?: ResponseOrigin): Promise<boolean> {
     const isOpen = inProgress.includes(response.status)
     const text = JSON.stringify(response)
     const row = await this.#use(async () => await this.#query.updateTable('responses')
       .set(({ eb }) => ({
-        status: response.status, response: text, ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', Buffer.byteLength(text)) }
+        status: response.status, response: text, origin: origin === undefined ? null : JSON.stringify(origin), ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', Buffer.byteLength(text)) }
       }))
       .where('id', '=', response.id).where('owner', '=', owner).where('status', 'in', inProgress).returning('key_id').executeTakeFirst())
     if (row === undefined) return false
-    if (!isOpen) await this.#noteItems(row.key_id, response.id, response.output.map(({ id }) => id))
+    if (!isOpen) await this.#noteItems(row.key_id, response.id, outputOf({ response: text }).map(({ id }) => id))
     return true
   }
 
@@ -149,7 +155,7 @@ export class ResponseStore implements ResponseArchive {
     if (rows === undefined || newest === undefined || !continuable.has(newest.status)) return undefined
     const items = rows.flatMap(row => [...inputOf(row), ...outputOf(row)])
     if (items.length > this.#options().maxItems) throw tooLong()
-    return { id, rootId: newest.root_id, items }
+    return { id, rootId: newest.root_id, items, origin: originOf(newest) }
   }
 
   /**
@@ -162,19 +168,19 @@ export class ResponseStore implements ResponseArchive {
     return rows?.flatMap((row, index) => [...inputOf(row), ...index + 1 === rows.length ? [] : outputOf(row)])
   }
 
-  async items (keyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredItem>> {
-    const found = new Map<string, StoredItem>()
+  async items (keyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, FoundItem>> {
+    const found = new Map<string, FoundItem>()
     if (ids.length === 0) return found
     const wanted = new Set(ids)
     let bytes = 0
     for (const holder of await this.#holders(keyId, [...wanted])) {
       bytes += holder.size_bytes
       if (bytes > this.#options().maxBytes) throw tooLong('input', 'The items that `input` refers to are too long.')
-      const row = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'input'])
+      const row = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'input', 'origin'])
         .where('id', '=', holder.id).where('expires_at_ms', '>', Date.now()).executeTakeFirst())
       if (row === undefined) continue
       for (const item of [...inputOf(row), ...outputOf(row)]) {
-        if (wanted.has(item.id)) found.set(item.id, item)
+        if (wanted.has(item.id)) found.set(item.id, { item, origin: originOf(row) })
       }
     }
     return found
@@ -261,7 +267,7 @@ export class ResponseStore implements ResponseArchive {
     if (links.at(-1)?.previous_id !== null) return undefined
     return await this.#use(async () => await this.#chain(keyId, id, maxItems)
       .selectFrom('chain').innerJoin('responses', 'responses.id', 'chain.id')
-      .select(['responses.root_id', 'responses.status', 'responses.response', 'responses.input']).orderBy('chain.depth', 'desc').execute())
+      .select(['responses.root_id', 'responses.status', 'responses.response', 'responses.input', 'responses.origin']).orderBy('chain.depth', 'desc').execute())
   }
 
   /** Begins a query on the rows of a conversation, from a response back to the first one. */
@@ -286,8 +292,13 @@ function inputOf ({ input }: Pick<ResponseRow, 'input'>): StoredItem[] {
   return JSON.parse(input) as StoredItem[] // as above
 }
 
+function originOf ({ origin }: Pick<ResponseRow, 'origin'>): ResponseOrigin | undefined {
+  return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // as above
+}
+
+/** Other providers of this dialect may leave the id of an item out; it cannot be referred to. */
 function outputOf (row: Pick<ResponseRow, 'response'>): StoredItem[] {
-  return responseOf(row).output
+  return responseOf(row).output.filter(({ id }) => typeof id === 'string')
 }
 
 /** Values of one statement: databases bound their number. */

@@ -272,6 +272,8 @@ export interface ResponseRow {
   readonly created_at_ms: number
   /** From then on it is only there for those that continue it; 0 when it was deleted. */
   readonly expires_at_ms: number
+  /** JSON of where a provider keeps it as well. */
+  readonly origin: string | null
   /** The process that works on it in the background. */
   readonly owner: string | null
   /** The time from which its owner counts as dead. */

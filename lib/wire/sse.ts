@@ -7,15 +7,11 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { GatewayError } from '../core/errors.ts'
 
 export interface SseReader {
-  /** True while no message is open. */
-  readonly isBetweenMessages: boolean
   /**
    * The messages that these bytes complete. Any split of a stream gives the same messages.
    * @throws GatewayError `upstream_invalid_response` for a message over the byte limit.
    */
   readonly push: (bytes: Uint8Array) => EventSourceMessage[]
-  /** Does what `push` does with bytes that came as characters. */
-  readonly pushText: (bytes: string, isAscii: boolean) => EventSourceMessage[]
   /** The message that was still open when the stream ended, if any. */
   readonly end: () => EventSourceMessage[]
 }
@@ -32,7 +28,6 @@ export function sseReader (maxBytes: number): SseReader {
   /** The text that may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
   let opening: string | undefined = ''
   let beyondAscii = false
-  let isBetweenMessages = false
   const parser = createParser({
     maxBufferSize: maxBytes,
     onEvent: message => { messages.push(beyondAscii ? decoded(message) : message) },
@@ -45,9 +40,7 @@ export function sseReader (maxBytes: number): SseReader {
     }
   })
 
-  const pushText = (bytes: string, isAscii: boolean): EventSourceMessage[] => {
-    beyondAscii ||= !isAscii
-    isBetweenMessages = bytes.endsWith('\n\n')
+  const feed = (bytes: string): EventSourceMessage[] => {
     if (opening !== undefined) {
       bytes = opening + bytes
       opening = bytes.length < mark.length && mark.startsWith(bytes) ? bytes : undefined
@@ -60,17 +53,14 @@ export function sseReader (maxBytes: number): SseReader {
   }
 
   return {
-    get isBetweenMessages () { return isBetweenMessages },
-    pushText,
-    push: bytes => pushText(bytesAsText(bytes), isAscii(bytes)),
+    push: ({ buffer, byteOffset, byteLength }) => {
+      const bytes = Buffer.from(buffer, byteOffset, byteLength)
+      beyondAscii ||= !isAscii(bytes)
+      return feed(bytes.toString('latin1'))
+    },
     // A blank line ends the open message, whether or not its last line was ended.
-    end: () => pushText('\n\n', true)
+    end: () => feed('\n\n')
   }
-}
-
-/** Returns bytes as text, one to a character. */
-export function bytesAsText ({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 }
 
 /** The byte order mark, a character for each of its bytes. */

@@ -1,7 +1,9 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
-import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { providerSettings } from '../support/settings.ts'
 import { streamEvents } from '../support/responses.ts'
 import type { Test } from 'tap'
@@ -19,7 +21,7 @@ async function sandbox (t: Test): Promise<{ api: TestGateway, client: OpenAI }> 
 
 async function upstream (t: Test, script: Script | ((request: SeenRequest, number: number) => Script)) {
   const provider = await fakeUpstream(script)
-  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`)] })
+  const api = await testGateway(t, { providers: [chatUpstreamAt(`${provider.url}/v1`)] })
   t.teardown(provider.close)
   return { provider, api }
 }
@@ -28,6 +30,75 @@ async function upstream (t: Test, script: Script | ((request: SeenRequest, numbe
 function plain (value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replaceAll(/\b(resp|msg|fc)_[0-9a-f]{32}\b/g, '$1_').replaceAll(/"(created_at|completed_at)":\d+/g, '"$1":1'))
 }
+
+/** Answers as OpenAI does, with fields and events that are not known here. */
+function openai ({ json }: SeenRequest, number: number): Script {
+  const { stream, input, previous_response_id: previous = null } = json as { stream?: boolean, input: unknown, previous_response_id?: string } // as sent
+  const item = { id: `msg_up${number}`, type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: `Answer ${number}`, annotations: [], logprobs: [] }] }
+  const response = {
+    id: `resp_up${number}`, object: 'response', created_at: 1, model: 'gpt-5-2025', status: 'completed', output: [item], previous_response_id: previous, store: true, x_new: JSON.stringify(input),
+    usage: { input_tokens: 3, input_tokens_details: { cached_tokens: 0 }, output_tokens: 2, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 5 }
+  }
+  if (stream !== true) return { pieces: [JSON.stringify(response)] }
+  const events = [
+    { type: 'response.created', response: { ...response, status: 'in_progress', output: [], usage: null } },
+    { type: 'response.output_item.added', output_index: 0, item: { ...item, content: [] } }, { type: 'response.of_the_future', thing: { a: 1 } },
+    { type: 'response.output_text.delta', item_id: item.id, output_index: 0, content_index: 0, delta: `Answer ${number}`, logprobs: [] },
+    { type: 'response.output_item.done', output_index: 0, item }, { type: 'response.completed', response }
+  ]
+  return { headers: eventStream, pieces: events.map((event, at) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: at })}\n\n`) }
+}
+
+t.test('a request to OpenAI and its answer are passed on as they are, and stored for their key', async t => {
+  const provider = await fakeUpstream(openai)
+  t.teardown(provider.close)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`)] }, { other: { id: 'key-2', name: 'other' } }, { database })
+  const body = { model: 'openai/gpt-5', input: [{ type: 'of_the_future', x: 1 }], tools: [{ type: 'web_search', y: 2 }], z: { deep: [null] }, include: ['reasoning.encrypted_content'] }
+  const first = await api.post(path, body)
+  t.equal(first.status, 200)
+  t.match(await first.json(), { id: 'resp_up0', model: 'openai/gpt-5', x_new: JSON.stringify(body.input) })
+  t.equal(provider.requests[0]?.path, '/v1/responses')
+  t.same(provider.requests[0]?.json, { ...body, model: 'gpt-5' })
+
+  const streamed = streamEvents(await (await api.post(path, { model: 'openai/gpt-5', input: 'And?', previous_response_id: 'resp_up0', stream: true })).text())
+  t.same(streamed.map(({ sequence_number: number }) => number), [0, 1, 2, 3, 4, 5])
+  t.match(streamed[2], { type: 'response.of_the_future', thing: { a: 1 } })
+  t.match(provider.requests[1]?.json, { model: 'gpt-5', input: 'And?', previous_response_id: 'resp_up0' })
+  t.same(await (await api.get(`${path}/resp_up1`)).json(), streamed.at(-1)?.['response'])
+  t.match(await (await api.get(`${path}/resp_up1/input_items?order=asc`)).json(), { data: [{ type: 'of_the_future' }, { id: 'msg_up0' }, { content: [{ text: 'And?' }] }] })
+  const other = { headers: { authorization: 'Bearer other' } }
+  t.equal((await api.get(`${path}/resp_up1`, other)).status, 404)
+  t.match(await (await api.post(path, { model: 'openai/gpt-5', input: 'Hm?', previous_response_id: 'resp_up1' }, other)).json(), { error: { code: 'previous_response_not_found' } })
+  t.equal(provider.requests.length, 2)
+})
+
+t.test('a conversation goes back to the provider and the credential that keep it', async t => {
+  const provider = await fakeUpstream(openai)
+  t.teardown(provider.close)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const apiKeys = [{ key: new Secret('first-credential'), weight: 1 }, { key: new Secret('second-credential'), weight: 1 }]
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`, 'openai', 'openai', { apiKeys })] }, {}, { database })
+  let previous: string | undefined
+  for (let turn = 0; turn < 8; turn++) {
+    const { id } = await (await api.post(path, { model: 'openai/gpt-5', input: 'Hi', ...previous !== undefined && { previous_response_id: previous } })).json() as { id: string } // as above
+    previous = id
+  }
+  t.equal(new Set(provider.requests.map(({ headers }) => headers.authorization)).size, 1)
+  t.same(provider.requests.slice(1).map(({ json }) => Reflect.get(Object(json), 'previous_response_id') as unknown), provider.requests.slice(1).map((_, turn) => `resp_up${turn}`))
+})
+
+t.test('a server of chat completions behind the name of OpenAI is found out once, and gets translations', async t => {
+  const provider = await fakeUpstream(({ path }) => path.endsWith('/responses') ? { status: 404, pieces: ['{"detail":"Not Found"}'] } : { pieces: [chatAnswer('Hello')] })
+  t.teardown(provider.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`)] })
+  for (let turn = 0; turn < 2; turn++) {
+    t.match(await (await api.post(path, { model: 'openai/gpt-5', input: 'Hi' })).json(), { status: 'completed', output: [{ content: [{ text: 'Hello' }] }] })
+  }
+  t.same(provider.requests.map(request => request.path), ['/v1/responses', '/v1/chat/completions', '/v1/chat/completions'])
+})
 
 t.test('the official client gets a complete answer, and the same one streamed', async t => {
   const { client } = await sandbox(t)

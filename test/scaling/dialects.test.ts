@@ -42,7 +42,7 @@ const messageRequests: Readonly<Record<string, Body>> = {
   'fields that no schema names': size => ({ messages: [user('hi')], ...Object.fromEntries(list(size, index => [`x${index}`, index])) })
 }
 
-const target = { route: { providerId: 'one', model: 'm', modelId: 'one/m' }, provider: {}, model: undefined }
+const target = { route: { providerId: 'one', model: 'm', modelId: 'one/m' }, provider: {}, model: undefined, account: () => '' }
 
 t.test('requests of the Messages API become conversations in linear time', async t => {
   for (const [name, body] of Object.entries(messageRequests)) {

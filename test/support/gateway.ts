@@ -46,6 +46,11 @@ export async function testGateway (t: Test, parts: Partial<Settings> = {}, keys:
   }
 }
 
+/** Settings of a fake OpenAI that has chat completions and no other API for chat. */
+export function chatUpstreamAt (url: string): ProviderSettings {
+  return upstreamAt(url, 'openai', 'openai', { quirks: { responsesApi: false } })
+}
+
 /** Settings of a provider at a fake upstream. */
 export function upstreamAt (url: string, id: string = 'openai', kind: ProviderKind = 'openai', parts: Partial<ProviderSettings> = {}): ProviderSettings {
   const timeouts = { connectMs: 5000, firstByteMs: 20_000, responseMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }

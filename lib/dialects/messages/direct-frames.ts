@@ -1,15 +1,15 @@
-import { readObjectText, replaceFields } from '../../json/object-text.ts'
+import { readObjectText, replaceFields, replaceFieldsIn } from '../../json/object-text.ts'
 import { sseFrame } from '../../wire/sse.ts'
 import type { ChatEvent } from '../../core/events.ts'
 
 /** Prints the frames of a provider of this dialect as they came, but for the name of the model. */
 export class DirectFrames {
-  readonly #model: string
+  readonly #fields: ReadonlyMap<string, string>
   #stopped = false
   begun = false
 
   constructor (model: string) {
-    this.#model = model
+    this.#fields = new Map([['model', JSON.stringify(model)]])
   }
 
   print (events: readonly ChatEvent[]): string {
@@ -18,7 +18,7 @@ export class DirectFrames {
       if (event.type !== 'direct-frame') continue
       this.begun = true
       this.#stopped ||= event.name === 'message_stop'
-      text += sseFrame(event.name, event.name === 'message_start' ? this.#withModel(event.json) : event.json)
+      text += sseFrame(event.name, event.name === 'message_start' ? replaceFieldsIn(event.json, 'message', this.#fields) : event.json)
     }
     return text
   }
@@ -26,13 +26,6 @@ export class DirectFrames {
   /** A provider that said how the answer ends, but not that it has ended, is complete: clients wait for the last event. */
   end (): string {
     return this.#stopped ? '' : sseFrame('message_stop', '{"type":"message_stop"}')
-  }
-
-  #withModel (data: string): string {
-    const event = readObjectText(data)
-    const message = event?.fields.get('message')
-    if (event === undefined || message === undefined) return data
-    return replaceFields(data, event, new Map([['message', withModel(data.slice(message.start, message.end), this.#model)]]))
   }
 }
 

@@ -2,7 +2,8 @@
 
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { isObject, objectsOf } from '../../json/guards.ts'
+import { objectsOf } from '../../json/guards.ts'
+import { namesField } from '../../json/names-field.ts'
 import { callerText, directBody } from '../direct-body.ts'
 import { isSealed } from './signature.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -80,7 +81,7 @@ function checkStoredObjects ({ key, providerKey }: RoutedCall<ChatInput>, reques
   if (providerKey !== undefined || key.providerObjects === true) return
   const { container } = request as MessagesRequest // absent from a count
   if (container === undefined && text !== undefined && !mayNameFiles(text) && request.thread === undefined) return
-  const param = request.thread !== undefined ? 'thread' : container !== undefined ? 'container' : namesFile(request) ? 'file_id' : undefined
+  const param = request.thread !== undefined ? 'thread' : container !== undefined ? 'container' : namesField([request.messages, request.system, request.tools], fileFields, argumentFields) !== undefined ? 'file_id' : undefined
   if (param === undefined) return
   throw new GatewayError('insufficient_permissions', {
     message: `${param}: this API key may not use files, containers and threads of the gateway's account at the provider. ` +
@@ -94,20 +95,9 @@ function mayNameFiles (text: string): boolean {
   return /file_id|\\u00/i.test(text)
 }
 
-function namesFile (request: CountTokensRequest): boolean {
-  const open: unknown[] = [request.messages, request.system, request.tools]
-  while (open.length > 0) {
-    const value = open.pop()
-    if (Array.isArray(value)) {
-      for (const item of value) open.push(item)
-    } else if (isObject(value)) {
-      if (value['file_id'] !== undefined) return true
-      // Arguments of tools and their schemas may name anything.
-      for (const [name, field] of Object.entries(value)) if (name !== 'input' && name !== 'input_schema') open.push(field)
-    }
-  }
-  return false
-}
+const fileFields: ReadonlySet<string> = new Set(['file_id'])
+/** Arguments of tools and their schemas may name anything. */
+const argumentFields: ReadonlySet<string> = new Set(['input', 'input_schema'])
 
 /** Returns the models of tools and fallbacks, and whether the provider's own connector to tool servers is used. */
 export function directScope ({ request }: MessagesContext): DirectScope {

@@ -1,14 +1,23 @@
 /** Stored responses as the dialect needs them; `stores/response-store` keeps them. */
 
+import type { ProviderAccount } from '../../core/call.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
 /** An item as it is stored: with an id. */
 export type StoredItem = InputItem & { readonly id: string }
 
+/** The place where a provider of this dialect keeps a response. */
+export interface ResponseOrigin extends ProviderAccount {
+  /** Its id there. */
+  readonly responseId: string
+}
+
 /** A stored response that another one continues. */
 export interface EarlierResponse {
   readonly id: string
+  /** Absent where no provider keeps it. */
+  readonly origin?: ResponseOrigin | undefined
   /** The first response of the conversation. */
   readonly rootId: string
 }
@@ -19,10 +28,18 @@ export interface Continuation extends EarlierResponse {
   readonly items: readonly StoredItem[]
 }
 
+/** An item of a stored response. */
+export interface FoundItem {
+  readonly item: StoredItem
+  /** Absent where no provider keeps it. */
+  readonly origin?: ResponseOrigin | undefined
+}
+
 /** A response that is to be stored. */
 export interface ResponseToKeep {
   readonly keyId: string
   readonly previous?: EarlierResponse
+  readonly origin?: ResponseOrigin | undefined
   readonly response: ResponseObject
   /** The items of its own input. */
   readonly input: readonly StoredItem[]
@@ -39,8 +56,8 @@ export interface ResponseArchive {
    * @throws GatewayError `context_length_exceeded` when it is too long; `overloaded` while the store cannot be used
    */
   readonly continuation: (keyId: string, id: string) => Promise<Continuation | undefined>
-  /** Returns those of these items that the gateway made for a key, by id. @throws GatewayError `overloaded` */
-  readonly items: (keyId: string, ids: readonly string[]) => Promise<ReadonlyMap<string, StoredItem>>
+  /** Returns those of these items that the gateway stored for a key, by id. @throws GatewayError `overloaded` */
+  readonly items: (keyId: string, ids: readonly string[]) => Promise<ReadonlyMap<string, FoundItem>>
   /** @throws GatewayError `overloaded` */
   readonly keep: (response: ResponseToKeep) => Promise<void>
 }

@@ -1,9 +1,24 @@
+import { PrintedJson } from '../../core/reply.ts'
+import { storedResponse } from './direct-answer.ts'
 import { OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
 import type { ItemListener } from './output/open-item.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
+
+/** Returns the response of all batches of one answer, stored where it is to be: that of a provider of this dialect as it came. */
+export function responseReply (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): unknown {
+  for (const { events } of batches) {
+    for (const event of events) if (event.type === 'direct-answer') return directReply(start, event.json)
+  }
+  const response = toResponse(start, batches)
+  return start.context.keep?.(response) ?? response
+}
+
+async function directReply (start: AnswerStart<ResponsesContext>, text: string): Promise<PrintedJson> {
+  return new PrintedJson(await storedResponse(start, text))
+}
 
 /** Makes the response of all batches of one answer: the items that a stream would have ended with. */
 export function toResponse (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): ResponseObject {

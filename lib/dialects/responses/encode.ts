@@ -1,5 +1,6 @@
 /** Chat events to the frames of a streamed response. */
 
+import { DirectPrinter } from './direct-printer.ts'
 import { failedCode } from './errors.ts'
 import { OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
@@ -14,7 +15,7 @@ import type { ResponseObject } from '../../../schemas/responses.ts'
 
 /** Returns the printer of a streamed response. */
 export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrinter<ChatEvent> {
-  return new Printer(start)
+  return start.context.direct.accounts.has(start.route) ? new DirectPrinter(start, () => new Printer(start)) : new Printer(start)
 }
 
 /** Every fourth ping is an event, which agents count as a sign of life; comments are not. */

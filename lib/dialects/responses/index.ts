@@ -2,7 +2,8 @@
 
 import { ResponsesRequest } from '../../../schemas/responses.ts'
 import { withOwnFormat } from '../../chat/own-format.ts'
-import { toResponse } from './complete.ts'
+import { responseReply } from './complete.ts'
+import { directRequest, directScope } from './direct.ts'
 import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
@@ -26,12 +27,15 @@ export function responsesDialect (archive?: ResponseArchive, recordAnswer?: Reco
       const input = (stored?: StoredInput): DialectCall<ResponsesContext> => responsesInput(call, { archive, recordAnswer, stored })
       return readStored(call.request, call.key.id, archive)?.then(input) ?? input()
     },
-    fit: (request, { provider }) => withOwnFormat(request, provider),
-    encode: encodeResponse,
-    complete: (start, batches) => {
-      const response = toResponse(start, batches)
-      return start.context.keep?.(response) ?? response
+    fit: (request, { provider }, { untranslatable }) => {
+      if (untranslatable !== undefined) throw untranslatable
+      return withOwnFormat(request, provider)
     },
+    directDialect: 'responses',
+    directRequest,
+    directScope,
+    encode: encodeResponse,
+    complete: responseReply,
     errors: responsesErrors
   }
 }

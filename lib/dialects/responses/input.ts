@@ -1,11 +1,9 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
 import { GatewayError, ValidationError } from '../../core/errors.ts'
-import { maxStoredBytes } from '../../core/max-stored-bytes.ts'
-import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import { explain } from '../../validation/explain.ts'
-import type { Approvals } from './approvals.ts'
+import { Approvals } from './approvals.ts'
 import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
@@ -14,10 +12,11 @@ import { readToolChoice, readTools } from './tools.ts'
 import { ResponsesTool } from '../../../schemas/responses.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { RecordAnswer, ValidCall } from '../../core/call.ts'
+import type { Route } from '../../core/route.ts'
 import type { DialectCall } from '../dialect.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
-import type { ResponseArchive, ResponseToKeep } from './archive.ts'
+import type { ResponseArchive, ResponseOrigin, ResponseToKeep } from './archive.ts'
 import type { Message } from '../../../schemas/messages.ts'
 
 /** The facts of a request that its answer repeats or is written by. */
@@ -25,6 +24,14 @@ export interface ResponsesContext {
   /** `resp_…` */
   readonly id: string
   readonly request: ResponsesRequest
+  /** Its items, with those that it refers to. */
+  readonly items: readonly InputItem[]
+  /** The parts of stored responses that the request takes up. */
+  readonly stored: StoredInput
+  /** Set when only a provider of this dialect can answer: the reason why the others cannot. */
+  readonly untranslatable?: GatewayError
+  /** The routes that got the caller's own words, and the account of each. */
+  readonly direct: { readonly accounts: Map<Route, string> }
   readonly names: SentNames
   readonly approvals: Approvals
   /** Servers whose tools the conversation lists already. */
@@ -37,8 +44,13 @@ export interface ResponsesContext {
   readonly queued?: ResponseObject
 }
 
-/** Stores a response before its end is sent. @returns the response as its caller gets it: one that could not be stored says so */
-export type KeepResponse = (response: ResponseObject) => Promise<ResponseObject>
+/**
+ * Stores a response before its end is sent.
+ *
+ * @param origin of a response that its provider keeps as well
+ * @returns the response as its caller gets it: one that could not be stored says so
+ */
+export type KeepResponse = (response: ResponseObject, origin?: ResponseOrigin) => Promise<ResponseObject>
 
 export interface ResponsesInputOptions {
   /** Keeps the response. Absent where nothing is stored. */
@@ -48,56 +60,90 @@ export interface ResponsesInputOptions {
   readonly stored?: StoredInput | undefined
 }
 
-/**
- * @throws GatewayError `invalid_value`, `unsupported_value`, `unsupported_parameter` with the parameter at fault
- */
+/** @throws GatewayError `invalid_value`, `unsupported_parameter` with the parameter at fault */
 export function responsesInput (
   call: ValidCall<ResponsesRequest>, { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
-  const isLarge = record.bodyBytes > maxStoredBytes
-  refuseStatefulFields(request, archive, isLarge)
-  const names = new SentNames()
+  checkBackground(request, archive)
   const { continuation } = stored
   const items = itemsOf(request, stored)
-  const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
-  // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
-  const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names)
-  const { messages, byItem, approved, listed } = readItems(items, names, declared.approvals, continuation?.items)
-  const { instructions } = request
-  const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
-  const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
-    ? request.mcp_servers
-    : [request.mcp_servers ?? [], [...declared.servers]].flat()
-  const input: ChatInput = {
-    model: request.model,
-    messages: [...system, ...messages],
-    originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
-    callerNames,
-    ...declared.tools.length > 0 && { tools: [...declared.tools] },
-    ...servers !== undefined && {
-      mcp_servers: servers,
-      toolApproval: { isNeeded: (server, tool) => declared.approvals.isNeeded(server, tool), approved }
-    },
-    ...choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
-    ...settingsOf(request)
-  }
+  const { input, ...translation } = translated(request, items, continuation?.items)
   const kept = (response: ResponseObject): Omit<ResponseToKeep, 'keyId'> => {
     const { items: input, made } = identified(items)
-    return { response, input, itemIds: [...made, ...response.output.map(({ id }) => id)], ...continuation !== undefined && { previous: continuation } }
+    const outputIds = response.output.flatMap(({ id }) => typeof id === 'string' ? [id] : []) // other providers of this dialect may leave it out
+    return { response, input, itemIds: [...made, ...outputIds], ...continuation !== undefined && { previous: continuation } }
   }
-  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false || isLarge ? undefined : async response => {
-    if ((record.outputCharacters ?? 0) > maxStoredBytes) return { ...response, store: false }
+  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false ? undefined : async (response, origin) => {
     await recordAnswer?.(call)
     try {
-      await archive.keep({ keyId: key.id, ...kept(response) })
+      await archive.keep({ keyId: key.id, ...kept(response), origin })
       return response
     } catch (error) {
       record.cause = error
       return { ...response, store: false }
     }
   }
-  return { ...call, request: input, context: { id: itemId('resp'), request, names, approvals: declared.approvals, listed, kept, ...keep !== undefined && { keep } } }
+  const context: ResponsesContext = {
+    id: itemId('resp'), request, items, stored, direct: { accounts: new Map() }, ...translation, kept, ...keep !== undefined && { keep }
+  }
+  const origin = continuation?.origin ?? [...stored.items.values()].findLast(item => item.origin !== undefined)?.origin
+  return { ...call, request: input, context, origin }
+}
+
+interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'listed' | 'untranslatable'> {
+  readonly input: ChatInput
+}
+
+/**
+ * Makes a conversation of a request. One that only a provider of this dialect can take is, until it is sent there, as long as its
+ * text.
+ */
+function translated (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): Translation {
+  try {
+    return translation(request, items, earlier)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || (error.code !== 'unsupported_value' && error.code !== 'unsupported_parameter')) throw error
+    return {
+      names: new SentNames(),
+      approvals: new Approvals([]),
+      listed: new Set(),
+      untranslatable: error.with({ fault: 'unsupported' }),
+      input: { model: request.model, messages: [{ role: 'user', content: JSON.stringify([earlier, items, request.tools]) }], callerNames, ...settingsOf(request) }
+    }
+  }
+}
+
+function translation (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): Translation {
+  refuseKeptElsewhere(request)
+  const names = new SentNames()
+  const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
+  // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
+  const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names)
+  const { messages, byItem, approved, listed } = readItems(items, names, declared.approvals, earlier)
+  const { instructions } = request
+  const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
+  const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
+    ? request.mcp_servers
+    : [request.mcp_servers ?? [], [...declared.servers]].flat()
+  return {
+    names,
+    approvals: declared.approvals,
+    listed,
+    input: {
+      model: request.model,
+      messages: [...system, ...messages],
+      originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
+      callerNames,
+      ...declared.tools.length > 0 && { tools: [...declared.tools] },
+      ...servers !== undefined && {
+        mcp_servers: servers,
+        toolApproval: { isNeeded: (server, tool) => declared.approvals.isNeeded(server, tool), approved }
+      },
+      ...choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
+      ...settingsOf(request)
+    }
+  }
 }
 
 /** The caller's names of fields, for errors of providers. */
@@ -106,26 +152,28 @@ const callerNames = {
   max_tokens: 'max_output_tokens', logprobs: 'include'
 }
 
-/** Refuses what would need state that is not kept here. */
-function refuseStatefulFields (request: ResponsesRequest, archive: ResponseArchive | undefined, isLarge: boolean): void {
+/** Refuses what only the account of a provider can hold. */
+function refuseKeptElsewhere (request: ResponsesRequest): void {
   for (const name of ['conversation', 'prompt'] as const) {
     if (request[name] !== undefined) {
       throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the entire conversation as \`input\`.` })
     }
   }
+}
+
+/** Refuses work in the background whose response would not be stored here. */
+function checkBackground (request: ResponsesRequest, archive: ResponseArchive | undefined): void {
   if (request.background !== true) return
   if (request.store === false) throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
   if (archive?.keeps !== true) {
     throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available: responses are not stored here.' })
   }
-  if (isLarge) {
-    throw new GatewayError('file_too_large', { param: 'background', message: `The body of a response in the background may have up to ${formatMegabytes(maxStoredBytes)}.` })
-  }
 }
 
-function itemsOf ({ input }: ResponsesRequest, { continuation, items: stored }: StoredInput): readonly InputItem[] {
+function itemsOf ({ input, conversation, prompt }: ResponsesRequest, { continuation, items: stored }: StoredInput): readonly InputItem[] {
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
-  if (continuation !== undefined && (input === undefined || input.length === 0)) return []
+  const hasMore = continuation !== undefined || conversation !== undefined || prompt !== undefined
+  if (hasMore && (input === undefined || input.length === 0)) return []
   if (input === undefined) throw new GatewayError('invalid_value', { param: 'input', message: '`input` is required.', shownCode: 'missing_required_parameter' })
   if (input.length === 0) throw new GatewayError('invalid_value', { param: 'input', message: '`input` must have at least one item.', shownCode: 'empty_array' })
   return stored.size === 0 ? input : input.map(item => withStored(item, stored))
@@ -133,7 +181,7 @@ function itemsOf ({ input }: ResponsesRequest, { continuation, items: stored }: 
 
 /** Puts a stored item in the place of one that refers to it; reasoning gets the state that was left out. */
 function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
-  const found = typeof item.id === 'string' ? stored.get(item.id) : undefined
+  const found = typeof item.id === 'string' ? stored.get(item.id)?.item : undefined
   if (found === undefined) return item
   if (isReference(item)) return found
   return 'type' in item && item.type === 'reasoning' && 'type' in found && found.type === 'reasoning' ? found : item

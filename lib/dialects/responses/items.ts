@@ -9,7 +9,7 @@ import { shortened } from './stored-input.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovedCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
-import type { InputItem, InputPart, MessageItem, MessagePart, ReasoningItem } from '../../../schemas/response-items.ts'
+import { hostedItemTypes, type InputItem, type InputPart, type MessageItem, type MessagePart, type ReasoningItem } from '../../../schemas/response-items.ts'
 import type { AssistantPart, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
 
 type Item<T extends string> = Extract<InputItem, { readonly type: T }>
@@ -112,7 +112,10 @@ class Reader {
         if (this.#requests.has(item.approval_request_id)) return undefined
         throw invalid('input', `Approval request with id '${shortened(item.approval_request_id)}' not found.`)
       case 'item_reference': throw notFound(item.id)
-      default: return undefined
+      case 'additional_tools': return undefined
+      default:
+        if (hostedItemTypes.includes(item.type)) return undefined
+        throw unsupported(`${path}.type`, 'Items of this type are not available with this model.')
     }
   }
 
@@ -245,6 +248,7 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
         }
       }
     }
+    default: throw unsupported(`${path}.type`, 'Parts of this type are not available with this model.')
   }
 }
 

@@ -1,14 +1,14 @@
 /** Reads from stored responses what a request needs: the conversation that it continues, and the items that it refers to. */
 
 import { GatewayError } from '../../core/errors.ts'
-import type { Continuation, ResponseArchive, StoredItem } from './archive.ts'
+import type { Continuation, FoundItem, ResponseArchive } from './archive.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 
 export interface StoredInput {
   readonly continuation?: Continuation
   /** By id. */
-  readonly items: ReadonlyMap<string, StoredItem>
+  readonly items: ReadonlyMap<string, FoundItem>
 }
 
 export const nothingStored: StoredInput = { items: new Map() }

@@ -5,6 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
+import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream, wireEvent } from './chat-stream.ts'
 import { failedResponse } from './errors.ts'
@@ -34,6 +35,7 @@ export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
 }
 
 function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
+  refuseCompletion(objectOf(value))
   const response = checkedResponse(value)
   const facts = new AnswerFacts()
   const events: ChatEvent[] = [{ type: 'response-start' }]
@@ -42,6 +44,11 @@ function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
   events.push({ type: 'direct-answer', json, characters: json.length })
   facts.end(response, events)
   return events
+}
+
+/** Proxies have been seen to answer every path with chat completions. */
+function refuseCompletion (answer: Record<string, unknown> | undefined): void {
+  if (answer?.['choices'] !== undefined) throw new ProviderFailure({ kind: 'missing_api' })
 }
 
 /** The facts of an answer that the gateway counts and routes by. */
@@ -84,7 +91,10 @@ class DirectStream implements StreamReader<ChatEvent> {
     if (event === undefined) return
     const type = nonEmptyText(event.type) ?? name
     const response: WireResponse = objectOf(event.response) ?? {}
-    if (!this.#started) into.push({ type: 'response-start' })
+    if (!this.#started) {
+      refuseCompletion(objectOf(event))
+      into.push({ type: 'response-start' })
+    }
     this.#started = true
     switch (type) {
       case 'response.failed':

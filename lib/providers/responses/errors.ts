@@ -20,9 +20,11 @@ export function readError (failure: UpstreamFailure): Failure {
   return field in chatNames ? { ...stated, param: chatNames[field] } : stated
 }
 
-/** States the same for callers of this API. */
+/** States the same for callers of this API. A path that is not found is a server without it. */
 export function readDirectError (failure: UpstreamFailure): Failure {
-  return aboutInput(readDialectError(failure))
+  const stated = aboutInput(readDialectError(failure))
+  const isMissing = failure.status === 405 || failure.status === 501 || (stated.kind === 'model' && !/model|deployment/i.test(`${stated.message} ${String(stated.cause?.['code'])}`))
+  return isMissing ? { ...stated, kind: 'missing_api' } : stated
 }
 
 const statuses: Readonly<Record<string, number>> = {

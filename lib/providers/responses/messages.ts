@@ -43,9 +43,7 @@ function answerItems (message: AssistantMessage): InputItem[] {
 function reasoningItems (blocks: AssistantMessage['thinking_blocks']): InputItem[] {
   return (blocks ?? []).flatMap((block): InputItem[] => {
     const item = toReasoningItem(block)
-    if (item === undefined) return []
-    const { id, encryptedContent, text } = item
-    return [{ type: 'reasoning', id, summary: text === '' ? [] : [{ type: 'summary_text', text }], encrypted_content: encryptedContent }]
+    return item === undefined ? [] : [item]
   })
 }
 

@@ -107,7 +107,7 @@ export class ResponseReader {
         const id = nonEmptyText(item.id)
         const encryptedContent = nonEmptyText(item.encrypted_content)
         if (id !== undefined && encryptedContent !== undefined) {
-          events.push({ type: 'thinking-block', choice, block: toThinkingBlock({ id, encryptedContent, text: open.text }) })
+          events.push({ type: 'thinking-block', choice, block: toThinkingBlock(id, encryptedContent, open.text) })
         }
         break
       }

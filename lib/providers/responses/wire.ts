@@ -1,5 +1,7 @@
 /** OpenAI's Responses API: what is sent, and of what is received only the fields that are read, all of them optional and of any type. */
 
+import type { ReasoningItem } from '../../chat/reasoning-item.ts'
+
 export interface WireResponse {
   status?: unknown
   error?: unknown
@@ -17,9 +19,9 @@ export interface WireItem {
   encrypted_content?: unknown
   call_id?: unknown
   name?: unknown
-  /** Of a function call. */
+  /** Arguments of a function call, as JSON. */
   arguments?: unknown
-  /** Of a call with free-form input. */
+  /** Text of a call with free-form input. */
   input?: unknown
 }
 
@@ -48,7 +50,7 @@ export type InputPart =
 
 export type InputItem =
   | { type: 'message', role: 'system' | 'developer' | 'user' | 'assistant', content: string | InputPart[] }
-  | { type: 'reasoning', id: string, summary: Array<{ type: 'summary_text', text: string }>, encrypted_content: string }
+  | ReasoningItem
   | { type: 'function_call', call_id: string, name: string, arguments: string }
   | { type: 'custom_tool_call', call_id: string, name: string, input: string }
   | { type: 'function_call_output' | 'custom_tool_call_output', call_id: string, output: string }

@@ -10,7 +10,7 @@ const route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 
 function fit (request: Partial<ChatInput>, target: Partial<FitTarget> = {}, context: Partial<MessagesContext> = {}): ChatInput {
   const full = callWith(context).context as MessagesContext // as `callWith` makes it
-  return fitRequest({ model: 'one/m', messages: [], ...request }, { route, provider: {}, model: undefined, ...target }, full)
+  return fitRequest({ model: 'one/m', messages: [], ...request }, { route, provider: {}, model: undefined, account: () => '', ...target }, full)
 }
 
 /** A model of the catalogue with these abilities. */

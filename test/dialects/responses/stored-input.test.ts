@@ -10,7 +10,7 @@ const archive: ResponseArchive = {
   continuation: async (keyId, id) => id === 'resp_1' && keyId === 'key' ? { id, rootId: id, items: [item] } : undefined,
   items: async (_keyId, ids) => {
     lookups.push(ids)
-    return new Map(ids.includes('msg_1') ? [['msg_1', item]] : [])
+    return new Map(ids.includes('msg_1') ? [['msg_1', { item }]] : [])
   },
   keep: async () => undefined
 }
@@ -24,7 +24,7 @@ t.test('a request that takes nothing from the store does not wait for it', async
 
 t.test('references are looked up, and reasoning without its state', async t => {
   const input: ResponsesRequest['input'] = [{ type: 'item_reference', id: 'msg_1' }, { type: 'reasoning', id: 'rs_1', summary: [] }, { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'x' }]
-  t.strictSame((await readStored(request({ input }), 'key', archive))?.items, new Map([['msg_1', item]]))
+  t.strictSame((await readStored(request({ input }), 'key', archive))?.items, new Map([['msg_1', { item }]]))
   t.strictSame(lookups.splice(0), [['msg_1', 'rs_1']])
 })
 

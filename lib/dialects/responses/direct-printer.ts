@@ -1,0 +1,148 @@
+/**
+ * Prints the events of a provider of this dialect as they came. Only those that hold the response are changed; the numbers of
+ * events are made continuous where they are not, and a stream that broke off gets the end that clients wait for.
+ */
+
+import { readObjectText, replaceFields } from '../../json/object-text.ts'
+import { endOfStream, sseFrame } from '../../wire/sse.ts'
+import { shownResponse, storedResponse } from './direct-answer.ts'
+import { failedCode } from './errors.ts'
+import { startedResponse } from './response-object.ts'
+import type { GatewayError } from '../../core/errors.ts'
+import type { Call } from '../../core/call.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { FramePrinter } from '../../wire/frame-printer.ts'
+import type { AnswerStart } from '../dialect.ts'
+import type { ResponsesContext } from './input.ts'
+
+/** An event that holds the response, taken apart around it. */
+interface ResponseEvent {
+  readonly name: string | undefined
+  readonly before: string
+  readonly response: string
+  readonly after: string
+}
+
+type Frame = Pick<ChatEvent & { type: 'direct-frame' }, 'name' | 'json'>
+
+/** Names of events that are sent when the response is queued, where it is made in the background. */
+const queuedEvents: ReadonlySet<string | undefined> = new Set(['response.created', 'response.queued'])
+
+export class DirectPrinter implements FramePrinter<ChatEvent> {
+  readonly #start: AnswerStart<ResponsesContext>
+  readonly #translate: () => FramePrinter<ChatEvent>
+  /** Set for an answer that turned out to have no event of this dialect. */
+  #translated: FramePrinter<ChatEvent> | undefined
+  #begun = false
+  #sequence: number
+  /** The response as it began. */
+  #response: string | undefined
+  /** Events with the items that are done. */
+  readonly #done: string[] = []
+  #last: ResponseEvent | undefined
+  readonly last: (() => Promise<string>) | undefined
+
+  constructor (start: AnswerStart<ResponsesContext>, translate: () => FramePrinter<ChatEvent>) {
+    this.#start = start
+    this.#translate = translate
+    this.#sequence = start.context.queued === undefined ? 0 : queuedEvents.size
+    this.last = start.context.keep === undefined ? undefined : async () => await this.#stored()
+  }
+
+  print (events: readonly ChatEvent[]): string {
+    // Until a first event, which of both it is cannot be known.
+    if (this.#translated === undefined && !this.#begun) {
+      if (events.every(({ type }) => type === 'response-start')) return ''
+      if (events.some(({ type }) => type === 'direct-frame')) this.#begun = true
+      else this.#translated = this.#translate()
+    }
+    if (this.#translated !== undefined) return this.#translated.print(events)
+    let text = ''
+    for (const event of events) if (event.type === 'direct-frame') text += this.#frame(event)
+    return text
+  }
+
+  end (): string {
+    if (this.#translated !== undefined) return this.#translated.end()
+    return this.last === undefined ? this.#ending(response => shownResponse(this.#start, response)) : ''
+  }
+
+  /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
+  fail (failure: GatewayError, call: Call): string {
+    if (!this.#begun) this.#translated ??= this.#translate()
+    if (this.#translated !== undefined) return this.#translated.fail?.(failure, call) ?? ''
+    const error = { code: failedCode(failure), message: failure.message }
+    const begun = this.#response === undefined ? startedResponse(this.#start) : JSON.parse(this.#response) as object // as it came
+    const response = { ...begun, status: 'failed', error, output: this.#done.map(itemOf) }
+    this.#last = { name: 'response.failed', before: '{"type":"response.failed","response":', response: JSON.stringify(response), after: '}' }
+    return this.end()
+  }
+
+  keepAlive (): string {
+    return this.#translated?.keepAlive?.() ?? ': ping\n'
+  }
+
+  #frame ({ name, json }: Frame): string {
+    switch (name) {
+      case 'response.created':
+      case 'response.queued':
+      case 'response.in_progress': {
+        const event = split(name, json)
+        this.#response = event.response
+        if (this.#start.context.queued !== undefined && queuedEvents.has(name)) return ''
+        return this.#printed(event, shownResponse(this.#start, event.response))
+      }
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#last = this.#repaired(split(name, json))
+        return ''
+      case 'response.output_item.done':
+        this.#done.push(json)
+    }
+    return sseFrame(name, this.#numbered(json))
+  }
+
+  /** Some servers leave out at the end what they have streamed. */
+  #repaired (event: ResponseEvent): ResponseEvent {
+    const outline = readObjectText(event.response)
+    const output = outline?.fields.get('output')
+    const isEmpty = output === undefined || /^\[\s*\]$/.test(event.response.slice(output.start, output.end))
+    if (outline === undefined || !isEmpty || this.#done.length === 0) return event
+    return { ...event, response: replaceFields(event.response, outline, new Map([['output', JSON.stringify(this.#done.map(itemOf))]])) }
+  }
+
+  #ending (shown: (response: string) => string): string {
+    return this.#last === undefined ? '' : this.#printed(this.#last, shown(this.#last.response)) + endOfStream
+  }
+
+  async #stored (): Promise<string> {
+    if (this.#translated !== undefined) return await this.#translated.last?.() ?? ''
+    if (this.#last === undefined) return '' // its caller has left
+    const response = await storedResponse(this.#start, this.#last.response)
+    return this.#ending(() => response)
+  }
+
+  #printed ({ name, before, after }: ResponseEvent, response: string): string {
+    return sseFrame(name, this.#numbered(before + response + after))
+  }
+
+  #numbered (json: string): string {
+    const number = this.#sequence++
+    const field = `"sequence_number":${number}`
+    const at = json.indexOf(field)
+    const next = at === -1 ? '' : json[at + field.length]
+    if (next === ',' || next === '}') return json
+    const outline = readObjectText(json)
+    return outline === undefined ? json : replaceFields(json, outline, new Map([['sequence_number', String(number)]]))
+  }
+}
+
+function split (name: string, json: string): ResponseEvent {
+  const range = readObjectText(json)?.fields.get('response')
+  if (range === undefined) return { name, before: json.replace(/\}\s*$/, ',"response":'), response: '{}', after: '}' }
+  return { name, before: json.slice(0, range.start), response: json.slice(range.start, range.end), after: json.slice(range.end) }
+}
+
+function itemOf (event: string): unknown {
+  return (JSON.parse(event) as { item?: unknown }).item // read before, when it came
+}

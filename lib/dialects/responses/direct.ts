@@ -1,0 +1,124 @@
+/** Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as correctness allows. */
+
+import { GatewayError } from '../../core/errors.ts'
+import { objectsOf } from '../../json/guards.ts'
+import { namesField } from '../../json/names-field.ts'
+import { callerText, directBody } from '../direct-body.ts'
+import { sentItems } from './sent-items.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { ProviderAccount, RoutedCall } from '../../core/call.ts'
+import type { DirectRequest, DirectScope } from '../../core/direct-request.ts'
+import type { ResponsesRequest } from '../../../schemas/responses.ts'
+import type { FitTarget } from '../dialect.ts'
+import type { ResponsesContext } from './input.ts'
+
+type Target = Pick<FitTarget, 'route' | 'model' | 'account'>
+
+/**
+ * @returns `undefined` for a request whose tool servers are called by the gateway
+ * @throws GatewayError `insufficient_permissions` for what this caller may not ask this provider
+ */
+export function directRequest (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): DirectRequest | undefined {
+  const { request, items, direct } = context
+  if (call.request.mcp_servers !== undefined || namesServers(request, items)) return undefined
+  checkKeptObjects(call, request, items)
+  direct.accounts.set(target.route, target.account())
+  return {
+    dialect: 'responses',
+    body: directBody(callerText(call, request), request, replacedFields(call, target, context)),
+    headers: sentHeaders(call),
+    query: ''
+  }
+}
+
+function namesServers ({ tools }: ResponsesRequest, items: ResponsesContext['items']): boolean {
+  const lists = [tools, ...items.map(item => 'tools' in item ? item.tools : undefined)]
+  return lists.some(list => objectsOf(list).some(({ type }) => type === 'mcp'))
+}
+
+/** Fields of requests that are for the gateway. */
+const ownFields = { mcp_servers: undefined, credentials: undefined, max_turns: undefined, model_attributes: undefined, agent_attributes: undefined, background: undefined }
+
+/** Returns the fields that are sent in place of the caller's; those that are `undefined` are not sent. */
+function replacedFields (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): Record<string, unknown> {
+  const { request, stored: { continuation } } = context
+  const { route } = target
+  const { max_completion_tokens: limit } = call.request
+  const isHere = (origin: ProviderAccount): boolean => origin.providerId === route.providerId && origin.account === target.account()
+  const input = sentItems(context, isHere)
+  return {
+    ...ownFields,
+    ...settingsOf(route.settings, request),
+    model: route.model,
+    ...limit !== undefined && limit !== request.max_output_tokens && { max_output_tokens: limit },
+    ...storeFields(call, target, context),
+    ...continuation !== undefined && { previous_response_id: continuation.origin !== undefined && isHere(continuation.origin) ? continuation.origin.responseId : undefined },
+    ...input !== undefined && { input }
+  }
+}
+
+/** Has a provider keep what is kept here: the caller could get at nothing else. Reasoning that is not kept has to come with its state. */
+function storeFields ({ providerKey }: RoutedCall<ChatInput>, { model }: Target, { request, keep }: ResponsesContext): Record<string, unknown> {
+  if (keep !== undefined || request.store === false || providerKey !== undefined) return {}
+  const { include = [] } = request
+  const state = 'reasoning.encrypted_content'
+  return { store: false, ...model?.capabilities['thinking'] === true && !include.includes(state) && { include: [...include, state] } }
+}
+
+/** Returns the settings of a route by the names of this dialect; what the request says wins. */
+function settingsOf (settings: Readonly<Record<string, unknown>> = {}, request: ResponsesRequest): Record<string, unknown> {
+  const { reasoning_effort: effort, verbosity, max_completion_tokens: limit } = settings
+  const values: Record<string, unknown> = {}
+  for (const name of ['temperature', 'top_p', 'top_logprobs', 'service_tier', 'parallel_tool_calls', 'metadata'] as const) {
+    if (settings[name] !== undefined && request[name] === undefined) values[name] = settings[name]
+  }
+  if (limit !== undefined && request.max_output_tokens === undefined) values['max_output_tokens'] = limit
+  if (effort !== undefined && request.reasoning?.effort == null) values['reasoning'] = { ...request.reasoning, effort }
+  if (verbosity !== undefined && request.text?.verbosity == null) values['text'] = { ...request.text, verbosity }
+  return values
+}
+
+/** Headers by which a caller would choose among the accounts of the gateway's own credential. */
+const accountHeader = /^openai-(?:organization|project)$/
+const providerHeader = /^(?:openai-|x-openai-)/
+
+function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {
+  const sent: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (!providerHeader.test(name) || value === undefined || (providerKey === undefined && accountHeader.test(name))) continue
+    sent[name] = [value].flat().join(',')
+  }
+  return sent
+}
+
+const keptObjects: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container', 'container_id'])
+/** Schemas and arguments of tools may name anything; containers that are made for a call are objects. */
+const argumentFields: ReadonlySet<string> = new Set(['parameters', 'schema', 'arguments'])
+
+/**
+ * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach what belongs
+ * to another. A caller with an account of their own may do with it as they like.
+ */
+function checkKeptObjects ({ key, providerKey }: RoutedCall<ChatInput>, request: ResponsesRequest, items: ResponsesContext['items']): void {
+  if (providerKey !== undefined || key.providerObjects === true) return
+  const param = request.conversation !== undefined
+    ? 'conversation'
+    : request.prompt !== undefined ? 'prompt' : namesField([items, withoutNewContainers(request.tools)], keptObjects, argumentFields)
+  if (param === undefined) return
+  throw new GatewayError('insufficient_permissions', {
+    message: `${param}: this API key may not use conversations, prompts, files and containers of the gateway's account at the provider. ` +
+      'Send files in base64, or your own key in X-Provider-Key.',
+    param
+  })
+}
+
+/** A container that is made for the call is named by no id. */
+function withoutNewContainers (tools: ResponsesRequest['tools']): readonly object[] {
+  return (tools ?? []).map(tool => 'container' in tool && typeof tool.container === 'object' ? { ...tool, container: null, files: tool.container } : tool)
+}
+
+/** Returns the models of tools. */
+export function directScope ({ request }: ResponsesContext): DirectScope {
+  const tools: unknown = request.tools // of no schema here
+  return { models: objectsOf(tools).flatMap(({ model }) => typeof model === 'string' ? [model] : []), toolServers: false }
+}

@@ -1,0 +1,184 @@
+/** The way of requests and answers where caller and provider both speak this dialect, compared with their translation. */
+
+import fc from 'fast-check'
+import t from 'tap'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { answerStart } from '../../../lib/dialects/dialect.ts'
+import { responsesDialect } from '../../../lib/dialects/responses/index.ts'
+import { responsesInput, type ResponsesInputOptions } from '../../../lib/dialects/responses/input.ts'
+import { directRequest, directScope } from '../../../lib/dialects/responses/direct.ts'
+import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { toThinkingBlock } from '../../../lib/chat/reasoning-item.ts'
+import { readObjectText } from '../../../lib/json/object-text.ts'
+import { PrintedJson } from '../../../lib/core/reply.ts'
+import { openaiAdapters } from '../../../lib/providers/openai/index.ts'
+import { normalise } from '../../../lib/stages/normalise.ts'
+import { sseEncode } from '../../../lib/stages/sse-encode.ts'
+import { readResponse, streamOf } from '../../support/adapters.ts'
+import { holds } from '../../support/property.ts'
+import { readEvents } from '../../support/read-events.ts'
+import { streamEvents } from '../../support/responses.ts'
+import { fixtures, responsesAsk } from '../../support/responses-api.ts'
+import { batchesOf, collect, route as answering, routedCall } from '../../support/stages.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
+import type { RoutedCall } from '../../../lib/core/call.ts'
+import type { ResponseArchive, ResponseOrigin } from '../../../lib/dialects/responses/archive.ts'
+import type { ResponsesContext } from '../../../lib/dialects/responses/input.ts'
+import type { Route } from '../../../lib/core/route.ts'
+import type { ChatEvent } from '../../../lib/core/events.ts'
+import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
+
+const route: Route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
+const archive: ResponseArchive = { keeps: true, continuation: async () => undefined, items: async () => new Map(), keep: async () => undefined }
+const origin: ResponseOrigin = { providerId: 'openai', account: 'a1', responseId: 'resp_up' }
+
+interface Options extends ResponsesInputOptions {
+  readonly input?: Partial<ChatInput>
+  readonly call?: Partial<RoutedCall<ChatInput>>
+  readonly route?: Partial<Route>
+  readonly thinks?: boolean
+}
+
+function sent (request: object, { input, call, thinks = false, ...options }: Options = {}, text = JSON.stringify(request)): string | undefined {
+  const made = responsesInput({ ...routedCall(request as ResponsesRequest), bodyText: () => text }, { archive, ...options })
+  const routed: RoutedCall<ChatInput> = { ...routedCall({ ...made.request, ...input }), bodyText: () => text, ...call }
+  const target = { route: { ...route, ...options.route }, model: { capabilities: { thinking: thinks } } as never, account: () => 'a1' } // no more is read
+  const direct = directRequest(routed, target, made.context)
+  return direct === undefined ? undefined : String(direct.body)
+}
+
+const sentJson = (request: object, options: Options = {}): Record<string, unknown> => JSON.parse(sent(request, options) ?? '') as Record<string, unknown> // as printed
+
+t.test('unknown fields, items, parts and tools that stand anywhere in a request reach a provider of this dialect', async t => {
+  const unknown = fc.dictionary(fc.string({ minLength: 1 }).map(name => `x_${name}`), fc.jsonValue(), { maxKeys: 3 })
+  const typed = unknown.map(more => ({ type: 'of_the_future', ...more }))
+  const requests = fc.record({ top: unknown, inMessage: unknown, items: fc.array(typed, { maxLength: 3 }), part: typed, tool: typed, indent: fc.constantFrom(undefined, 2) })
+  holds(t, fc.property(requests, ({ top, inMessage, items, part, tool, indent }) => {
+    const request = { ...top, model: 'mine', input: [{ role: 'user', content: [{ type: 'input_text', text: 'hi' }, part], ...inMessage }, ...items], tools: [tool] }
+    const text = JSON.stringify(request, undefined, indent)
+    const place = readObjectText(text)?.fields.get('model')
+    if (place === undefined) return false
+    return sent(request, {}, text) === text.slice(0, place.start) + '"gpt-5"' + text.slice(place.end)
+  }), { numRuns: 100 })
+})
+
+t.test('fields of the gateway stay here, limits and settings of a route are sent by their names in this API', async t => {
+  const own = { credentials: [], max_turns: 3, model_attributes: {}, agent_attributes: {}, background: true }
+  t.same(sentJson({ model: 'mine', input: 'hi', ...own }), { model: 'gpt-5', input: 'hi' })
+  t.same(sentJson({ model: 'mine', input: 'hi', max_output_tokens: 500, reasoning: { summary: 'auto' }, temperature: 1 }, {
+    input: { max_completion_tokens: 20 }, route: { settings: { temperature: 0, reasoning_effort: 'low', verbosity: 'high', top_p: 0.5 } }
+  }), { model: 'gpt-5', input: 'hi', max_output_tokens: 20, reasoning: { summary: 'auto', effort: 'low' }, temperature: 1, text: { verbosity: 'high' }, top_p: 0.5 })
+})
+
+t.test('a provider keeps what is kept here, and nothing else', async t => {
+  const none: Options = { archive: { ...archive, keeps: false } }
+  t.notOk('store' in sentJson({ model: 'mine', input: 'hi' }))
+  t.equal(sentJson({ model: 'mine', input: 'hi', store: false })['store'], false)
+  t.same(sentJson({ model: 'mine', input: 'hi', store: true }, none), { model: 'gpt-5', input: 'hi', store: false })
+  t.same(sentJson({ model: 'mine', input: 'hi' }, { ...none, thinks: true }), { model: 'gpt-5', input: 'hi', store: false, include: ['reasoning.encrypted_content'] })
+})
+
+t.test('a conversation goes on where it is kept, and brings everything along elsewhere', async t => {
+  const request = { model: 'mine', input: 'And?', previous_response_id: 'resp_1' }
+  const items = [
+    { id: 'msg_1', type: 'message' as const, role: 'user' as const, content: 'hi' },
+    { id: 'rs_1', type: 'reasoning' as const, summary: [] },
+    { id: 'rs_2', type: 'reasoning' as const, summary: [], encrypted_content: 'gAAA' },
+    { id: 'rs_3', type: 'reasoning' as const, summary: [], encrypted_content: sealReasoning({ model: 'anthropic/c', blocks: [{ type: 'thinking', thinking: 'a', signature: 'EqQ' }] }) },
+    { id: 'rs_4', type: 'reasoning' as const, summary: [], encrypted_content: sealReasoning({ model: 'openai/gpt-5-pro', blocks: [toThinkingBlock('rs_up', 'gBBB', 'Hm.')] }) }
+  ]
+  const continuation = { id: 'resp_1', rootId: 'resp_1', items, origin }
+  t.same(sentJson(request, { stored: { continuation, items: new Map() } }), { model: 'gpt-5', input: 'And?', previous_response_id: 'resp_up' })
+  const elsewhere = { ...origin, account: 'a2' }
+  t.same(sentJson(request, { stored: { continuation: { ...continuation, origin: elsewhere }, items: new Map() } }), {
+    model: 'gpt-5',
+    input: [
+      { type: 'message', role: 'user', content: 'hi' },
+      { id: 'rs_2', type: 'reasoning', summary: [], encrypted_content: 'gAAA' },
+      { type: 'reasoning', id: 'rs_up', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'gBBB' },
+      { type: 'message', role: 'user', content: 'And?' }
+    ]
+  })
+})
+
+t.test('items are referred to by those who have them only: others would reach what all keys share', async t => {
+  const item = { id: 'rs_1', type: 'reasoning' as const, summary: [] }
+  const message = { role: 'user' as const, content: 'And?' }
+  const kept = (account: string): Options => ({ stored: { items: new Map([['rs_1', { item, origin: { ...origin, account } }]]) } })
+  const request = { model: 'mine', input: [{ type: 'item_reference', id: 'rs_1' }, message] }
+  t.same(sentJson(request, kept('a1'))['input'], [item, message])
+  t.same(sentJson(request, kept('a2'))['input'], [message])
+  t.same(sentJson({ model: 'mine', input: [item, message] })['input'], [message])
+  t.throws(() => sent(request), { code: 'invalid_value', param: 'input' })
+})
+
+t.test('objects of the account are for keys that may, and for callers with an account of their own', async t => {
+  const rows: Array<[object, string]> = [
+    [{ conversation: 'conv_1' }, 'conversation'], [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] }, 'file_id'],
+    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'vector_store_ids'],
+    [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'container'],
+    [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] }, 'file_ids']
+  ]
+  for (const [parts, param] of rows) {
+    const request = { model: 'mine', input: 'hi', ...parts }
+    t.throws(() => sent(request), { code: 'insufficient_permissions', param }, param)
+    const { key } = routedCall({})
+    t.equal(typeof sent(request, { call: { key: { ...key, providerObjects: true } } }), 'string')
+  }
+  t.equal(typeof sent({ model: 'mine', input: 'hi', tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }), 'string')
+})
+
+t.test('tool servers are called by the gateway: such a request is translated', async t => {
+  t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }] }), undefined)
+  t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', connector_id: 'c' }] }), undefined)
+  const { context } = responsesInput(routedCall({ model: 'mine', input: 'hi', tools: [{ type: 'image_generation', model: 'gpt-image-1' } as never] }))
+  t.same(directScope(context), { models: ['gpt-image-1'], toolServers: false })
+})
+
+async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed: boolean): Promise<ResponseObject> {
+  const dialect = responsesDialect()
+  const made = responsesInput(routedCall<ResponsesRequest>({ model: 'mine', input: 'hi', store: false, ...streamed && { stream: true } }))
+  if (direct) made.context.direct.accounts.set(answering, 'a1')
+  const batches = batchesOf({ ...made, routes: [answering] }, [events.slice(0, 1), events.slice(1)])
+  if (streamed) {
+    const last = streamEvents((await collect(sseEncode(dialect)(normalise()(batches)))).join('')).at(-1)
+    return last?.['response'] as ResponseObject // of the last event
+  }
+  const all = await collect(normalise()(batches))
+  const [first] = all
+  if (first === undefined) throw new TypeError('no batch')
+  const reply = await dialect.complete(answerStart<ResponsesContext>(first), all)
+  return (reply instanceof PrintedJson ? JSON.parse(reply.text) : reply) as ResponseObject // of this dialect
+}
+
+/** The part of a response that callers act on. */
+function facts ({ status, output, usage, incomplete_details: details, model }: ResponseObject): unknown {
+  const items: readonly object[] = output
+  const said = items.flatMap((item): unknown[] => {
+    const { type, content, name, arguments: text, input, summary } = item as Record<string, unknown>
+    switch (type) {
+      case 'message': return (content as Array<Record<string, unknown>>).map(part => part['text'] ?? part['refusal'])
+      case 'reasoning': return (summary as Array<{ text: string }>).map(part => part.text)
+      case 'function_call': return [name, text]
+      case 'custom_tool_call': return [name, input]
+      default: return []
+    }
+  })
+  return { status, said: said.join('').replaceAll('\n\n', ''), usage, details, model }
+}
+
+t.test('an answer is the same on the direct way and translated, streamed and complete', async t => {
+  const chat = openaiAdapters.chat
+  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -'.sse'.length))) {
+    const results: unknown[] = []
+    for (const direct of [true, false]) {
+      const ask = { ...responsesAsk(), ...direct && { direct: { dialect: 'responses' as const, body: '{}', headers: {}, query: '' } } }
+      const streamed = readEvents([readFileSync(join(fixtures, `${name}.sse`))], streamOf(chat, ask))
+      const complete = readResponse(chat, JSON.parse(readFileSync(join(fixtures, `${name}.json`), 'utf8')), ask)
+      results.push(facts(await replyOf(streamed, direct, true)), facts(await replyOf(complete, direct, false)))
+    }
+    for (const result of results) t.same(result, results[0], name)
+  }
+})
