@@ -73,9 +73,9 @@ const encoders = perRead.map((count): Scenario => {
   }
 })
 
-async function joined (source: AsyncIterable<string>): Promise<string> {
+async function joined (source: AsyncIterable<string | Uint8Array>): Promise<string> {
   let text = ''
-  for await (const piece of source) text += piece
+  for await (const piece of source) text += typeof piece === 'string' ? piece : Buffer.from(piece).toString()
   return text
 }
 

@@ -458,7 +458,7 @@ const MetricsConfig = Closed({
 const DeferredConfig = Section({
   for_all_providers: Type.Boolean({
     default: false,
-    description: 'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are completed at once.'
+    description: 'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are completed at once; so are those with a body of more than 6 MB.'
   }),
   keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
   max_pending: Count(1000, 'Maximum number of pending deferred calls, and of responses that run in the background, per process. A key may use at most half of the remaining capacity.', 100_000),
@@ -468,7 +468,7 @@ const DeferredConfig = Section({
 const ResponsesConfig = Section({
   store: Type.Boolean({
     default: true,
-    description: 'Keep responses of the Responses API, unless a request says `store: false`. When off, none can be fetched or continued.'
+    description: 'Keep responses of the Responses API, unless a request says `store: false` or has a body of more than 6 MB. When off, none can be fetched or continued.'
   }),
   keep_ms: Milliseconds(30 * day, 'Time a response is kept.', 365 * day),
   max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the responses kept for one key; the oldest are deleted first.')

@@ -4,7 +4,7 @@ import { ValueCounter } from '../../lib/json/value-counter.ts'
 import { completeAnswer } from '../support/answers.ts'
 import { loadFactor } from './liveness.ts'
 import { fakeProvider, sendJson } from './provider.ts'
-import { finding, type Finding, type Scenario } from './scenario.ts'
+import { eventually, finding, type Finding, type Scenario } from './scenario.ts'
 import { watchTurns } from './turn-watch.ts'
 import { providerAt, startWorld, type World } from './world.ts'
 import type { LongestTurn } from './loop-turns.ts'
@@ -14,6 +14,8 @@ interface Input {
   readonly path: string
   readonly body: () => Buffer | FormData
   readonly headers?: Readonly<Record<string, string>>
+  /** Returns the address of an answer that is fetched later, if it is: it is waited for. */
+  readonly later?: (answer: Record<string, unknown>) => string | undefined
 }
 
 const models = ['sandbox/echo', 'openai/gpt-5', 'anthropic/claude-sonnet-4-5', 'google/gemini-2.5-flash', 'xai/grok-4']
@@ -151,6 +153,8 @@ function form (fields: Readonly<Record<string, string>>, file: readonly [field: 
 const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(4 * MB, 1)])
 const wav = Buffer.concat([Buffer.from('RIFF\x00\x00\x00\x00WAVEfmt '), Buffer.alloc(24 * MB, 1)])
 
+const written = { 'content-type': 'multipart/form-data; boundary=soak' }
+
 const otherInputs: readonly Input[] = [
   embeddings('2,048 texts of 8 KB', () => Array.from({ length: 2000 }, () => 'word '.repeat(1600))),
   embeddings('2,048 texts of 8 KB beyond ASCII', () => Array.from({ length: 2000 }, () => 'ä€😀'.repeat(900))),
@@ -168,6 +172,9 @@ const otherInputs: readonly Input[] = [
   { name: 'transcription of 24 MB in the sandbox', path: '/v1/audio/transcriptions', body: () => form({ model: 'sandbox/listener' }, ['file', 'a.wav', wav]) },
   { name: 'translation of 24 MB', path: '/v1/audio/translations', body: () => form({ model: 'openai/whisper-1' }, ['file', 'a.wav', wav]) },
   { name: 'a form of many fields', path: '/v1/audio/transcriptions', body: () => form(Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`x${index}`, 'y'])), ['file', 'a.wav', wav.subarray(0, 1000)]) },
+  { name: 'a form of many headers', path: '/v1/audio/transcriptions', headers: written, body: () => Buffer.from(`--soak\r\n${'a:b\r\n'.repeat(2 * MB)}`) },
+  { name: 'a recording of carriage returns', path: '/v1/audio/transcriptions', body: () => form({ model: 'sandbox/listener' }, ['file', 'a.wav', Buffer.concat([wav.subarray(0, 12), Buffer.alloc(20 * MB, 0x0d)])]) },
+  { name: 'a field of carriage returns', path: '/v1/audio/transcriptions', body: () => form({ model: 'sandbox/listener', prompt: '\r'.repeat(MB) }, ['file', 'a.wav', wav.subarray(0, 1000)]) },
   { name: 'a form with a field of 10 MB', path: '/v1/audio/transcriptions', body: () => form({ model: 'openai/whisper-1', prompt: 'a'.repeat(10 * MB) }, ['file', 'a.wav', wav.subarray(0, 1000)]) },
   { name: 'an edit of 16 images', path: '/v1/images/edits', body: () => {
     const data = form({ model: 'openai/gpt-image-1', prompt: 'x' }, ['image[]', 'a.png', png])
@@ -176,6 +183,21 @@ const otherInputs: readonly Input[] = [
   } },
   { name: 'a variation of an image', path: '/v1/images/variations', body: () => form({ model: 'openai/dall-e-2' }, ['image', 'a.png', png]) }
 ]
+
+const deferredAt: Input['later'] = ({ request_id: id }) => typeof id === 'string' ? `/v1/chat/deferred-completion/${id}` : undefined
+const responseAt: Input['later'] = ({ id, background }) => background === true ? `/v1/responses/${String(id)}` : undefined
+
+/** Calls that the store keeps: as large as they may be, and larger. */
+const storedInputs: readonly Input[] = [48, 6].flatMap((size): Input[] => {
+  const url = `data:image/png;base64,${'A'.repeat(size * MB)}`
+  const input = [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }]
+  const json = (body: object) => (): Buffer => Buffer.from(JSON.stringify({ model: 'openai/gpt-5', ...body }))
+  return [
+    { name: `a deferred call of ${size} MB`, path: chatPath, later: deferredAt, body: json({ deferred: true, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] }) },
+    { name: `a stored response of ${size} MB`, path: '/v1/responses', body: json({ input }) },
+    { name: `a response in the background of ${size} MB`, path: '/v1/responses', later: responseAt, body: json({ background: true, input }) }
+  ]
+})
 
 interface Group {
   readonly inputs: readonly Input[]
@@ -189,6 +211,11 @@ const groups: Readonly<Record<string, Group>> = {
   'chat requests with 48 MB of an image': { inputs: mediaInputs, maxTurnMs: 50 },
   'messages, responses and counts of tokens': { inputs: dialectInputs, maxTurnMs: 50 },
   'every JSON endpoint: as many values as a body may have': { inputs: shapeInputs, maxTurnMs: 50 },
+  'the first call that names a tool server': {
+    inputs: [{ name: 'a tool server that is not there', path: chatPath, body: () => Buffer.from(JSON.stringify({ model: 'openai/gpt-5', messages: 'x', mcp_servers: ['soak/tools'] })) }],
+    maxTurnMs: 50
+  },
+  'calls that are stored: deferred, responses, in the background': { inputs: storedInputs, maxTurnMs: 50 },
   'texts, documents, recordings and images at other endpoints': { inputs: otherInputs, maxTurnMs: 50 }
 }
 
@@ -202,6 +229,8 @@ export const stalls: Scenario = {
     const world = await startWorld({
       ...turns.options,
       configuration: {
+        deferred: { for_all_providers: true },
+        mcp_servers: { 'soak/tools': { url: 'http://127.0.0.1:9/mcp' } },
         providers: {
           sandbox: { kind: 'sandbox', options: { words_per_second: 0 } },
           openai: providerAt(port), anthropic: providerAt(port, 'anthropic'), google: providerAt(port, 'google'),
@@ -246,10 +275,15 @@ async function warmUp (world: World): Promise<void> {
   }
 }
 
-async function send (world: World, { path, body, headers = {} }: Input): Promise<number | 'closed'> {
+async function send (world: World, { path, body, headers = {}, later }: Input): Promise<number | 'closed'> {
   const content = body()
   try {
-    if (Buffer.isBuffer(content)) return (await world.post(path, content, { headers })).status
+    if (Buffer.isBuffer(content)) {
+      const { status, text } = await world.post(path, content, { headers })
+      const address = status === 200 ? later?.(JSON.parse(text) as Record<string, unknown>) : undefined
+      if (address !== undefined && !await eventually(async () => await world.isReady(address))) throw new Error(`no answer at ${address}`)
+      return status
+    }
     return (await world.postForm(path, content)).status
   } catch {
     return 'closed' // An answer that came before the body had been sent.

@@ -77,6 +77,18 @@ export type ChatEvent =
     readonly text: string
     readonly logprobs?: Logprobs
   }
+  /**
+   * Several text deltas of one choice as they stand in JSON, without the quotes; each byte is a character. Only for calls
+   * whose dialect prints them (`ValidCall.printsTextRuns`): there is no `text` to read.
+   */
+  | {
+    readonly type: 'text-run'
+    readonly choice: number
+    readonly literals: readonly string[]
+    readonly isAscii: boolean
+    /** The length of the texts, as strings. */
+    readonly characters: number
+  }
   | { readonly type: 'reasoning-delta', readonly choice: number, readonly text: string }
   | {
     readonly type: 'refusal-delta'

@@ -18,6 +18,8 @@ export type PullResult<T> = IteratorResult<T, undefined>
 export interface PullSource<T> extends AsyncIterator<T, undefined> {
   /** Does what `next` does. Not before the last one is settled. */
   readonly pull: () => PullResult<T> | Promise<PullResult<T>>
+  /** True once it is known that nothing follows. */
+  readonly isOver?: boolean
 }
 
 /** Keeps the state of one run of a stage. */
@@ -68,6 +70,10 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
 
   constructor (value: unknown) {
     this.#value = value
+  }
+
+  get isOver (): boolean {
+    return this.#ended && this.#unread === undefined
   }
 
   /** Adds steps; `undefined` once a source or a transformer was added. */
@@ -220,7 +226,9 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
         return this.#fail(at + 1, error)
       }
       const out = value === undefined ? undefined : this.#push(value, at + 1)
-      if (out !== undefined) return out
+      if (out === undefined) continue
+      this.#ended = this.#ending === this.#transformers.length
+      return out
     }
     this.#ended = true
     return done

@@ -1,5 +1,6 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError } from '../core/errors.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
@@ -25,8 +26,9 @@ export function createTaskAnswerer (
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
     const { request, routes, ...admitted } = JSON.parse(task) as DeferredTask // by us
+    await yieldFairly()
     try {
-      return await runDetached(services, 'chat', { ...admitted, routes }, signal, events, async call => {
+      return await runDetached(services, 'chat', { ...admitted, routes, bodyBytes: task.length }, signal, events, async call => {
         const { status, body } = await answer({ ...call, request, routes })
         if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
         return { status, body }

@@ -21,6 +21,8 @@ export interface AcceptedCall {
   readonly id: string
   readonly key: ApiKey
   readonly routes: readonly Route[]
+  /** The size of its request. */
+  readonly bodyBytes: number
 }
 
 export interface CallEvents {
@@ -76,9 +78,10 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 }
 
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
-function callOf (endpoint: EndpointName, { id, key, routes }: AcceptedCall, { keys, settings }: DetachedServices, signal: AbortSignal): AuthedCall {
+function callOf (endpoint: EndpointName, { id, key, routes, bodyBytes }: AcceptedCall, { keys, settings }: DetachedServices, signal: AbortSignal): AuthedCall {
   const record = new CallRecord(endpoint)
   record.keyId = key.id
+  record.bodyBytes = bodyBytes
   record.requestedModel = routes.map(route => route.modelId).join(', ')
   const limits = usageLimits((keys.find?.(key.id) ?? key).limits ?? settings.limits.defaultKeyLimits ?? {})
   return {

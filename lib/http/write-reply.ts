@@ -1,7 +1,7 @@
 /** The only writer of replies. */
 
 import { explainRoute } from '../routing/explain-route.ts'
-import { endInOneWrite, writeChunk } from './node-internals.ts'
+import { endInOneWrite, endWithChunk, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { pulling } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -70,6 +70,7 @@ async function writeStream (
   // The head is sent with the first piece in one packet, unless that takes longer than a turn.
   const head = setImmediate(() => { response.flushHeaders() })
   const pieces = pulling(body)
+  let last: string | Uint8Array = ''
   try {
     for (;;) {
       let given = pieces.pull()
@@ -80,14 +81,18 @@ async function writeStream (
         await pieces.return?.()
         break
       }
-      const room = writeChunk(response, given.value)
       call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+      if (pieces.isOver === true) {
+        last = given.value
+        break
+      }
+      const room = writeChunk(response, given.value)
       timer?.refresh()
       if (!room) await drained(response, call.signal)
     }
     const recorded = response.destroyed ? undefined : beforeLastByte?.(call)
     if (recorded !== undefined) await recorded
-    if (!response.destroyed) response.end()
+    if (!response.destroyed) endWithChunk(response, last)
   } catch (error) {
     response.destroy()
     await pieces.return?.()

@@ -32,17 +32,21 @@ export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, reservedNames:
   })
   const prefixedCounts = countOf([...prefixed, ...reservedNames])
   const named = new Map<string, T>()
+  const salts = new Map<string, number>()
   for (const [index, { server, tool, value }] of tools.entries()) {
     const name = prefixed[index] ?? ''
     const fits = name.length <= maxLength && prefixedCounts.get(name) === 1 && !named.has(name)
-    named.set(fits ? name : digested(name, server, tool, candidate => named.has(candidate) || reservedNames.has(candidate)), value)
+    named.set(fits ? name : digested(name, server, tool, salts, candidate => named.has(candidate) || reservedNames.has(candidate)), value)
   }
   return named
 }
 
-function digested (name: string, server: string, tool: string, isTaken: (name: string) => boolean): string {
+/** @param salts the next one of each tool: a server may list one thousands of times */
+function digested (name: string, server: string, tool: string, salts: Map<string, number>, isTaken: (name: string) => boolean): string {
   const room = name.slice(0, maxLength - 9)
-  for (let salt = 0; ; salt++) {
+  const identity = JSON.stringify([server, tool])
+  for (let salt = salts.get(identity) ?? 0; ; salt++) {
+    salts.set(identity, salt + 1)
     const digest = createHash('sha256').update(JSON.stringify([server, tool, salt])).digest('hex').slice(0, 8)
     if (!isTaken(`${room}_${digest}`)) return `${room}_${digest}`
   }

@@ -38,6 +38,8 @@ export interface Ask<R> {
   readonly streamed: boolean
   /** True for a request of a megabyte and more: its body is printed while it is sent. */
   readonly isLarge?: boolean
+  /** True when streamed text may come as `text-run`. */
+  readonly textRuns?: boolean
   /** The caller's body and its bytes, where they are kept. */
   readonly callerBody?: CallerBody | undefined
   /** The request in the caller's words, where this provider speaks them: sent in place of `request`. */
@@ -57,6 +59,13 @@ export interface UpstreamRequest {
 export interface StreamReader<E> {
   /** Appends the events of one SSE message to `into`. Unknown messages give none. */
   readonly read: (message: EventSourceMessage, into: E[]) => void
+  /**
+   * Appends the events of complete messages that need not be taken apart, and returns where the first other one begins.
+   * Absent where there are none.
+   *
+   * @param frames bytes as characters, UTF-8 from `from` on, where a message begins
+   */
+  readonly readRun?: ((frames: string, from: number, into: E[]) => number) | undefined
   /**
    * Appends the last events, once the stream has ended.
    * @throws GatewayError `upstream_stream_interrupted` when the response is not complete.

@@ -30,11 +30,11 @@ function completed<C> (all: AsyncIterable<ChatBatch>, start: AnswerStart<C>, com
 }
 
 function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
-  const frames = sseFrames<ChatBatch>(() => printer)(batches)
+  const frames = sseFrames<ChatBatch, string | Uint8Array>(() => printer)(batches)
   return eventStream(printer.last === undefined ? frames : endedBy(printer.last, frames), printer.keepAlive?.bind(printer))
 }
 
-async function * endedBy (last: () => Promise<string>, frames: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+async function * endedBy (last: () => Promise<string>, frames: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | Uint8Array, void, undefined> {
   yield * frames
   const text = await last()
   if (text !== '') yield text

@@ -9,10 +9,10 @@ const headers = {
 const keepAlive = { text: ': ping\n', everyMs: 15_000 }
 
 /**
- * Makes a reply of the text of an event stream.
+ * Makes a reply of the frames of an event stream.
  *
  * @param silence what to write after a while of it. Default: a comment
  */
-export function eventStream (text: AsyncIterable<string>, silence?: () => string): Reply {
-  return { status: 200, headers, body: text, keepAlive: silence === undefined ? keepAlive : { ...keepAlive, text: silence } }
+export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence?: () => string): Reply {
+  return { status: 200, headers, body: frames, keepAlive: silence === undefined ? keepAlive : { ...keepAlive, text: silence } }
 }

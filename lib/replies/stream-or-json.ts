@@ -12,8 +12,8 @@ import type { Sink, Stage } from '../core/stage.ts'
 type StreamableBatch = Batch<{ readonly stream?: boolean | undefined }, unknown>
 
 export interface StreamOrJson<B, W> {
-  /** Batches to the text of an event stream. */
-  readonly streamed: Stage<B, string>
+  /** Batches to the frames of an event stream. */
+  readonly streamed: Stage<B, string | Uint8Array>
   /** All batches of an answer as one value. */
   readonly complete: (batches: B[]) => W
   /** That value as a reply. Default: its JSON. */

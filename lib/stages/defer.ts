@@ -2,15 +2,18 @@
  * Calls that are to be completed later: a receipt now, the completion under its `request_id`.
  *
  * A provider that can defer does it itself. For the others, where the operator wants it, the call
- * is stored and run by the gateway; otherwise they answer at once, as if `deferred` were not set.
+ * is stored and run by the gateway, unless it is too large for that; otherwise they answer at once, as if `deferred`
+ * were not set.
  */
 
 import { GatewayError } from '../core/errors.ts'
+import { maxStoredBytes } from '../core/max-stored-bytes.ts'
 import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
 import { EarlyReply } from '../core/early-reply.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
 import { collected } from '../async/peek.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { map, once, type Stage } from '../core/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
@@ -58,7 +61,7 @@ async function deferOrPass (
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
   const native = canDefer(first)
-  if (!native && !settings.deferred.forAllProviders) return call
+  if (!native && (!settings.deferred.forAllProviders || call.record.bodyBytes > maxStoredBytes)) return call
   refuseUnsupported(call.request)
   await checkKept(call, deferrals, settings.deferred.maxBytesPerKey)
   call.record.deferred = true
@@ -117,8 +120,11 @@ async function storeTask (
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
-  const added = await store.add({ id: digest(requestId), keyId: key.id, task: JSON.stringify(task) }, Date.now() + keepMs, maxPending)
+  const text = JSON.stringify(task)
+  await yieldFairly()
+  const added = await store.add({ id: digest(requestId), keyId: key.id, task: text }, Date.now() + keepMs, maxPending)
   if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are pending. Try again later.' })
+  await yieldFairly() // printed, written and read again, a large one takes a turn each
   events.emit('added')
   return requestId
 }

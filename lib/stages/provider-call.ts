@@ -137,6 +137,7 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
     request, route, quirks, direct,
     streamed: request.stream === true,
     isLarge: call.record.bodyBytes >= largeBodyBytes,
+    textRuns: call.printsTextRuns === true,
     callerBody: call.callerBody?.()
   }
 }

@@ -1,4 +1,4 @@
-/** Turns batches into the text of an event stream, whatever their events are and however they are printed. */
+/** Turns batches into the frames of an event stream, whatever their events are and however they are printed. */
 
 import { asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
@@ -15,22 +15,22 @@ import { transform, type Stage, type Transformer } from '../core/stage.ts'
  *
  * @param printerOf makes the printer of an answer, given its first batch
  */
-export function sseFrames<B extends Batch<unknown, unknown>> (
-  printerOf: (first: B) => FramePrinter<B['events'][number]>
-): Stage<B, string> {
-  return transform(() => new EventStream(printerOf))
+export function sseFrames<B extends Batch<unknown, unknown>, F extends string | Uint8Array = string> (
+  printerOf: (first: B) => FramePrinter<B['events'][number], F>
+): Stage<B, string | F> {
+  return transform<B, string | F>(() => new EventStream(printerOf))
 }
 
-class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, string> {
-  readonly #printerOf: (first: B) => FramePrinter<B['events'][number]>
-  #printer: FramePrinter<B['events'][number]> | undefined
+class EventStream<B extends Batch<unknown, unknown>, F extends string | Uint8Array> implements Transformer<B, string | F> {
+  readonly #printerOf: (first: B) => FramePrinter<B['events'][number], F>
+  #printer: FramePrinter<B['events'][number], F> | undefined
   #call: Call | undefined
 
-  constructor (printerOf: (first: B) => FramePrinter<B['events'][number]>) {
+  constructor (printerOf: (first: B) => FramePrinter<B['events'][number], F>) {
     this.#printerOf = printerOf
   }
 
-  push (batch: B): string | undefined {
+  push (batch: B): F | undefined {
     this.#call = batch.call
     this.#printer ??= this.#printerOf(batch)
     const text = this.#printer.print(batch.events)

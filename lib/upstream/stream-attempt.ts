@@ -1,8 +1,10 @@
+import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
-import { sseReader, type SseReader } from '../wire/sse.ts'
+import { bytesAsText, sseReader, type SseReader } from '../wire/sse.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
+import type { EventSourceMessage } from 'eventsource-parser'
 import type { OpenAttempt } from './open-attempt.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
 import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
@@ -157,7 +159,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const before = into.length
     const rest = this.#readBytes(read.value, into)
     if (rest !== undefined) return rest.then(() => true)
-    if (this.#options.slow !== undefined && this.#watched) this.#checkRate(this.#options.slow, waitedMs, into.length - before)
+    if (this.#options.slow !== undefined && this.#watched) this.#checkRate(this.#options.slow, waitedMs, countOutputs(into, before))
     return true
   }
 
@@ -199,10 +201,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     }
     const before = into.length
     this.#gather(into, () => {
-      for (const message of this.#messages.push(bytes)) {
-        if (this.#reader.done) return
-        this.#reader.read(message, into)
-      }
+      if (this.#reader.readRun === undefined) this.#readMessages(this.#messages.push(bytes), into)
+      else this.#readRuns(bytes, into)
     })
     if (this.#reader.done) {
       this.#finished = true
@@ -215,6 +215,30 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return undefined
   }
 
+  #readMessages (messages: Iterable<EventSourceMessage>, into: E[]): void {
+    for (const message of messages) {
+      if (this.#reader.done) return
+      this.#reader.read(message, into)
+    }
+  }
+
+  /** Reads message by message, but for those that need not be taken apart. */
+  #readRuns (bytes: Uint8Array, into: E[]): void {
+    const text = bytesAsText(bytes)
+    const ascii = isAscii(bytes)
+    const mayRun = ascii || isUtf8(bytes)
+    for (let at = 0; at < text.length && !this.#reader.done;) {
+      if (mayRun && this.#messages.isBetweenMessages) {
+        at = this.#reader.readRun?.(text, at, into) ?? at
+        if (at === text.length) return
+      }
+      const end = text.indexOf('\n\n', at)
+      const next = end === -1 ? text.length : end + 2
+      this.#readMessages(this.#messages.pushText(text.slice(at, next), ascii), into)
+      at = next
+    }
+  }
+
   #checkIdle (): void {
     if (this.#idleMs > this.#options.idleEventsMs) throw new GatewayError('upstream_timeout')
   }
@@ -223,10 +247,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#finished = true
     if (!this.#started) throw invalidResponse('empty body')
     asInterrupted(() => this.#gather(into, () => {
-      for (const message of this.#messages.end()) {
-        if (this.#reader.done) return
-        this.#reader.read(message, into)
-      }
+      this.#readMessages(this.#messages.end(), into)
       if (!this.#reader.done) this.#reader.end(into)
     }))
     return true
@@ -307,6 +328,13 @@ function startTimer<T> (ms: number, value: T): Alarm<T> {
 
 function tooSlow (): GatewayError {
   return new GatewayError('upstream_too_slow')
+}
+
+/** Counts the events from a place on; a run of deltas counts as many. */
+function countOutputs (events: ReadonlyArray<{ readonly type: string, readonly literals?: readonly string[] }>, from: number): number {
+  let count = 0
+  for (let at = from; at < events.length; at++) count += events[at]?.literals?.length ?? 1
+  return count
 }
 
 /** Returns whether a caller could see the event; heads and empty deltas are not real. */

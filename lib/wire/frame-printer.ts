@@ -1,10 +1,14 @@
 import type { Call } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 
-/** Prints the frames of one streamed answer. */
-export interface FramePrinter<E> {
+/**
+ * Prints the frames of one streamed answer.
+ *
+ * @typeParam F text, or text and UTF-8
+ */
+export interface FramePrinter<E, F extends string | Uint8Array = string> {
   /** Returns the frames of a batch, or the empty text. */
-  readonly print: (events: readonly E[]) => string
+  readonly print: (events: readonly E[]) => F
   /** Returns the last frames of an answer that is complete, with whatever ends the stream. */
   readonly end: () => string
   /** Returns the last frames of an answer that broke off. Default: one message named `error`, as OpenAI's clients read it. */

@@ -7,11 +7,15 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { GatewayError } from '../core/errors.ts'
 
 export interface SseReader {
+  /** True while no message is open. */
+  readonly isBetweenMessages: boolean
   /**
    * The messages that these bytes complete. Any split of a stream gives the same messages.
    * @throws GatewayError `upstream_invalid_response` for a message over the byte limit.
    */
   readonly push: (bytes: Uint8Array) => EventSourceMessage[]
+  /** Does what `push` does with bytes that came as characters. */
+  readonly pushText: (bytes: string, isAscii: boolean) => EventSourceMessage[]
   /** The message that was still open when the stream ended, if any. */
   readonly end: () => EventSourceMessage[]
 }
@@ -28,6 +32,7 @@ export function sseReader (maxBytes: number): SseReader {
   /** The text that may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
   let opening: string | undefined = ''
   let beyondAscii = false
+  let isBetweenMessages = false
   const parser = createParser({
     maxBufferSize: maxBytes,
     onEvent: message => { messages.push(beyondAscii ? decoded(message) : message) },
@@ -40,7 +45,9 @@ export function sseReader (maxBytes: number): SseReader {
     }
   })
 
-  const feed = (bytes: string): EventSourceMessage[] => {
+  const pushText = (bytes: string, isAscii: boolean): EventSourceMessage[] => {
+    beyondAscii ||= !isAscii
+    isBetweenMessages = bytes.endsWith('\n\n')
     if (opening !== undefined) {
       bytes = opening + bytes
       opening = bytes.length < mark.length && mark.startsWith(bytes) ? bytes : undefined
@@ -53,14 +60,17 @@ export function sseReader (maxBytes: number): SseReader {
   }
 
   return {
-    push: ({ buffer, byteOffset, byteLength }) => {
-      const bytes = Buffer.from(buffer, byteOffset, byteLength)
-      beyondAscii ||= !isAscii(bytes)
-      return feed(bytes.toString('latin1'))
-    },
+    get isBetweenMessages () { return isBetweenMessages },
+    pushText,
+    push: bytes => pushText(bytesAsText(bytes), isAscii(bytes)),
     // A blank line ends the open message, whether or not its last line was ended.
-    end: () => feed('\n\n')
+    end: () => pushText('\n\n', true)
   }
+}
+
+/** Returns bytes as text, one to a character. */
+export function bytesAsText ({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 }
 
 /** The byte order mark, a character for each of its bytes. */

@@ -4,14 +4,11 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { APICallError, generateText, jsonSchema, Output, stepCountIs, streamText, tool, type LanguageModel, type ToolSet } from 'ai'
 import t from 'tap'
-import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { functions, question, resultOf, strictNames, strictWeatherGateway, weatherGateway, weatherProviders, type WeatherConversation } from '../support/weather-conversation.ts'
-import type { ProviderSettings } from '../../lib/core/settings.ts'
+import { testGateway, testKey, type TestGateway } from '../support/gateway.ts'
+import { functions, question, resultOf, sandbox, strictNames, strictWeatherGateway, testConversations, weatherGateway, type WeatherConversation } from '../support/weather-conversation.ts'
 import type { Test } from 'tap'
 
 Reflect.set(globalThis, 'AI_SDK_LOG_WARNINGS', false)
-
-const sandbox: ProviderSettings = { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }
 
 /** Returns a model in each dialect. That of responses refers to stored items in the place of reasoning. */
 function modelsOf ({ url }: TestGateway, model: string): Readonly<Record<string, LanguageModel>> {
@@ -51,9 +48,7 @@ async function converseInEveryWay (t: Test, { api, model, calls }: WeatherConver
   }
 }
 
-for (const name of weatherProviders) {
-  t.test(`three turns with tools and thinking: ${name}`, async t => { await converseInEveryWay(t, await weatherGateway(t, name)) })
-}
+testConversations(converseInEveryWay)
 
 // Its client of chat completions keeps no signatures.
 for (const name of strictNames) {

@@ -5,9 +5,8 @@
 
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
-import t from 'tap'
 import { testKey } from '../support/gateway.ts'
-import { functions, question, resultOf, strictNames, strictWeatherGateway, weatherGateway, weatherProviders, type WeatherConversation } from '../support/weather-conversation.ts'
+import { functions, question, resultOf, testConversations, type WeatherConversation } from '../support/weather-conversation.ts'
 import type { Test } from 'tap'
 
 const tools = functions.map(definition => ({ type: 'function' as const, function: definition }))
@@ -84,14 +83,4 @@ async function converseInEveryWay (t: Test, { api, model, signed }: WeatherConve
     await gather(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages), stream: true })), signed))
 }
 
-for (const name of weatherProviders) {
-  t.test(`three turns with tools and thinking: ${name}`, async t => { await converseInEveryWay(t, await weatherGateway(t, name)) })
-}
-
-for (const name of strictNames) {
-  t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
-    const conversation = await strictWeatherGateway(t, name)
-    await converseInEveryWay(t, conversation)
-    t.equal(conversation.upstream.requests.length, 12, 'every turn of every conversation was served')
-  })
-}
+testConversations(converseInEveryWay, 12)

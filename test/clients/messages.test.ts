@@ -2,12 +2,9 @@
 
 import Anthropic from '@anthropic-ai/sdk'
 import t from 'tap'
-import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { functions, question, resultOf, strictNames, strictWeatherGateway, weatherGateway, weatherProviders, type WeatherConversation } from '../support/weather-conversation.ts'
-import type { ProviderSettings } from '../../lib/core/settings.ts'
+import { testGateway, testKey, type TestGateway } from '../support/gateway.ts'
+import { functions, question, resultOf, sandbox, testConversations, type WeatherConversation } from '../support/weather-conversation.ts'
 import type { Test } from 'tap'
-
-const sandbox: ProviderSettings = { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }
 
 function clientOf (api: TestGateway): Anthropic {
   return new Anthropic({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
@@ -83,17 +80,7 @@ async function converseInEveryWay (t: Test, { api, model, calls }: WeatherConver
   t.same(await converse(t, async messages => await client.messages.stream({ ...common, messages }).finalMessage()), calls, 'streamed')
 }
 
-for (const name of weatherProviders) {
-  t.test(`three turns with tools and thinking: ${name}`, async t => { await converseInEveryWay(t, await weatherGateway(t, name)) })
-}
-
-for (const name of strictNames) {
-  t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
-    const conversation = await strictWeatherGateway(t, name)
-    await converseInEveryWay(t, conversation)
-    t.equal(conversation.upstream.requests.length, 6, 'every turn of both conversations was served')
-  })
-}
+testConversations(converseInEveryWay, 6)
 
 t.test('the tool runner of the client runs tools until there is an answer', async t => {
   const client = clientOf(await testGateway(t, { providers: [sandbox] }))

@@ -3,12 +3,10 @@
 import { Agent, OpenAIProvider, Runner, tool } from '@openai/agents'
 import OpenAI from 'openai'
 import t from 'tap'
-import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { functions, question, resultOf, strictNames, strictWeatherGateway, weatherGateway, weatherProviders, type WeatherConversation } from '../support/weather-conversation.ts'
-import type { ProviderSettings } from '../../lib/core/settings.ts'
+import { testGateway, testKey, type TestGateway } from '../support/gateway.ts'
+import { functions, question, resultOf, sandbox, testConversations, type WeatherConversation } from '../support/weather-conversation.ts'
 import type { Test } from 'tap'
 
-const sandbox: ProviderSettings = { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }
 const model = 'sandbox/echo'
 const tools = functions.map(definition => ({ type: 'function' as const, strict: false, ...definition }))
 
@@ -126,17 +124,7 @@ async function converseInEveryWay (t: Test, conversation: WeatherConversation): 
   t.same(await runAgent(t, conversation, true), calls, 'agents, streamed')
 }
 
-for (const name of weatherProviders) {
-  t.test(`three turns with tools and thinking: ${name}`, async t => { await converseInEveryWay(t, await weatherGateway(t, name)) })
-}
-
-for (const name of strictNames) {
-  t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
-    const conversation = await strictWeatherGateway(t, name)
-    await converseInEveryWay(t, conversation)
-    t.equal(conversation.upstream.requests.length, 12, 'every turn of every conversation was served')
-  })
-}
+testConversations(converseInEveryWay, 12)
 
 t.test('agents: a handoff, and structured output', async t => {
   const api = await testGateway(t, { providers: [sandbox] })

@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import {
-  KoaWithoutResponseHandling, closeWaitingResponse, endInOneWrite, hasBegunAnswer, stopAccepting, waitsForConnection, writeChunk
+  KoaWithoutResponseHandling, closeWaitingResponse, endInOneWrite, endWithChunk, hasBegunAnswer, stopAccepting, waitsForConnection, writeChunk
 } from '../../lib/http/node-internals.ts'
 import { httpServer } from '../support/http-server.ts'
 import { openRequest } from '../support/open-request.ts'
@@ -73,6 +73,24 @@ t.test('endInOneWrite sends head and body as one write, and the end with no othe
   t.equal(await (await answer).text(), 'body')
   t.match(writes, [/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nbody$/])
   t.same(writes.length, 1)
+})
+
+// Otherwise: writeChunk(response, piece) and response.end(), which are two packets.
+t.test('endWithChunk sends the last piece and the end of the chunks in one write', async t => {
+  const { response, answer } = await openRequest(t)
+  response.writeHead(200)
+  response.flushHeaders()
+  const writes = recordWrites(t, response)
+  writeChunk(response, 'a')
+  endWithChunk(response, 'größe')
+  t.equal(await (await answer).text(), 'agröße')
+  t.same(writes, ['1\r\na\r\n', '7\r\ngröße\r\n0\r\n\r\n'])
+  for (const piece of ['', Buffer.from('größe')]) {
+    const { response, answer } = await openRequest(t)
+    response.writeHead(200)
+    endWithChunk(response, piece)
+    t.equal(await (await answer).text(), String(piece), 'nothing, and bytes')
+  }
 })
 
 // Otherwise: Node emits `close` on it, as it does from Node.js 24 on, or has a documented event for it.

@@ -119,7 +119,7 @@ t.test('where tool servers are configured, their client is loaded after the star
   t.ok(await running.line(/^loaded .*\/node_modules\/undici\/index\.js.*\/node_modules\/@modelcontextprotocol\/client\//))
 })
 
-/** Arguments of Node for a gateway that lists what it has loaded when it is told to. */
+/** Arguments of Node for a gateway that lists what it has loaded on SIGUSR2. */
 function listing (entry: string): string[] {
   return ['--import', join(import.meta.dirname, '../support/list-scripts.js'), entry]
 }

@@ -13,7 +13,7 @@ const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTo
 
 async function written (lists: ChatEvent[][], request: Partial<ChatInput> = {}, failure?: unknown, signal?: AbortSignal): Promise<string[]> {
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [], stream: true, ...request }, signal === undefined ? {} : { signal })
-  return await collect(chain(normalise(), sseEncode())(batchesOf(call, lists, failure)))
+  return (await collect(chain(normalise(), sseEncode())(batchesOf(call, lists, failure)))).map(piece => Buffer.from(piece).toString())
 }
 
 function chunksOf (pieces: string[]): Array<Record<string, unknown>> {

@@ -1,6 +1,6 @@
 /**
  * A conversation of three turns with thinking and tools, for clients of every dialect, and its providers:
- * OpenAI, Anthropic, Gemini and xAI are played by a fake that others wrote.
+ * OpenAI, Anthropic, Gemini, Mistral and xAI are played by a fake that others wrote.
  */
 
 import { LLMock } from '@copilotkit/aimock'
@@ -9,7 +9,7 @@ import { upstreamAt, type TestGateway } from './gateway.ts'
 import { storingGateway } from './storing-gateway.ts'
 import { eventStream, fakeUpstream, type FakeUpstream } from './upstream.ts'
 import type { ProviderSettings } from '../../lib/core/settings.ts'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
 
 export interface WeatherConversation {
   readonly api: TestGateway
@@ -35,17 +35,21 @@ export function resultOf (name: string): string {
   return name === 'get_time' ? 'noon' : 'sunny'
 }
 
+/** The sandbox, which answers at once. */
+export const sandbox: ProviderSettings = { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }
+
 const calls = [2, 1, 0]
 
 const providers: Readonly<Record<string, Omit<WeatherConversation, 'api'> & { settings: (url: string) => ProviderSettings }>> = {
   openai: { model: 'openai/gpt-5', calls, signed: false, settings: url => upstreamAt(`${url}/v1`) },
   anthropic: { model: 'anthropic/claude-sonnet-4-5', calls, signed: true, settings: url => upstreamAt(url, 'anthropic', 'anthropic') },
   google: { model: 'google/gemini-2.5-pro', calls, signed: false, settings: url => upstreamAt(url, 'google', 'google') },
+  mistral: { model: 'mistral/magistral-medium-latest', calls, signed: false, settings: url => upstreamAt(`${url}/v1`, 'mistral', 'mistral') },
   xai: { model: 'xai/grok-4', calls, signed: false, settings: url => upstreamAt(`${url}/v1`, 'xai', 'xai') },
-  sandbox: { model: 'sandbox/thinker', calls: [2, 2, 0], signed: false, settings: () => ({ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }) }
+  sandbox: { model: 'sandbox/thinker', calls: [2, 2, 0], signed: false, settings: () => sandbox }
 }
 
-export const weatherProviders: readonly string[] = Object.keys(providers)
+const weatherProviders: readonly string[] = Object.keys(providers)
 
 interface SentRequest { readonly messages: ReadonlyArray<{ readonly role: string }> }
 
@@ -81,4 +85,23 @@ export async function strictWeatherGateway (t: Test, name: typeof strictNames[nu
   })
   t.teardown(upstream.close)
   return { model, signed, calls, upstream, api: await storingGateway(t, { providers: [upstreamAt(upstream.url, name, name)] }) }
+}
+
+/**
+ * Declares the tests of a client: its conversations with each provider, and with those that refuse a history without the
+ * signatures of their thoughts.
+ *
+ * @param turns of `converse` in all; without them there are no tests of the second kind
+ */
+export function testConversations (converse: (t: Test, conversation: WeatherConversation) => Promise<void>, turns?: number): void {
+  for (const name of weatherProviders) {
+    t.test(`three turns with tools and thinking: ${name}`, async t => { await converse(t, await weatherGateway(t, name)) })
+  }
+  for (const name of turns === undefined ? [] : strictNames) {
+    t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
+      const conversation = await strictWeatherGateway(t, name)
+      await converse(t, conversation)
+      t.equal(conversation.upstream.requests.length, turns, 'every turn of every conversation was served')
+    })
+  }
 }

@@ -1,5 +1,6 @@
 /** Chat events to the frames of an event stream, one piece of text per batch. */
 
+import { isAscii } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import { copyString } from '../../text/copy-string.ts'
@@ -9,15 +10,15 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { FramePrinter } from '../../wire/frame-printer.ts'
 
 /** Returns the printer of a streamed chat completion. */
-export function encodeChunks (start: AnswerStart): FramePrinter<ChatEvent> {
+export function encodeChunks (start: AnswerStart): FramePrinter<ChatEvent, string | Uint8Array> {
   return new Printer(start)
 }
 
-class Printer implements FramePrinter<ChatEvent> {
+class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   readonly #chunks: ChunkBuilder
   readonly #obfuscated: boolean
   /** The text around that of a delta, per choice: printed once, used for every delta. */
-  readonly #frames: Array<{ before: string, after: string } | undefined> = []
+  readonly #frames: Array<Frame | undefined> = []
   /** Set while something waits to travel with the next chunk. */
   #plain = true
 
@@ -27,19 +28,41 @@ class Printer implements FramePrinter<ChatEvent> {
     this.#chunks = new ChunkBuilder(head, options?.include_usage === true)
   }
 
-  print (events: readonly ChatEvent[]): string {
+  print (events: readonly ChatEvent[]): string | Uint8Array {
     let text = ''
+    let pieces: Uint8Array[] | undefined
     for (const event of events) {
-      const frame = event.type === 'text-delta' && this.#plain && event.logprobs === undefined
-        ? this.#frames[event.choice]
-        : undefined
-      if (frame !== undefined && event.type === 'text-delta') {
-        text += frame.before + JSON.stringify(event.text) + frame.after
+      const frames = this.#printEvent(event)
+      if (typeof frames === 'string') {
+        text += frames
+      } else if (events.length === 1) {
+        return frames
       } else {
-        text += this.#printUncached(event)
+        pieces ??= []
+        pieces.push(Buffer.from(text), frames)
+        text = ''
       }
     }
-    return text
+    return pieces === undefined ? text : Buffer.concat([...pieces, Buffer.from(text)])
+  }
+
+  #printEvent (event: ChatEvent): string | Uint8Array {
+    if (event.type === 'text-run') return this.#printRun(event)
+    const frame = event.type === 'text-delta' && this.#plain && event.logprobs === undefined
+      ? this.#frames[event.choice]
+      : undefined
+    return frame !== undefined && event.type === 'text-delta'
+      ? frame.before + JSON.stringify(event.text) + frame.after
+      : this.#printUncached(event)
+  }
+
+  /** Prints what stands in JSON already between the same halves as other deltas. */
+  #printRun (run: ChatEvent & { type: 'text-run' }): string | Uint8Array {
+    const frame = this.#plain ? this.#frames[run.choice] : undefined
+    if (frame === undefined || !(run.isAscii || frame.isAscii)) return this.#printUncached(run)
+    const { before, after } = frame
+    const text = `${before}"${run.literals.join(`"${after}${before}"`)}"${after}`
+    return run.isAscii ? text : Buffer.from(text, 'latin1')
   }
 
   end (): string {
@@ -60,6 +83,13 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 }
 
+/** The text around that of a delta. */
+interface Frame {
+  readonly before: string
+  readonly after: string
+  readonly isAscii: boolean
+}
+
 /** A text that JSON prints as it is and that stands nowhere else in a chunk. */
 const placeholder = '\u2063headgate\u2063'
 
@@ -67,9 +97,9 @@ const placeholder = '\u2063headgate\u2063'
  * Returns the text around a delta, taken from a chunk of the one mapping: printing a delta between the
  * halves costs 0.1 µs, `JSON.stringify` of the chunk more than ten times that.
  */
-function frameOf (chunk: Chunk | undefined): { before: string, after: string } | undefined {
+function frameOf (chunk: Chunk | undefined): Frame | undefined {
   const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(placeholder))
-  return before === undefined || after === undefined ? undefined : { before: copyString(before), after: copyString(after) }
+  return before === undefined || after === undefined ? undefined : { before: copyString(before), after: copyString(after), isAscii: isAscii(Buffer.from(before + after)) }
 }
 
 /** Adds random padding, so that the length of a frame reveals nothing about its text. */

@@ -1,6 +1,8 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
 import { GatewayError, ValidationError } from '../../core/errors.ts'
+import { maxStoredBytes } from '../../core/max-stored-bytes.ts'
+import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import { explain } from '../../validation/explain.ts'
 import { Approvals } from './approvals.ts'
@@ -65,7 +67,8 @@ export function responsesInput (
   call: ValidCall<ResponsesRequest>, { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
-  checkBackground(request, archive)
+  const isLarge = record.bodyBytes > maxStoredBytes
+  checkBackground(request, archive, isLarge)
   const { continuation } = stored
   const items = itemsOf(request, stored)
   const { input, ...translation } = translated(request, items, continuation?.items)
@@ -74,7 +77,8 @@ export function responsesInput (
     const outputIds = response.output.flatMap(({ id }) => typeof id === 'string' ? [id] : []) // other providers of this dialect may leave it out
     return { response, input, itemIds: [...made, ...outputIds], ...continuation !== undefined && { previous: continuation } }
   }
-  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false ? undefined : async (response, origin) => {
+  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false || isLarge ? undefined : async (response, origin) => {
+    if ((record.outputCharacters ?? 0) > maxStoredBytes) return { ...response, store: false }
     await recordAnswer?.(call)
     try {
       await archive.keep({ keyId: key.id, ...kept(response), origin })
@@ -162,11 +166,14 @@ function refuseKeptElsewhere (request: ResponsesRequest): void {
 }
 
 /** Refuses work in the background whose response would not be stored here. */
-function checkBackground (request: ResponsesRequest, archive: ResponseArchive | undefined): void {
+function checkBackground (request: ResponsesRequest, archive: ResponseArchive | undefined, isLarge: boolean): void {
   if (request.background !== true) return
   if (request.store === false) throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
   if (archive?.keeps !== true) {
     throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available: responses are not stored here.' })
+  }
+  if (isLarge) {
+    throw new GatewayError('file_too_large', { param: 'background', message: `The body of a response in the background may have up to ${formatMegabytes(maxStoredBytes)}.` })
   }
 }
 

@@ -29,10 +29,12 @@ class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   readonly #lenient: boolean
   #template: TextTemplate | undefined
+  readonly readRun: StreamReader<ChatEvent>['readRun']
   done = false
 
-  constructor ({ request, quirks }: Ask<ChatInput>) {
+  constructor ({ request, quirks, textRuns = false }: Ask<ChatInput>) {
     this.#reader = new ResponseReader(request)
+    this.readRun = textRuns ? (frames, from, into) => this.#readRun(frames, from, into) : undefined
     this.#lenient = quirks.lenientFinish === true
   }
 
@@ -53,6 +55,14 @@ class ChatStream implements StreamReader<ChatEvent> {
     const lenient = this.done && this.#lenient && this.#reader.anyChoice
     if (!this.#reader.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
+  }
+
+  #readRun (frames: string, from: number, into: ChatEvent[]): number {
+    const run = this.#template?.readRun(frames, from)
+    if (run === undefined) return from
+    const { literals, characters, isAscii, end } = run
+    into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
+    return end
   }
 
   #readChunk (chunk: Record<string, unknown>, isError: boolean, data: string, into: ChatEvent[]): void {

@@ -5,7 +5,6 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { mapSame } from '../../json/map-same.ts'
 import { withToolCallIds } from './tool-call-id.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { Quirks } from '../../core/quirks.ts'
@@ -30,6 +29,12 @@ export function wireConversation (messages: readonly Message[], quirks: Quirks):
     const cleaned = withTypedCalls(clean(message, quirks))
     return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)
   })
+}
+
+/** Maps a list. Returns the same one when every item stays as it is. */
+export function mapSame<T> (list: readonly T[], map: (item: T, index: number) => T): readonly T[] {
+  const mapped = list.map(map)
+  return mapped.every((item, index) => item === list[index]) ? list : mapped
 }
 
 function clean (message: Message, { keepInHistory = [] }: Quirks): Message {

@@ -6,16 +6,34 @@
  * differs in its content only, and needs no parser: about 0.2 µs instead of 1.5.
  */
 
+import { isAscii } from 'node:buffer'
 import { copyString } from '../../text/copy-string.ts'
+import { LiteralScanner } from '../../json/literal-scanner.ts'
 import { objectOf } from '../../json/guards.ts'
+
+/** Messages in a row that differ in their text only. */
+export interface TextRun {
+  /** The texts as they stand in JSON, without their quotes; each byte is a character. */
+  readonly literals: readonly string[]
+  readonly isAscii: boolean
+  /** The length of the texts, as strings. */
+  readonly characters: number
+  /** The place behind the last one. */
+  readonly end: number
+}
+
+const scanner = new LiteralScanner()
 
 export class TextTemplate {
   readonly #prefix: string
   readonly #suffix: string
+  /** The same with what stands around a message; `undefined` where its bytes are other characters. */
+  readonly #frame: { readonly before: string, readonly after: string } | undefined
 
   private constructor (prefix: string, suffix: string) {
     this.#prefix = prefix
     this.#suffix = suffix
+    this.#frame = isAscii(Buffer.from(prefix + suffix)) ? { before: copyString(`data: ${prefix}`), after: copyString(`${suffix}\n\n`) } : undefined
   }
 
   /**
@@ -47,6 +65,32 @@ export class TextTemplate {
     } catch {
       return undefined // ends in half an escape: the quote after it is part of the text
     }
+  }
+
+  /**
+   * Reads messages that fit, from a place in an event stream on, for as long as they follow each other: 0.1 µs each,
+   * where the parser of event streams, this template and the printer of the text take 0.6.
+   *
+   * @param frames bytes as characters
+   */
+  readRun (frames: string, from: number): TextRun | undefined {
+    if (this.#frame === undefined) return undefined
+    const { before, after } = this.#frame
+    const literals: string[] = []
+    let characters = 0
+    let isAscii = true
+    let at = from
+    while (frames.slice(at, at + before.length) === before) {
+      const start = at + before.length
+      const { end } = scanner.scan(frames, start)
+      // The first delta without text may be the end of what fits: it has no event.
+      if (end <= start || frames.slice(end, end + after.length) !== after) break
+      literals.push(frames.slice(start, end))
+      characters += scanner.characters
+      isAscii &&= scanner.isAscii
+      at = end + after.length
+    }
+    return literals.length === 0 ? undefined : { literals, characters, isAscii, end: at }
   }
 
   /** Returns whether the text between prefix and suffix is the content of the delta, and nothing else. */

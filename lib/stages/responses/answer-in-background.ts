@@ -1,5 +1,6 @@
 /** Responses that are made in the background: the caller gets them as they are queued, and fetches them later. */
 
+import { yieldFairly } from '../../async/yield-fairly.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { EarlyReply } from '../../core/early-reply.ts'
 import { map, type Stage } from '../../core/stage.ts'
@@ -35,7 +36,8 @@ export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 
       firstFrames: isStreamed ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number)) : [],
       failed: error => failedResponse(queued, error),
       run: async (signal, write) => {
-        await runDetached(services, 'responses', call, signal, runs.events, async detached => {
+        await yieldFairly() // after the response was written to the store
+        await runDetached(services, 'responses', { ...call, bodyBytes: call.record.bodyBytes }, signal, runs.events, async detached => {
           const own: ResponsesContext = { ...context, queued, keep: keepIn(runs, async () => await services.recordAnswer?.(detached)) }
           return await written(await answer({ ...call, ...detached, context: own }), write)
         })

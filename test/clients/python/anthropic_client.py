@@ -2,17 +2,10 @@
 
 import anthropic
 from anthropic import Anthropic, AsyncAnthropic, beta_tool
-from cases import calls_of, case, functions, key, models, raises, result_of, run, url, weather_question
-from pydantic import BaseModel
+from cases import Person, calls_of, case, functions, hello, key, models, raises, result_of, run, url, weather_question
 
 client = Anthropic(base_url=url, api_key=key, max_retries=0)
-hello = [{"role": "user", "content": "hello"}]
 tools = [{"name": function["name"], "description": function["description"], "input_schema": function["parameters"]} for function in functions]
-
-
-class Person(BaseModel):
-    name: str
-    age: int
 
 
 @case(*models)

@@ -2,10 +2,13 @@
 
 import asyncio
 import inspect
+import json
 import os
 import sys
 import time
 import traceback
+
+from pydantic import BaseModel
 
 url = os.environ["HEADGATE_URL"]
 key = os.environ["HEADGATE_KEY"]
@@ -16,6 +19,13 @@ models = ["sandbox/thinker", "openai/gpt-5", "anthropic/claude-sonnet-4-5", "goo
 weather_question = 'weather: use get_weather with {"city":"Paris"} and get_time with {"city":"Paris"} [sandbox: rounds=2]'
 city_schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}
 functions = [{"name": name, "description": f"Look up: {name}", "parameters": city_schema} for name in ("get_weather", "get_time")]
+chat_tools = [{"type": "function", "function": function} for function in functions]
+hello = [{"role": "user", "content": "hello"}]
+
+
+class Person(BaseModel):
+    name: str
+    age: int
 
 
 def result_of(name):
@@ -25,6 +35,20 @@ def result_of(name):
 def calls_of(model):
     """Returns how many tools each turn of the conversation calls."""
     return [2, 2, 0] if model.startswith("sandbox/") else [2, 1, 0]
+
+
+def converse_in_chat(model, ask):
+    """Holds the conversation of three turns in the words of chat completions; `ask` returns the message of one turn."""
+    messages, seen = [{"role": "user", "content": weather_question}], []
+    while len(seen) < 4 and seen[-1:] != [0]:
+        message = ask(messages)
+        calls = message.tool_calls or []
+        seen.append(len(calls))
+        messages.append(message.model_dump(exclude_none=True))
+        for call in calls:
+            assert "city" in json.loads(call.function.arguments)
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result_of(call.function.name)})
+    assert seen == calls_of(model) and message.content
 
 
 _cases = []

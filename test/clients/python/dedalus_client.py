@@ -1,21 +1,12 @@
 """The service's own client for Python."""
 
 import io
-import json
 
 import dedalus_labs
-from cases import calls_of, case, functions, key, models, raises, result_of, run, url, weather_question
+from cases import Person, case, chat_tools, converse_in_chat, hello, key, models, raises, run, url
 from dedalus_labs import AsyncDedalus, Dedalus
-from pydantic import BaseModel
 
 client = Dedalus(base_url=url, api_key=key, max_retries=0)
-hello = [{"role": "user", "content": "hello"}]
-tools = [{"type": "function", "function": function} for function in functions]
-
-
-class Person(BaseModel):
-    name: str
-    age: int
 
 
 @case(*models)
@@ -35,16 +26,7 @@ async def chat_without_blocking():
 
 @case(*models)
 def chat_with_tools_over_three_turns(model):
-    messages, seen = [{"role": "user", "content": weather_question}], []
-    while len(seen) < 4 and seen[-1:] != [0]:
-        message = client.chat.completions.create(model=model, messages=messages, tools=tools).choices[0].message
-        calls = message.tool_calls or []
-        seen.append(len(calls))
-        messages.append(message.model_dump(exclude_none=True))
-        for call in calls:
-            assert "city" in json.loads(call.function.arguments)
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result_of(call.function.name)})
-    assert seen == calls_of(model) and message.content
+    converse_in_chat(model, lambda messages: client.chat.completions.create(model=model, messages=messages, tools=chat_tools).choices[0].message)
 
 
 @case()

@@ -5,23 +5,14 @@ import os
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise it fetches a list of prices when it is imported
 
 import io
-import json
 
 import litellm
-from cases import calls_of, case, functions, key, models, raises, result_of, run, url, weather_question
-from pydantic import BaseModel
+from cases import Person, case, chat_tools, converse_in_chat, hello, key, models, raises, run, url
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
-hello = [{"role": "user", "content": "hello"}]
-tools = [{"type": "function", "function": function} for function in functions]
 openai = {"api_base": f"{url}/v1", "api_key": key, "num_retries": 0}
 anthropic = {"api_base": url, "api_key": key, "num_retries": 0}
-
-
-class Person(BaseModel):
-    name: str
-    age: int
 
 
 def place_of(dialect):
@@ -39,16 +30,7 @@ def completion_and_stream(model, dialect):
 
 @case(*[(model, dialect) for model in models for dialect in ("openai", "anthropic")])
 def tools_over_three_turns(model, dialect):
-    messages, seen = [{"role": "user", "content": weather_question}], []
-    while len(seen) < 4 and seen[-1:] != [0]:
-        message = litellm.completion(model=f"{dialect}/{model}", messages=messages, tools=tools, max_tokens=4000, **place_of(dialect)).choices[0].message
-        calls = message.tool_calls or []
-        seen.append(len(calls))
-        messages.append(message.model_dump(exclude_none=True))
-        for call in calls:
-            assert "city" in json.loads(call.function.arguments)
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result_of(call.function.name)})
-    assert seen == calls_of(model) and message.content
+    converse_in_chat(model, lambda messages: litellm.completion(model=f"{dialect}/{model}", messages=messages, tools=chat_tools, max_tokens=4000, **place_of(dialect)).choices[0].message)
 
 
 @case("openai", "anthropic")

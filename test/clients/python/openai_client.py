@@ -1,22 +1,13 @@
 """OpenAI's client for Python."""
 
 import io
-import json
 
 import openai
-from cases import calls_of, case, functions, key, models, raises, result_of, run, url, weather_question
+from cases import Person, calls_of, case, chat_tools, converse_in_chat, functions, hello, key, models, raises, result_of, run, url, weather_question
 from openai import AsyncOpenAI, OpenAI
-from pydantic import BaseModel
 
 client = OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
-hello = [{"role": "user", "content": "hello"}]
-chat_tools = [{"type": "function", "function": function} for function in functions]
 response_tools = [{"type": "function", "strict": False, **function} for function in functions]
-
-
-class Person(BaseModel):
-    name: str
-    age: int
 
 
 @case(*models)
@@ -42,16 +33,7 @@ async def chat_without_blocking():
 
 @case(*models)
 def chat_with_tools_over_three_turns(model):
-    messages, seen = [{"role": "user", "content": weather_question}], []
-    while len(seen) < 4 and seen[-1:] != [0]:
-        message = client.chat.completions.create(model=model, messages=messages, tools=chat_tools).choices[0].message
-        calls = message.tool_calls or []
-        seen.append(len(calls))
-        messages.append(message)
-        for call in calls:
-            assert "city" in json.loads(call.function.arguments)
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result_of(call.function.name)})
-    assert seen == calls_of(model) and message.content
+    converse_in_chat(model, lambda messages: client.chat.completions.create(model=model, messages=messages, tools=chat_tools).choices[0].message)
 
 
 @case("sandbox/echo", "openai/gpt-5")

@@ -10,7 +10,8 @@ const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', cho
 function printer (options?: NonNullable<ChatInput['stream_options']>) {
   const request: ChatInput = { model: 'm', messages: [], ...options !== undefined && { stream_options: options } }
   const call = routedCall(request)
-  return encodeChunks({ head, call, route: call.routes[0], context: undefined })
+  const encoder = encodeChunks({ head, call, route: call.routes[0], context: undefined })
+  return { print: (events: readonly ChatEvent[]) => Buffer.from(encoder.print(events)).toString(), end: () => encoder.end() }
 }
 
 const frame = (choices: unknown[], more: object = {}): string =>
@@ -37,6 +38,21 @@ t.test('what waits to travel with the next chunk does, also with plain text', as
   const print = printer()
   print.print([text('a'), text('b')])
   t.equal(print.print([{ type: 'extra', scope: 'answer', fields: { u: 1 } }, text('c'), text('d')]), frame([choice({ content: 'c' })], { u: 1 }) + frame([choice({ content: 'd' })]))
+})
+
+t.test('text that stands in JSON already is printed as it stands, in its place among other events', async t => {
+  const run = (literals: readonly string[]): ChatEvent => {
+    const bytes = literals.map(literal => Buffer.from(literal).toString('latin1'))
+    return { type: 'text-run', choice: 0, literals: bytes, characters: 0, isAscii: bytes.join('') === literals.join('') }
+  }
+  const frames = (...literals: string[]): string => literals.map(literal => frame([choice({ content: '@' })]).replace('@', literal)).join('')
+  const print = printer()
+  print.print([text('a')])
+  t.equal(print.print([run(['b', '\\u00fc\\n'])]), frames('b', '\\u00fc\\n'))
+  t.equal(print.print([run(['ü', '\u{1F680}'])]), frames('ü', '\u{1F680}'))
+  t.equal(print.print([text('ä'), run(['ü']), text('ö'), run(['b']), run(['🎈']), text('c')]), frames('ä', 'ü', 'ö', 'b', '🎈', 'c'))
+  t.equal(print.print([{ type: 'extra', scope: 'answer', fields: { u: 1 } }, run(['ü', '\\"'])]), frame([choice({ content: 'ü' })], { u: 1 }) + frames('\\"'))
+  t.equal(JSON.parse(printer({ include_obfuscation: true }).print([run(['ü'])]).split('data: ')[2] ?? '').choices[0].delta.content, 'ü')
 })
 
 t.test('padding hides how long a text is', async t => {
