@@ -1,9 +1,14 @@
+import fc from 'fast-check'
 import t from 'tap'
+import { property } from '../../../lib/json/guards.ts'
 import { countTokensInput, messagesInput, type MessagesContext } from '../../../lib/dialects/messages/input.ts'
 import { callerToolId, providerToolId } from '../../../lib/dialects/messages/tool-call-id.ts'
-import { sealFields } from '../../../lib/dialects/messages/signature.ts'
+import { isSealed, sealFields } from '../../../lib/dialects/messages/signature.ts'
 import { shortToolName } from '../../../lib/dialects/messages/tool-name.ts'
+import { byId, historyFacts, type HistoryFacts } from '../../support/history-facts.ts'
 import { routedCall } from '../../support/stages.ts'
+import { anyAnswer } from './any-answer.ts'
+import { complete } from './answer.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
@@ -213,4 +218,29 @@ t.test('ids come back as the provider wrote them', async t => {
   t.ok(providerToolId(long).length <= 64)
   t.equal(providerToolId(long), providerToolId(long))
   t.not(providerToolId(long), providerToolId(`${long}y`))
+})
+
+t.test('an answer that is sent back keeps its text, its calls, its thinking and the images of results', async () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA' } } as const
+  await fc.assert(fc.asyncProperty(anyAnswer, async ({ events, calls }) => {
+    const { content } = await complete([events])
+    const ids = content.flatMap(block => block.type === 'tool_use' ? [block.id] : [])
+    const results = ids.map(id => ({ type: 'tool_result' as const, tool_use_id: id, content: [image] }))
+    const { messages } = read({ messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content }, { role: 'user', content: results }] }).input
+    const { thinking, ...found } = historyFacts(messages)
+    const signatures = thinking.map(block => property(block, 'signature') ?? property(block, 'data'))
+    const wanted: Omit<HistoryFacts, 'thinking'> = {
+      characters: events.map(event => (event.type === 'text-delta' || event.type === 'refusal-delta') && event.choice === 0 ? event.text : '').join('').length,
+      calls: byId(calls.map(({ input }, index) => [`call ${index}`, `tool_${index}`, JSON.stringify(input)])),
+      images: calls.length
+    }
+    // Thinking without an answer is no message; what was sealed for a call goes back with that call.
+    const isAnswered = content.some(({ type }) => type === 'text' || type === 'tool_use')
+    const given = content.flatMap(block => {
+      if (block.type === 'redacted_thinking') return [block.data]
+      return block.type === 'thinking' && block.signature !== '' && !isSealed(block.signature) ? [block.signature] : []
+    })
+    if (JSON.stringify(signatures) !== JSON.stringify(isAnswered ? given : [])) throw new Error(`${JSON.stringify(signatures)} for ${JSON.stringify(given)}`)
+    if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
+  }), { numRuns: 200 })
 })

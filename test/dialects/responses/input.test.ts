@@ -1,6 +1,12 @@
+import fc from 'fast-check'
 import t from 'tap'
+import { property } from '../../../lib/json/guards.ts'
+import { toResponse } from '../../../lib/dialects/responses/complete.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
-import { responsesCall } from '../../support/responses.ts'
+import { byId, historyFacts, type HistoryFacts } from '../../support/history-facts.ts'
+import { holds } from '../../support/property.ts'
+import { batchesOf, responsesCall, responsesStart } from '../../support/responses.ts'
+import { anyAnswer } from './any-answer.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
@@ -156,3 +162,24 @@ function thrownBy (run: () => unknown): unknown {
     return error
   }
 }
+
+t.test('an answer that is sent back keeps its text, its calls, its thinking and the images of results', async t => {
+  holds(t, fc.property(anyAnswer, events => {
+    const start = responsesStart()
+    const { output } = toResponse(start, batchesOf(start, events))
+    // What the gateway ran is replayed as calls of its own.
+    const items = output.filter(({ type }) => type !== 'mcp_call')
+    const ids = items.flatMap(item => item.type === 'function_call' ? [item.call_id] : [])
+    const results = ids.map(id => ({ type: 'function_call_output' as const, call_id: id, output: [image] }))
+    const found = historyFacts(messagesOf([{ role: 'user', content: 'Hi' }, ...items as InputItem[], ...results])) // as clients send them back
+    const joined = (types: readonly string[], call?: number): string =>
+      events.map(event => 'text' in event && types.includes(event.type) && (call === undefined || property(event, 'call') === call) ? event.text : '').join('')
+    const wanted: HistoryFacts = {
+      characters: joined(['text-delta', 'refusal-delta']).length,
+      calls: byId(events.flatMap(event => event.type === 'tool-call-start' ? [[event.id, event.name, joined(['tool-call-delta'], event.call) || '{}']] : [])),
+      thinking: events.flatMap(event => event.type === 'thinking-block' ? [event.block] : []),
+      images: ids.length
+    }
+    if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
+  }), { numRuns: 200 })
+})
