@@ -235,12 +235,12 @@ t.test('an answer that is sent back keeps its text, its calls, its thinking and 
       images: calls.length
     }
     // Thinking without an answer is no message; what was sealed for a call goes back with that call.
-    const isAnswered = content.some(({ type }) => type === 'text' || type === 'tool_use')
+    const isMessage = content.some(({ type }) => type === 'text' || type === 'tool_use')
     const given = content.flatMap(block => {
       if (block.type === 'redacted_thinking') return [block.data]
       return block.type === 'thinking' && block.signature !== '' && !isSealed(block.signature) ? [block.signature] : []
     })
-    if (JSON.stringify(signatures) !== JSON.stringify(isAnswered ? given : [])) throw new Error(`${JSON.stringify(signatures)} for ${JSON.stringify(given)}`)
+    if (JSON.stringify(signatures) !== JSON.stringify(isMessage ? given : [])) throw new Error(`${JSON.stringify(signatures)} for ${JSON.stringify(given)}`)
     if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${JSON.stringify(found)} for ${JSON.stringify(wanted)}`)
   }), { numRuns: 200 })
 })
