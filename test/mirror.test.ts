@@ -69,6 +69,7 @@ const subjects: ReadonlySet<string> = new Set(['bench', 'clients', 'contract', '
 const together: Readonly<Record<string, string>> = {
   'cli/locked-store': 'every command that writes, while another process does',
   'config/example': 'the example of a configuration',
+  'dashboard/page': 'the page, in a real browser',
   'http/openapi-conformance': 'answers of every endpoint, against the served document',
   'http/rights': 'who may call which endpoint',
   'http/wire-bodies': 'the bodies of every endpoint',

@@ -39,7 +39,7 @@ t.test('nothing but the assets of the build is found', async t => {
   t.equal(await new PageFiles(t.testdir({})).find(''), undefined, 'without a build there is no page')
 })
 
-t.test('the gateway leads browsers to the page, and serves it without a key', async t => {
+t.test('the gateway redirects browsers to the page, and serves it without a key', async t => {
   const { url } = await testGateway(t, {})
   const root = await fetch(url, { redirect: 'manual' })
   t.equal(root.status, 302)

@@ -40,10 +40,11 @@ export function KeyPage ({ id }: { readonly id: string }): JSX.Element {
             <Card title='Limits'>{key === undefined ? <SkeletonLines lines={6} /> : <Facts facts={limitFacts(key)} />}</Card>
           </div>
           <Card title='Last calls' flush actions={<a class='small' href={at(`/calls?key=${encodeURIComponent(id)}&period=all`)}>All calls</a>}>
-            <Table
+            <Failure error={calls.error} retry={() => void calls.reload()} />
+            {calls.error === undefined && <Table
               label='Last calls' columns={columns.filter(({ title }) => title !== 'Key')} rows={calls.data?.data} id={call => call.id} onOpen={call => navigate(`/calls/${encodeURIComponent(call.id)}`)}
               empty={<Empty icon='calls' title='Not used yet'>Make a first call with the lines below.</Empty>}
-            />
+            />}
           </Card>
           {key !== undefined && <Card title='Use this key' subtitle='In place of hg_… put the text that was shown when the key was made.'><UseKey secret='hg_…' models={key.models} /></Card>}
         </div>

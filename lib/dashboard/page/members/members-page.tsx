@@ -45,10 +45,10 @@ export function MembersPage (): JSX.Element {
     <Page title='Members' subtitle='The people who use this dashboard.' actions={<Button kind='primary' icon='plus' onClick={() => { inviting.value = true }}>Invite</Button>}>
       <div class='stack'>
         <Failure error={users.error ?? invitations.error} retry={() => void users.reload()} />
-        <Card title='People' flush>
+        {users.error === undefined && <Card title='People' flush>
           <Table label='People' columns={columns} rows={users.rows} id={({ id }) => id} empty={null} />
           <More onClick={users.more} />
-        </Card>
+        </Card>}
         <InvitationsCard invitations={invitations.rows ?? []} onWithdrawn={id => invitations.update(rows => rows.filter(row => row.id !== id))} />
         <AdminKeysCard />
       </div>

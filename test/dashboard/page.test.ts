@@ -1,0 +1,131 @@
+/** The page of the dashboard in a real browser, from the first sign-in to the first call, and every page of it. */
+
+import t, { type Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { adminGateway, type AdminGateway } from '../support/admin.ts'
+import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
+import { providerSettings } from '../support/settings.ts'
+
+const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
+const firstPaintBytes = 150 * 1024
+
+/** Text that would run if it were taken for markup. */
+const markup = '<img src=x onerror="document.title=\'broken\'">'
+
+t.test('in a browser', { skip: noBrowser }, async t => {
+  const gateway = await adminGateway(t, { providers: [sandbox] })
+  const { url } = gateway.api
+  const browser = await launch(t)
+
+  t.test('from the one-time link of the first start to the first call with a new key', async t => {
+    const { page, faults, loaded } = await visit(browser, url)
+    const { token } = await gateway.admin.accounts.createOwnerLink()
+    await page.goto(`${url}/`)
+    await page.getByText('No user has signed in yet').waitFor()
+    await page.goto(`${url}/dashboard/#/link/${token}`)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('You came by a one-time link').waitFor()
+    t.notMatch(page.url(), token, 'the token leaves the address')
+
+    await page.getByRole('link', { name: 'Keys' }).click()
+    await page.getByRole('button', { name: 'Create key' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill(markup)
+    await dialog.getByLabel('Budget').fill('5')
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.getByText('Copy it now').waitFor()
+    const secret = await dialog.locator('.secret code').textContent() ?? ''
+    t.match(await dialog.locator('pre').textContent(), `Authorization: Bearer ${secret}`)
+    const call = async (): Promise<number> => (await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST', headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }, body: JSON.stringify({ model: 'sandbox/echo', messages: 'Hello' })
+    })).status
+    t.equal(await call(), 200, 'the key works')
+
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('link', { name: markup }).waitFor()
+    t.equal(await page.title(), 'Keys · Headgate', 'a name full of markup is text')
+    await page.getByRole('button', { name: `Actions for ${markup}` }).click()
+    await page.getByRole('menuitem', { name: 'Revoke' }).click()
+    await page.getByRole('button', { name: 'Revoke key' }).click()
+    await page.getByText('Key revoked').waitFor()
+    t.equal(await call(), 401, 'the revoked key does not')
+    t.same(faults, [])
+
+    const first = [...loaded].filter(([path]) => !/usage|chunk/.test(path) || path.includes('main')).filter(([path]) => path.startsWith('/dashboard'))
+    const bytes = first.reduce((sum, [, size]) => sum + size, 0)
+    t.comment(`before the first paint: ${bytes} bytes in ${first.length} files`)
+    t.ok(bytes > 10_000 && bytes < firstPaintBytes, `${bytes} bytes`)
+    await page.context().close()
+  })
+
+  t.test('a password that was set on the page signs in, and a wrong one does not', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.getByRole('link', { name: 'Secure your account' }).click()
+    await page.getByRole('textbox', { name: 'Email' }).first().fill('owner@example.com')
+    await page.getByLabel('New password').fill('a long enough sentence')
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await page.getByText('Password set').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
+    await page.getByLabel('Email').fill('owner@example.com')
+    await page.getByLabel('Password').fill('another long sentence')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Password').fill('a long enough sentence')
+    await page.keyboard.press('Enter')
+    await page.getByRole('navigation', { name: 'Main' }).waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('the playground streams answers of two models side by side, and shows the request as code', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/playground?model=sandbox/thinker`)
+    await page.getByRole('button', { name: 'Compare' }).first().click()
+    await page.getByLabel('Model', { exact: true }).nth(1).fill('sandbox/echo')
+    await page.getByRole('textbox', { name: 'Message' }).fill(`Hello ${markup}`)
+    await page.keyboard.press('Enter')
+    await page.locator('.answer-foot').nth(1).waitFor()
+    t.equal(await page.locator('.answer summary', { hasText: 'Thinking' }).count(), 1)
+    t.match(await page.locator('.pane').nth(1).locator('.markdown').textContent(), markup, 'an answer full of markup is text')
+    t.match(await page.locator('.answer-foot').first().textContent(), /first token .* tokens/)
+    await page.getByRole('button', { name: 'As code' }).click()
+    t.match(await page.getByRole('dialog').locator('pre').textContent(), /sandbox\/thinker/)
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  const looks: ReadonlyArray<readonly [name: string, options: VisitOptions]> = [
+    ['in light, on a telephone', { width: 360, height: 740 }], ['in dark, on a desktop', { dark: true }], ['in light, on a wide screen', { width: 2560, height: 1400 }]
+  ]
+  for (const [name, options] of looks) {
+    t.test(`every page ${name}: nothing serious for accessibility, nothing cut off, nothing that the policy forbids`, async t => {
+      const view = await visit(browser, url, options)
+      await enter(view.page, gateway)
+      for (const path of ['', 'keys', 'keys?new', 'calls', 'playground', 'playground?tab=images', 'models', 'tools', 'configuration', 'projects', 'projects/default', 'members', 'audit', 'profile', 'nowhere']) {
+        await look(t, view, `${url}/dashboard/${path}`, options.width === 2560)
+      }
+      await view.page.context().close()
+    })
+  }
+})
+
+/** @param isWide what a screen reader reads is the same there as elsewhere */
+async function look (t: Test, { page, faults }: Visit, address: string, isWide: boolean): Promise<void> {
+  await page.goto(address)
+  await page.locator('h1').first().waitFor()
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+  if (!isWide) t.same(await accessibilityFaults(page), [], address)
+  t.ok(await overflow(page) <= 0, `${address} fits`)
+  t.same(faults, [], address)
+}
+
+/** Signs the owner in. */
+async function enter (page: Page, { api: { url }, admin }: AdminGateway): Promise<void> {
+  const { token } = await admin.accounts.createOwnerLink()
+  await page.goto(`${url}/dashboard/#/link/${token}`)
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.locator('main#content').waitFor()
+}

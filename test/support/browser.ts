@@ -1,0 +1,67 @@
+/** A real browser, where the machine has one: Chromium, driven over its own protocol. */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(path => existsSync(path))
+
+/** Says why tests in a browser are skipped; false where there is one. */
+export const noBrowser = executablePath === undefined && 'no Chromium: apt-get install chromium'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+export interface Visit {
+  readonly page: Page
+  /** Faults: errors of the page, breaches of its policy, requests that leave the gateway. */
+  readonly faults: readonly string[]
+  /** Paths and sizes of what the page loaded from the gateway, as it was sent. */
+  readonly loaded: ReadonlyMap<string, number>
+}
+
+export async function launch (t: Test): Promise<Browser> {
+  const browser = await chromium.launch({ ...executablePath !== undefined && { executablePath }, args: ['--no-sandbox'] })
+  t.teardown(async () => await browser.close())
+  return browser
+}
+
+export interface VisitOptions {
+  readonly width?: number
+  readonly height?: number
+  readonly dark?: boolean
+}
+
+/** Opens a page in a context of its own: no cookies, nothing cached. */
+export async function visit (browser: Browser, origin: string, { width = 1280, height = 800, dark = false }: VisitOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ colorScheme: dark ? 'dark' : 'light', viewport: { width, height } })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const faults: string[] = []
+  const loaded = new Map<string, number>()
+  page.on('pageerror', error => faults.push(`error: ${error.message}`))
+  page.on('console', message => { if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`) })
+  page.on('request', request => {
+    const url = request.url()
+    if (!url.startsWith(origin) && !/^(?:data|blob):/.test(url)) faults.push(`request to ${url}`)
+  })
+  page.on('requestfinished', request => {
+    const { pathname } = new URL(request.url())
+    void request.sizes().then(({ responseBodySize }) => loaded.set(pathname, responseBodySize), () => undefined)
+  })
+  return { page, faults, loaded }
+}
+
+interface Violation { readonly id: string, readonly impact: string, readonly nodes: ReadonlyArray<{ readonly html: string }> }
+
+/** Returns the serious faults for people with disabilities that a program can find. */
+export async function accessibilityFaults (page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe)
+  const violations = await page.evaluate("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)") as readonly Violation[] // as its documentation says
+  return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160) ?? ''}`)
+}
+
+/** Returns by how many pixels the page is wider than its window. */
+export async function overflow (page: Page): Promise<number> {
+  return await page.evaluate('document.documentElement.scrollWidth - innerWidth') as number // of its layout
+}
