@@ -138,7 +138,7 @@ export type ChatEvent =
     readonly choice: number
     readonly fields: ExtraFields
   }
-  | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason, readonly stopSequence?: string }
+  | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason, readonly stopSequence?: string, readonly isContextFull?: true }
   | { readonly type: 'usage', readonly usage: Usage }
   /** A message of a provider's stream in the caller's own dialect, passed on as it came. Facts in it may come as events as well. */
   | {

@@ -43,6 +43,8 @@ export class CallRecord {
   keyId: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
+  /** The session of an agent that the call belongs to, as the agent names it. */
+  session: string | undefined = undefined
   /** Size of a JSON body, after decompression. */
   bodyBytes = 0
   streamed: boolean | undefined = undefined

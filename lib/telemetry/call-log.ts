@@ -19,6 +19,7 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call, row?: Usa
     endpoint: record.endpoint,
     request: record.unmatchedRequest,
     requested: record.requestedModel,
+    session: record.session,
     model: record.modelId,
     provider: record.providerId,
     status: record.status,

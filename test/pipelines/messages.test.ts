@@ -142,6 +142,11 @@ t.test('a provider that cannot is passed over for one that can', async t => {
   t.equal(answer.headers.get('x-headgate-model'), 'vllm/some-model')
 })
 
+t.test('an answer that filled the context of the model says so, where its provider does', async t => {
+  const { ask } = await translated(t, 'mistral', { pieces: [chatAnswer('ok').replace('"finish_reason":"stop"', '"finish_reason":"model_length"')] })
+  t.match(await (await ask({})).json(), { stop_reason: 'model_context_window_exceeded' })
+})
+
 t.test('a count is marked as an estimate, and asks no provider', async t => {
   const api = await testGateway(t, { providers: [upstreamAt('http://127.0.0.1:9', 'openai', 'openai')] })
   const { max_tokens: _, ...prompt } = question

@@ -3,6 +3,7 @@
 import { extend, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
+import { sessionIn } from '../agent-session.ts'
 import { conversationOf, foundTools } from './conversation.ts'
 import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'
@@ -37,6 +38,7 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
   const { request } = call
   const { base, context } = promptOf(call)
   const { max_tokens: maxTokens, stream, stop_sequences: stop, temperature, top_p: topP, top_k: topK, service_tier: tier } = request
+  call.record.session = sessionIn(call.headers['x-claude-code-session-id'], request.metadata?.user_id ?? undefined)
   // Spreading `base` in front of other fields costs 3 µs.
   return extend(call, {
     context,

@@ -49,6 +49,7 @@ export class StreamEvents {
   #refusal = ''
   #reason: FinishReason | undefined
   #stopSequence: string | undefined
+  #isContextFull = false
   #usage: Usage | undefined
 
   constructor (start: AnswerStart<MessagesContext>) {
@@ -102,7 +103,7 @@ export class StreamEvents {
     const { promptTokens = 0 } = this.#start.head
     this.#into.push({
       type: 'message_delta',
-      delta: wireEnd({ reason: this.#reason, stopSequence: this.#stopSequence, refusal: this.#refusal, callsTools: this.#callsTools }),
+      delta: wireEnd({ reason: this.#reason, stopSequence: this.#stopSequence, isContextFull: this.#isContextFull, refusal: this.#refusal, callsTools: this.#callsTools }),
       usage: this.#usage === undefined
         ? estimatedUsage(promptTokens, Math.ceil(this.#characters / charactersPerToken))
         : messagesUsage(this.#usage)
@@ -122,6 +123,7 @@ export class StreamEvents {
       case 'choice-end':
         this.#reason = event.reason
         this.#stopSequence = event.stopSequence
+        this.#isContextFull = event.isContextFull === true
         return
       case 'usage':
         this.#usage = event.usage

@@ -6,6 +6,7 @@ import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import { explain } from '../../validation/explain.ts'
 import { Approvals } from './approvals.ts'
+import { sessionIn } from '../agent-session.ts'
 import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
@@ -66,7 +67,8 @@ export interface ResponsesInputOptions {
 export function responsesInput (
   call: ValidCall<ResponsesRequest>, { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
-  const { request, key, record } = call
+  const { request, key, record, headers } = call
+  record.session = sessionIn(headers['session-id'])
   const isLarge = record.bodyBytes > maxStoredBytes
   checkBackground(request, archive, isLarge)
   const { continuation } = stored

@@ -13,6 +13,7 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
   max_length: 'length',
   model_length: 'length',
   max_context: 'length',
+  model_context_window_exceeded: 'length',
   time_limit: 'length',
   tool_calls: 'tool_calls',
   tool_use: 'tool_calls',
@@ -22,6 +23,14 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
   safety: 'content_filter',
   recitation: 'content_filter'
 }))
+
+/** Words for an answer that ended because the context of the model was full. */
+const fullContext: ReadonlySet<unknown> = new Set(['model_length', 'max_context', 'model_context_window_exceeded'])
+
+/** Returns true for a finish reason that names the context of the model, not a limit of the request. */
+export function namesFullContext (value: unknown): boolean {
+  return fullContext.has(value)
+}
 
 /** Words some servers use for an answer that failed half-way. */
 const failures = new Set(['abort', 'error', 'cancel', 'insufficient_system_resource'])

@@ -9,7 +9,7 @@
  */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { finishReasonOf } from './finish-reason.ts'
+import { finishReasonOf, namesFullContext } from './finish-reason.ts'
 import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { usageOf } from './usage.ts'
@@ -44,6 +44,7 @@ interface Choice {
   readonly toolCalls: ToolCalls
   finish: FinishReason | undefined
   stopSequence: string | undefined
+  isContextFull: boolean
   legacyName: string | undefined
   legacyCall: boolean
 }
@@ -91,8 +92,10 @@ export class ResponseReader {
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices.values()) {
       choice.toolCalls.end(events)
-      const { index, stopSequence } = choice
-      events.push({ type: 'choice-end', choice: index, reason: finalReason(choice), ...stopSequence !== undefined && { stopSequence } })
+      const { index, stopSequence, isContextFull } = choice
+      events.push({
+        type: 'choice-end', choice: index, reason: finalReason(choice), ...stopSequence !== undefined && { stopSequence }, ...isContextFull && { isContextFull }
+      })
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage })
   }
@@ -151,6 +154,7 @@ export class ResponseReader {
     const inChoice = this.#unknown(wire, choiceFields, `choice ${index}`)
     if (inChoice !== undefined) events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
     choice.finish ??= finishReasonOf(wire.finish_reason)
+    if (namesFullContext(wire.finish_reason)) choice.isContextFull = true
     // vLLM and SGLang say which stop sequence they met; the id of a token is none.
     for (const met of [wire.stop_reason, wire.matched_stop]) if (this.#stops.has(met)) choice.stopSequence = String(met)
   }
@@ -160,7 +164,7 @@ export class ResponseReader {
     const known = this.#choices.get(wireIndex)
     if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
     const index = this.#freeIndex(wireIndex)
-    const choice: Choice = { index, toolCalls: new ToolCalls(index), finish: undefined, stopSequence: undefined, legacyName: undefined, legacyCall: false }
+    const choice: Choice = { index, toolCalls: new ToolCalls(index), finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false }
     this.#choices.set(wireIndex, choice)
     return choice
   }
