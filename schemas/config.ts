@@ -365,14 +365,15 @@ const LimitsConfig = Section({
   body_memory_bytes: Type.Optional(Type.Integer({
     minimum: mebibyte,
     maximum: 1024 * 1024 * mebibyte,
-    description: 'Memory for the JSON bodies of all calls in flight, per process; further bodies are refused with 503. Two bytes for each ' +
-      'byte received and 128 for each value. Default: a quarter of the heap limit (`--max-old-space-size`).'
+    description: 'Memory for the bodies of all calls in flight, per process; further bodies are refused with 503. A JSON body takes two bytes for ' +
+      'each byte received and 128 for each value; uploaded files take their size, and only while half of the memory is free. Default: a quarter of ' +
+      'the heap limit (`--max-old-space-size`).'
   })),
   upload_disk_bytes: Type.Integer({
     minimum: mebibyte,
     maximum: 1024 * 1024 * mebibyte,
     default: 4096 * mebibyte,
-    description: 'Disk space for the uploaded files of all calls in flight, per process; further ones are refused with 503.'
+    description: 'Disk space for the uploaded files of all calls in flight that are not in memory, per process; further ones are refused with 503.'
   }),
   pipelined_requests: Count(16, 'Maximum number of requests of one connection that wait for an answer; the next is refused with 503 and the connection closed.', 1000),
   call_ms: Milliseconds(600_000, 'Longest duration of a call, from acceptance to the last byte.'),

@@ -62,7 +62,7 @@ class FormParser extends Writable {
   readonly #receiver: Receiver
   #place: 'data' | 'head' | 'end' = 'data'
   /** Bytes that may be the beginning of a boundary or of a head. The first boundary needs no line before it. */
-  #rest = Buffer.from('\r\n')
+  #rest: Buffer = Buffer.from('\r\n')
   /** None before the first boundary: what is there is no part of the form. */
   #part: Part | undefined
   #parts = 0
@@ -77,7 +77,7 @@ class FormParser extends Writable {
   }
 
   override _write (bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#rest = Buffer.concat([this.#rest, bytes])
+    this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes])
     this.#read().then(() => done(), done)
   }
 
@@ -108,8 +108,16 @@ class FormParser extends Writable {
       if (next === '--') this.#receiver.onEnd()
       return true
     }
-    this.#passOn(start === -1 ? Math.max(rest.length - delimiter.length + 1, 0) : start)
+    this.#passOn(start === -1 ? this.#startOfBoundary() : start)
     return false
+  }
+
+  /** Returns the place of the bytes at the end that may begin a boundary: rarely any, and then the next piece is copied. */
+  #startOfBoundary (): number {
+    const [rest, delimiter] = [this.#rest, this.#delimiter]
+    let start = rest.indexOf(carriageReturn, Math.max(rest.length - delimiter.length + 1, 0))
+    while (start !== -1 && delimiter.compare(rest, start, rest.length, 0, rest.length - start) !== 0) start = rest.indexOf(carriageReturn, start + 1)
+    return start === -1 ? rest.length : start
   }
 
   #passOn (length: number): void {
@@ -179,6 +187,8 @@ function isBase64 (encoding: string): boolean {
     default: throw malformed()
   }
 }
+
+const carriageReturn = 0x0d
 
 const namePattern = /[;\s]name=/i
 const fileNamePattern = /[;\s]filename=/i

@@ -90,7 +90,7 @@ export function readCall (
     if (waits) response.writeContinue()
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
-      return readForm(request, { maxBytes: maxBodyBytes, timeoutMs, signal, disk }).then(open => (upload = open).form)
+      return readForm(request, { maxBytes: maxBodyBytes, timeoutMs, signal, memory, disk }).then(open => (upload = open).form)
     }
     return readJson(request, {
       maxBytes: maxBodyBytes,

@@ -1,19 +1,19 @@
 /**
- * Reads a multipart form within limits: fields as texts, files onto disk as they arrive.
+ * Reads a multipart form within limits: fields as texts, files into memory or onto disk as they arrive.
  *
  * koa-body and formidable under it are loaded with the first form. They get a stream of ours in
  * place of the request, which counts what passes and ends with the call, because they notice
  * neither a deadline nor a body that never ends, and a parser of ours.
  */
 
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Transform, type TransformCallback } from 'node:stream'
 import { asGatewayError, GatewayError, ValidationError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { formParserPlugin } from './form-parser.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
+import { UploadWriter, type UploadSpace } from './upload-writer.ts'
 import type { Reservation } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
@@ -27,15 +27,15 @@ const maxFields = 100
 const maxFiles = 32
 /** Boundaries and headers of the parts. */
 const framingBytes = 256 * 1024
-/** Enough to recognise a file format. */
-const headBytes = 4100
 
 export interface FormLimits {
   /** Bytes of all files together. */
   readonly maxBytes: number
   readonly timeoutMs: number
   readonly signal: CallSignal
-  /** The disk space for uploads that the form takes. */
+  /** Holds the fields of the form, and its files while that is cheap. */
+  readonly memory: Reservation
+  /** Holds the rest of its files. */
   readonly disk: Reservation
 }
 
@@ -50,6 +50,7 @@ type ParsedFile = Parameters<NonNullable<ExtendedFormidableOptions['onFileBegin'
 interface NamedFile {
   readonly name: string
   readonly file: ParsedFile
+  readonly writer: UploadWriter
 }
 
 /**
@@ -63,10 +64,14 @@ interface NamedFile {
  */
 export async function readForm (request: IncomingMessage, limits: FormLimits): Promise<OpenForm> {
   const boundary = boundaryOf(request)
-  const directory = await createUploadDirectory()
-  const remove = async (): Promise<void> => await removeUploadDirectory(directory)
+  let directory: Promise<string> | undefined
+  let files = 0
+  const newPath = async (): Promise<string> => join(await (directory ??= createUploadDirectory()), String(++files))
+  const remove = async (): Promise<void> => {
+    if (directory !== undefined) await removeUploadDirectory(await directory)
+  }
   try {
-    return { form: await parse(request, boundary, directory, limits), remove }
+    return { form: await parse(request, boundary, limits, newPath), remove }
   } catch (error) {
     await remove()
     throw limits.signal.aborted ? limits.signal.reason : error
@@ -92,11 +97,13 @@ function boundaryOf ({ headers }: IncomingMessage): string {
   return boundary
 }
 
-async function parse (request: IncomingMessage, boundary: string, directory: string, limits: FormLimits): Promise<UploadForm> {
+async function parse (
+  request: IncomingMessage, boundary: string, limits: FormLimits, newPath: UploadSpace['newPath']
+): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
-  const { signal } = limits
+  const { signal, memory, disk } = limits
   if (signal.aborted) throw signal.reason
-  const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes, limits.disk)
+  const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes)
   const onAbort = (): void => { source.destroy(asError(signal.reason)) }
   const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
   /** In the order of the form: the parser hands files over as they finish. */
@@ -108,7 +115,6 @@ async function parse (request: IncomingMessage, boundary: string, directory: str
     urlencoded: false,
     formidable: {
       enabledPlugins: [formParserPlugin(boundary, maxFields + maxFiles, tooManyParts)],
-      uploadDir: directory,
       maxFields,
       maxFieldsSize: fieldBytes,
       maxFiles,
@@ -116,11 +122,17 @@ async function parse (request: IncomingMessage, boundary: string, directory: str
       maxTotalFileSize: limits.maxBytes,
       allowEmptyFiles: true,
       minFileSize: 0,
-      onFileBegin: (name, file) => { files.push({ name, file }) },
+      onFileBegin: (name, file) => { files.push({ name, file, writer: new UploadWriter({ memory, disk, newPath }) }) },
+      fileWriteStreamHandler: () => {
+        const last = files.at(-1)
+        if (last === undefined) throw new Error('a file is written before it begins')
+        return last.writer
+      },
       onPart: (part, handlePart) => {
         if (part.name === null) return
         // The parser takes a part for a file when it has a type. It is one when it has a file name.
         part.mimetype = part.originalFilename === null ? null : part.mimetype ?? 'application/octet-stream'
+        if (part.mimetype === null) part.on('data', (bytes: Buffer) => memory.take(bytes.length))
         handlePart(part)
       }
     }
@@ -132,6 +144,8 @@ async function parse (request: IncomingMessage, boundary: string, directory: str
     request.pipe(source)
     // The parser begins to listen late: an error before that would pass it by.
     await Promise.race([middleware(context, async () => undefined), source.failed])
+    // formidable ignores the error of a file once the last boundary was read.
+    for (const { writer } of files) if (writer.errored !== null) throw writer.errored
   } catch (error) {
     throw explained(error, files.at(-1)?.name, limits)
   } finally {
@@ -156,15 +170,13 @@ class BoundedBody extends Transform {
   readonly headers: IncomingMessage['headers']
   /** Rejects with the first error. */
   readonly failed: Promise<never>
-  readonly #disk: Reservation
   #bytesLeft: number
   #unpausedBytes = 0
   #pieces: Buffer[] = []
   #gatheredBytes = 0
 
-  constructor (request: IncomingMessage, maxBytes: number, disk: Reservation) {
+  constructor (request: IncomingMessage, maxBytes: number) {
     super()
-    this.#disk = disk
     this.headers = request.headers
     this.#bytesLeft = maxBytes
     this.failed = new Promise((_resolve, reject) => { this.once('error', reject) })
@@ -173,11 +185,6 @@ class BoundedBody extends Transform {
   override _transform (bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#bytesLeft -= bytes.length
     if (this.#bytesLeft < 0) return done(new GatewayError('file_too_large'))
-    try {
-      this.#disk.take(bytes.length)
-    } catch (error) {
-      return done(asGatewayError(error))
-    }
     this.#pieces.push(bytes)
     this.#gatheredBytes += bytes.length
     if (this.#gatheredBytes >= minPieceBytes) this.#passOn()
@@ -230,24 +237,24 @@ function malformed (message: string): GatewayError {
 
 async function formOf (fields: UploadForm['fields'], parsed: readonly NamedFile[]): Promise<UploadForm> {
   const files: Record<string, UploadedFile[]> = Object.create(null) // any name is only a name
-  for (const { name, file } of parsed) {
+  for (const { name, file, writer } of parsed) {
     if (file.size === 0) {
       if ((file.originalFilename ?? '') === '') continue
       throw new ValidationError([{ loc: ['body', name.replace(/\[\]$/, '')], msg: 'Value error, the file is empty', type: 'value_error' }])
     }
     const list = files[name] ??= []
-    list.push(await fileOf(file))
+    list.push(await fileOf(file, writer))
   }
   return { fields, files }
 }
 
-async function fileOf ({ filepath, originalFilename, mimetype, size }: ParsedFile): Promise<UploadedFile> {
+async function fileOf ({ originalFilename, mimetype, size }: ParsedFile, writer: UploadWriter): Promise<UploadedFile> {
   return {
     name: plainName(originalFilename ?? ''),
     mediaType: mimetype ?? 'application/octet-stream',
     sizeBytes: size,
-    head: await readHead(filepath),
-    open: () => createReadStream(filepath)
+    head: await writer.head(),
+    open: () => writer.open()
   }
 }
 
@@ -255,16 +262,6 @@ async function fileOf ({ filepath, originalFilename, mimetype, size }: ParsedFil
 function plainName (name: string): string {
   const last = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
   return last.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '').slice(-255)
-}
-
-async function readHead (path: string): Promise<Uint8Array> {
-  const file = await open(path)
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0)
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
-  }
 }
 
 function asError (reason: unknown): Error {

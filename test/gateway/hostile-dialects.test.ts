@@ -81,11 +81,6 @@ const models = ['sandbox/echo', 'openai/gpt-5', 'anthropic/claude-sonnet-4-5', '
 const answers: ReadonlyArray<readonly [path: string, answer: string]> = [
   ['count_tokens', '{"input_tokens":3}'],
   ['/messages', JSON.stringify({ id: 'msg_1', type: 'message', role: 'assistant', model: 'c', content: [{ type: 'text', text: 'ok' }], stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } })],
-  ['input_tokens', '{"object":"response.input_tokens","input_tokens":3}'],
-  ['/responses', JSON.stringify({
-    id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'g', output: [{ id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'ok', annotations: [] }] }],
-    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
-  })],
   ['countTokens', '{"totalTokens":3}'],
   ['enerateContent', '{"candidates":[{"content":{"role":"model","parts":[{"text":"ok"}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}']
 ]

@@ -61,17 +61,18 @@ t.test('without a place the body is not read', async t => {
   t.equal(request.readableFlowing, null)
 })
 
-t.test('uploads are deleted with their call, and their disk space is free then', async t => {
+t.test('uploads are deleted with their call, and their memory and disk space are free then', async t => {
   const form = new FormData()
-  form.append('file', new Blob(['sound']), 'a.wav')
+  form.append('file', new Blob(['x'.repeat(700_000)]), 'a.wav')
   const { call, close, admission } = await opened(t, { body: form }, { body: 'multipart' })
   const { files } = await call.body() as UploadForm
-  t.match(files['file'], [{ name: 'a.wav', sizeBytes: 5 }])
-  t.ok(admission.inUse.diskBytes > 5)
+  t.match(files['file'], [{ name: 'a.wav', sizeBytes: 700_000 }])
+  t.ok(admission.inUse.memoryBytes > 300_000)
+  t.ok(admission.inUse.diskBytes > 100_000)
   t.equal(keptUploads().length, 1)
   close()
   await until(() => admission.openCalls === 0, 'the upload to be deleted')
-  t.same([keptUploads(), admission.inUse.diskBytes], [[], 0])
+  t.same([keptUploads(), admission.inUse], [[], { memoryBytes: 0, diskBytes: 0 }])
 })
 
 t.test('a call ends with its caller, at its deadline, or when it is aborted', async t => {

@@ -8,13 +8,14 @@ import t from 'tap'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
 import { readForm, type FormLimits, type OpenForm } from '../../lib/http/read-form.ts'
 import { sweepUploads } from '../../lib/http/upload-directory.ts'
-import { unbounded } from '../support/holding.ts'
+import { scarce, unbounded } from '../support/holding.ts'
 import { keptUploads } from '../support/uploads.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-const limits: FormLimits = { maxBytes: 100_000, timeoutMs: 10_000, signal: new AbortController().signal, disk: unbounded }
+/** All files go to disk. */
+const limits: FormLimits = { maxBytes: 100_000, timeoutMs: 10_000, signal: new AbortController().signal, memory: scarce, disk: unbounded }
 
 interface Reader {
   readonly url: string
@@ -101,6 +102,43 @@ t.test('fields and files come as they were sent, and files can be read again and
   t.equal(keptUploads().length, 1)
   await open.remove()
   t.same(keptUploads(), [])
+})
+
+t.test('a file is in memory while that is cheap, and what comes after that on disk', async t => {
+  const bytes = Buffer.from(Array.from({ length: 90_000 }, (_, index) => index % 251))
+  const form = (): FormData => {
+    const form = new FormData()
+    form.append('model', 'whisper-1')
+    form.append('file', new Blob([bytes]), 'a.wav')
+    return form
+  }
+  for (const [name, cheapBytes] of [['memory alone', Infinity], ['memory and disk', 40_000], ['disk alone', 0]] as const) {
+    const taken = { memory: 0, disk: 0 }
+    const { url, next } = await reader(t, {
+      memory: { isCheap: bytes => taken.memory + bytes <= cheapBytes, take: bytes => { taken.memory += bytes } },
+      disk: { isCheap: () => false, take: bytes => { taken.disk += bytes } }
+    })
+    await fetch(url, { method: 'POST', body: form() })
+    const { form: { files }, remove } = await next() as OpenForm
+    const [file] = files['file'] ?? []
+    for (const time of ['first', 'second']) t.ok(file !== undefined && bytes.equals(await buffer(file.open())), `${name}, the ${time} time`)
+    t.same(file?.head, bytes.subarray(0, 4100))
+    t.equal(keptUploads().length, cheapBytes === Infinity ? 0 : 1, name)
+    t.equal(taken.memory > 40_000, cheapBytes === Infinity)
+    t.equal(taken.disk > 45_000, cheapBytes !== Infinity)
+    await remove()
+    t.same(keptUploads(), [])
+  }
+})
+
+t.test('what a form may not take, in memory or on disk, refuses it', async t => {
+  const full = { isCheap: () => false, take: () => { throw new GatewayError('overloaded') } }
+  for (const [name, part] of [['file', 'filename="a.wav"'], ['field', '']] as const) {
+    const { url, next } = await reader(t, { memory: full, disk: full })
+    await send(url, written([[`Content-Disposition: form-data; name="x"; ${part}`, 'x'.repeat(50_000)]]))
+    t.match(await next(), { code: 'overloaded' }, name)
+    t.same(keptUploads(), [])
+  }
 })
 
 t.test('a part with a file name is a file, any other a field, whatever its type says', async t => {
