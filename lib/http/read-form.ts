@@ -8,7 +8,7 @@
 
 import { join } from 'node:path'
 import { Transform, type TransformCallback } from 'node:stream'
-import { asGatewayError, GatewayError, ValidationError } from '../core/errors.ts'
+import { GatewayError, ValidationError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { formParserPlugin } from './form-parser.ts'
