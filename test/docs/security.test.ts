@@ -34,7 +34,7 @@ function isThere (file: string): boolean {
 function hasTest (file: string, title: string): boolean {
   if (!existsSync(join(root, file))) return false
   const text = read(file)
-  return text.includes(`test('${title}'`) || text.includes(`} ${title}\``)
+  return ['test', 'Test'].some(name => text.includes(`${name}('${title}'`)) || text.includes(`} ${title}\``)
 }
 
 /** Returns the last cell of each row of the tables with such a column. */
