@@ -79,6 +79,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('pictures for the README', { skip: process.env['UPDATE_PICTURES'] === undefined && 'made with UPDATE_PICTURES=1' }, async () => {
+    const { takePictures } = await import('./pictures.ts')
+    await takePictures(browser, gateway, async page => await enter(page, gateway))
+  })
+
   t.test('the playground streams answers of two models side by side, and shows the request as code', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)

@@ -16,13 +16,15 @@ type Query<R extends AdminRoute> = AdminRoutes[R] extends { query: infer Q } ? {
 type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}` ? Name | ParameterNames<`/${Rest}`> : Path extends `${string}:${infer Name}` ? Name : never
 type Parameters<R extends AdminRoute> = Readonly<Record<ParameterNames<R>, string>>
 
-export type CallOptions<R extends AdminRoute> = { readonly signal?: AbortSignal, readonly query?: Query<R> }
+/** @property keepalive true for requests that outlive the page */
+export type CallOptions<R extends AdminRoute> = { readonly signal?: AbortSignal, readonly keepalive?: boolean, readonly query?: Query<R> }
   & ([RequestBody<R>] extends [never] ? object : { readonly body: RequestBody<R> })
   & ([ParameterNames<R>] extends [never] ? object : { readonly at: Parameters<R> })
 
 /** The parts that all options have, as the implementation reads them. */
 interface AnyOptions {
   readonly signal?: AbortSignal
+  readonly keepalive?: boolean
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly body?: unknown
   readonly at?: Readonly<Record<string, string>>
@@ -64,11 +66,12 @@ export function whenSignedOut (listener: () => void): void {
   onSignedOut = listener
 }
 
-export async function api<R extends AdminRoute> (route: R, ...[options]: Pick<CallOptions<R>, 'signal'> extends CallOptions<R> ? [CallOptions<R>?] : [CallOptions<R>]): Promise<Answer<R>> {
-  const { signal, query, body, at }: AnyOptions = options ?? {}
+export async function api<R extends AdminRoute> (route: R, ...[options]: Pick<CallOptions<R>, 'signal' | 'keepalive'> extends CallOptions<R> ? [CallOptions<R>?] : [CallOptions<R>]): Promise<Answer<R>> {
+  const { signal, keepalive = false, query, body, at }: AnyOptions = options ?? {}
   const [method = '', path = ''] = route.split(' ')
   const response = await fetch(addressOf(path, at, query), {
     method,
+    keepalive,
     headers: {
       accept: 'application/json',
       ...body !== undefined && { 'content-type': 'application/json' },

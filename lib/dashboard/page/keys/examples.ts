@@ -18,7 +18,10 @@ export function examples (url: string, key: string, model: string): readonly Exa
       label: 'Python',
       text: `from openai import OpenAI
 
-client = OpenAI(base_url="${url}/v1", api_key="${key}")
+client = OpenAI(
+    base_url="${url}/v1",
+    api_key="${key}",
+)
 completion = client.chat.completions.create(
     model="${model}",
     messages=[{"role": "user", "content": "Hello"}],
@@ -30,7 +33,10 @@ print(completion.choices[0].message.content)`
       label: 'dedalus_labs',
       text: `from dedalus_labs import Dedalus
 
-client = Dedalus(base_url="${url}", api_key="${key}")
+client = Dedalus(
+    base_url="${url}",
+    api_key="${key}",
+)
 completion = client.chat.completions.create(
     model="${model}",
     messages=[{"role": "user", "content": "Hello"}],
@@ -42,7 +48,10 @@ print(completion.choices[0].message.content)`
       label: 'TypeScript',
       text: `import OpenAI from 'openai'
 
-const client = new OpenAI({ baseURL: '${url}/v1', apiKey: '${key}' })
+const client = new OpenAI({
+  baseURL: '${url}/v1',
+  apiKey: '${key}'
+})
 const completion = await client.chat.completions.create({
   model: '${model}',
   messages: [{ role: 'user', content: 'Hello' }]

@@ -1,15 +1,21 @@
-/** The key of the playground: made for an hour, kept in memory, and made again when it has ended. */
+/** The key of the playground: made for an hour, kept in memory, made again when it has ended, and revoked when the page is left. */
 
-import { api } from '../api/client.ts'
+import { api, type Answer } from '../api/client.ts'
 
 const marginMs = 60_000
-const kept = new Map<string, { readonly secret: string, readonly expiresAtMs: number }>()
+const kept = new Map<string, Answer<'POST /admin/v1/playground/key'>>()
+
+addEventListener('pagehide', () => {
+  // Whatever fails here ends by itself within the hour.
+  for (const { key_id } of kept.values()) api('DELETE /admin/v1/keys/:key_id', { at: { key_id }, keepalive: true }).catch(() => undefined)
+  kept.clear()
+})
 
 /** Returns the headers of a call of the project. */
 export async function callHeaders (project: string): Promise<Record<string, string>> {
   const present = kept.get(project)
-  if (present !== undefined && present.expiresAtMs - marginMs > Date.now()) return { authorization: `Bearer ${present.secret}` }
-  const { secret, expires_at_ms } = await api('POST /admin/v1/playground/key', { body: { project_id: project } })
-  kept.set(project, { secret, expiresAtMs: expires_at_ms })
-  return { authorization: `Bearer ${secret}` }
+  const usable = present !== undefined && present.expires_at_ms - marginMs > Date.now()
+  const key = usable ? present : await api('POST /admin/v1/playground/key', { body: { project_id: project } })
+  kept.set(project, key)
+  return { authorization: `Bearer ${key.secret}` }
 }
