@@ -1,6 +1,5 @@
 /** Chat events to the frames of an event stream, one piece of text per batch. */
 
-import { isAscii } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import { copyString } from '../../text/copy-string.ts'
@@ -70,12 +69,18 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   }
 
   #printUncached (event: ChatEvent): string {
+    if (event.type === 'text-delta' && event.logprobs === undefined && this.#plain && !this.#obfuscated) return this.#printFirst(event)
     const chunks = this.#chunks.of(event)
     this.#plain = !(event.type === 'extra' && chunks.length === 0)
-    if (event.type === 'text-delta' && this.#frames[event.choice] === undefined && !this.#obfuscated) {
-      this.#frames[event.choice] = frameOf(this.#chunks.of({ type: 'text-delta', choice: event.choice, text: placeholder })[0])
-    }
     return this.#printChunks(chunks)
+  }
+
+  /** Prints the first text of a choice, and what is around it for all others. */
+  #printFirst ({ choice, text }: ChatEvent & { type: 'text-delta' }): string {
+    const chunks = this.#chunks.of({ type: 'text-delta', choice, text: placeholder })
+    const frame = frameOf(chunks.at(-1))
+    this.#frames[choice] = frame
+    return this.#printChunks(chunks.slice(0, -1)) + frame.before + JSON.stringify(text) + frame.after
   }
 
   #printChunks (chunks: readonly Chunk[]): string {
@@ -97,9 +102,10 @@ const placeholder = '\u2063headgate\u2063'
  * Returns the text around a delta, taken from a chunk of the one mapping: printing a delta between the
  * halves costs 0.1 µs, `JSON.stringify` of the chunk more than ten times that.
  */
-function frameOf (chunk: Chunk | undefined): Frame | undefined {
-  const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(placeholder))
-  return before === undefined || after === undefined ? undefined : { before: copyString(before), after: copyString(after), isAscii: isAscii(Buffer.from(before + after)) }
+function frameOf (chunk: Chunk | undefined): Frame {
+  const [before = '', after = ''] = sseData(JSON.stringify(chunk)).split(JSON.stringify(placeholder))
+  const length = before.length + after.length
+  return { before: copyString(before), after: copyString(after), isAscii: Buffer.byteLength(before) + Buffer.byteLength(after) === length }
 }
 
 /** Adds random padding, so that the length of a frame reveals nothing about its text. */
