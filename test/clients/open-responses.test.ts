@@ -8,7 +8,7 @@
 import { LLMock } from '@copilotkit/aimock'
 import { Ajv2019, type AnySchema } from 'ajv/dist/2019.js'
 import t from 'tap'
-import { upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { chatUpstreamAt, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { streamEvents, type StreamEvent } from '../support/responses.ts'
 import { storingGateway } from '../support/storing-gateway.ts'
 import type { Test } from 'tap'
@@ -149,7 +149,8 @@ async function start (t: Test): Promise<TestGateway> {
   return await storingGateway(t, {
     providers: [
       { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } },
-      upstreamAt(`${mock.url}/v1`), upstreamAt(mock.url, 'anthropic', 'anthropic'), upstreamAt(mock.url, 'google', 'google')
+      // What its own Responses API leaves out is passed on as it is.
+      chatUpstreamAt(`${mock.url}/v1`), upstreamAt(mock.url, 'anthropic', 'anthropic'), upstreamAt(mock.url, 'google', 'google')
     ]
   })
 }

@@ -1,26 +1,27 @@
 /** Answers of providers that speak this dialect: their own text, but for what callers know by other names here. */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
+import { startedResponse } from './response-object.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 
-type Start = Pick<AnswerStart<ResponsesContext>, 'head' | 'route' | 'context'>
+type Start = AnswerStart<ResponsesContext>
 
 /** Returns the text of a response as its caller gets it. */
 export function shownResponse (start: Start, response: string): string {
-  return withFields(response, shownFields(start))
+  return withFields(start, response, shownFields(start))
 }
 
 /** Stores a response before its end is sent, where responses are stored. @returns its text as the caller gets it */
 export async function storedResponse (start: Start, text: string): Promise<string> {
   const { route, context: { keep, direct } } = start
-  const shown = shownFields(start)
-  if (keep === undefined) return withFields(text, shown)
-  const response = JSON.parse(text) as ResponseObject // by the provider's account of its own API
-  const origin = response.store ? { providerId: route.providerId, account: direct.accounts.get(route) ?? '', responseId: response.id } : undefined
-  const { store } = await keep({ ...response, ...shown }, origin)
-  return withFields(text, store === response.store ? shown : { ...shown, store })
+  const shown = shownResponse(start, text)
+  if (keep === undefined) return shown
+  const { id: responseId, store: isKept } = JSON.parse(text) as ResponseObject // by the provider's account of its own API
+  const origin = isKept ? { providerId: route.providerId, account: direct.accounts.get(route) ?? '', responseId } : undefined
+  const { store } = await keep(JSON.parse(shown) as ResponseObject, origin) // as above
+  return store ? shown : withFields(start, shown, { store })
 }
 
 /** A response in the background has the id that it was queued with. */
@@ -33,7 +34,13 @@ function shownFields ({ head, context: { request, queued } }: Start): Partial<Re
   }
 }
 
-function withFields (text: string, fields: Partial<ResponseObject>): string {
+/** Replaces fields, and adds those that clients expect of every response: other servers of this dialect leave some out. */
+function withFields (start: Start, text: string, fields: Partial<ResponseObject>): string {
   const outline = readObjectText(text)
-  return outline === undefined ? text : replaceFields(text, outline, new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)])))
+  if (outline === undefined) return text
+  const values = new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
+  for (const [name, value] of Object.entries(startedResponse(start))) {
+    if (!outline.fields.has(name) && !values.has(name)) values.set(name, JSON.stringify(value))
+  }
+  return replaceFields(text, outline, values)
 }

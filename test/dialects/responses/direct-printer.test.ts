@@ -1,5 +1,6 @@
 import t from 'tap'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
+import { startedResponse } from '../../../lib/dialects/responses/response-object.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { endOfStream } from '../../../lib/wire/sse.ts'
 import { responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
@@ -8,7 +9,7 @@ import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { FramePrinter } from '../../../lib/wire/frame-printer.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
-const response = { id: 'resp_up', object: 'response', model: 'gpt-5', status: 'in_progress', output: [], usage: null, x_new: 1 }
+const response = { ...startedResponse(responsesStart()), id: 'resp_up', model: 'gpt-5', x_new: 1 }
 const message = { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [], logprobs: [] }] }
 
 function frame (type: string, number: number | undefined, fields: object): ChatEvent {
@@ -57,6 +58,12 @@ t.test('numbers that are missing or do not follow are put right, and an end with
   const events = streamEvents(direct.print(odd) + direct.end())
   t.same(numbers(events), [0, 1, 2])
   t.match(events.at(-1), { response: { output: [message] } })
+})
+
+t.test('fields that clients expect of every response are added where a server leaves them out', async t => {
+  const direct = printer()
+  const [begun] = streamEvents(direct.print([frame('response.created', 0, { response: { id: 'resp_up', status: 'in_progress' } })]))
+  t.match(begun, { response: { id: 'resp_up', status: 'in_progress', completed_at: null, usage: null, tools: [], top_p: 1 } })
 })
 
 t.test('a response is stored before its end is sent, with its origin', async t => {
