@@ -1,3 +1,4 @@
+import { isDashboardServed } from './dashboard/is-served.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './upstream/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
@@ -109,7 +110,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns },
     ...recordAnswer !== undefined && { recordAnswer },
-    ...admin !== undefined && { admin },
+    ...admin !== undefined && isDashboardServed(settings) && { admin },
     tokenCounter: tokens,
     limiter,
     ready,

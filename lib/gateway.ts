@@ -127,7 +127,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const { keys, keyStore, log, database, usageDatabase, observers = [], providers = [] } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
-  const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints()])
+  const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints(services)])
   let draining = false
   const ready = (): boolean => !draining
   const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, retention: () => services.settings.usage })

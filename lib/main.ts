@@ -25,6 +25,7 @@ exitWhenPrinted(await run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   out: text => { process.stdout.write(`${text}\n`) },
+  interactive: notices.isTTY,
   notice: text => { notices.write(`${text}\n`) },
   error: text => { process.stderr.write(`${text}\n`) }
 })) // whatever socket is still open

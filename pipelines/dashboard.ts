@@ -5,19 +5,26 @@ import type { Endpoint } from '../lib/core/endpoint.ts'
 import type { PageFiles } from '../lib/dashboard/page-files.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { Reply } from '../lib/core/reply.ts'
+import type { Services } from '../lib/services.ts'
 
 const get = { name: 'dashboard', method: 'GET', body: 'none', maxBodyBytes: 0 } as const
 
 const toPage: Reply = { status: 302, headers: { location: '/dashboard/' }, body: '' }
 
 /** Returns the endpoints of the page, which are for browsers and in no description of the API. */
-export function dashboardEndpoints (): readonly Endpoint[] {
-  const file = pageFile()
+export function dashboardEndpoints ({ admin }: Pick<Services, 'admin'>): readonly Endpoint[] {
+  const file = admin === undefined ? notServed : pageFile()
+  const isForPage = ({ headers: { accept = '' } }: Call): boolean => admin !== undefined && accept.includes('text/html')
   return [
-    { ...get, path: '/', handle: async () => toPage },
+    { ...get, path: '/', handle: async call => isForPage(call) ? toPage : await notServed() },
     { ...get, path: '/dashboard', handle: file },
+    { ...get, path: '/dashboard/', handle: file },
     { ...get, path: '/dashboard/*path', handle: file }
   ]
+}
+
+async function notServed (): Promise<never> {
+  return await Promise.reject(new GatewayError('not_found'))
 }
 
 /** Loads what reads the files with the first request of one. */

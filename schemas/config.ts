@@ -437,6 +437,11 @@ const ServerConfig = Section({
     description: 'Directory of the embedded store, relative to the working directory.'
   }),
   public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
+  public_url: Type.Optional(HttpUrl('The address by which people reach the gateway, for links of the dashboard. Default: that of their request.')),
+  trust_proxy: Type.Boolean({
+    default: false,
+    description: 'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and ends TLS. The dashboard relies on them.'
+  }),
   shutdown_delay_ms: Type.Integer({
     minimum: 0,
     maximum: hour,
@@ -447,7 +452,7 @@ const ServerConfig = Section({
   worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
   keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
   max_client_connections: Count(10_000, 'Maximum number of client connections, per process; further ones are closed at once.')
-}, 'The process and where it listens. Changes need a restart, except to `log_level` and `public_health`.')
+}, 'The process and where it listens. Changes need a restart, except to `log_level`, `public_health`, `public_url` and `trust_proxy`.')
 
 const MetricsConfig = Closed({
   host: Type.String({
@@ -489,6 +494,15 @@ const UsageConfig = Section({
   keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000)
 }, 'Usage records: calls and their cost.')
 
+const DashboardConfig = Section({
+  enabled: Type.Boolean({ default: true, description: 'False: there is no dashboard and no admin API. `dashboard: false` says the same.' }),
+  insecure: Type.Boolean({
+    default: false,
+    description: 'True: serve the dashboard beyond loopback without TLS. Default: there it is served only with `server.trust_proxy`.'
+  }),
+  edit_config: Type.Boolean({ default: false, description: 'True: owners may save the configuration file in the dashboard.' })
+}, 'The dashboard at `/dashboard/`, and the admin API behind it.')
+
 export const Config = Closed({
   providers: Named(ProviderConfig, 'Providers. Any server that speaks the chat-completions ' +
     'dialect is one entry with a name of your choice and its `base_url`.', {
@@ -512,6 +526,7 @@ export const Config = Closed({
   store: StoreConfig,
   usage: UsageConfig,
   deferred: DeferredConfig,
-  responses: ResponsesConfig
+  responses: ResponsesConfig,
+  dashboard: DashboardConfig
 }, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
 export type Config = Static<typeof Config>

@@ -29,6 +29,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'create, list and revoke gateway keys',
     load: async () => (await import('./keys.ts')).keys
   }],
+  ['dashboard', {
+    summary: 'print a link that signs in to the dashboard',
+    load: async () => (await import('./dashboard.ts')).dashboard
+  }],
   ['usage', {
     summary: 'report calls and what they cost',
     load: async () => (await import('./usage.ts')).usage
@@ -62,7 +66,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
 const usage = `Usage: headgate COMMAND [OPTIONS]
 
 Commands
-${[...commands].map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`).join('\n')}
+${[...commands].map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`).join('\n')}
 
 Run "headgate COMMAND --help" for details. Exit codes: 0 success, 1 failure, 2 wrong usage.`
 

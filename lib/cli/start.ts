@@ -9,10 +9,11 @@ import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
 import { exitIfStopHangs } from '../process/exit.ts'
 import { createFirstKey } from '../process/create-first-key.ts'
+import { createFirstLink } from '../process/create-first-link.ts'
 import { runPrimary } from '../process/primary.ts'
 import { runWorker } from '../process/worker.ts'
 import { stopWithNpm } from '../process/stop-with-npm.ts'
-import { logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
+import { logLowFileLimit, logUnsafeDashboard, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
 
 export const start: Command = {
@@ -41,6 +42,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
     logLowFileLimit(settings.server, options.log)
+    logUnsafeDashboard(settings, options.log)
     if (settings.server.workers > 1) return await runPrimary(options, terminal)
     return await runSingle(options, terminal)
   }
@@ -49,7 +51,9 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
 async function runSingle (options: ServeOptions, terminal: Terminal): Promise<ExitCode> {
   const { log } = options
   const stop = stopSignal()
-  const serving = await serve({ ...options, prepare: createFirstKey })
+  const serving = await serve({
+    ...options, prepare: createFirstKey, prepareLink: async database => await createFirstLink(database, options.settings, terminal)
+  })
   announce({ ...serving, settings: options.settings, models: serving.gateway.services.models }, log, terminal)
   await stop
   log.info('draining open calls; signal again to exit immediately')

@@ -1,12 +1,18 @@
 /** Makes the schema of `headgate.yaml` for editors, which complete and check as you type. */
 
-import { isObject } from '../json/guards.ts'
+import { isObject, objectOf } from '../json/guards.ts'
 import { Config } from '../../schemas/config.ts'
 
 /** Returns a plain JSON Schema (draft 7, which every editor knows); a new object each time. */
 export function jsonSchema (): Record<string, unknown> {
-  const schema = withoutDefaulted(Config)
-  return { $schema: 'http://json-schema.org/draft-07/schema#', ...isObject(schema) && schema }
+  const schema = objectOf(withoutDefaulted(Config)) ?? {}
+  const properties = objectOf(schema.properties) ?? {}
+  const { default: _, description, ...dashboard } = objectOf(properties.dashboard) ?? {}
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...schema,
+    properties: { ...properties, dashboard: { description, default: {}, anyOf: [dashboard, { const: false }] } }
+  }
 }
 
 /** Our own schema requires entries that have a default, since they are there once it is applied. */

@@ -63,6 +63,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const { value } = document
   const report = createReport(document, applyEnvironment(value, environment))
   acceptEarlierNames(value, report)
+  if (value.dashboard === false) value.dashboard = { enabled: false }
   const providerNames = isObject(value.providers) ? Object.keys(value.providers) : []
   const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
   if (isObject(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }

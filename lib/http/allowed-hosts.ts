@@ -5,7 +5,7 @@
  * only this machine should reach; what gives it away is its name in `Host`.
  */
 
-import { isIP } from 'node:net'
+import { isLoopback } from '../net/loopback.ts'
 
 /**
  * Returns a check of the `Host` header: at a loopback address, the names and addresses of loopback and those
@@ -18,9 +18,4 @@ export function allowedHosts ({ host, acceptedHosts }: { readonly host: string, 
     const name = header.toLowerCase().replace(/:\d*$/, '')
     return names.has(name) || isLoopback(name)
   }
-}
-
-function isLoopback (host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, '')
-  return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
 }

@@ -1,5 +1,7 @@
 /** Prints where a gateway listens, its providers, and commands to try it with. */
 
+import { dashboardLink } from '../dashboard/link.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isEverywhere, urlOf, type Address } from '../http/listen.ts'
 import { kinds } from '../providers/kinds.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
@@ -12,10 +14,15 @@ export interface BannerFacts {
   readonly models: Pick<ModelRegistry, 'list'>
   /** The key that was just created, if any. */
   readonly key?: string | undefined
+  readonly hasDashboard?: boolean
+  /** The token of the link by which the owner signs in, if it was just made. */
+  readonly linkToken?: string | undefined
+  /** The address in links. Default: where it listens. */
+  readonly publicUrl?: string | undefined
 }
 
 /** Returns lines that can be pasted into a shell, once `$HEADGATE_API_KEY` is set where it is used. */
-export function banner ({ address, providers, models, key }: BannerFacts): string {
+export function banner ({ address, providers, models, key, hasDashboard = false, linkToken, publicUrl }: BannerFacts): string {
   const url = urlOf(address)
   const model = exampleModel(providers, models)
   const bearer = key ?? '$HEADGATE_API_KEY'
@@ -30,6 +37,7 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
       : `  ${id}`),
     '',
     ...key === undefined ? lostKeyNotice : [keyNotice(key)],
+    ...hasDashboard ? dashboardNotice(publicUrl ?? url, linkToken) : [],
     '',
     ...providers.length === 0 ? [] : [
       key === undefined ? 'Try it with one of your keys in HEADGATE_API_KEY:' : 'Try it:',
@@ -47,6 +55,11 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
 /** Returns the notice of a new key, printed even without a banner: the gateway is of no use without it. */
 export function keyNotice (key: string): string {
   return `API key (created because none existed; not shown again): ${key}`
+}
+
+function dashboardNotice (url: string, linkToken: string | undefined): string[] {
+  if (linkToken === undefined) return [`Dashboard: ${withoutTrailingSlashes(url)}/dashboard/`]
+  return [`Dashboard (the link signs you in once, within an hour): ${dashboardLink(url, linkToken)}`]
 }
 
 const lostKeyNotice = [

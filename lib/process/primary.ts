@@ -17,6 +17,7 @@ import type { MetricsSettings, Settings } from '../core/settings.ts'
 import { announce } from './announce.ts'
 import { CommandError, type ExitCode, type Terminal } from './terminal.ts'
 import { createFirstKey } from './create-first-key.ts'
+import { createFirstLink } from './create-first-link.ts'
 import { startMetrics } from './start-metrics.ts'
 import type { ServeOptions } from './serve.ts'
 import { startWorkers } from './start-workers.ts'
@@ -35,6 +36,7 @@ export async function runPrimary ({ settings, log }: ServeOptions, terminal: Ter
 
 async function runWorkersWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
   const key = await makeFirstKey(database, settings)
+  const linkToken = await createFirstLink(database, settings, terminal)
   const limiter = createLimiter(database, log)
   const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
   try {
@@ -45,7 +47,7 @@ async function runWorkersWith (database: Database, settings: Settings, log: Log,
           metrics?.shared.join(worker)
         },
         onReady: address => {
-          modelsOf(settings).then(models => announce({ address, settings, models, key }, log, terminal)).catch(reject)
+          modelsOf(settings).then(models => announce({ address, settings, models, key, linkToken }, log, terminal)).catch(reject)
         },
         onFailure: reason => reject(new CommandError(reason)),
         onEnd: resolve

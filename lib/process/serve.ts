@@ -4,9 +4,11 @@ import { formatProblems, formatWarnings, type Problem } from '../config/problems
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
+import type { Database } from '../stores/database.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { Metrics } from '../telemetry/metrics.ts'
+import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import { Secret } from '../core/secret.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
@@ -31,6 +33,8 @@ export interface ServeOptions {
   readonly log: Log
   /** Creates the first key, before the first call can arrive. */
   readonly prepare?: (keys: KeyStore) => Promise<string | undefined>
+  /** Creates the first link to the dashboard. */
+  readonly prepareLink?: (database: Database) => Promise<string | undefined>
 }
 
 export interface Serving {
@@ -38,6 +42,8 @@ export interface Serving {
   readonly address: Address
   /** The result of `prepare`. */
   readonly key: string | undefined
+  /** The result of `prepareLink`. */
+  readonly linkToken: string | undefined
   /** Waits for open calls, then releases everything. */
   readonly close: () => Promise<void>
 }
@@ -48,7 +54,7 @@ export interface Serving {
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
 export async function serve (
-  { sources, settings, log, prepare, limiter, waitToListen, publishMetrics }: ServeOptions
+  { sources, settings, log, prepare, prepareLink, limiter, waitToListen, publishMetrics }: ServeOptions
 ): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
@@ -63,6 +69,7 @@ export async function serve (
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
+    const linkToken = await prepareLink?.(database)
     const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
     closing.push(usageDatabase.close)
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
@@ -87,7 +94,7 @@ export async function serve (
     const watch = watchForChanges(sources, { gateway, keys, log, settings })
     closing.push(() => watch?.close())
     logUncaught(log)
-    return { gateway, address, key, close }
+    return { gateway, address, key, linkToken, close }
   } catch (error) {
     await close()
     throw error
@@ -141,6 +148,11 @@ export function logLowFileLimit (server: ServerSettings, log: Log): void {
   if (low) log.warn({ limit, wanted }, 'limit of open files is low; raise it, or lower server.max_client_connections')
 }
 
+/** Logs that the dashboard would travel in clear, and so is off. */
+export function logUnsafeDashboard (settings: Settings, log: Log): void {
+  if (isDashboardUnsafe(settings)) log.warn({ host: settings.server.host }, 'dashboard off beyond loopback; set server.trust_proxy behind TLS, or dashboard.insecure')
+}
+
 export function logWarnings (warnings: readonly Problem[], log: Log): void {
   if (warnings.length > 0) log.warn({ warnings: formatWarnings(warnings) }, 'configuration warnings')
 }
@@ -157,7 +169,7 @@ const restartOnly = {
   workerTimeoutMs: 'server.worker_timeout_ms',
   keepAliveMs: 'server.keep_alive_ms',
   maxClientConnections: 'server.max_client_connections'
-} as const satisfies Record<Exclude<keyof ServerSettings, 'publicHealth' | 'logLevel'>, string>
+} as const satisfies Record<Exclude<keyof ServerSettings, 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'>, string>
 
 /** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
 function changedEntries (before: Settings, after: Settings): string[] {

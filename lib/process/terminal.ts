@@ -7,6 +7,8 @@ export interface Terminal {
   readonly out: (text: string) => void
   /** The same for a person beside the log: to standard error unless standard output is a terminal. */
   readonly notice: (text: string) => void
+  /** True when a person reads the notices, not a log. */
+  readonly interactive: boolean
   /** The same, to standard error. */
   readonly error: (text: string) => void
 }

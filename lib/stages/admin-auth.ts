@@ -2,12 +2,15 @@
 
 import { isIP } from 'node:net'
 import { adminKeyPrefix } from '../accounts/admin-keys.ts'
-import { isAtLeast, seesAllProjects, type Principal } from '../accounts/roles.ts'
+import { isAtLeast, seesAllProjects, type Principal, type PrincipalSession } from '../accounts/roles.ts'
 import { provesOrigin } from '../accounts/sessions.ts'
 import { extend, type Call } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
 import type { Services } from '../services.ts'
+import type { ServerSettings } from '../core/settings.ts'
+import { isLoopback } from '../net/loopback.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
 import type { Admin } from '../accounts/admin.ts'
 
@@ -51,7 +54,7 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
       checkRights(principal, spec)
       return extend(call, { admin, origin, principal, credential: key })
     }
-    checkSite(call)
+    checkSite(call, settings.server)
     if (spec.role === 'none') return extend(call, { admin, origin, principal: undefined, credential: '' })
     const cookie = sessionCookie(call, origin)
     const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)
@@ -60,6 +63,7 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
       throw new GatewayError('insufficient_permissions', { message: 'Send the `csrf_token` of the session as `X-Headgate-CSRF`.' })
     }
     checkRights(principal, spec)
+    if (spec.role !== 'self' && !principal.hasCredential && !isLoopback(settings.server.host)) throw noPassword()
     return extend(call, { admin, origin, principal, credential: cookie })
   })
 }
@@ -90,7 +94,17 @@ async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Princ
   return { id, name, role, ...scopes !== null && { scopes } }
 }
 
-async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<Required<Pick<Principal, 'session'>> & Principal | undefined> {
+/** Beyond loopback a link must not be all that keeps others out. */
+function noPassword (): GatewayError {
+  return new GatewayError('insufficient_permissions', { message: 'Set a password first: the dashboard is reachable from other machines.' })
+}
+
+interface SessionPrincipal extends Principal {
+  readonly session: PrincipalSession
+  readonly hasCredential: boolean
+}
+
+async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<SessionPrincipal | undefined> {
   const found = await accounts.sessions.find(cookie)
   if (found === undefined) return undefined
   const { session, user } = found
@@ -100,15 +114,17 @@ async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<R
     id: user.id,
     name: user.name,
     role: user.role,
+    hasCredential: user.password !== null,
     session: { id: session.id, csrfToken: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 },
     ...projects !== undefined && { projects: new Set(projects) }
   }
 }
 
 /** @throws GatewayError `insufficient_permissions` for what a page of another site has sent */
-function checkSite ({ headers }: Call): void {
+function checkSite ({ headers }: Call, { publicUrl }: ServerSettings): void {
   const { 'sec-fetch-site': site = 'same-origin', origin, host } = headers
-  const isOwn = (site === 'same-origin' || site === 'none') && (origin === undefined || hostOf(origin) === host)
+  const isOwnOrigin = origin === undefined || hostOf(origin) === host || (publicUrl !== undefined && hostOf(origin) === hostOf(publicUrl))
+  const isOwn = (site === 'same-origin' || site === 'none') && isOwnOrigin
   if (!isOwn) throw new GatewayError('insufficient_permissions', { message: 'The request comes from another site.' })
 }
 
@@ -128,10 +144,17 @@ function checkRights ({ role, scopes, session }: Principal, { role: least, scope
   }
 }
 
-function originOf ({ headers, connection }: Call, { host, port }: Services['settings']['server']): Origin {
-  const secure = connection?.encrypted === true
-  const authority = headers.host ?? `${host}:${String(port)}`
-  return { address: plainAddress(connection?.address), secure, url: `${secure ? 'https' : 'http'}://${String(authority)}` }
+function originOf ({ headers, connection }: Call, { host, port, publicUrl, trustProxy }: ServerSettings): Origin {
+  const { 'x-forwarded-for': chain, 'x-forwarded-proto': scheme } = headers
+  const secure = connection?.encrypted === true || (trustProxy && String(scheme ?? '').split(',', 1)[0]?.trim() === 'https')
+  // The last one is what the proxy has seen itself; a caller may have written those before it.
+  const client = trustProxy ? String(chain ?? '').split(',').at(-1)?.trim() : undefined
+  const authority = String(headers.host ?? `${host}:${port}`)
+  return {
+    address: plainAddress(client === undefined || isIP(client) === 0 ? connection?.address : client),
+    secure,
+    url: publicUrl === undefined ? `${secure ? 'https' : 'http'}://${authority}` : withoutTrailingSlashes(publicUrl)
+  }
 }
 
 /** Returns an IPv4 address as such where a socket of IPv6 has it. */

@@ -1,5 +1,6 @@
 /** Users and invitations. No one changes a user of a higher role, or gives a role above their own. */
 
+import { dashboardLink } from '../../lib/dashboard/link.ts'
 import { isAtLeast } from '../../lib/accounts/roles.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
@@ -42,7 +43,7 @@ export const userHandlers: AdminHandlers<
     const user = await changeableUser(call)
     const { token, expiresAtMs } = await call.admin.accounts.links.createSignIn(user.id)
     await audit(call, { action: 'link.create', subject: user })
-    return { url: `${call.origin.url}/dashboard/#/link/${token}`, expires_at_ms: expiresAtMs }
+    return { url: dashboardLink(call.origin.url, token), expires_at_ms: expiresAtMs }
   },
 
   'GET /admin/v1/invitations': async ({ admin: { accounts }, search }) => await accounts.links.listInvitations(pageRequest(search)),

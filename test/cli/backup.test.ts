@@ -12,7 +12,7 @@ async function backup (cwd: string, ...args: readonly string[]) {
   const out: string[] = []
   const error: string[] = []
   const code = await run(['backup', ...args], {
-    env: {}, cwd, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
+    env: {}, cwd, interactive: false, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
 }

@@ -10,7 +10,7 @@ t.test('a command that the store does not let write says so in a sentence', asyn
   const connection = await database.query.startTransaction().execute()
   await connection.deleteFrom('secrets').execute()
   const error: string[] = []
-  const terminal = { env: {}, cwd: directory, out: () => undefined, notice: () => undefined, error: (text: string) => { error.push(text) } }
+  const terminal = { env: {}, cwd: directory, interactive: false, out: () => undefined, notice: () => undefined, error: (text: string) => { error.push(text) } }
   t.equal(await run(['keys', 'create', '--name', 'late'], terminal), 1)
   t.match(error, [/^headgate keys: [^\n]*database is locked\.[^\n]*$/])
   await connection.rollback().execute()

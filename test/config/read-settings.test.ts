@@ -18,6 +18,7 @@ t.test('without a file and an environment everything has its default', async t =
       logLevel: 'info',
       dataDir: join(cwd, '.headgate'),
       publicHealth: false,
+      trustProxy: false,
       shutdownDelayMs: 500,
       drainMs: 8_000,
       workerTimeoutMs: 10_000,
@@ -86,7 +87,8 @@ t.test('without a file and an environment everything has its default', async t =
     store: { poolSize: 10, connectMs: 5000, statementMs: 10_000, keysStaleMs: 86_400_000 },
     usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 1000, maxBytesPerKey: 268_435_456 },
-    responses: { store: true, keepMs: 2_592_000_000, maxBytesPerKey: 268_435_456 }
+    responses: { store: true, keepMs: 2_592_000_000, maxBytesPerKey: 268_435_456 },
+    dashboard: { enabled: true, insecure: false, editConfig: false }
   })
 })
 

@@ -1,7 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { PageFiles } from '../../lib/dashboard/page-files.ts'
-import { testGateway } from '../support/gateway.ts'
 
 const files = t.testdir({
   'index.html': '<!doctype html><title>Page</title>',
@@ -37,21 +36,4 @@ t.test('nothing but the assets of the build is found', async t => {
     t.equal(await page.find(path), undefined, path)
   }
   t.equal(await new PageFiles(t.testdir({})).find(''), undefined, 'without a build there is no page')
-})
-
-t.test('the gateway redirects browsers to the page, and serves it without a key', async t => {
-  const { url } = await testGateway(t, {})
-  const root = await fetch(url, { redirect: 'manual' })
-  t.equal(root.status, 302)
-  t.equal(root.headers.get('location'), '/dashboard/')
-  for (const path of ['/dashboard', '/dashboard/', '/dashboard/keys?new']) {
-    const page = await fetch(url + path)
-    t.equal(page.status, 200, path)
-    t.match(await page.text(), /<script type="module" src="\/dashboard\/assets\/main-\w+\.js">/)
-  }
-  const [, script = ''] = /src="([^"]+main-[^"]+)"/.exec(await (await fetch(`${url}/dashboard/`)).text()) ?? []
-  const asset = await fetch(url + script)
-  t.equal(asset.headers.get('content-encoding'), 'gzip')
-  t.match(await asset.text(), /headgate/i)
-  t.match(await (await fetch(`${url}/dashboard/assets/none.js`)).json(), { error: { code: 'not_found' } })
 })

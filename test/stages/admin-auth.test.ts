@@ -9,6 +9,7 @@ import { settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
 import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
 import type { Call } from '../../lib/core/call.ts'
+import type { ServerSettings } from '../../lib/core/settings.ts'
 import { Done } from '../../schemas/admin/common.ts'
 
 async function open (t: Test): Promise<Admin> {
@@ -23,9 +24,16 @@ async function open (t: Test): Promise<Admin> {
 
 const spec: AdminRouteSpec = { operationId: 'x', summary: 'x', role: 'member', scope: 'keys:read', answer: Done }
 
-async function authed (admin: Admin | undefined, headers: Call['headers'], { role = 'member', method = 'GET', encrypted = false }: { role?: AdminRouteSpec['role'], method?: string, encrypted?: boolean } = {}): Promise<AdminCall | string> {
+interface AuthOptions {
+  readonly role?: AdminRouteSpec['role']
+  readonly method?: string
+  readonly encrypted?: boolean
+  readonly server?: ServerSettings
+}
+
+async function authed (admin: Admin | undefined, headers: Call['headers'], { role = 'member', method = 'GET', encrypted = false, server = settings().server }: AuthOptions = {}): Promise<AdminCall | string> {
   const call = receivedCall({ headers: { host: 'gateway:8080', ...headers }, connection: { address: '::ffff:192.0.2.1', encrypted } })
-  const services = { settings: settings(), ...admin !== undefined && { admin: async () => admin } }
+  const services = { settings: settings({ server }), ...admin !== undefined && { admin: async () => admin } }
   try {
     for await (const found of adminAuth(services, { ...spec, role }, method)(once(call))) return found
   } catch (error) {
@@ -68,4 +76,26 @@ t.test('a cookie is found by its complete name', async t => {
   t.equal(cookieOf('headgate_sessions=1'), undefined)
   t.equal(cookieOf(undefined), undefined)
   t.equal(cookieName(true), '__Host-headgate')
+})
+
+t.test('beyond loopback a session without a password may do nothing but set one', async t => {
+  const admin = await open(t)
+  const user = await admin.accounts.users.create({ name: 'Owner', role: 'owner' })
+  const { token } = await admin.accounts.sessions.create(user.id, { address: null, userAgent: null }, true)
+  const cookie = `headgate_session=${token}`
+  const server = { ...settings().server, host: '0.0.0.0' }
+  t.equal(await authed(admin, { cookie }, { server }), 'insufficient_permissions')
+  t.match(await authed(admin, { cookie }, { server, role: 'self' }), { principal: { id: user.id } })
+  await admin.accounts.users.update(user.id, { password: 'its hash' })
+  t.match(await authed(admin, { cookie }, { server }), { principal: { id: user.id } })
+})
+
+t.test('the headers of a proxy count where one is trusted', async t => {
+  const admin = await open(t)
+  const headers = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', 'x-forwarded-proto': 'https', origin: 'https://ai.example.com' }
+  const server = { ...settings().server, trustProxy: true, publicUrl: 'https://ai.example.com/' }
+  t.match(await authed(admin, headers, { server, role: 'none' }), { origin: { address: '198.51.100.7', secure: true, url: 'https://ai.example.com' } })
+  t.equal(await authed(admin, headers, { role: 'none' }), 'insufficient_permissions', 'the origin is not its own')
+  t.match(await authed(admin, { ...headers, origin: undefined }, { role: 'none' }), { origin: { address: '192.0.2.1', secure: false } })
+  t.match(await authed(admin, { 'x-forwarded-for': 'evil' }, { server, role: 'none' }), { origin: { address: '192.0.2.1' } })
 })

@@ -12,7 +12,7 @@ export async function headgate (t: Test, args: readonly string[], cwd = t.testdi
   const out: string[] = []
   const error: string[] = []
   const code = await run(args, {
-    env: bare, cwd, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
+    env: bare, cwd, interactive: false, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
 }

@@ -18,6 +18,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       logLevel: 'silent',
       dataDir: '',
       publicHealth: false,
+      trustProxy: false,
       shutdownDelayMs: 0,
       drainMs: 1_000,
       workerTimeoutMs: 10_000,
@@ -66,6 +67,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     store: { poolSize: 10, connectMs: 5_000, statementMs: 10_000, keysStaleMs: 86_400_000 },
     usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { forAllProviders: false, keepMs: 1_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
+    dashboard: { enabled: true, insecure: false, editConfig: false },
     responses: { store: true, keepMs: 60_000, maxBytesPerKey: 1_000_000 },
     ...parts
   }

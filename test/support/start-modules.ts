@@ -7,6 +7,7 @@ process.exit(await run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   out: text => { console.log(text) },
+  interactive: false,
   notice: text => { console.error(text) },
   error: text => { console.error(text) }
 }))
