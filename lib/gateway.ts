@@ -289,6 +289,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       clearInterval(recording)
       clearInterval(expiring)
       await ledger?.close()
+      await (await opened)?.reports.close()
       ownLimiter?.close()
       await services.close()
     }

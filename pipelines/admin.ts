@@ -24,7 +24,10 @@ export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'r
   readonly pipeline: (services: Services) => Handler<Call>
 }
 
-const routes = Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]> // the keys of that object
+/** Returns false for routes whose shapes are settled and which nothing serves yet. */
+const isServed = (route: string): boolean => !/\/(?:passkeys?|configuration)(?:\/|$)/.test(route)
+
+const routes = (Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]>).filter(([route]) => isServed(route)) // the keys of that object
 
 export const adminRows: readonly AdminRow[] = routes.map(([route, spec]) => {
   const { method, path } = partsOf(route)
@@ -62,6 +65,7 @@ function docsOf ({ operationId, summary, role, scope, query, request, answer, me
     errors: ['invalid_value', 'not_found', 'conflict', 'invalid_credentials', 'rate_limit_exceeded'],
     ...method !== 'GET' && { requestHeaders: { 'X-Headgate-CSRF': csrfHeader, ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader } } },
     ...(role === 'none' || role === 'self') && { headers: { 'set-cookie': 'The session, where one begins or ends.' } },
+    ...mediaType === 'text/csv' && { headers: { 'content-disposition': 'The name of the file.' } },
     access: role === 'none' ? 'open' : role === 'self' ? 'session' : 'administration'
   }
 }

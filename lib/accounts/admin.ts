@@ -4,14 +4,17 @@ import type { KeyStore } from '../keys/key-store.ts'
 import { StoredKeys } from '../keys/stored-keys.ts'
 import type { Database } from '../stores/database.ts'
 import { storeUser } from '../stores/use-store.ts'
+import { Reports } from '../usage/reports.ts'
 import { Accounts } from './accounts.ts'
 
 export class Admin {
   readonly accounts: Accounts
   readonly keys: StoredKeys
+  readonly reports: Reports
 
   constructor (database: Database, keys: KeyStore) {
     this.accounts = new Accounts(database)
+    this.reports = new Reports(database)
     this.keys = new StoredKeys(keys, database.query, storeUser(database, 'Keys'))
   }
 }

@@ -3,12 +3,16 @@
 import type { AdminHandlers } from './handler.ts'
 import { adminKeyHandlers } from './admin-keys.ts'
 import { auditHandlers } from './audit.ts'
+import { callHandlers } from './calls.ts'
 import { keyHandlers } from './keys.ts'
 import { projectHandlers } from './projects.ts'
+import { resourceHandlers } from './resources.ts'
 import { sessionHandlers } from './session.ts'
 import { signInHandlers } from './sign-in.ts'
+import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 
 export const adminHandlers: Partial<AdminHandlers> = {
-  ...signInHandlers, ...sessionHandlers, ...userHandlers, ...projectHandlers, ...keyHandlers, ...adminKeyHandlers, ...auditHandlers
+  ...signInHandlers, ...sessionHandlers, ...userHandlers, ...projectHandlers, ...keyHandlers, ...adminKeyHandlers, ...auditHandlers,
+  ...usageHandlers, ...callHandlers, ...resourceHandlers
 }

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { adminGateway, type Person, type Send } from '../support/admin.ts'
+import { adminRows } from '../../pipelines/admin.ts'
 import type { AdminRoute } from '../../schemas/admin/routes.ts'
 import type { Role, Scope } from '../../schemas/admin/common.ts'
 
@@ -50,6 +51,14 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'GET /admin/v1/admin-keys': { least: 'admin', scope: 'users:read' },
   'POST /admin/v1/admin-keys': { least: 'admin', scope: 'users:write', body: {} },
   'DELETE /admin/v1/admin-keys/:key_id': { least: 'admin', scope: 'users:write' },
+  'GET /admin/v1/usage': { least: 'viewer', scope: 'usage:read' },
+  'GET /admin/v1/usage.csv': { least: 'viewer', scope: 'usage:read' },
+  'GET /admin/v1/calls': { least: 'member', scope: 'calls:read' },
+  'GET /admin/v1/calls/:call_id': { least: 'member', scope: 'calls:read' },
+  'GET /admin/v1/models': { least: 'viewer', scope: 'models:read' },
+  'GET /admin/v1/providers': { least: 'viewer', scope: 'models:read' },
+  'GET /admin/v1/tool-servers': { least: 'member', scope: 'models:read' },
+  'GET /admin/v1/tool-servers/:org/:name': { least: 'member', scope: 'models:read' },
   'GET /admin/v1/audit': { least: 'admin', scope: 'audit:read' }
 }
 
@@ -60,6 +69,12 @@ function expects (least: Case['least'], role: Role | 'none'): 'passes' | 401 | 4
   if (role === 'none') return 401
   return least === 'session' || roles.indexOf(role) <= roles.indexOf(least) ? 'passes' : 403
 }
+
+t.test('every route that is served is in this table', async t => {
+  const served = adminRows.map(({ method, path }) => `${method} ${path}`)
+  t.same(served.filter(route => !(route in cases) && route !== 'GET /admin/v1/live-calls'), [])
+  t.same(Object.keys(cases).filter(route => !served.includes(route)), [])
+})
 
 t.test('each route is for the roles of this table, and for admin keys with its scope', async t => {
   const { admin, user, send } = await adminGateway(t)

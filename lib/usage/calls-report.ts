@@ -1,0 +1,98 @@
+/** Reads calls out of the usage records: pages of them, one in full, and those that have ended lately. */
+
+import { sql, type Kysely } from 'kysely'
+import type { CallDetail, CallPage, CallSummary } from '../../schemas/admin/calls.ts'
+import { beyond, pageOf, type PageRequest } from '../stores/pages.ts'
+import type { Tables, UsageRow } from '../stores/tables.ts'
+import { filteredCalls, projectOfRecord, type CallFilter, type CallQuery } from './call-filter.ts'
+
+type NamedRow = UsageRow & { readonly project_id: string, readonly key_name: string | null }
+
+/** Records that one look at the end of the ledger reads: where more calls end, some are skipped. */
+export const maxLiveRows = 500
+
+/** Lists calls, the newest first. */
+export async function listCalls (query: Kysely<Tables>, filter: CallFilter, page: PageRequest): Promise<CallPage> {
+  const rows = await named(filteredCalls(query, filter)).where(beyond(page, 'record.at_ms', 'record.id', 'desc'))
+    .orderBy('record.at_ms', 'desc').orderBy('record.id', 'desc').limit(page.limit + 1).execute()
+  return pageOf(rows, page, ({ at_ms: ms, id }) => ({ ms, id }), summaryOf)
+}
+
+/** Finds a call by the id of its record, or by its request id: the newest one, as callers may repeat those. */
+export async function findCall (query: Kysely<Tables>, id: string, projects: readonly string[] | undefined): Promise<CallDetail | undefined> {
+  const row = await named(filteredCalls(query, { projects })).where(record => record.or([record('record.id', '=', id), record('record.call_id', '=', id)]))
+    .orderBy('record.at_ms', 'desc').limit(1).executeTakeFirst()
+  return row && detailOf(row)
+}
+
+/** Lists calls that ended after a time, the oldest first, of those that were accepted last. */
+export async function endedCalls (query: Kysely<Tables>, filter: CallFilter, afterMs: number): Promise<CallSummary[]> {
+  const latest = await named(filteredCalls(query, filter)).orderBy('record.at_ms', 'desc').orderBy('record.id', 'desc').limit(maxLiveRows).execute()
+  return latest.filter(row => endOf(row) > afterMs).toSorted((a, b) => endOf(a) - endOf(b)).map(summaryOf)
+}
+
+function endOf ({ at_ms: atMs, duration_ms: durationMs }: Pick<UsageRow, 'at_ms' | 'duration_ms'>): number {
+  return atMs + durationMs
+}
+
+function named (records: CallQuery) {
+  return records.selectAll('record').select([
+    projectOfRecord.as('project_id'), sql<string | null>`(select name from keys where keys.id = record.key_id)`.as('key_name')
+  ])
+}
+
+function summaryOf (row: NamedRow): CallSummary {
+  return {
+    id: row.id,
+    request_id: row.call_id,
+    at_ms: row.at_ms,
+    key_id: row.key_id,
+    key_name: row.key_name ?? /^configured:(.*)/s.exec(row.key_id)?.[1] ?? null,
+    project_id: row.project_id,
+    endpoint: row.endpoint,
+    requested_model: row.requested_model,
+    model: row.model,
+    provider: row.provider,
+    outcome: row.outcome,
+    status: row.status,
+    error_code: row.error_code,
+    streamed: row.streamed === 1,
+    attempts: row.attempts,
+    prompt_tokens: row.prompt_tokens,
+    completion_tokens: row.completion_tokens,
+    cost_usd: row.cost_nano_usd === null ? null : row.cost_nano_usd / 1e9,
+    estimated: row.estimated === 1,
+    duration_ms: row.duration_ms,
+    first_byte_ms: row.first_byte_ms
+  }
+}
+
+function detailOf (row: NamedRow): CallDetail {
+  const { model, provider, first_byte_ms: firstByteMs, duration_ms: durationMs } = row
+  const step = (event: string, afterMs: number | null, reason: string | null = null) => (
+    { event, after_ms: afterMs, duration_ms: null, model, provider, reason, tool: null }
+  )
+  return {
+    ...summaryOf(row),
+    turns: row.turns,
+    cached_tokens: row.cached_tokens,
+    cache_write_tokens: row.cache_write_tokens,
+    reasoning_tokens: row.reasoning_tokens,
+    searches: row.searches,
+    pages: row.pages,
+    audio_ms: row.audio_ms,
+    characters: row.characters,
+    images: row.images,
+    image_size: row.image_size,
+    image_quality: row.image_quality,
+    own_provider_key: row.own_provider_key === 1,
+    overhead_ms: null,
+    upstream_wait_ms: null,
+    upstream_request_id: null,
+    timeline: [
+      { ...step('received', 0), model: null, provider: null },
+      ...firstByteMs === null ? [] : [step('first_byte', firstByteMs)],
+      step('end', durationMs, row.error_code)
+    ]
+  }
+}

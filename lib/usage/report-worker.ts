@@ -1,0 +1,15 @@
+/** Makes reports in a thread, with a connection to the embedded store of its own: one at a time, in order. */
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { openSqlite } from '../stores/sqlite/open.ts'
+import { reports, type ReportJob, type ReportResult } from './reports.ts'
+
+const { directory } = workerData as { directory: string } // as `reports` wrote it
+const opened = openSqlite(directory)
+
+parentPort?.on('message', ({ id, name, values }: ReportJob) => {
+  const report = reports[name] as (...given: unknown[]) => Promise<unknown> // its values are those of that name
+  const send = (result: ReportResult): void => parentPort?.postMessage(result)
+  opened.then(async ({ query }) => await report(query, ...values))
+    .then(result => send({ id, result }), (error: unknown) => send({ id, error: error instanceof Error ? error : new Error(String(error)) }))
+})

@@ -1,0 +1,112 @@
+/**
+ * Reads the usage records for the dashboard. SQLite answers in the thread that asks, so its reports are made in a thread of
+ * their own, which starts with the first and goes when there was none for a while: calls never wait for them. PostgreSQL
+ * makes them itself.
+ */
+
+import { Worker } from 'node:worker_threads'
+import { GatewayError } from '../core/errors.ts'
+import { isSqlite, type Database } from '../stores/database.ts'
+import { endedCalls, findCall, listCalls } from './calls-report.ts'
+import { usageReport } from './usage-report.ts'
+
+/** The reports, by name: each takes the store and values that can be sent to a thread. */
+export const reports = { usageReport, listCalls, findCall, endedCalls }
+
+type ReportName = keyof typeof reports
+type ArgumentsOf<N extends ReportName> = Parameters<typeof reports[N]> extends [unknown, ...infer Rest] ? Rest : never
+type ResultOf<N extends ReportName> = Awaited<ReturnType<typeof reports[N]>>
+
+/** A request to the thread. */
+export interface ReportJob {
+  readonly id: number
+  readonly name: ReportName
+  readonly values: readonly unknown[]
+}
+
+/** Its result. */
+export interface ReportResult {
+  readonly id: number
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+/** Longest time for a report, the start of the thread included. */
+const jobMs = 15_000
+const idleMs = 60_000
+const maxWaiting = 50
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class Reports {
+  readonly #database: Database
+  readonly #waiting = new Map<number, Waiting>()
+  #worker: Worker | undefined
+  #timer: NodeJS.Timeout | undefined
+  #last = 0
+
+  constructor (database: Database) {
+    this.#database = database
+  }
+
+  /** @throws GatewayError `overloaded` when too many are requested at once, or one takes too long */
+  async make<N extends ReportName> (name: N, ...values: ArgumentsOf<N>): Promise<ResultOf<N>> {
+    if (!isSqlite(this.#database)) {
+      const report = reports[name] as (...given: unknown[]) => Promise<ResultOf<N>> // with the arguments of that name
+      return await report(this.#database.query, ...values)
+    }
+    if (this.#waiting.size >= maxWaiting) throw tooMany()
+    return await new Promise<ResultOf<N>>((resolve, reject) => {
+      const id = ++this.#last
+      this.#waiting.set(id, { resolve: result => resolve(result as ResultOf<N>), reject }) // of the report with that name
+      this.#worker ??= this.#start()
+      this.#worker.postMessage({ id, name, values } satisfies ReportJob)
+      this.#keepTime()
+    })
+  }
+
+  /** Ends the thread; open reports fail. */
+  async close (): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#end()
+  }
+
+  #start (): Worker {
+    const worker = new Worker(new URL('./report-worker.js', import.meta.url), {
+      workerData: { directory: this.#database.directory }, env: {}, stdout: true, stderr: true
+    })
+    worker.unref()
+    worker.on('message', ({ id, result, error }: ReportResult) => {
+      const waiting = this.#waiting.get(id)
+      this.#waiting.delete(id)
+      if (error === undefined) waiting?.resolve(result)
+      else waiting?.reject(error)
+      if (this.#worker === worker) this.#keepTime()
+    })
+    // It exits after an error; by then another one may be at work.
+    worker.on('error', () => undefined)
+    worker.on('exit', () => { if (this.#worker === worker) void this.#end() })
+    return worker
+  }
+
+  /** Ends a thread that has nothing to do for a while, or does one thing for too long. */
+  #keepTime (): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => { void this.#end() }, this.#waiting.size === 0 ? idleMs : jobMs).unref()
+  }
+
+  async #end (): Promise<void> {
+    const worker = this.#worker
+    this.#worker = undefined
+    for (const { reject } of this.#waiting.values()) reject(tooMany())
+    this.#waiting.clear()
+    await worker?.terminate()
+  }
+}
+
+function tooMany (): GatewayError {
+  return new GatewayError('overloaded', { message: 'The report takes too long. Choose a shorter period, or try again later.', retryAfterSeconds: 5 })
+}

@@ -1,0 +1,70 @@
+/** Calls: the list, one in full, and those that end now. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { standardSignal } from '../../lib/async/cancellation.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { eventStream } from '../../lib/replies/event-stream.ts'
+import { pageRequest } from '../../lib/stores/pages.ts'
+import { maxLiveRows } from '../../lib/usage/calls-report.ts'
+import type { LiveCalls } from '../../schemas/admin/calls.ts'
+import { notFound, param, principalOf } from './acts.ts'
+import { callFilter } from './call-filter.ts'
+import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
+
+/** Records are written up to half a second after their calls. */
+const lookEveryMs = 1000
+/** Calls that a look may find late. */
+const overlapMs = 5000
+/** Calls that were accepted earlier are not looked for. */
+const windowMs = 15 * 60_000
+const maxFollowers = 20
+/** Calls of one message. */
+const maxCalls = 100
+
+let followers = 0
+
+export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/calls/:call_id' | 'GET /admin/v1/live-calls'> = {
+  'GET /admin/v1/calls': async call => await call.admin.reports.make('listCalls', callFilter(call), pageRequest(call.search)),
+
+  'GET /admin/v1/calls/:call_id': async call => {
+    const { projects } = principalOf(call)
+    const found = await call.admin.reports.make('findCall', param(call, 'call_id'), projects && [...projects])
+    if (found === undefined) throw notFound('call_id', 'call')
+    return found
+  },
+
+  'GET /admin/v1/live-calls': async call => {
+    if (followers >= maxFollowers) throw new GatewayError('overloaded', { message: 'Too many follow the calls already.', retryAfterSeconds: 10 })
+    return new AdminReply(eventStream(follow(call)))
+  }
+}
+
+/** Looks for calls that have ended every second, until the caller leaves. */
+async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>): AsyncGenerator<string> {
+  const filter = callFilter(call)
+  const signal = standardSignal(call.signal)
+  const seen = new Set<string>()
+  let sinceMs = Date.now()
+  followers++
+  try {
+    yield printed({ calls: [], skipped: false })
+    for (;;) {
+      await sleep(lookEveryMs, undefined, { signal })
+      const found = await call.admin.reports.make('endedCalls', { ...filter, fromMs: Date.now() - windowMs }, sinceMs - overlapMs)
+      const fresh = found.filter(({ id, at_ms: atMs, duration_ms: durationMs }) => !seen.has(id) && atMs + durationMs > sinceMs - overlapMs)
+      for (const { id } of fresh) seen.add(id)
+      sinceMs = Date.now()
+      if (seen.size > 10 * maxLiveRows) seen.clear()
+      const calls = fresh.slice(-maxCalls)
+      if (calls.length > 0) yield printed({ calls, skipped: fresh.length > calls.length || found.length >= maxLiveRows })
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    followers--
+  }
+}
+
+function printed (message: LiveCalls): string {
+  return `data: ${JSON.stringify(message)}\n\n`
+}

@@ -1,0 +1,60 @@
+/** Usage: sums and series, as JSON and as a table. */
+
+import { GatewayError } from '../../lib/core/errors.ts'
+import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
+import { groupingNames, type Usage } from '../../schemas/admin/usage.ts'
+import { callFilter } from './call-filter.ts'
+import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
+
+const dayMs = 86_400_000
+/** Points of a series. */
+const maxBuckets = 1000
+
+export const usageHandlers: AdminHandlers<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'> = {
+  'GET /admin/v1/usage': async call => await call.admin.reports.make('usageReport', reportRequest(call)),
+
+  'GET /admin/v1/usage.csv': async call => {
+    const usage = await call.admin.reports.make('usageReport', reportRequest(call))
+    return new AdminReply({
+      status: 200,
+      headers: { 'content-type': 'text/csv; charset=utf-8', 'content-disposition': 'attachment; filename="usage.csv"' },
+      body: csvOf(usage)
+    })
+  }
+}
+
+/** @throws GatewayError `invalid_value` naming the parameter */
+function reportRequest (call: AdminRequest<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'>): UsageReportRequest {
+  const { search } = call
+  const { untilMs = Date.now(), fromMs = untilMs - dayMs, ...filter } = callFilter(call)
+  if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
+  const bucket = search.get('bucket') ?? (untilMs - fromMs > 7 * dayMs ? 'day' : 'hour')
+  if (bucket !== 'hour' && bucket !== 'day') throw invalid('bucket', '`bucket` must be `hour` or `day`.')
+  if ((untilMs - fromMs) / bucketMs[bucket] > maxBuckets) throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or a shorter one.`)
+  const given = search.get('group_by') ?? undefined
+  const groupBy = groupingNames.find(name => name === given)
+  if (given !== undefined && groupBy === undefined) throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
+  return { filter: { ...filter, fromMs, untilMs }, bucket, groupBy, compare: search.get('compare') === 'true' }
+}
+
+function invalid (param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', { param, message })
+}
+
+/** Prints a row for each bucket and group. */
+function csvOf ({ at_ms: times, group_by: groupBy, groups, series }: Usage): string {
+  const listed = groupBy === null ? [{ id: null, name: 'all', series }] : groups
+  const columns = Object.keys(series) as Array<keyof typeof series> // of the schema
+  const head = ['time', ...groupBy === null ? [] : [groupBy, `${groupBy}_name`], ...columns]
+  const rows = listed.flatMap(group => times.map((at, index) => [
+    new Date(at).toISOString(), ...groupBy === null ? [] : [group.id ?? '', group.name], ...columns.map(column => group.series[column][index] ?? '')
+  ]))
+  return [head, ...rows].map(row => row.map(cellOf).join(',')).join('\r\n') + '\r\n'
+}
+
+/** Quotes what needs it. Spreadsheets run what begins like a formula: names are callers' own. */
+function cellOf (value: string | number): string {
+  if (typeof value === 'number') return String(value)
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

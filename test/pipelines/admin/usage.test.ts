@@ -1,0 +1,128 @@
+/** Usage and calls, as the dashboard sees them. */
+
+import t from 'tap'
+import { adminGateway, type AdminGateway } from '../../support/admin.ts'
+import { usageRowOf } from '../../support/usage.ts'
+import { Secret } from '../../../lib/core/secret.ts'
+import { providerSettings } from '../../support/settings.ts'
+import type { UsageRow } from '../../../lib/stores/tables.ts'
+
+const hour = 3_600_000
+const now = Math.floor(Date.now() / hour) * hour
+
+async function record ({ database }: AdminGateway, rows: ReadonlyArray<Partial<UsageRow>>): Promise<void> {
+  await database.insertUsage(rows.map((row, index) => usageRowOf(index, {
+    key_id: 'key_a', model: 'a/1', provider: 'a', endpoint: 'chat', outcome: 'ok', status: 200, prompt_tokens: 10, completion_tokens: 5, cost_nano_usd: 1e9, duration_ms: 100, first_byte_ms: 50, ...row
+  })))
+}
+
+t.test('totals, series and groups add up', async t => {
+  const place = await adminGateway(t)
+  await record(place, [
+    ...Array.from({ length: 100 }, (_, index) => ({ at_ms: now - hour, duration_ms: 10 * (index + 1), first_byte_ms: 2000 })),
+    { at_ms: now - 2 * hour, model: 'b/1', provider: 'b', outcome: 'error', status: 500, cost_nano_usd: null, estimated: 1 },
+    { at_ms: now - 30 * hour, cost_nano_usd: 5e8 }
+  ])
+  const { send } = await place.user('owner')
+  const query = `from_ms=${now - 3 * hour}&until_ms=${now}`
+  const { body } = await send(`GET /admin/v1/usage?${query}&group_by=model&compare=true`)
+  t.same(body.at_ms, [now - 3 * hour, now - 2 * hour, now - hour])
+  t.match(body.totals, { calls: 101, errors: 1, prompt_tokens: 1010, completion_tokens: 505, cost_usd: 100, unpriced_calls: 1 })
+  t.match(body.totals.latency_ms, { p50: 505, p95: 955, p99: 995 })
+  t.match(body.totals.first_byte_ms, { p50: 2050 })
+  t.same(body.series.calls, [0, 1, 100])
+  t.same(body.series.errors, [0, 1, 0])
+  t.same(body.series.latency_p50_ms, [null, null, 505])
+  t.same(body.groups.map(({ id, totals }: { id: string, totals: { calls: number } }) => [id, totals.calls]), [['a/1', 100], ['b/1', 1]])
+  t.equal(body.previous.totals.calls, 0)
+  const days = (await send(`GET /admin/v1/usage?from_ms=${now - 48 * hour}&until_ms=${now}&bucket=day&provider=a`)).body
+  t.equal(days.series.calls.reduce((sum: number, calls: number) => sum + calls), 101)
+  const csv = (await send(`GET /admin/v1/usage.csv?${query}&group_by=model`)).body.split('\r\n')
+  t.equal(csv[0], 'time,model,model_name,calls,errors,prompt_tokens,completion_tokens,cost_usd,latency_p50_ms,latency_p95_ms,latency_p99_ms,first_byte_p50_ms,first_byte_p95_ms')
+  t.equal(csv.length, 1 + 2 * 3 + 1)
+})
+
+t.test('a table does nothing in a spreadsheet', async t => {
+  const place = await adminGateway(t)
+  await record(place, [{ at_ms: now - hour, model: '=HYPERLINK("http://evil")' }])
+  const { body } = await (await place.user('owner')).send(`GET /admin/v1/usage.csv?from_ms=${now - hour}&until_ms=${now}&group_by=model`)
+  t.match(body, `,"'=HYPERLINK(""http://evil"")",`)
+})
+
+t.test('members and viewers see what is of their projects', async t => {
+  const place = await adminGateway(t)
+  const owner = await place.user('owner')
+  const projects = await Promise.all(['mine', 'theirs'].map(async name => (await owner.send('POST /admin/v1/projects', { name })).body.id as string))
+  const keys = await Promise.all(projects.map(async (id, index) => (await owner.send('POST /admin/v1/keys', { name: `<b>key ${index}</b>`, project_id: id })).body.key.id as string))
+  await record(place, [{ at_ms: now - hour, key_id: keys[0] ?? '', call_id: 'one' }, { at_ms: now - hour, key_id: keys[1] ?? '', call_id: 'two' }, { at_ms: now - hour, key_id: 'configured:site', call_id: 'three' }])
+  const query = `from_ms=${now - hour}&until_ms=${now}`
+  const grouped = (await owner.send(`GET /admin/v1/usage?${query}&group_by=project`)).body
+  t.same(grouped.groups.map(({ name }: { name: string }) => name).toSorted(), ['Default', 'mine', 'theirs'])
+  const [member, viewer] = [await place.user('member', projects.slice(0, 1)), await place.user('viewer', projects.slice(0, 1))]
+  for (const { send } of [member, viewer]) {
+    for (const filter of ['', `&project=${projects[1]},${projects[0]}`]) t.equal((await send(`GET /admin/v1/usage?${query}${filter}`)).body.totals.calls, 1)
+    t.equal((await send(`GET /admin/v1/usage?${query}&project=${projects[1]}`)).body.totals.calls, 0)
+  }
+  t.match((await member.send('GET /admin/v1/calls')).body.data, [{ request_id: 'one', key_name: '<b>key 0</b>', project_id: projects[0] }])
+  t.equal((await member.send('GET /admin/v1/calls/two')).status, 404)
+  t.match((await member.send('GET /admin/v1/calls/one')).body, { request_id: 'one', timeline: [{ event: 'received' }, { event: 'first_byte', after_ms: 50 }, { event: 'end', after_ms: 100 }] })
+  t.equal((await viewer.send('GET /admin/v1/calls')).status, 403)
+  t.equal((await owner.send('GET /admin/v1/calls')).body.data.length, 3)
+  t.same((await owner.send('GET /admin/v1/keys')).body.data.map(({ last_used_at_ms: at }: { last_used_at_ms: number }) => at), [now - hour, now - hour])
+})
+
+t.test('calls are found by every filter, in pages', async t => {
+  const place = await adminGateway(t)
+  await record(place, [
+    { at_ms: now + 1, call_id: 'first', error_code: 'rate_limit_exceeded', outcome: 'error', status: 429, cost_nano_usd: 0 },
+    { at_ms: now + 2, call_id: 'second', streamed: 1, duration_ms: 5000 }, { at_ms: now + 3, call_id: 'third', endpoint: 'embeddings', cost_nano_usd: 3e9 },
+    { at_ms: now + 3, call_id: 'fourth', model: 'b/x_y', provider: 'b', key_id: 'key_b' }
+  ])
+  const { send } = await place.user('owner')
+  const found = async (query: string): Promise<string[]> => (await send(`GET /admin/v1/calls?${query}`)).body.data.map(({ request_id: id }: { request_id: string }) => id)
+  for (const [query, ids] of [
+    ['outcome=error', ['first']], ['status=429,500', ['first']], ['error=rate_limit_exceeded', ['first']], ['streamed=true', ['second']], ['min_duration_ms=1000', ['second']],
+    ['endpoint=embeddings', ['third']], ['min_cost_usd=2.5', ['third']], ['model=b/x_y', ['fourth']], ['provider=b,c', ['fourth']], ['key=key_b', ['fourth']],
+    ['search=x_', ['fourth']], ['search=RATE', ['first']], ['search=%25', []], [`until_ms=${now + 2}`, ['first']], [`from_ms=${now + 3}&endpoint=chat`, ['fourth']], ['project=nothing', []]
+  ] as const) t.same(await found(query), ids, query)
+  const first = (await send('GET /admin/v1/calls?limit=3')).body
+  const rest = (await send(`GET /admin/v1/calls?limit=3&cursor=${first.next_cursor}`)).body
+  t.equal(new Set([...first.data, ...rest.data].map(({ id }: { id: string }) => id)).size, 4)
+  for (const query of ['from_ms=x', 'min_cost_usd=-1']) t.equal((await send(`GET /admin/v1/calls?${query}`)).status, 400, query)
+  for (const query of ['bucket=week', 'group_by=colour', 'from_ms=5&until_ms=4', `from_ms=0&until_ms=${now}&bucket=hour`]) t.equal((await send(`GET /admin/v1/usage?${query}`)).status, 400, query)
+})
+
+t.test('calls are followed as they end', async t => {
+  const place = await adminGateway(t)
+  const { cookie } = await place.user('owner')
+  const controller = new AbortController()
+  const response = await fetch(`${place.api.url}/admin/v1/live-calls?endpoint=chat`, { headers: { cookie }, signal: controller.signal })
+  t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  t.match((await reader?.read())?.value, 'data: {"calls":[],"skipped":false}')
+  await record(place, [{ at_ms: Date.now(), call_id: 'live' }, { at_ms: Date.now(), call_id: 'other', endpoint: 'embeddings' }])
+  const text = (await reader?.read())?.value ?? ''
+  t.match(text, '"request_id":"live"')
+  t.notMatch(text, '"request_id":"other"')
+  controller.abort()
+})
+
+t.test('models, providers and tool servers are described without secrets', async t => {
+  const place = await adminGateway(t, {
+    toolServers: [{ slug: 'acme/tickets', url: 'http://127.0.0.1:9/mcp?key=secret', headers: {}, args: [], env: {}, shared: false }],
+    routes: [{ name: 'fast', models: ['openai/gpt-4o-mini', 'openai/gpt-4o'] }],
+    providers: [{ ...providerSettings('openai', 'openai'), apiKey: new Secret('the secret') }]
+  })
+  const { send } = await place.user('viewer')
+  const { data } = (await send('GET /admin/v1/models')).body
+  t.match(data[0], { id: 'fast', kind: 'route', targets: ['openai/gpt-4o-mini', 'openai/gpt-4o'] })
+  t.match(data.find(({ id }: { id: string }) => id === 'openai/gpt-4o-mini'), { kind: 'model', circuit: 'closed', price: { input: Number, output: Number } })
+  const providers = (await send('GET /admin/v1/providers')).body
+  t.match(providers.data, [{ id: 'openai', enabled: true, credentials: 1, credentials_ready: 1, last_hour: { calls: 0, errors: 0, latency_ms: null } }])
+  const member = await place.user('member')
+  const servers = (await member.send('GET /admin/v1/tool-servers')).body
+  t.same(servers.data, [{ slug: 'acme/tickets', transport: 'http', target: 'http://127.0.0.1:9/mcp' }])
+  t.match((await member.send('GET /admin/v1/tool-servers/acme/tickets')).body, { connected: false, tools: [] })
+  t.equal((await member.send('GET /admin/v1/tool-servers/acme/none')).status, 404)
+  t.notMatch(JSON.stringify([providers, servers]), 'secret')
+})

@@ -1,0 +1,31 @@
+import t from 'tap'
+import { sql } from 'kysely'
+import { bucketOf, Durations } from '../../lib/usage/percentiles.ts'
+import { openSqlite } from '../../lib/stores/sqlite/open.ts'
+
+t.test('percentiles of buckets are within 10 % of those of the values', async t => {
+  const { query, close } = await openSqlite(t.testdir())
+  t.teardown(close)
+  for (const values of [[0], [1, 2, 3], Array.from({ length: 999 }, (_, index) => index * 7), Array.from({ length: 500 }, (_, index) => Math.round(1.03 ** index))]) {
+    const durations = new Durations()
+    for (const value of values) {
+      const { rows } = await sql<{ bucket: number }>`select ${bucketOf('value')} as bucket from (select ${value} as value) as v`.execute(query)
+      durations.add(rows[0]?.bucket ?? NaN, 1)
+    }
+    const found = durations.percentiles()
+    const sorted = values.toSorted((a, b) => a - b)
+    for (const [name, share] of [['p50', 0.5], ['p95', 0.95], ['p99', 0.99]] as const) {
+      const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? 0
+      t.ok(Math.abs((found?.[name] ?? NaN) - exact) <= Math.max(1, exact / 10), `${name} of ${values.length}: ${found?.[name]} for ${exact}`)
+    }
+  }
+  t.equal(new Durations().percentiles(), null)
+})
+
+t.test('counts add up', async t => {
+  const [one, other] = [new Durations(), new Durations()]
+  one.add(10, 1)
+  other.add(50, 3)
+  one.addAll(other)
+  t.match(one.percentiles(), { p50: 50, p99: 50 })
+})
