@@ -5,7 +5,7 @@ import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Code } from '../parts/code.tsx'
 import { Segments } from '../parts/segments.tsx'
-import { catalogue, loadCatalogue } from '../state/catalogue.ts'
+import { catalogue, isChatModel, loadCatalogue } from '../state/catalogue.ts'
 import { currentSession } from '../state/session.ts'
 import { examples } from './examples.ts'
 
@@ -31,10 +31,8 @@ export function UseKey ({ secret, models }: { readonly secret: string, readonly 
 
 /** Returns a chat model that the key may use, rather a real one than the simulator's. */
 function exampleModel (allowed: readonly string[] | null): string {
-  const usable = catalogue.value.filter(({ id, status, kind, capabilities }) => (
-    status !== 'disabled' && (kind !== 'model' || capabilities.text === true) &&
-    (allowed === null || allowed.some(pattern => pattern === id || (pattern.endsWith('*') && id.startsWith(pattern.slice(0, -1)))))
-  ))
+  const isAllowed = (id: string): boolean => allowed === null || allowed.some(pattern => pattern === id || (pattern.endsWith('*') && id.startsWith(pattern.slice(0, -1))))
+  const usable = catalogue.value.filter(entry => entry.status !== 'disabled' && isChatModel(entry) && isAllowed(entry.id))
   const model = usable.find(({ provider_id }) => provider_id !== 'sandbox') ?? usable.find(({ id }) => id === 'sandbox/echo') ?? usable[0]
   return model?.id ?? allowed?.find(pattern => !pattern.includes('*')) ?? 'sandbox/echo'
 }

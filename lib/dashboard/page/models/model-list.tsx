@@ -11,7 +11,7 @@ import { Failure } from '../parts/notice.tsx'
 import { Search } from '../parts/search.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Table, type Column } from '../parts/table.tsx'
-import type { CatalogueEntry } from '../state/catalogue.ts'
+import { isChatModel, type CatalogueEntry } from '../state/catalogue.ts'
 import { useResource } from '../state/resource.ts'
 import { at } from '../state/router.ts'
 import { may } from '../state/session.ts'
@@ -33,7 +33,7 @@ const columns: ReadonlyArray<Column<CatalogueEntry>> = [
   { title: 'Context', number: true, cell: ({ capabilities }) => typeof capabilities.input_token_limit === 'number' ? shortCount(capabilities.input_token_limit) : '–' },
   { title: 'Price per 1M tokens', number: true, cell: ({ price, kind }) => kind === 'model' ? <PriceText price={price} /> : <span class='faint'>that of its model</span> },
   { title: 'Status', cell: ({ status, circuit }) => circuit === 'open' ? <Badge tone='bad'>circuit open</Badge> : <Badge tone={tones[status] ?? 'neutral'}>{status}</Badge> },
-  { title: 'Try', actions: true, cell: ({ id, status, capabilities, kind }) => may('member') && status !== 'disabled' && (kind !== 'model' || capabilities.text === true) && <Button small kind='plain' icon='play' href={at(`/playground?model=${encodeURIComponent(id)}`)}>Try</Button> }
+  { title: 'Try', actions: true, cell: entry => may('member') && entry.status !== 'disabled' && isChatModel(entry) && <Button small kind='plain' icon='play' href={at(`/playground?model=${encodeURIComponent(entry.id)}`)}>Try</Button> }
 ]
 
 export function ModelList (): JSX.Element {

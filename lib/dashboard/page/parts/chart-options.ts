@@ -47,12 +47,16 @@ export function chartOptions ({ atMs, series, kind, bucket, format }: ChartProps
   }
 }
 
-function seriesOptions ({ label, colour: name }: ChartSeries, shape: 'bars' | 'lines' | 'areas', colour: (name: string) => string): uPlot.Series {
+/** Fewer values than this are drawn as points as well. */
+const minLine = 12
+
+function seriesOptions ({ label, values, colour: name }: ChartSeries, shape: 'bars' | 'lines' | 'areas', colour: (name: string) => string): uPlot.Series {
   if (name === 'before') return { label, stroke: colour('ink-3'), width: 1.25, dash: [4, 4], points: { show: false } }
   const stroke = colour(`series-${name}`)
   if (shape === 'bars') return { label, fill: stroke, width: 0, points: { show: false }, paths: uPlot.paths.bars!({ size: [0.72, 36], radius: 0.12 }) }
   if (shape === 'areas') return { label, stroke, fill: stroke, width: 1, points: { show: false } }
-  return { label, stroke, width: 1.75, points: { show: false } }
+  // A line needs two points; a period that began just now has one.
+  return { label, stroke, width: 1.75, points: { show: values.filter(value => value !== null).length < minLine, size: 6, fill: stroke } }
 }
 
 function bucketMs (bucket: ChartProps['bucket']): number {

@@ -24,7 +24,3 @@ export function ModelSelect ({ value, onChange, label, suits }: ModelSelectProps
     </>
   )
 }
-
-export function isChatModel ({ kind, capabilities }: CatalogueEntry): boolean {
-  return kind !== 'model' || (capabilities.text === true && capabilities.streaming === true)
-}

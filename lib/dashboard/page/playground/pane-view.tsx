@@ -5,9 +5,10 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { isChatModel } from '../state/catalogue.ts'
 import { AnswerView } from './answer-view.tsx'
 import { panes, type Pane } from './conversation.ts'
-import { isChatModel, ModelSelect } from './model-select.tsx'
+import { ModelSelect } from './model-select.tsx'
 
 export function PaneView ({ pane, closable }: { readonly pane: Pane, readonly closable: boolean }): JSX.Element {
   const end = useRef<HTMLDivElement>(null)

@@ -24,6 +24,11 @@ export async function loadCatalogue (): Promise<void> {
   if (servers.status === 'fulfilled') toolServers.value = servers.value.data.map(({ slug }) => slug)
 }
 
+/** Returns true for what answers messages; models that only write down or read aloud stream text as well. */
+export function isChatModel ({ kind, capabilities: { text, streaming, tools, audio } }: CatalogueEntry): boolean {
+  return kind !== 'model' || (text === true && streaming === true && (tools === true || audio !== true))
+}
+
 /** Returns the patterns and ids that a list of models may hold. */
 export function modelPatterns (): readonly string[] {
   const providers = new Set(catalogue.value.filter(({ kind }) => kind === 'model').map(({ id }) => `${id.split('/', 1)[0] ?? ''}/*`))

@@ -46,8 +46,8 @@ interface ChangeProps {
   readonly worse: boolean
 }
 
-function Change ({ now, before, shown, worse }: ChangeProps): JSX.Element {
-  if (now === undefined || before === undefined || before === 0) return <>No period before</>
+function Change ({ now, before, shown, worse }: ChangeProps): JSX.Element | null {
+  if (now === undefined || before === undefined || before === 0) return null
   const change = (now - before) / before
   if (Math.abs(change) < 0.005) return <>No change</>
   const tone = worse ? (change > 0 ? 'down' : 'up') : ''
