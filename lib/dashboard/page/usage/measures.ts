@@ -65,7 +65,7 @@ export function seriesOf ({ parts, one, kind, title }: Measure, usage: Usage, by
   if (!byGroup || usage.groups.length === 0) {
     const error = title === 'Errors' ? 5 : undefined
     const now = parts.map(({ label, values }, index): ChartSeries => ({ label, values: values(usage.series), colour: error ?? (label === 'Errors' ? 5 : groupColour(index)) }))
-    return usage.previous === null ? now : [...now, { label: 'Period before', values: one(usage.previous.series), colour: 'before' }]
+    return usage.previous === null || usage.previous.totals.calls === 0 ? now : [...now, { label: 'Period before', values: one(usage.previous.series), colour: 'before' }]
   }
   const named = usage.groups.slice(0, colours.length).map(({ name, series }, index): ChartSeries => ({ label: name, values: one(series), colour: groupColour(index) }))
   const rest = usage.groups.slice(colours.length)
