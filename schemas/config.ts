@@ -306,7 +306,7 @@ export const KeyLimitsConfig = Closed({
     usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
     per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' }),
     unpriced: Type.Optional(OneOf(['allow', 'refuse'], {
-      description: 'Whether the key may use models without a known price, which count as free. Default: refuse.'
+      description: 'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
     }))
   }, { description: 'Budget.' })),
   strict: Type.Optional(Type.Boolean({

@@ -39,4 +39,6 @@ export interface DirectScope {
   readonly models: readonly string[]
   /** True when the provider is to call tool servers by URL. */
   readonly toolServers: boolean
+  /** The first field that changes what the provider bills in a way that no price covers. */
+  readonly unpriced?: string | undefined
 }

@@ -20,7 +20,7 @@ export interface Budget {
   readonly usd: number
   /** Days and months of UTC. */
   readonly per: 'day' | 'month' | 'total'
-  /** Decides about models without a known price. Default `refuse`: what they cost would not count. */
+  /** Decides about models and fields without a known price. Default `refuse`: what they cost would not count. */
   readonly unpriced?: 'allow' | 'refuse'
 }
 

@@ -31,6 +31,8 @@ export interface Estimate {
   readonly minUnits?: Units
   /** True when a part of the prompt is marked for the provider's cache. */
   readonly writesCache?: boolean
+  /** The field that changes what a provider bills in a way that no price covers. */
+  readonly unpriced?: string | undefined
 }
 
 /** Shorter answers are of no use to anyone. */
@@ -60,7 +62,8 @@ export function estimateChat (request: ChatInput): Estimate {
     answers: runsTools ? request.max_turns ?? defaultTurns : choices,
     choices,
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
-    writesCache: marksCache(messages) || marksCache(tools)
+    writesCache: marksCache(messages) || marksCache(tools),
+    unpriced: request.service_tier === 'priority' ? 'service_tier' : undefined
   }
 }
 

@@ -2,9 +2,11 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { costNanoUsd, maxUnitCostOf } from '../usage/cost.ts'
+import type { AuthedCall } from '../core/call.ts'
 import type { Budget } from '../core/key.ts'
 import type { ModelEntry, Price } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
+import type { Settings } from '../core/settings.ts'
 import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { Estimate } from './estimate.ts'
@@ -21,15 +23,34 @@ export interface Amounts {
   readonly writesCache?: boolean | undefined
 }
 
+/** Returns the budget that a call counts against: that of its key, unless the caller pays the provider. */
+export function budgetOf ({ key, record }: AuthedCall, { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>): Budget | undefined {
+  return record.ownProviderKey === true ? undefined : (key.limits ?? defaultKeyLimits)?.budget
+}
+
+/**
+ * Checks a field that changes what a provider bills in a way that no price covers.
+ *
+ * @throws GatewayError `insufficient_permissions` for a budget that does not allow what has no price
+ */
+export function checkPriced (param: string | undefined, budget: Budget | undefined): void {
+  if (param === undefined || budget === undefined || budget.unpriced === 'allow') return
+  throw new GatewayError('insufficient_permissions', {
+    message: `This API key has a budget, and no price is known for \`${param}\`. Leave it out, or set \`unpriced: allow\` on the budget.`,
+    param
+  })
+}
+
 /**
  * Returns the routes whose models have a price for what a call may use, so that what they cost counts.
  *
- * @throws GatewayError `insufficient_permissions` when none has
+ * @throws GatewayError `insufficient_permissions` when none has, or when the call names a field without a price
  */
 export function pricedRoutes (
-  routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, { unpriced = 'refuse' }: Budget, estimate?: Estimate
+  routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, budget: Budget, estimate?: Estimate
 ): readonly [Route, ...Route[]] {
-  if (unpriced === 'allow') return routes
+  if (budget.unpriced === 'allow') return routes
+  checkPriced(estimate?.unpriced, budget)
   const [first, ...others] = routes.filter(({ modelId }) => isPriced(models.find(modelId)?.price, estimate))
   if (first !== undefined) return [first, ...others]
   throw new GatewayError('insufficient_permissions', {

@@ -6,7 +6,7 @@ import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { abortable } from '../async/abortable.ts'
 import { sleep } from '../async/sleep.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
-import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
+import { budgetOf, maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
@@ -43,7 +43,7 @@ export function limits<R = unknown> (
   const waits = ({ reason }: Refused): boolean => waitForCapacity && reason !== 'budget'
   const reserve = async <C extends RoutedCall<R>>(call: C, limits: KeyLimits): Promise<C> => {
     const { key, record, request } = call
-    const budget = record.ownProviderKey === true ? undefined : limits.budget
+    const budget = budgetOf(call, settings)
     const tokens = estimate?.(request) ?? noTokens
     const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
     const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)

@@ -148,6 +148,8 @@ t.test('a model without a known price is refused under a budget, unless it is al
   const refused = await refusing.ask({ model: 'openai/unpriced' })
   t.equal(refused.status, 403)
   t.match(await refused.json(), { error: { code: 'insufficient_permissions', param: 'model', message: /no price is known/ } })
+  const priority = await refusing.ask({ service_tier: 'priority' })
+  t.match([priority.status, await priority.json()], [403, { error: { code: 'insufficient_permissions', param: 'service_tier' } }])
   const speech = await refusing.api.post('/v1/audio/speech', { model: 'openai/unpriced', input: 'x', voice: 'alloy' }, { headers: { authorization: 'Bearer limited' } })
   t.equal(speech.status, 403, 'on every endpoint')
   t.equal(provider.upstream.requests.length, 0)

@@ -30,6 +30,13 @@ t.test('models without a price are left out, unless the budget allows them', asy
   })
 })
 
+t.test('a field without a price is refused by name, unless the budget allows it', async t => {
+  const budget = { usd: 1, per: 'day' } as const
+  const estimate = { prompt: 1, completion: 1, unpriced: 'service_tier' }
+  t.strictSame(pricedRoutes([cheap], models, { ...budget, unpriced: 'allow' }, estimate), [cheap])
+  t.throws(() => pricedRoutes([cheap], models, budget, estimate), { code: 'insufficient_permissions', param: 'service_tier', message: /Leave it out/ })
+})
+
 t.test('a price has to cover what the call may use', async t => {
   const budget = { usd: 1, per: 'day' } as const
   t.strictSame(pricedRoutes([input, cheap], models, budget, { prompt: 1, completion: 1 }), [cheap], 'an answer costs something')

@@ -99,11 +99,19 @@ const fileFields: ReadonlySet<string> = new Set(['file_id'])
 /** Arguments of tools and their schemas may name anything. */
 const argumentFields: ReadonlySet<string> = new Set(['input', 'input_schema'])
 
-/** Returns the models of tools and fallbacks, and whether the provider's own connector to tool servers is used. */
+/**
+ * Fields that multiply the price of all tokens, with the values that do not.
+ *
+ * @see https://platform.claude.com/docs/en/about-claude/pricing
+ */
+const priceFields = [['speed', 'standard'], ['inference_geo', 'global']] as const
+
+/** Returns the models of tools and fallbacks, whether the provider's own connector to tool servers is used, and what has no price. */
 export function directScope ({ request }: MessagesContext): DirectScope {
   const named: unknown[] = [Reflect.get(request, 'fallbacks'), request.tools] // of no schema here
   return {
     models: named.flatMap(list => objectsOf(list)).flatMap(({ model }) => typeof model === 'string' ? [model] : []),
-    toolServers: (request.mcp_servers?.length ?? 0) > 0
+    toolServers: (request.mcp_servers?.length ?? 0) > 0,
+    unpriced: priceFields.find(([name, usual]) => ![undefined, null, usual].includes(Reflect.get(request, name)))?.[0]
   }
 }

@@ -117,8 +117,17 @@ function withoutNewContainers (tools: ResponsesRequest['tools']): readonly objec
   return (tools ?? []).map(tool => 'container' in tool && typeof tool.container === 'object' ? { ...tool, container: null, files: tool.container } : tool)
 }
 
-/** Returns the models of tools. */
+/** Tools that OpenAI runs and bills by other units than tokens and searches. */
+const unpricedTools: ReadonlySet<unknown> = new Set(['code_interpreter', 'file_search', 'image_generation', 'shell'])
+
+/** Returns the models of tools, and the first tool that has no price. */
 export function directScope ({ request }: ResponsesContext): DirectScope {
-  const tools: unknown = request.tools // of no schema here
-  return { models: objectsOf(tools).flatMap(({ model }) => typeof model === 'string' ? [model] : []), toolServers: false }
+  const declared: unknown = request.tools // of no schema here
+  const tools = objectsOf(declared)
+  const unpriced = tools.findIndex(({ type }) => unpricedTools.has(type))
+  return {
+    models: tools.flatMap(({ model }) => typeof model === 'string' ? [model] : []),
+    toolServers: false,
+    unpriced: unpriced === -1 ? undefined : `tools[${unpriced}]`
+  }
 }

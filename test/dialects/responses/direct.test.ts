@@ -21,6 +21,7 @@ import { readEvents } from '../../support/read-events.ts'
 import { streamEvents } from '../../support/responses.ts'
 import { fixtures, responsesAsk } from '../../support/responses-api.ts'
 import { batchesOf, collect, route as answering, routedCall } from '../../support/stages.ts'
+import type { DirectScope } from '../../../lib/core/direct-request.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
 import type { ResponseArchive, ResponseOrigin } from '../../../lib/dialects/responses/archive.ts'
@@ -133,8 +134,13 @@ t.test('objects of the account are for keys that may, and for callers with an ac
 t.test('tool servers are called by the gateway: such a request is translated', async t => {
   t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }] }), undefined)
   t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', connector_id: 'c' }] }), undefined)
-  const { context } = responsesInput(routedCall({ model: 'mine', input: 'hi', tools: [{ type: 'image_generation', model: 'gpt-image-1' } as never] }))
-  t.same(directScope(context), { models: ['gpt-image-1'], toolServers: false })
+})
+
+t.test('the models of tools and what has no price are known', async t => {
+  const scopeOf = (...tools: object[]): DirectScope => directScope(responsesInput(routedCall({ model: 'mine', input: 'hi', tools: tools as never })).context)
+  t.same(scopeOf({ type: 'image_generation', model: 'gpt-image-1' }), { models: ['gpt-image-1'], toolServers: false, unpriced: 'tools[0]' })
+  t.same(scopeOf({ type: 'web_search' }, { type: 'function', name: 'f' }), { models: [], toolServers: false, unpriced: undefined })
+  t.equal(scopeOf({ type: 'web_search' }, { type: 'code_interpreter', container: { type: 'auto' } }).unpriced, 'tools[1]')
 })
 
 async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed: boolean): Promise<ResponseObject> {
