@@ -102,6 +102,55 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('a key is made by keyboard alone, and on a telephone the navigation opens and closes', async t => {
+    const { page, faults } = await visit(browser, url, { width: 360, height: 740 })
+    await enter(page, gateway)
+    await page.getByRole('button', { name: 'Menu' }).press('Enter')
+    await page.getByRole('link', { name: 'Overview' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('link', { name: 'Overview' }).waitFor({ state: 'hidden' })
+    await page.getByRole('button', { name: 'Menu' }).press('Enter')
+    await page.getByRole('link', { name: 'Keys' }).press('Enter')
+    await tabTo(page, 'Create key')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('By keyboard')
+    await page.keyboard.press('Enter')
+    await page.getByText('Copy it now').waitFor()
+    await page.keyboard.press('Escape')
+    t.ok(await page.getByText('Copy it now').isVisible(), 'a secret that is shown once stays until it is done with')
+    await tabTo(page, 'Done')
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'By keyboard' }).waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('a viewer is shown numbers, and is told that keys are for others', async t => {
+    const { cookie } = await gateway.user('viewer')
+    const { page, faults } = await visit(browser, url)
+    const [name = '', value = ''] = cookie.split('=')
+    await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])
+    await page.goto(`${url}/dashboard/`)
+    await page.getByRole('link', { name: 'Overview' }).waitFor()
+    t.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
+    await page.goto(`${url}/dashboard/keys`)
+    await page.getByText('Your role does not include this page').waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('the page is ready soon, on a processor of a quarter of the speed as well', async t => {
+    const { page } = await visit(browser, url)
+    await (await page.context().newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: 4 })
+    const startedAtMs = performance.now()
+    await page.goto(`${url}/dashboard/`)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+    const ms = Math.round(performance.now() - startedAtMs)
+    t.comment(`ready to sign in after ${ms} ms, with a processor slowed down four times`)
+    t.ok(ms < 5000, `${ms} ms`)
+    await page.context().close()
+  })
+
   const looks: ReadonlyArray<readonly [name: string, options: VisitOptions]> = [
     ['in light, on a telephone', { width: 360, height: 740 }], ['in dark, on a desktop', { dark: true }], ['in light, on a wide screen', { width: 2560, height: 1400 }]
   ]
@@ -125,6 +174,15 @@ async function look (t: Test, { page, faults }: Visit, address: string, isWide: 
   if (!isWide) t.same(await accessibilityFaults(page), [], address)
   t.ok(await overflow(page) <= 0, `${address} fits`)
   t.same(faults, [], address)
+}
+
+/** Presses Tab until a button has the focus. */
+async function tabTo (page: Page, button: string): Promise<void> {
+  for (let presses = 0; presses < 40; presses++) {
+    if (await page.evaluate('document.activeElement?.textContent') === button) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`the button "${button}" is not reached by Tab`)
 }
 
 /** Signs the owner in. */
