@@ -206,11 +206,11 @@ export class BackgroundRuns {
         if (!mine.has(id)) this.#running.get(id)?.controller.abort(new GatewayError('client_closed_request'))
       }
     }
-    await this.#store.failOrphans(Date.now(), { code: 'server_error', message: 'The process that worked on this response has ended.' })
+    await this.#store.failOrphans(this.#store.now(), { code: 'server_error', message: 'The process that worked on this response has ended.' })
   }
 
   #lease (): Lease {
-    return { owner: this.#owner, untilMs: Date.now() + this.#options.leaseMs }
+    return { owner: this.#owner, untilMs: this.#store.now() + this.#options.leaseMs }
   }
 }
 

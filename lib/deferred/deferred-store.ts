@@ -40,9 +40,14 @@ export interface LeasedTask extends StoredTask {
 export class DeferredStore {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
+  readonly #skipLocked: Database['skipLocked']
+  /** Returns the time by the clock that leases and expiries are compared with. */
+  readonly now: () => number
 
-  constructor (database: Pick<Database, 'query' | 'storeFileIntact'>) {
+  constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'now'>) {
     this.#query = database.query
+    this.#skipLocked = database.skipLocked
+    this.now = database.now
     this.#use = storeUser(database, 'Deferred completions')
   }
 
@@ -144,7 +149,7 @@ export class DeferredStore {
       .set(({ eb }) => ({ state: 'running' as const, owner: lease.owner, lease_until_ms: lease.untilMs, attempts: eb('attempts', '+', 1) }))
       .where('id', '=', query => query.selectFrom('deferred').select('id')
         .where('state', 'in', ['queued', 'running']).where('lease_until_ms', '<=', nowMs)
-        .where('expires_at_ms', '>', nowMs).limit(1))
+        .where('expires_at_ms', '>', nowMs).limit(1).$call(this.#skipLocked))
       .returning(['id', 'task', 'attempts']).executeTakeFirst())
     return row?.task == null ? undefined : { id: row.id, task: row.task, attempts: row.attempts }
   }

@@ -52,7 +52,7 @@ export interface FetchOptions {
  */
 export async function fetchCompletion (fetch: CompletionFetch, deferrals: Deferrals, options: FetchOptions): Promise<StoredAnswer | undefined> {
   const { id, call, ticket } = fetch
-  const nowMs = Date.now()
+  const nowMs = deferrals.store.now()
   const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
   const claim = await deferrals.store.claim({ id, keyId: call.key.id }, lease, expiresAtMs(ticket, options.keepMs), nowMs)
   return claim === undefined ? undefined : await fetchOnce(fetch, claim === 'again', deferrals, options)

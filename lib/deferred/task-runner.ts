@@ -47,7 +47,7 @@ export class TaskRunner {
     const { events, store } = this.#deferrals
     events.on('added', this.#look).on('cancelled', this.#cancel)
     this.#timer = setInterval(() => {
-      store.expire(Date.now()).catch(this.#options.onFailure)
+      store.expire(store.now()).catch(this.#options.onFailure)
       this.#look()
     }, this.#options.leaseMs / 3).unref()
     this.#look()
@@ -88,7 +88,7 @@ export class TaskRunner {
 
   async #takeAll (): Promise<void> {
     while (!this.#stopped && this.#running.size < this.#options.parallel) {
-      const task = await this.#deferrals.store.take(this.#lease(), Date.now())
+      const task = await this.#deferrals.store.take(this.#lease(), this.#deferrals.store.now())
       if (task === undefined) return
       const controller = new AbortController()
       this.#running.set(task.id, controller)
@@ -114,14 +114,15 @@ export class TaskRunner {
         return failed(new GatewayError('internal_error'))
       })
       if (answer === undefined) await store.requeue(id, owner) // a cancelled one is gone already
-      else await store.finish(id, owner, answer, Date.now() + keepMs())
+      else await store.finish(id, owner, answer, store.now() + keepMs())
     } finally {
       clearInterval(pulse)
     }
   }
 
   #lease (): Lease {
-    return { owner: this.#deferrals.owner, untilMs: Date.now() + this.#options.leaseMs }
+    const { owner, store } = this.#deferrals
+    return { owner, untilMs: store.now() + this.#options.leaseMs }
   }
 }
 

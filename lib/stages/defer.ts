@@ -122,7 +122,7 @@ async function storeTask (
   const task: DeferredTask = { id, key, request: rest, routes }
   const text = JSON.stringify(task)
   await yieldFairly()
-  const added = await store.add({ id: digest(requestId), keyId: key.id, task: text }, Date.now() + keepMs, maxPending)
+  const added = await store.add({ id: digest(requestId), keyId: key.id, task: text }, store.now() + keepMs, maxPending)
   if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are pending. Try again later.' })
   await yieldFairly() // printed, written and read again, a large one takes a turn each
   events.emit('added')

@@ -38,12 +38,15 @@ export class ResponseStore implements ResponseArchive {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
   readonly #options: () => ResponseStoreOptions
+  /** Returns the time by the clock that leases and expiries are compared with. */
+  readonly now: () => number
   /** Bytes that were added for a key since it was counted. */
   readonly #added = new Map<string, number>()
 
   /** @param options read anew each time: they may change */
-  constructor (database: Pick<Database, 'query' | 'storeFileIntact'>, options: () => ResponseStoreOptions) {
+  constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'now'>, options: () => ResponseStoreOptions) {
     this.#query = database.query
+    this.now = database.now
     this.#use = storeUser(database, 'Stored responses')
     this.#options = options
   }
@@ -59,7 +62,7 @@ export class ResponseStore implements ResponseArchive {
   async #insert ({ keyId, previous, response, input, itemIds, origin }: ResponseToKeep, lease?: Lease): Promise<void> {
     const texts = { response: JSON.stringify(response), input: JSON.stringify(input) }
     const sizeBytes = Buffer.byteLength(texts.response) + Buffer.byteLength(texts.input)
-    const nowMs = Date.now()
+    const nowMs = this.now()
     const row: ResponseRow = {
       id: response.id,
       key_id: keyId,
@@ -145,7 +148,7 @@ export class ResponseStore implements ResponseArchive {
   /** Returns a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
   async find (keyId: string, id: string): Promise<ResponseObject | undefined> {
     const row = await this.#use(async () => await this.#query.selectFrom('responses').select('response')
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', Date.now()).executeTakeFirst())
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).executeTakeFirst())
     return row === undefined ? undefined : responseOf(row)
   }
 
@@ -177,7 +180,7 @@ export class ResponseStore implements ResponseArchive {
       bytes += holder.size_bytes
       if (bytes > this.#options().maxBytes) throw tooLong('input', 'The items that `input` refers to are too long.')
       const row = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'input', 'origin'])
-        .where('id', '=', holder.id).where('expires_at_ms', '>', Date.now()).executeTakeFirst())
+        .where('id', '=', holder.id).where('expires_at_ms', '>', this.now()).executeTakeFirst())
       if (row === undefined) continue
       for (const item of [...inputOf(row), ...outputOf(row)]) {
         if (wanted.has(item.id)) found.set(item.id, { item, origin: originOf(row) })
@@ -189,7 +192,7 @@ export class ResponseStore implements ResponseArchive {
   /** Deletes a response of a key. @returns false when there is none. @throws GatewayError `overloaded` */
   async remove (keyId: string, id: string): Promise<boolean> {
     const hidden = await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', Date.now()).returning('id').executeTakeFirst())
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).returning('id').executeTakeFirst())
     if (hidden === undefined) return false
     let next: string | null | undefined = id
     while (next != null) next = await this.#dropUnused(next)
@@ -245,7 +248,7 @@ export class ResponseStore implements ResponseArchive {
       await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
         .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('expires_at_ms', '>', 0)
           .orderBy('created_at_ms').limit(evictedAtOnce)).execute())
-      await this.expire(Date.now())
+      await this.expire(this.now())
     }
   }
 
@@ -275,7 +278,7 @@ export class ResponseStore implements ResponseArchive {
     const columns = ['responses.id', 'responses.previous_id', 'responses.root_id', 'responses.status', 'responses.size_bytes'] as const
     return this.#query.withRecursive('chain(id, previous_id, root_id, status, size_bytes, depth)', query => query.selectFrom('responses')
       .select([...columns, sql<number>`0`.as('depth')])
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', Date.now())
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now())
       .unionAll(query.selectFrom('responses').innerJoin('chain', 'chain.previous_id', 'responses.id')
         .select([...columns, sql<number>`chain.depth + 1`.as('depth')]).where('chain.depth', '<', maxLinks)))
   }

@@ -52,6 +52,26 @@ storeTest('a task waits, is leased, renewed, given back and done', async (t, ope
   t.equal(await store.take({ owner: 'one', untilMs: 500 }, later - 1), undefined)
 })
 
+storeTest('of processes that take tasks at the same moment each gets others, and one that lost its lease stores nothing', async (t, open) => {
+  const stores = (await Promise.all([open(), open(), open()])).map(database => new DeferredStore(database))
+  const [first] = stores
+  if (first === undefined) throw new Error('no store')
+  const ids = Array.from({ length: 12 }, (_, number) => `task-${number}`)
+  for (const id of ids) t.ok(await first.add({ id, keyId: 'key-1', task: '{}' }, later, 100))
+  const takeAll = async (store: DeferredStore, owner: string): Promise<string[]> => {
+    const task = await store.take({ owner, untilMs: 100 }, 0)
+    return task === undefined ? [] : [task.id, ...await takeAll(store, owner)]
+  }
+  const taken = await Promise.all(stores.map(async (store, number) => await takeAll(store, `owner-${number}`)))
+  t.same(taken.flat().toSorted(), ids.toSorted(), 'each once')
+  const id = (await first.take({ owner: 'heir', untilMs: 200 }, 100))?.id ?? ''
+  const loser = taken.findIndex(list => list.includes(id))
+  t.ok(loser >= 0)
+  t.equal(await first.finish(id, `owner-${loser}`, { status: 200, body: 'late' }, later), false)
+  t.equal(await first.finish(id, 'heir', { status: 200, body: 'kept' }, later), true)
+  t.equal((await first.find(id, 0))?.body, 'kept')
+})
+
 storeTest('a task that was cancelled or has expired is not run', async (t, open) => {
   const store = new DeferredStore(await open())
   await store.add({ ...row, task: '{}' }, 100, 10)
