@@ -41,6 +41,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'copy the store, also while gateways use it',
     load: async () => (await import('./backup.ts')).backup
   }],
+  ['store', {
+    summary: 'make the tables of the store, look at it, copy it into another',
+    load: async () => (await import('./store.ts')).store
+  }],
   ['models', {
     summary: 'list the models that callers can use',
     load: async () => (await import('./models.ts')).models

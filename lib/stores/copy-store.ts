@@ -1,0 +1,143 @@
+/**
+ * Copies a store into another one, of whichever engine. What is there already is written over or left as it is, so a copy that
+ * was interrupted is begun again; usage records, the largest part, go on where they ended.
+ */
+
+import { sql, type Kysely, type RawBuilder } from 'kysely'
+import type { Database } from './database.ts'
+import type { Tables, UsageRow } from './tables.ts'
+
+interface Plan {
+  /** The columns that identify a row, and order the rows. */
+  readonly key: readonly string[]
+  /** Columns whose sums are compared as well. */
+  readonly sums?: readonly string[]
+}
+
+/**
+ * Every table, in an order in which each refers to earlier ones only; `undefined` for those that mean something only while
+ * gateways run. Usage comes before what is added up with each of its rows.
+ */
+const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
+  secrets: { key: ['name'] },
+  projects: { key: ['id'] },
+  users: { key: ['id'] },
+  members: { key: ['project_id', 'user_id'] },
+  sessions: { key: ['digest'] },
+  sign_in_links: { key: ['digest'] },
+  invitations: { key: ['id'] },
+  admin_keys: { key: ['id'] },
+  audit: { key: ['at_ms', 'id'] },
+  keys: { key: ['id'], sums: ['created_at_ms'] },
+  usage: { key: ['at_ms', 'id'], sums: ['cost_nano_usd', 'prompt_tokens', 'completion_tokens', 'duration_ms'] },
+  spending: { key: ['key_id', 'day_ms'], sums: ['cost_nano_usd'] },
+  deferred: { key: ['id'], sums: ['size_bytes'] },
+  responses: { key: ['id'], sums: ['size_bytes'] },
+  response_items: { key: ['key_id', 'item_id'] },
+  response_events: { key: ['response_id', 'sequence_number'] },
+  idempotent_answers: undefined,
+  gateways: undefined,
+  holdings: undefined
+}
+
+/** Rows of one step: those with texts may have a megabyte each. */
+const stepRows = 100
+const usageStepRows = 500
+
+export interface CopyProgress {
+  readonly table: string
+  /** Rows of the source, and of them those that are copied. */
+  readonly rows: number
+  readonly copied: number
+}
+
+export interface TableDifference {
+  readonly table: string
+  /** `rows`, or a column whose sum differs. */
+  readonly what: string
+  readonly from: number
+  readonly to: number
+}
+
+type AnyQuery = Kysely<Tables>
+type Row = Readonly<Record<string, unknown>>
+
+/**
+ * Copies everything. The source must not change meanwhile.
+ *
+ * @returns what differs between both afterwards: nothing, unless one of them was written to
+ */
+export async function copyStore (from: Database, to: Database, onProgress: (progress: CopyProgress) => void): Promise<TableDifference[]> {
+  const differences: TableDifference[] = []
+  for (const [table, plan] of Object.entries(plans)) {
+    if (plan === undefined) continue
+    await copyTable(from, to, table, plan, onProgress)
+    differences.push(...await compare(from.query, to.query, table, plan))
+  }
+  return differences
+}
+
+async function copyTable (from: Database, to: Database, table: string, { key }: Plan, onProgress: (progress: CopyProgress) => void): Promise<void> {
+  const rows = await countOf(from.query, table)
+  const isUsage = table === 'usage'
+  let after = isUsage ? await lastCopied(from.query, to.query) : undefined
+  let copied = after === undefined ? 0 : await countOf(from.query, table, sql`at_ms <= ${after[0]}`)
+  onProgress({ table, rows, copied })
+  for (;;) {
+    const step = await pageOf(from.query, table, key, after, isUsage ? usageStepRows : stepRows)
+    const last = step.at(-1)
+    if (last === undefined) return
+    if (isUsage) await to.insertUsage(step as unknown as UsageRow[]) // every column of its table
+    else await writeOver(to.query, table, key, step)
+    after = key.map(column => last[column])
+    copied += step.length
+    onProgress({ table, rows, copied })
+  }
+}
+
+/** Returns where an earlier copy ended: the last moment up to which both have the same number of records. */
+async function lastCopied (from: AnyQuery, to: AnyQuery): Promise<unknown[] | undefined> {
+  const { last } = await to.selectFrom('usage').select(({ fn }) => fn.max('at_ms').as('last')).executeTakeFirstOrThrow()
+  if (last === null) return undefined
+  const before = sql`at_ms < ${last}`
+  const isSame = await countOf(from, 'usage', before) === await countOf(to, 'usage', before)
+  return isSame ? [last - 1, '\u{10FFFF}'] : undefined
+}
+
+async function pageOf (query: AnyQuery, table: string, key: readonly string[], after: readonly unknown[] | undefined, limit: number): Promise<Row[]> {
+  const columns = sql.join(key.map(column => sql.ref(column)))
+  const rest = after === undefined ? sql`` : sql`where (${columns}) > (${sql.join(after)})`
+  const { rows } = await sql<Row>`select * from ${sql.table(table)} ${rest} order by ${columns} limit ${sql.lit(limit)}`.execute(query)
+  return rows
+}
+
+async function writeOver (query: AnyQuery, table: string, key: readonly string[], rows: readonly Row[]): Promise<void> {
+  const columns = Object.keys(rows[0] ?? {})
+  const values = rows.map(row => sql`(${sql.join(columns.map(column => row[column]))})`)
+  const updates = columns.map(column => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`)
+  await sql`insert into ${sql.table(table)} (${sql.join(columns.map(column => sql.ref(column)))}) values ${sql.join(values)}
+    on conflict (${sql.join(key.map(column => sql.ref(column)))}) do update set ${sql.join(updates)}`.execute(query)
+}
+
+async function compare (from: AnyQuery, to: AnyQuery, table: string, { sums = [] }: Plan): Promise<TableDifference[]> {
+  const measures: ReadonlyArray<readonly [what: string, value: RawBuilder<number>]> = [
+    ['rows', sql`count(*)`],
+    // Of remainders: the sum of all times is beyond the numbers that are exact.
+    ...sums.map(column => [column, sql<number>`coalesce(sum(${sql.ref(column)} % 1000003), 0)`] as const)
+  ]
+  const differences: TableDifference[] = []
+  for (const [what, value] of measures) {
+    const [one, other] = await Promise.all([from, to].map(async query => await read(query, sql`select ${value} as number from ${sql.table(table)}`)))
+    if (one !== undefined && other !== undefined && one !== other) differences.push({ table, what, from: one, to: other })
+  }
+  return differences
+}
+
+async function countOf (query: AnyQuery, table: string, condition: RawBuilder<unknown> = sql`1 = 1`): Promise<number> {
+  return await read(query, sql`select count(*) as number from ${sql.table(table)} where ${condition}`)
+}
+
+async function read (query: AnyQuery, select: RawBuilder<unknown>): Promise<number> {
+  const { rows: [row] } = await sql<{ number: number }>`${select}`.execute(query)
+  return row?.number ?? 0
+}
