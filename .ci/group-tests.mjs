@@ -14,7 +14,7 @@ const groups = join(root, 'build/test-groups')
 const filesPerGroup = 10
 
 /** Files that get a process each: they measure memory or time, or take long. */
-const alone = /^(bench|clients|package|scaling)\/|^gateway\/(hostile-callers|small-heap)|^pipelines\/ocr|^[^/]+$/
+const alone = /^(bench|clients|cluster|package|scaling)\/|^gateway\/(hostile-callers|small-heap)|^pipelines\/ocr|^[^/]+$/
 
 rmSync(groups, { recursive: true, force: true })
 mkdirSync(groups)

@@ -68,7 +68,7 @@ const parts: Reasons = {
 }
 
 /** Folders of tests about what no single file does. */
-const subjects: ReadonlySet<string> = new Set(['bench', 'clients', 'contract', 'docs', 'examples', 'fuzz', 'gateway', 'package', 'scaling', 'support'])
+const subjects: ReadonlySet<string> = new Set(['bench', 'clients', 'cluster', 'contract', 'docs', 'examples', 'fuzz', 'gateway', 'package', 'scaling', 'support'])
 
 /** Tests of several files at once, beside those of each. */
 const together: Readonly<Record<string, string>> = {

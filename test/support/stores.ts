@@ -41,20 +41,20 @@ function sqlitePlace (t: Test): StorePlace {
   return { server: { ...server, dataDir: t.testdir() }, store }
 }
 
-/** Returns a schema of its own, dropped after the test. */
-export async function postgresPlace (t: Test, parts: Partial<StorePlace['store']> = {}): Promise<StorePlace> {
-  const { server, store } = settings()
+/** Returns a schema of its own, dropped after the test. @param server the address of another server than that of all tests */
+export async function postgresPlace (t: Test, parts: Partial<StorePlace['store']> = {}, server = address ?? ''): Promise<StorePlace> {
+  const { server: at, store } = settings()
   const schema = `test_${randomBytes(8).toString('hex')}`
-  await query(`create schema ${schema}`)
-  t.teardown(async () => await query(`drop schema ${schema} cascade`))
-  const url = new URL(address ?? '')
+  await query(server, `create schema ${schema}`)
+  t.teardown(async () => await query(server, `drop schema ${schema} cascade`))
+  const url = new URL(server)
   url.searchParams.set('options', `-c search_path=${schema}`)
-  return { server: { ...server, dataDir: t.testdir() }, store: { ...store, url: new Secret(url.href), ...parts } }
+  return { server: { ...at, dataDir: t.testdir() }, store: { ...store, url: new Secret(url.href), ...parts } }
 }
 
-async function query (sql: string): Promise<void> {
+async function query (server: string, sql: string): Promise<void> {
   const { Client } = await import('pg') // by those alone that use it
-  const client = new Client(address)
+  const client = new Client(server)
   await client.connect()
   try {
     await client.query(sql)

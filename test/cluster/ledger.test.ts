@@ -1,0 +1,139 @@
+/** Kills gateways and their database under load, and counts what is missing. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { once } from 'node:events'
+import t from 'tap'
+import { openKeyStore } from '../../lib/keys/key-store.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { chat, clusterKey, clusterOf, startCallers, type Cluster, type Node } from '../support/cluster.ts'
+import { postgresServer } from '../support/postgres-server.ts'
+import { noPostgres, postgresPlace, storeTest } from '../support/stores.ts'
+import { until } from '../support/until.ts'
+import type { Test } from 'tap'
+import type { Database } from '../../lib/stores/database.ts'
+
+/** Kills of a gateway in one test. */
+const kills = Number(process.env['HEADGATE_TEST_KILLS'] ?? 4)
+
+interface Count {
+  /** Calls that succeeded without a record. */
+  readonly missing: number
+  /** Calls with two records. */
+  readonly double: number
+  /** True when budgets know what the records say. */
+  readonly sumsAgree: boolean
+}
+
+async function count ({ query }: Database, succeeded: readonly string[]): Promise<Count> {
+  const rows = await query.selectFrom('usage').select(['call_id', 'cost_nano_usd']).execute()
+  const recorded = new Set(rows.map(({ call_id: id }) => id))
+  const { spent } = await query.selectFrom('spending').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('spent')).executeTakeFirstOrThrow()
+  return {
+    missing: succeeded.filter(id => !recorded.has(id)).length,
+    double: rows.length - recorded.size,
+    sumsAgree: rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0) === (spent ?? 0)
+  }
+}
+
+const nothingLost: Count = { missing: 0, double: 0, sumsAgree: true }
+
+async function stop (node: Node): Promise<void> {
+  node.child.kill('SIGTERM')
+  await node.ended
+}
+
+async function health ({ url }: Node): Promise<string[]> {
+  const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${clusterKey}` } })
+  return (await answer.json() as { degraded?: string[] }).degraded ?? []
+}
+
+storeTest('a gateway that is killed again and again under load loses no record of an answer and writes none twice', async (t, open, place) => {
+  const cluster = await clusterOf(t, { place })
+  let node = await cluster.start('one')
+  let url: string | undefined = node.url
+  const callers = startCallers(t, () => url)
+  for (let kill = 0; kill < kills; kill++) {
+    const before = callers.succeeded.length
+    await until(() => callers.succeeded.length > before, 'calls', 20_000)
+    await sleep(Math.random() * 300) // any moment of a batch
+    url = undefined
+    node.child.kill('SIGKILL')
+    await once(node.child, 'close')
+    node = await cluster.start('one')
+    url = node.url
+  }
+  await callers.stop()
+  await stop(node)
+  t.comment(`${kills} kills, ${callers.succeeded.length} succeeded, ${callers.failures.length} cut off`)
+  t.ok(callers.succeeded.length > kills)
+  t.strictSame(await count(await open(), callers.succeeded), nothingLost)
+})
+
+storeTest('a call in flight when its gateway is killed is on record as interrupted after the next start', async (t, open, place) => {
+  let answer = (): void => undefined
+  const released = new Promise<void>(resolve => { answer = resolve })
+  t.teardown(() => { answer() })
+  let requests = 0
+  const cluster = await clusterOf(t, {
+    place,
+    script: async () => {
+      requests++
+      await released
+      return {}
+    }
+  })
+  const node = await cluster.start('one')
+  const call = chat(node.url, 'in-flight').catch((error: unknown) => error)
+  await until(() => requests > 0, 'the call to be at the provider')
+  await sleep(400) // calls are in the journal from a quarter of a second on
+  node.child.kill('SIGKILL')
+  await call
+  await stop(await cluster.start('one'))
+  const rows = await (await open()).query.selectFrom('usage').select(['call_id', 'outcome', 'attempts', 'estimated']).execute()
+  t.match(rows, [{ call_id: 'in-flight', outcome: 'interrupted', attempts: 1 }])
+})
+
+t.test('PostgreSQL under several gateways', { skip: noPostgres }, async t => {
+  const twoNodes = async (t: Test, cluster: Cluster): Promise<[Node, Node]> => await Promise.all([cluster.start('one'), cluster.start('two')])
+
+  await t.test('a key that is revoked is refused by all within a second', async t => {
+    const place = await postgresPlace(t)
+    const nodes = await twoNodes(t, await clusterOf(t, { place }))
+    const database = await openDatabase(place)
+    t.teardown(database.close)
+    const keys = await openKeyStore(database, [])
+    t.teardown(keys.close)
+    const { id, key } = await keys.create({ name: 'short-lived' })
+    const statuses = async (): Promise<number[]> => await Promise.all(nodes.map(async ({ url }) => (await chat(url, 'x', { key })).status))
+    const changes = async (wanted: number): Promise<number> => {
+      const startMs = performance.now()
+      await until(async () => (await statuses()).every(status => status === wanted), `${wanted} everywhere`, 10_000)
+      return performance.now() - startMs
+    }
+    t.ok(await changes(200) < 1000)
+    await keys.revoke(id)
+    t.ok(await changes(401) < 1000)
+  })
+
+  await t.test('it is killed under load and comes back: no call fails, no record is lost or there twice', async t => {
+    const server = postgresServer(t)
+    const place = await postgresPlace(t, {}, server.url)
+    const nodes = await twoNodes(t, await clusterOf(t, { place }))
+    let next = 0
+    const callers = startCallers(t, () => nodes[next++ % 2]?.url)
+    await until(() => callers.succeeded.length > 100, 'calls')
+    await server.kill()
+    await until(async () => (await Promise.all(nodes.map(health))).every(parts => parts.includes('store') && parts.includes('keys') && parts.includes('ledger')), 'both to say what is degraded', 20_000)
+    const during = callers.succeeded.length
+    await until(() => callers.succeeded.length > during + 100, 'calls without a store')
+    server.restart()
+    await until(async () => (await Promise.all(nodes.map(health))).every(parts => parts.length === 0), 'both to be well again', 30_000)
+    await callers.stop()
+    await Promise.all(nodes.map(stop))
+    const database = await openDatabase(place)
+    t.teardown(database.close)
+    t.comment(`${callers.succeeded.length} succeeded`)
+    t.strictSame(callers.failures, [])
+    t.strictSame(await count(database, callers.succeeded), nothingLost)
+  })
+})

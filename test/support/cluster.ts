@@ -1,0 +1,111 @@
+/** Gateways as processes of their own on one store, and callers that note which answers they got. */
+
+import { writeFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Agent, request } from 'undici'
+import { startGateway, type Running } from './headgate.ts'
+import { chatAnswer, fakeUpstream, type Script } from './upstream.ts'
+import type { Test } from 'tap'
+import type { StorePlace } from '../../lib/stores/database.ts'
+
+/** The key of the configuration that every node has. */
+export const clusterKey = 'cluster-key-of-the-tests'
+
+export type Node = Running & { readonly url: string }
+
+export interface Cluster {
+  /** The store of all nodes. */
+  readonly place: StorePlace
+  /** Starts a node; one of the same name takes over the directory of the one before. */
+  readonly start: (name: string, port?: number) => Promise<Node>
+}
+
+export interface ClusterOptions {
+  readonly place: StorePlace
+  readonly script?: Script | (() => Script | Promise<Script>)
+  /** More entries of the configuration. */
+  readonly config?: Readonly<Record<string, unknown>>
+}
+
+export async function clusterOf (t: Test, { place, script = { pieces: [chatAnswer('x')] }, config = {} }: ClusterOptions): Promise<Cluster> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const directory = t.testdir()
+  const { url } = place.store
+  writeFileSync(join(directory, 'headgate.yaml'), JSON.stringify({
+    server: { shutdown_delay_ms: 1000 },
+    ...url !== undefined && { store: { url: 'env:DATABASE_URL' } },
+    providers: { openai: { base_url: `${upstream.url}/v1`, api_key: 'env:OPENAI_API_KEY', list_models: false } },
+    models: { 'openai/gpt-5': { price: { input: 1, output: 10 } } },
+    ...config
+  }))
+  return {
+    place,
+    start: async (name, port = 0) => {
+      const home = url === undefined ? place.server.dataDir : join(directory, name)
+      mkdirSync(home, { recursive: true })
+      return await startGateway(t, directory, {
+        PORT: String(port), HEADGATE_DATA_DIR: home, HEADGATE_API_KEYS: clusterKey, OPENAI_API_KEY: 'sk-mock', ...url !== undefined && { DATABASE_URL: url.reveal() }
+      })
+    }
+  }
+}
+
+export async function chat (url: string, id: string, { key = clusterKey, body = {}, agent = undefined as Agent | undefined } = {}) {
+  const { statusCode, body: answer } = await request(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-request-id': id },
+    body: JSON.stringify({ model: 'openai/gpt-5', messages: 'hi', ...body }),
+    ...agent !== undefined && { dispatcher: agent }
+  })
+  return { status: statusCode, body: await answer.json() as Record<string, unknown> }
+}
+
+export interface Callers {
+  /** Ids of the calls whose answer was received to its end. */
+  readonly succeeded: string[]
+  /** The other calls, each with its status or error. */
+  readonly failures: string[]
+  /** Ends the load, once the calls in flight have ended. */
+  readonly stop: () => Promise<void>
+}
+
+/** Calls again and again, several at a time, over connections that stay open. @param url of the next call; calls wait while there is none */
+export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true } = {}): Callers {
+  const succeeded: string[] = []
+  const failures: string[] = []
+  const agent = new Agent({ connections: parallel, pipelining: keepAlive ? 1 : 0 })
+  const ending = new AbortController()
+  t.teardown(async () => {
+    ending.abort()
+    if (failures.length > 0) t.comment(`${failures.length} failed: ${failures.slice(0, 5).join(', ')}`)
+    await agent.destroy()
+  })
+  let number = 0
+  const call = async (caller: number): Promise<void> => {
+    while (!ending.signal.aborted) {
+      const target = url()
+      if (target === undefined) {
+        await new Promise(resolve => { setImmediate(resolve) })
+        continue
+      }
+      const id = `call-${caller}-${number++}`
+      try {
+        const { status, body } = await chat(target, id, { agent })
+        if (status === 200) succeeded.push(id)
+        else failures.push(`${id}: ${status} ${JSON.stringify(body)}`)
+      } catch (error) {
+        failures.push(`${id}: ${String(error)}`)
+      }
+    }
+  }
+  const callers = Promise.all(Array.from({ length: parallel }, async (_, caller) => await call(caller)))
+  return {
+    succeeded,
+    failures,
+    stop: async () => {
+      ending.abort()
+      await callers
+    }
+  }
+}
