@@ -62,11 +62,11 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 const responsePath = '/v1/responses/:response_id'
 
 const table: readonly EndpointRow[] = [
-  { ...post, keepsText: true, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
+  { ...post, keepsTextFromBytes: 8 * 1024, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
   { ...post, name: 'completions', path: '/v1/completions', docs: completionsDocs, pipeline: completions },
-  { ...post, keepsText: true, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
-  { ...post, keepsText: true, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
-  { ...post, keepsText: true, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
+  { ...post, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
+  { ...post, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
+  { ...post, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
   { ...post, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
   { ...post, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },

@@ -31,7 +31,7 @@ export interface Call {
    *   `request_timeout`, `client_closed_request`.
    */
   readonly body: () => Promise<unknown>
-  /** Returns the body as the text that it came as. Only for endpoints with `keepsText`, once the body is read. */
+  /** Returns the body as the text that it came as. Only for endpoints with `keepsTextFromBytes`, once the body is read. */
   readonly bodyText?: () => string | undefined
   /** Returns the body with its bytes, under the same conditions; none for a large one. */
   readonly callerBody?: () => CallerBody | undefined

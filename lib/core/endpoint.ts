@@ -24,8 +24,8 @@ export interface Endpoint {
   readonly largeField?: string
   /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.largeStrings`. */
   readonly largeStringBytes?: number
-  /** True: the text of a JSON body is kept for as long as the call, see `Call.bodyText`. */
-  readonly keepsText?: boolean
+  /** Bodies of JSON from this size on are kept as they came for as long as the call, see `Call.bodyText`. Default: none. */
+  readonly keepsTextFromBytes?: number
   /** True: the call says where its request came from, see `Call.connection`. */
   readonly readsConnection?: boolean
   readonly handle: (call: Call) => Promise<Reply>

@@ -45,7 +45,7 @@ export interface AcceptedCall {
 }
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsText' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsTextFromBytes' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -61,7 +61,7 @@ export function readCall (
   limits: EdgeLimits,
   admission: Admission
 ): AcceptedCall {
-  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsText = false, readsConnection = false } = endpoint ?? noEndpoint
+  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
   const onClose = (): void => {
@@ -83,8 +83,7 @@ export function readCall (
   const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
-  let bodyPieces: readonly Buffer[] | undefined
-  let bodyValue: unknown
+  let kept: { readonly pieces: readonly Buffer[], readonly value: unknown } | undefined
   const readBody = (): Promise<unknown> => {
     const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
     if (waits) response.writeContinue()
@@ -101,14 +100,9 @@ export function readCall (
       signal,
       memory,
       record,
+      onParsed: (pieces, value) => { if (record.bodyBytes >= keepsTextFromBytes) kept = { pieces, value } },
       ...largeField !== undefined && { largeField },
-      ...largeStrings !== undefined && { largeStrings },
-      ...keepsText && {
-        onParsed: (pieces: readonly Buffer[], value: unknown) => {
-          bodyPieces = pieces
-          bodyValue = value
-        }
-      }
+      ...largeStrings !== undefined && { largeStrings }
     })
   }
   const call: Call = {
@@ -126,10 +120,8 @@ export function readCall (
     signal,
     receivedAtMs: performance.now(),
     record,
-    ...keepsText && {
-      bodyText: () => bodyPieces && textOf(bodyPieces),
-      callerBody: () => bodyPieces && ParsedText.of(bodyValue, bodyPieces)
-    },
+    bodyText: () => kept && textOf(kept.pieces),
+    callerBody: () => kept && ParsedText.of(kept.value, kept.pieces),
     ...readsConnection && { connection: { address: socket.remoteAddress, encrypted: 'encrypted' in socket } },
     ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
   }

@@ -129,12 +129,13 @@ t.test('keys are checked before anything else', async t => {
 
 t.test('what the provider gets unchanged it gets as the caller wrote it', async t => {
   const { upstream, api } = await start(t, answering(['ok']))
-  const messages = '[ {"role":"user","content":"gr\\u00fc\u00dfe \u{1F680}"} ]'
+  const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
+  const messages = `[ {"role":"user","content":"${long} gr\\u00fc\u00dfe \u{1F680}"} ]`
   const tools = '[{"type":"function","function":{"name":"f","parameters":{"type":"object","maximum":1.0}}}]'
   await api.post(path, `{"model":"openai/gpt-5","messages":${messages},"tools":${tools},"unheard":[1],"user":null}`)
   t.equal(upstream.requests[0]?.text, `{"model":"gpt-5","messages":${messages},"tools":${tools}}`)
-  await api.post(path, '{"model":"openai/gpt-5","messages":[{"role":"user","role":"user","content":"a","unheard":1}]}')
-  t.equal(upstream.requests[1]?.text, '{"model":"gpt-5","messages":[{"role":"user","content":"a"}]}', 'what may be read in two ways is printed')
+  await api.post(path, '{"model":"openai/gpt-5","messages":[{"role":"user","role":"user","content":"' + long + '","unheard":1}]}')
+  t.equal(upstream.requests[1]?.text, `{"model":"gpt-5","messages":[{"role":"user","content":"${long}"}]}`, 'what may be read in two ways is printed')
 })
 
 t.test('bodies that are no request are refused with a status of their own', async t => {
