@@ -36,6 +36,7 @@ const elsewhere: Reasons = {
   'wire/join-in-turns': ['http/parse-body', 'copies the pieces of a body'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
+  'keys/spent-usd': ['pipelines/admin/keys', 'the spending in its answers'],
   'keys/stored-keys': ['pipelines/admin/keys', 'the keys of the store as the admin API shows and changes them'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],

@@ -3,6 +3,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Member, Project } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
+import { spentUsd } from '../keys/spent-usd.ts'
 import { defaultProject } from '../keys/stored-keys.ts'
 import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
 import type { KeyLimits } from '../core/key.ts'
@@ -64,12 +65,13 @@ export class Projects {
     if (only !== undefined) rows = rows.where('projects.id', 'in', [...only, ''])
     rows = rows.where(beyond(page, 'projects.created_at_ms', 'projects.id', 'asc'))
     const found = await this.#use(async () => await rows.orderBy('projects.created_at_ms').orderBy('projects.id').limit(page.limit + 1).execute())
-    return pageOf(found, page, ({ created_at_ms: ms, id }) => ({ ms, id }), describeProject)
+    const projects = await Promise.all(found.map(async row => await this.#describe(row)))
+    return pageOf(projects, page, ({ created_at_ms: ms, id }) => ({ ms, id }), project => project)
   }
 
   async find (id: string): Promise<Project | undefined> {
     const row = await this.#use(async () => await this.#rows().where('projects.id', '=', id).executeTakeFirst())
-    return row && describeProject(row)
+    return row && await this.#describe(row)
   }
 
   /** @throws GatewayError `not_found` */
@@ -96,6 +98,11 @@ export class Projects {
   #members (id: string) {
     return this.#query.selectFrom('members').innerJoin('users', 'users.id', 'members.user_id')
       .select(['users.id as user_id', 'users.name', 'users.email', 'users.role', 'members.added_at_ms']).where('members.project_id', '=', id)
+  }
+
+  async #describe (row: CountedProject): Promise<Project> {
+    const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits // written above
+    return describeProject(row, limits, await this.#use(async () => await spentUsd(this.#query, row.id, limits)))
   }
 
   #rows () {
@@ -130,15 +137,17 @@ function printed (value: object | null | undefined): string | null {
 
 interface CountedProject extends ProjectRow { readonly keys: number | null, readonly members: number | null }
 
-function describeProject ({ id, name, models, limits, keys, members, created_at_ms, archived_at_ms }: CountedProject): Project {
+function describeProject (
+  { id, name, models, keys, members, created_at_ms, archived_at_ms }: CountedProject, limits: KeyLimits | undefined, spent: number | null
+): Project {
   return {
     id,
     name,
-    models: models === null ? null : JSON.parse(models) as string[], // written above, as the limits
-    limits: limits === null ? null : fromKeyLimits(JSON.parse(limits) as KeyLimits),
+    models: models === null ? null : JSON.parse(models) as string[], // written above
+    limits: limits === undefined ? null : fromKeyLimits(limits),
     keys: keys ?? 0,
     members: members ?? 0,
-    spent_usd: null,
+    spent_usd: spent,
     created_at_ms,
     archived_at_ms
   }

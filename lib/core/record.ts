@@ -129,6 +129,8 @@ export class CallRecord {
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
+  /** The same for the limits of its project. */
+  projectReservation: number | undefined = undefined
   /** The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict` limits. */
   maxCostNanoUsd: number | undefined = undefined
   /** The amount reserved of the budget of its key, in billionths of a dollar. */

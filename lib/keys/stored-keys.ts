@@ -4,12 +4,11 @@ import { sql, type Kysely } from 'kysely'
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { KeyLimits } from '../core/key.ts'
-import { periodOf } from '../limits/budget.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import type { KeyRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
-import { spendingOf } from '../usage/spending.ts'
+import { spentUsd } from './spent-usd.ts'
 import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
 import { digestOf, DuplicateKeyNameError, hintOf, newKeyText, type KeyStore, type ListedKey } from './key-store.ts'
 
@@ -160,20 +159,13 @@ export class StoredKeys {
       mcp_urls: mayNameUrls(scope),
       provider_objects: row.provider_objects === 1,
       limits: limits === undefined ? null : fromKeyLimits(limits),
-      spent_usd: await this.#spentUsd(row.id, limits),
+      spent_usd: await this.#use(async () => await spentUsd(this.#query, row.id, limits)),
       created_by: row.created_by,
       created_at_ms: row.created_at_ms,
       expires_at_ms: row.expires_at_ms,
       revoked_at_ms: row.revoked_at_ms,
       last_used_at_ms: lastUsed
     }
-  }
-
-  async #spentUsd (id: string, limits: KeyLimits | undefined): Promise<number | null> {
-    if (limits?.budget === undefined) return null
-    const now = Date.now()
-    const { fromMs } = periodOf(limits.budget.per, now)
-    return await this.#use(async () => await spendingOf(this.#query, id, fromMs, now)) / 1e9
   }
 }
 

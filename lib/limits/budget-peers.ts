@@ -118,7 +118,7 @@ export class BudgetPeers {
    */
   reserve (keyId: string, fromMs: number, reserve: (spending: SharedSpending) => number): void {
     this.#database.write(prepare => {
-      const { spent } = prepare(readSpent).get(keyId, fromMs, dayOf(this.#options.now())) as { spent: number }
+      const { spent } = prepare(readSpent).get(keyId, keyId, fromMs, dayOf(this.#options.now())) as { spent: number }
       const { reserved } = prepare(readReserved).get(this.#id, keyId, fromMs) as { reserved: number }
       const recent = this.#recentOf(keyId, fromMs)
       const own = reserve({ recorded: spent, reserved, recent })
@@ -232,7 +232,8 @@ export class BudgetPeers {
   }
 }
 
-const readSpent = 'select coalesce(sum(cost_nano_usd), 0) as spent from spending where key_id = ? and day_ms >= ? and day_ms <= ?'
+const readSpent = 'select coalesce(sum(cost_nano_usd), 0) as spent from spending ' +
+  'where (key_id = ? or key_id in (select id from keys where project_id = ?)) and day_ms >= ? and day_ms <= ?'
 const readReserved = 'select coalesce(sum(nano_usd), 0) as reserved from holdings where gateway_id <> ? and key_id = ? and from_ms = ?'
 const writeHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = excluded.nano_usd`

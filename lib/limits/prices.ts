@@ -23,9 +23,10 @@ export interface Amounts {
   readonly writesCache?: boolean | undefined
 }
 
-/** Returns the budget that a call counts against: that of its key, unless the caller pays the provider. */
-export function budgetOf ({ key, record }: AuthedCall, { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>): Budget | undefined {
-  return record.ownProviderKey === true ? undefined : (key.limits ?? defaultKeyLimits)?.budget
+/** Returns the budgets that a call counts against: those of its key and of its project, unless the caller pays the provider. */
+export function budgetsOf ({ key, record }: AuthedCall, { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>): readonly Budget[] {
+  if (record.ownProviderKey === true) return []
+  return [(key.limits ?? defaultKeyLimits)?.budget, key.project?.limits.budget].filter(budget => budget !== undefined)
 }
 
 /**
@@ -33,8 +34,8 @@ export function budgetOf ({ key, record }: AuthedCall, { limits: { defaultKeyLim
  *
  * @throws GatewayError `insufficient_permissions` for a budget that does not allow what has no price
  */
-export function checkPriced (param: string | undefined, budget: Budget | undefined): void {
-  if (param === undefined || budget === undefined || budget.unpriced === 'allow') return
+export function checkPriced (param: string | undefined, budgets: readonly Budget[]): void {
+  if (param === undefined || budgets.every(({ unpriced }) => unpriced === 'allow')) return
   throw new GatewayError('insufficient_permissions', {
     message: `This API key has a budget, and no price is known for \`${param}\`. Leave it out, or set \`unpriced: allow\` on the budget.`,
     param
@@ -50,7 +51,7 @@ export function pricedRoutes (
   routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, budget: Budget, estimate?: Estimate
 ): readonly [Route, ...Route[]] {
   if (budget.unpriced === 'allow') return routes
-  checkPriced(estimate?.unpriced, budget)
+  checkPriced(estimate?.unpriced, [budget])
   const [first, ...others] = routes.filter(({ modelId }) => isPriced(models.find(modelId)?.price, estimate))
   if (first !== undefined) return [first, ...others]
   throw new GatewayError('insufficient_permissions', {

@@ -14,6 +14,9 @@ import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
 import type { Admin } from '../accounts/admin.ts'
 
+/** Time in which a session that began with a link may set a password without the one before. */
+const setPasswordMs = 60 * 60_000
+
 /** The way a request came, as the proxy says where one is trusted. */
 export interface Origin {
   readonly address: string
@@ -115,7 +118,7 @@ async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<S
     name: user.name,
     role: user.role,
     hasCredential: user.password !== null,
-    session: { id: session.id, csrfToken: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 },
+    session: { id: session.id, csrfToken: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 && Date.now() - session.created_at_ms < setPasswordMs },
     ...projects !== undefined && { projects: new Set(projects) }
   }
 }

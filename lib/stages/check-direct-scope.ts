@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
-import { budgetOf, checkPriced } from '../limits/prices.ts'
+import { budgetsOf, checkPriced } from '../limits/prices.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { mayUseModel } from '../models/scope.ts'
 import { isDirect } from '../providers/is-direct.ts'
@@ -27,7 +27,7 @@ export function checkDirectScope<C> (
     if (toolServers && !mayNameUrls(key)) {
       throw new GatewayError('insufficient_permissions', { message: 'This API key may not use MCP servers by URL.', param: 'mcp_servers' })
     }
-    checkPriced(unpriced, budgetOf(call, settings))
+    checkPriced(unpriced, budgetsOf(call, settings))
     // A later attempt may send the same words to another provider of the dialect.
     const refused = models.find(model => direct.some(({ providerId }) => !mayUseModel(key, `${providerId}/${model}`)))
     if (refused === undefined) return call

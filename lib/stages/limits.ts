@@ -1,12 +1,13 @@
 /** Reserves what a call may use of the limits of its key. */
 
 import { GatewayError } from '../core/errors.ts'
-import { budgetText, usageLimits, type KeyLimits } from '../core/key.ts'
+import { budgetText, usageLimits, type ApiKey, type KeyLimits } from '../core/key.ts'
+import type { CallRecord } from '../core/record.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { abortable } from '../async/abortable.ts'
 import { sleep } from '../async/sleep.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
-import { budgetOf, maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
+import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
@@ -41,26 +42,26 @@ export function limits<R = unknown> (
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const waits = ({ reason }: Refused): boolean => waitForCapacity && reason !== 'budget'
-  const reserve = async <C extends RoutedCall<R>>(call: C, limits: KeyLimits): Promise<C> => {
-    const { key, record, request } = call
-    const budget = budgetOf(call, settings)
+  const reserve = async <C extends RoutedCall<R>>(call: C, { id, name, limits, note }: LimitedParty): Promise<C> => {
+    const { record, request } = call
+    const budget = record.ownProviderKey === true ? undefined : limits.budget
     const tokens = estimate?.(request) ?? noTokens
     const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
     const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)
-    const wanted = { keyId: key.id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
+    const wanted = { keyId: id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
     let decision = await reserveUntilAborted(limiter, wanted, call.signal)
     while (!decision.admitted && waits(decision)) {
       await sleep(Math.min(decision.waitMs, maxPauseMs), call.signal)
       decision = await reserveUntilAborted(limiter, wanted, call.signal)
     }
-    record.limitHeaders = decision.admitted ? rateLimitHeaders(decision.rateLimits) : refusalHeaders(decision, limits)
+    record.limitHeaders = decision.admitted ? { ...rateLimitHeaders(decision.rateLimits), ...record.limitHeaders } : refusalHeaders(decision, limits)
     if (!decision.admitted) {
       record.refusedBy = decision.reason
-      throw refusal(decision, limits)
+      throw refusal(decision, limits, name)
     }
-    record.reservation = decision.reservation
-    if (budget !== undefined) record.reservedNanoUsd = decision.nanoUsd
-    if (amounts.minNanoUsd !== undefined) record.maxCostNanoUsd = decision.nanoUsd
+    note(record, decision.reservation)
+    if (budget !== undefined) record.reservedNanoUsd ??= decision.nanoUsd
+    if (amounts.minNanoUsd !== undefined) record.maxCostNanoUsd = Math.min(record.maxCostNanoUsd ?? Infinity, decision.nanoUsd)
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
   /** Returns what a call wants of a budget; with `strict` the most it can cost, and the least that is of use. */
@@ -82,9 +83,37 @@ export function limits<R = unknown> (
       record.countAnswer = () => usualAnswer(estimate(request))
       record.estimateUnits = () => estimatedUnits(estimate(request))
     }
-    const limits = key.limits ?? settings.limits.defaultKeyLimits
-    return limits === undefined ? call : reserve(call, limits)
+    const [first, second] = limitedParties(key, settings.limits.defaultKeyLimits)
+    if (first === undefined) return call
+    return second === undefined ? reserve(call, first) : reserve(call, first).then(async admitted => await reserve(admitted, second))
   })
+}
+
+/** A key or a project with limits. What was reserved is settled when the call has ended, also where the other one refuses. */
+interface LimitedParty {
+  readonly id: string
+  /** For messages. */
+  readonly name: 'API key' | 'project'
+  readonly limits: KeyLimits
+  readonly note: (record: CallRecord, reservation: number) => void
+}
+
+/** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
+function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): LimitedParty[] {
+  const own = limits ?? defaultLimits
+  if (own === undefined && project === undefined) return []
+  return [
+    ...own === undefined ? [] : [{ id, name: 'API key', limits: own, note: noteReservation } as const],
+    ...project === undefined ? [] : [{ id: project.id, name: 'project', limits: project.limits, note: noteProjectReservation } as const]
+  ]
+}
+
+function noteReservation (record: CallRecord, reservation: number): void {
+  record.reservation = reservation
+}
+
+function noteProjectReservation (record: CallRecord, reservation: number): void {
+  record.projectReservation = reservation
 }
 
 /** Reserves for a call that may end while another process decides: what is reserved for it then is released. */
@@ -119,31 +148,33 @@ function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnit
  * in any case: its provider does now what an earlier call was admitted for.
  */
 export function countOnly ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
-  const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {
-    const wanted = { keyId: call.key.id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true }
-    const decision = await reserveUntilAborted(limiter, wanted, call.signal)
-    if (decision.admitted) call.record.reservation = decision.reservation
+  const reserve = async <C extends AuthedCall>(call: C, parties: readonly LimitedParty[]): Promise<C> => {
+    for (const { id, limits, note } of parties) {
+      const wanted = { keyId: id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true }
+      const decision = await reserveUntilAborted(limiter, wanted, call.signal)
+      if (decision.admitted) note(call.record, decision.reservation)
+    }
     return call
   }
   return map(<C extends AuthedCall>(call: C): C | Promise<C> => {
-    const limits = call.key.limits ?? settings.limits.defaultKeyLimits
-    return limits === undefined ? call : reserve(call, limits)
+    const parties = limitedParties(call.key, settings.limits.defaultKeyLimits)
+    return parties.length === 0 ? call : reserve(call, parties)
   })
 }
 
 type Refused = Extract<LimitDecision, { readonly admitted: false }>
 
-function refusal ({ reason, waitMs }: Refused, limits: KeyLimits): GatewayError {
+function refusal ({ reason, waitMs }: Refused, limits: KeyLimits, name: LimitedParty['name']): GatewayError {
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget = { usd: 0, per: 'total' } } = limits
   const retryAfterSeconds = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)))
   const tooMuch = (message: string): GatewayError => new GatewayError('rate_limit_exceeded', { message, retryAfterSeconds })
   switch (reason) {
-    case 'requests': return tooMuch(`This API key allows ${requestsPerMinute} requests per minute.`)
-    case 'tokens': return tooMuch(`This API key allows ${tokensPerMinute} tokens per minute.`)
-    case 'concurrent_calls': return tooMuch(`This API key allows ${concurrentCalls} concurrent calls.`)
-    case 'budget_reserved': return tooMuch(`Open calls may exhaust the budget of this API key (${budgetText(budget)}).`)
+    case 'requests': return tooMuch(`This ${name} allows ${requestsPerMinute} requests per minute.`)
+    case 'tokens': return tooMuch(`This ${name} allows ${tokensPerMinute} tokens per minute.`)
+    case 'concurrent_calls': return tooMuch(`This ${name} allows ${concurrentCalls} concurrent calls.`)
+    case 'budget_reserved': return tooMuch(`Open calls may exhaust the budget of this ${name} (${budgetText(budget)}).`)
     case 'budget': return new GatewayError('insufficient_quota', {
-      message: `The budget of this API key (${budgetText(budget)}) is exhausted, or too small for this call.`
+      message: `The budget of this ${name} (${budgetText(budget)}) is exhausted, or too small for this call.`
     })
   }
 }

@@ -68,8 +68,10 @@ export class CallRecorder {
       if (row !== undefined) void ledger?.add(row)
       return row
     } finally {
-      const { reservation, attempts } = call.record
-      if (reservation !== undefined) limiter.settle(reservation, { ...usedIn(row), moreRequests: Math.max(0, attempts - 1) })
+      const { reservation, projectReservation, attempts } = call.record
+      for (const made of [reservation, projectReservation]) {
+        if (made !== undefined) limiter.settle(made, { ...usedIn(row), moreRequests: Math.max(0, attempts - 1) })
+      }
     }
   }
 

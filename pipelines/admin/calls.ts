@@ -33,14 +33,14 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
     return found
   },
 
-  'GET /admin/v1/live-calls': async call => {
+  'GET /admin/v1/live-calls': async (call, { ready }) => {
     if (followers >= maxFollowers) throw new GatewayError('overloaded', { message: 'Too many follow the calls already.', retryAfterSeconds: 10 })
-    return new AdminReply(eventStream(follow(call)))
+    return new AdminReply(eventStream(follow(call, ready)))
   }
 }
 
-/** Looks for calls that have ended every second, until the caller leaves. */
-async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>): AsyncGenerator<string> {
+/** Looks for calls that have ended every second, until the caller leaves or the gateway stops. */
+async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: () => boolean): AsyncGenerator<string> {
   const filter = callFilter(call)
   const signal = standardSignal(call.signal)
   const seen = new Set<string>()
@@ -48,7 +48,7 @@ async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>): AsyncG
   followers++
   try {
     yield printed({ calls: [], skipped: false })
-    for (;;) {
+    while (ready()) {
       await sleep(lookEveryMs, undefined, { signal })
       const found = await call.admin.reports.make('endedCalls', { ...filter, fromMs: Date.now() - windowMs }, sinceMs - overlapMs)
       const fresh = found.filter(({ id, at_ms: atMs, duration_ms: durationMs }) => !seen.has(id) && atMs + durationMs > sinceMs - overlapMs)

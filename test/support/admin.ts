@@ -45,11 +45,14 @@ export interface Person {
 }
 
 export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more: Partial<GatewayParts> = {}): Promise<AdminGateway> {
-  const database = await openSqlite(t.testdir())
+  const directory = t.testdir()
+  const database = await openSqlite(directory)
+  const usageDatabase = await openSqlite(directory, { busyTimeoutMs: 0 })
   const keys = await openKeyStore(database, parts.keys ?? [], { pollMs: 60_000 })
-  const api = await testGateway(t, parts, {}, { database, keys, keyStore: keys, ...more })
+  const api = await testGateway(t, parts, {}, { database, usageDatabase, keys, keyStore: keys, ...more })
   t.teardown(async () => {
     keys.close()
+    await usageDatabase.close()
     await database.close()
   })
   const admin = new Admin(database, keys)

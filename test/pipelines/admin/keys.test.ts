@@ -2,6 +2,8 @@
 
 import t from 'tap'
 import { adminGateway } from '../../support/admin.ts'
+import { modelSettings, providerSettings } from '../../support/settings.ts'
+import { usageRowOf } from '../../support/usage.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 
 t.test('a key is shown once, works at once, and ends at once', async t => {
@@ -133,4 +135,35 @@ t.test('the audit log has what was done, by whom, without secrets', async t => {
   t.equal((await owner.send(`GET /admin/v1/audit?action=key&cursor=${filtered.next_cursor}`)).body.data.length, 1)
   await owner.send(`DELETE /admin/v1/admin-keys/${adminKey.id}`)
   t.equal((await owner.send('GET /admin/v1/audit', undefined, { authorization: `Bearer ${adminSecret}` })).status, 401)
+})
+
+t.test('the limits of a project hold for all its keys together', async t => {
+  const place = await adminGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const { send } = await place.user('owner')
+  const { id } = (await send('POST /admin/v1/projects', { name: 'p', limits: { requests_per_minute: 3 } })).body
+  const create = async (name: string, project?: string) => (await send('POST /admin/v1/keys', { name, ...project !== undefined && { project_id: project } })).body.secret as string
+  const [one, two, other] = [await create('one', id), await create('two', id), await create('other')]
+  const ask = async (key: string) => await place.api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'hi' }, { headers: { authorization: `Bearer ${key}` } })
+  t.same([(await ask(one)).status, (await ask(two)).status, (await ask(one)).status], [200, 200, 200])
+  const refused = await ask(two)
+  t.equal(refused.status, 429)
+  t.match(await refused.json(), { error: { message: 'This project allows 3 requests per minute.' } })
+  t.equal((await ask(other)).status, 200, 'other projects have their own')
+})
+
+t.test('the budget of a project counts what all its keys have spent', async t => {
+  const place = await adminGateway(t, {
+    providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }],
+    models: [modelSettings('sandbox/echo', { price: { input: 1, output: 1 } })]
+  })
+  const { send } = await place.user('owner')
+  const { id } = (await send('POST /admin/v1/projects', { name: 'p', limits: { budget: { usd: 5, per: 'month' } } })).body
+  const [one, two] = await Promise.all(['one', 'two'].map(async name => (await send('POST /admin/v1/keys', { name, project_id: id })).body))
+  const ask = async () => (await place.api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'hi' }, { headers: { authorization: `Bearer ${two.secret}` } })).status
+  await place.database.insertUsage([usageRowOf(1, { at_ms: Date.now(), key_id: one.key.id, cost_nano_usd: 6e9 })])
+  t.equal((await send(`GET /admin/v1/projects/${id}`)).body.spent_usd, 6)
+  t.equal(await ask(), 402)
+  await send(`POST /admin/v1/projects/${id}`, { limits: { budget: { usd: 50, per: 'month' } } })
+  await place.keys.refresh()
+  t.equal(await ask(), 200)
 })
