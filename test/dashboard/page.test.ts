@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
 import { providerSettings } from '../support/settings.ts'
+import { usageRowOf } from '../support/usage.ts'
 
 const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
 const firstPaintBytes = 150 * 1024
@@ -84,6 +85,31 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await takePictures(browser, gateway, async page => await enter(page, gateway))
   })
 
+  t.test('the overview and the list of calls show what was recorded, and text of callers as text', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    const atMs = Date.now() - 60_000
+    await gateway.database.insertUsage([
+      usageRowOf(9001, { call_id: 'request-one', key_id: 'key_a', at_ms: atMs, model: markup, provider: 'a', endpoint: 'chat', outcome: 'ok', status: 200, prompt_tokens: 1200, completion_tokens: 34, cost_nano_usd: 25e8, duration_ms: 1500, first_byte_ms: 300 }),
+      usageRowOf(9002, { call_id: 'request-two', key_id: 'key_a', at_ms: atMs, model: 'b/2', provider: 'b', endpoint: 'chat', outcome: 'error', status: 502, error_code: 'upstream_error', cost_nano_usd: null, duration_ms: 90 })
+    ])
+    await page.goto(`${url}/dashboard/`)
+    await page.getByRole('table', { name: 'Breakdown' }).or(page.getByRole('region', { name: 'Breakdown' })).getByText(markup).waitFor()
+    t.match(await page.locator('.stats').textContent(), /Spend.*\$\d/)
+    t.ok(await page.locator('.chart canvas').count() >= 6)
+
+    await page.getByRole('link', { name: 'Calls' }).click()
+    await page.getByRole('searchbox').fill('request-two')
+    await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+    await page.getByRole('cell', { name: 'upstream_error' }).waitFor()
+    await page.getByRole('searchbox').fill('request-one')
+    await page.getByText(markup).first().click()
+    await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+    t.match(await page.locator('.call-grid').textContent(), /\$2\.5000/)
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('the playground streams answers of two models side by side, and shows the request as code', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
@@ -125,7 +151,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a viewer is shown numbers, and is told that keys are for others', async t => {
+  t.test('a viewer sees numbers and no keys', async t => {
     const { cookie } = await gateway.user('viewer')
     const { page, faults } = await visit(browser, url)
     const [name = '', value = ''] = cookie.split('=')

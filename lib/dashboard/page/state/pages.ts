@@ -23,7 +23,11 @@ export function usePages<T> (key: string, load: (cursor: string | undefined, sig
   return {
     ...first,
     rows: data?.data,
-    update: change => { if (data !== undefined) set({ ...data, data: change(data.data) }) },
+    update (change) {
+      // A list that is still on its way may be from before the change.
+      if (data === undefined || first.loading) void first.reload()
+      else set({ ...data, data: change(data.data) })
+    },
     more: data === undefined || data.next_cursor === null
       ? undefined
       : () => void run(async () => {
