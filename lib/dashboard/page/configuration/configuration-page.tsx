@@ -3,6 +3,7 @@
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { Card } from '../parts/card.tsx'
+import { Code } from '../parts/code.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Failure } from '../parts/notice.tsx'
@@ -24,12 +25,22 @@ export function ConfigurationPage (): JSX.Element {
   return (
     <Page title='Configuration' subtitle='What the gateway runs with. Secrets are shown as the variables that hold them.'>
       <div class='stack'>
-        <Failure error={error} retry={() => void reload()} />
+        {error?.status === 404 ? <NotServed /> : <Failure error={error} retry={() => void reload()} />}
         <Problems problems={data?.warnings ?? []} tone='warn' />
         {error === undefined && <Tabs label='Configuration' choices={tabs} />}
         {error === undefined && <div>{content(data, set)}</div>}
       </div>
     </Page>
+  )
+}
+
+/** A gateway that keeps its configuration to itself says so by status 404. */
+function NotServed (): JSX.Element {
+  return (
+    <section class='card'>
+      <Empty icon='settings' title='The configuration is not served here'>On the machine of the gateway, this reads it as a start would, and reports every problem in it:</Empty>
+      <div class='body narrow'><Code text='headgate check' label='command' /></div>
+    </section>
   )
 }
 

@@ -16,10 +16,12 @@ import { useAction } from '../state/action.ts'
 import { usePages } from '../state/pages.ts'
 import { loadSession } from '../state/session.ts'
 
-export function PasskeysCard (): JSX.Element {
+export function PasskeysCard (): JSX.Element | null {
   const { rows, error, update, reload } = usePages('passkeys', (_, signal) => api('GET /admin/v1/passkeys', signal === undefined ? {} : { signal }))
   const removing = useSignal<{ readonly id: string, readonly name: string } | undefined>(undefined)
   const adding = useAction()
+  // A gateway that has no passkeys says so by this status.
+  if (error?.status === 404) return null
   const add = async (): Promise<void> => {
     const { challenge_id, options } = await api('POST /admin/v1/passkeys/options')
     const passkey = await api('POST /admin/v1/passkeys', { body: { challenge_id, name: deviceName(), credential: await createPasskey(options) } })
