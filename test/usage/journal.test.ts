@@ -9,7 +9,7 @@ import { isAbandoned, journalName } from '../../lib/usage/journal-name.ts'
 import { Journal } from '../../lib/usage/journal.ts'
 import { Ledger } from '../../lib/usage/ledger.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { ask, startGateway } from '../support/headgate.ts'
+import { ask, launch, main, startGateway } from '../support/headgate.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -195,6 +195,54 @@ t.test('kill -9 loses no call that its caller has the answer of', async t => {
   t.ok(count >= succeeded, `${count} rows of ${succeeded} answers`)
   t.ok(count <= succeeded + 8, 'and none twice')
 })
+
+t.test('kill -9 right after the last message of a stream does not lose its call', async t => {
+  const message = { type: 'message_start', message: { id: 'msg_1', usage: { input_tokens: 5, output_tokens: 1 } } }
+  const finish = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } }
+  const pieces = [message, finish, { type: 'message_stop' }].map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  const upstream = await fakeUpstream({ headers: eventStream, pieces })
+  t.teardown(upstream.close)
+  const streams: ReadonlyArray<readonly [path: string, body: object, last: string]> = [
+    ['/v1/chat/completions', { model: 'sandbox/echo', messages: 'hi' }, '[DONE]'],
+    ['/v1/responses', { model: 'sandbox/echo', input: 'hi', store: false }, 'response.completed'],
+    ['/v1/messages', { model: 'claude/m', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }, 'message_stop']
+  ]
+  const configuration = `providers: {sandbox: {}, claude: {kind: anthropic, base_url: "${upstream.url}", api_key: env:CLAUDE_KEY}}`
+  const directory = t.testdir(Object.fromEntries(streams.map(([,, last], number) => [number, { 'headgate.yaml': configuration, 'kill.cjs': killAfter(last) }])))
+  await Promise.all(streams.map(async ([path, body, last], number) => {
+    const cwd = join(directory, String(number))
+    const gateway = launch(t, ['start'], cwd, { PORT: '0', HEADGATE_API_KEYS: 'a key', CLAUDE_KEY: 'x' }, ['--require', join(cwd, 'kill.cjs'), main])
+    const [, url = ''] = await gateway.line(/^Headgate listens on (\S+)$/)
+    const headers = { authorization: 'Bearer a key', 'content-type': 'application/json' }
+    const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify({ ...body, stream: true }) })
+    let text = ''
+    try {
+      for await (const piece of answer.body ?? []) text += Buffer.from(piece).toString()
+    } catch {
+      // The connection of a process that was killed.
+    }
+    t.ok(text.includes(last), `${path}: the caller has the last message`)
+    gateway.child.kill('SIGKILL') // where it has not done so itself
+    await gateway.ended
+    const store = join(cwd, '.headgate')
+    const journal = readdirSync(store).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(store, name), 'utf8')).join('')
+    t.match(journal, new RegExp(`"call_id":"${answer.headers.get('x-request-id')}".*"outcome":"ok"`), path)
+  }))
+})
+
+/** Kills its process as soon as a socket has taken these words. */
+function killAfter (words: string): string {
+  return `
+    const { prototype } = require('node:net').Socket
+    for (const name of ['_write', '_writev']) {
+      const write = prototype[name]
+      prototype[name] = function (...given) {
+        write.apply(this, given)
+        const sent = Array.isArray(given[0]) ? given[0].map(({ chunk }) => String(chunk)).join('') : String(given[0])
+        if (sent.includes(${JSON.stringify(words)})) process.kill(process.pid, 'SIGKILL')
+      }
+    }`
+}
 
 t.test('a call in flight at kill -9 is on record as interrupted, with what was known of it', async t => {
   const [head = '', ...texts] = chatFrames(['x'.repeat(400), 'y'])

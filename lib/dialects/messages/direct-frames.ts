@@ -5,7 +5,8 @@ import type { ChatEvent } from '../../core/events.ts'
 /** Prints the frames of a provider of this dialect as they came, but for the name of the model. */
 export class DirectFrames {
   readonly #fields: ReadonlyMap<string, string>
-  #stopped = false
+  /** The last event, which is printed once the provider's stream has ended. */
+  #stop = sseFrame('message_stop', '{"type":"message_stop"}')
   begun = false
 
   constructor (model: string) {
@@ -17,15 +18,16 @@ export class DirectFrames {
     for (const event of events) {
       if (event.type !== 'direct-frame') continue
       this.begun = true
-      this.#stopped ||= event.name === 'message_stop'
-      text += sseFrame(event.name, event.name === 'message_start' ? replaceFieldsIn(event.json, 'message', this.#fields) : event.json)
+      const frame = sseFrame(event.name, event.name === 'message_start' ? replaceFieldsIn(event.json, 'message', this.#fields) : event.json)
+      if (event.name === 'message_stop') this.#stop = frame
+      else text += frame
     }
     return text
   }
 
   /** A provider that said how the answer ends, but not that it has ended, is complete: clients wait for the last event. */
   end (): string {
-    return this.#stopped ? '' : sseFrame('message_stop', '{"type":"message_stop"}')
+    return this.#stop
   }
 }
 
