@@ -1,8 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { grammarOf } from '../support/abnf.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { wavOf } from '../support/forms.ts'
 import { until } from '../support/until.ts'
+import { codes } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { modelSettings } from '../support/settings.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -227,4 +231,49 @@ t.test('a change of the configuration keeps the cooldowns', async t => {
     t.match(await ask(both), { status: 200, route: /^openai\/gpt-5: rate_limited;/ })
   }
   t.equal(openai.requests.length, 1)
+})
+
+t.test('every x-headgate-route follows the grammar in the documentation', async t => {
+  const [, grammar = ''] = /```abnf\n([^]*?)```/.exec(readFileSync(join(import.meta.dirname, '../../../docs/routing.md'), 'utf8')) ?? []
+  const terminals = {
+    'model-id': '[\\w-]+/[\\w.-]+', 'capability': 'vision|audio|tools|structured_output', 'error-code': Object.keys(codes).join('|'), 'number': '\\d+(?:\\.\\d+)?'
+  }
+  const route = grammarOf(grammar, 'route', terminals)
+  for (const wrong of ['openai/gpt-5', 'openai/gpt-5: ', 'openai/gpt-5: best', 'openai/gpt-5: score=high', 'openai/gpt-5: next_choice;']) t.notMatch(wrong, route)
+  const models = ['openai/gpt-5', 'mistral/mistral-large-latest']
+  const strategies = ['weighted', 'cheapest', 'fastest', 'balanced'] as const
+  const { answer, ask } = await start(t, {
+    models: [modelSettings('openai/gpt-5', { attributes: { intelligence: 0.9 }, price: { input: 1.25, output: 10 }, capabilities: { tools: false, input_token_limit: 1000 } })],
+    routes: [...strategies.map(strategy => ({ name: strategy, strategy, models })), { name: 'hedged', models, hedgeAfterMs: 10 }]
+  })
+  const header = (name: string, value: string): RequestInit => ({ headers: { [name]: value } })
+  const calls: ReadonlyArray<readonly [expected: RegExp, body: object, init?: RequestInit]> = [
+    [/: first_choice$/, both],
+    [/: weight=1$/, { model: 'weighted' }],
+    [/: price=\d/, { model: 'cheapest' }],
+    [/: first_byte_ms=/, { model: 'fastest' }],
+    [/: load_ms=/, { model: 'balanced' }],
+    [/: score=1\.00$/, { ...both, agent_attributes: { complexity: 0.9 } }],
+    [/: lacks_tools; .*: next_choice$/, { ...both, tools: [{ type: 'function', function: { name: 'look' } }] }],
+    [/: prompt_too_long; /, { ...both, messages: 'word '.repeat(2000) }],
+    [/: not_in_only; /, both, header('x-headgate-only', 'mistral')],
+    [/: over_max_price; /, both, header('x-headgate-max-price', '2.5')],
+    [/^mistral\/mistral-large-latest: caller_order$/, both, header('x-headgate-order', 'mistral')]
+  ]
+  for (const [expected, body, init] of calls) {
+    const { route: text } = await ask(body, init)
+    t.match(text, expected)
+    t.match(text, route)
+  }
+  for (const [expected, script, body] of [
+    [/: slower; /, { silent: true }, { model: 'hedged' }],
+    [/: upstream_error; /, busy, both],
+    [/: rate_limit_exceeded; /, { status: 429, headers: { 'retry-after': '30' }, pieces: ['{}'] }, both],
+    [/: rate_limited; /, busy, both]
+  ] as ReadonlyArray<readonly [RegExp, Script, object]>) {
+    answer(script)
+    const { route: text } = await ask(body)
+    t.match(text, expected)
+    t.match(text, route)
+  }
 })
