@@ -114,7 +114,7 @@ const recordEveryMs = 100
 const expireEveryMs = 60_000
 
 function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }: Settings): ResponseStoreOptions {
-  return { keeps: store, keepMs, maxBytesPerKey, maxItems: limits.chatMessages, maxBytes: limits.jsonBodyTotalBytes }
+  return { keeps: store, keepMs, maxBytesPerKey, maxBodyBytes: limits.storedBodyBytes, maxItems: limits.chatMessages, maxBytes: limits.jsonBodyTotalBytes }
 }
 
 /** Loads what the admin API works with, when it is first used. */

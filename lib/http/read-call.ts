@@ -27,6 +27,10 @@ export interface EdgeLimits {
   readonly jsonBodyBytes: number
   /** Values and keys of a JSON body. */
   readonly jsonValues: number
+  /** Bytes that a JSON body may become for each byte received. */
+  readonly jsonCompression: number
+  readonly formFields: number
+  readonly formFiles: number
   /** Time for the last bytes of an answer to leave once its call was ended; default 5 s. */
   readonly graceMs?: number
 }
@@ -89,13 +93,15 @@ export function readCall (
     if (waits) response.writeContinue()
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
-      return readForm(request, { maxBytes: maxBodyBytes, timeoutMs, signal, memory, disk }).then(open => (upload = open).form)
+      const { formFields: maxFields, formFiles: maxFiles } = limits
+      return readForm(request, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory, disk }).then(open => (upload = open).form)
     }
     return readJson(request, {
       maxBytes: maxBodyBytes,
       maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
       maxValues: limits.jsonValues,
       maxDepth: limits.jsonDepth,
+      maxCompression: limits.jsonCompression,
       timeoutMs,
       signal,
       memory,

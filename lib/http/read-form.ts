@@ -23,14 +23,14 @@ import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
 /** Bounds on what is not a file. */
 const fieldBytes = 1024 * 1024
-const maxFields = 100
-const maxFiles = 32
 /** Boundaries and headers of the parts. */
 const framingBytes = 256 * 1024
 
 export interface FormLimits {
   /** Bytes of all files together. */
   readonly maxBytes: number
+  readonly maxFields: number
+  readonly maxFiles: number
   readonly timeoutMs: number
   readonly signal: CallSignal
   /** Holds the fields of the form, and its files while that is cheap. */
@@ -101,7 +101,7 @@ async function parse (
   request: IncomingMessage, boundary: string, limits: FormLimits, newPath: UploadSpace['newPath']
 ): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
-  const { signal, memory, disk } = limits
+  const { maxFields, maxFiles, signal, memory, disk } = limits
   if (signal.aborted) throw signal.reason
   const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes)
   const onAbort = (): void => { source.destroy(asError(signal.reason)) }
@@ -114,7 +114,7 @@ async function parse (
     text: false,
     urlencoded: false,
     formidable: {
-      enabledPlugins: [formParserPlugin(boundary, maxFields + maxFiles, tooManyParts)],
+      enabledPlugins: [formParserPlugin(boundary, maxFields + maxFiles, () => tooManyParts(limits))],
       maxFields,
       maxFieldsSize: fieldBytes,
       maxFiles,
@@ -212,22 +212,20 @@ const tooLarge = new Set([1006, 1009, 1016])
 const tooMany = new Set([1007, 1015])
 const broken = new Set([1012, 1014])
 
-function explained (error: unknown, field: string | undefined, { maxBytes }: FormLimits): unknown {
+function explained (error: unknown, field: string | undefined, limits: FormLimits): unknown {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
   if (error instanceof GatewayError && error.code !== 'file_too_large') return error
   if (code === 'file_too_large' || tooLarge.has(Number(code))) {
     return code === 1006
       ? new GatewayError('file_too_large', { message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.` })
-      : new GatewayError('file_too_large', { message: `The file is larger than ${formatMegabytes(maxBytes)}.`, param: field })
+      : new GatewayError('file_too_large', { message: `The file is larger than ${formatMegabytes(limits.maxBytes)}.`, param: field })
   }
-  if (tooMany.has(Number(code))) {
-    return tooManyParts()
-  }
+  if (tooMany.has(Number(code))) return tooManyParts(limits)
   if (broken.has(Number(code))) return malformed('The body is not a well-formed multipart form.')
   return error
 }
 
-function tooManyParts (): GatewayError {
+function tooManyParts ({ maxFields, maxFiles }: FormLimits): GatewayError {
   return malformed(`A form may have up to ${maxFields} fields and ${maxFiles} files.`)
 }
 

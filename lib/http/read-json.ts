@@ -22,8 +22,7 @@ const bytesPerTurn = 64 * 1024
 const largeStringBytes = 64 * 1024
 /** Memory of one value or key once parsed: distinct keys of large objects take most. */
 const valueBytes = 128
-/** A larger body that was compressed further than this is made to fill memory, not to save time. */
-const maxCompression = 20
+/** A larger body that was compressed further than text can be is made to fill memory, not to save time. */
 const compressionCheckFromBytes = 1024 * 1024
 
 export interface JsonLimits {
@@ -34,6 +33,8 @@ export interface JsonLimits {
   /** Values; keys, strings, objects and lists weigh eight. */
   readonly maxValues: number
   readonly maxDepth: number
+  /** Bytes that a large body may become for each byte received. */
+  readonly maxCompression: number
   /** The field to name in the error of a body that is too large. */
   readonly largeField?: string
   readonly timeoutMs: number
@@ -170,8 +171,8 @@ class BodyReader {
   #check (piece: Buffer): void {
     const [limits, inflate, sizeBytes] = [this.#limits, this.#inflate, this.#sizeBytes]
     if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
-    if (sizeBytes > compressionCheckFromBytes && inflate !== undefined && sizeBytes > maxCompression * inflate.bytesWritten) {
-      throw new GatewayError('file_too_large', { message: `The body is compressed more than ${maxCompression}:1.` })
+    if (sizeBytes > compressionCheckFromBytes && inflate !== undefined && sizeBytes > limits.maxCompression * inflate.bytesWritten) {
+      throw new GatewayError('file_too_large', { message: `The body is compressed more than ${limits.maxCompression}:1.` })
     }
     // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
     limits.memory.take(limits.largeStrings === undefined ? 2 * piece.length : piece.length)

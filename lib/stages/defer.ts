@@ -7,7 +7,6 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { maxStoredBytes } from '../core/max-stored-bytes.ts'
 import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
 import { EarlyReply } from '../core/early-reply.ts'
@@ -61,7 +60,7 @@ async function deferOrPass (
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
   const native = canDefer(first)
-  if (!native && (!settings.deferred.forAllProviders || call.record.bodyBytes > maxStoredBytes)) return call
+  if (!native && (!settings.deferred.forAllProviders || call.record.bodyBytes > settings.limits.storedBodyBytes)) return call
   refuseUnsupported(call.request)
   await checkKept(call, deferrals, settings.deferred.maxBytesPerKey)
   call.record.deferred = true

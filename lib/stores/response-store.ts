@@ -21,6 +21,8 @@ export interface ResponseStoreOptions {
   readonly keepMs: number
   /** Bytes kept for one key. */
   readonly maxBytesPerKey: number
+  /** Bytes of the body of a call that is kept. */
+  readonly maxBodyBytes: number
   /** Bounds of a conversation that is read. */
   readonly maxItems: number
   readonly maxBytes: number
@@ -53,6 +55,10 @@ export class ResponseStore implements ResponseArchive {
 
   get keeps (): boolean {
     return this.#options().keeps
+  }
+
+  get maxBodyBytes (): number {
+    return this.#options().maxBodyBytes
   }
 
   async keep (given: ResponseToKeep): Promise<void> {

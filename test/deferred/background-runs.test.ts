@@ -9,7 +9,7 @@ const frame = (number: number): string => `event: response.test\ndata: {"number"
 
 storeTest('frames that could not be stored are stored with the next ones', async (t, open) => {
   const database = await open()
-  const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
+  const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
   const addFrames = store.addFrames.bind(store)
   let writes = 0
   t.intercept(store, 'addFrames', {

@@ -15,7 +15,9 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 /** All files go to disk. */
-const limits: FormLimits = { maxBytes: 100_000, timeoutMs: 10_000, signal: new AbortController().signal, memory: scarce, disk: unbounded }
+const limits: FormLimits = {
+  maxBytes: 100_000, maxFields: 100, maxFiles: 32, timeoutMs: 10_000, signal: new AbortController().signal, memory: scarce, disk: unbounded
+}
 
 interface Reader {
   readonly url: string
@@ -217,6 +219,18 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
   t.equal(complete, 200, 'as large as allowed')
   const taken = await next() as OpenForm
   await taken.remove()
+})
+
+t.test('the operator says how many fields and files a form may have', async t => {
+  const { url, next } = await reader(t, { maxFields: 2, maxFiles: 1 })
+  const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
+  const file = ['Content-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav', 'x'] as const
+  for (const [parts, status] of [[[field, field, file], 200], [[field, field, field], 400], [[file, file], 400]] as const) {
+    t.equal(await send(url, written(parts), type), status)
+    const result = await next()
+    if (result instanceof GatewayError) t.equal(result.message, 'A form may have up to 2 fields and 1 files.')
+    else await result.remove()
+  }
 })
 
 t.test('the limit holds for a body that does not say its length', async t => {

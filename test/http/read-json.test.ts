@@ -7,7 +7,7 @@ import { openRequest } from '../support/open-request.ts'
 import type { Test } from 'tap'
 
 const limits: JsonLimits = {
-  maxBytes: 4_000_000, maxTextBytes: 3_000_000, maxValues: 10_000, maxDepth: 8, timeoutMs: 10_000,
+  maxBytes: 4_000_000, maxTextBytes: 3_000_000, maxValues: 10_000, maxDepth: 8, maxCompression: 20, timeoutMs: 10_000,
   signal: new AbortController().signal, memory: unbounded
 }
 
@@ -61,7 +61,10 @@ t.test('a body that cannot be taken is refused for its own reason', async t => {
     'too many keys': [{ body: `{${Array.from({ length: 6000 }, (_, number) => `"${number}":1`).join()}}` }, [413, 'file_too_large', 'The body has more than 10000 values; keys, strings, objects and lists count as eight.']],
     'too large': [{ body: JSON.stringify('x'.repeat(4_000_000)) }, [413, 'file_too_large', 'The body is larger than 3.8 MB.']],
     'too much besides long strings': [{ body: list(60, JSON.stringify('x'.repeat(60_000))) }, [413, 'file_too_large', 'The body is larger than 2.9 MB.']],
-    'compressed further than text is': [encoded('gzip', gzipSync(JSON.stringify('x'.repeat(2_000_000)))), [413, 'file_too_large', 'The body is compressed more than 20:1.']]
+    'compressed further than text is': [encoded('gzip', gzipSync(JSON.stringify('x'.repeat(2_000_000)))), [413, 'file_too_large', 'The body is compressed more than 20:1.']],
+    'compressed further than the operator allows': [
+      { ...encoded('gzip', gzipSync(text.repeat(4))), limits: { maxCompression: 2 } }, [413, 'file_too_large', 'The body is compressed more than 2:1.']
+    ]
   }
   for (const [title, [sent, expected]] of Object.entries(rows)) t.same(await read(t, sent), expected, title)
 })

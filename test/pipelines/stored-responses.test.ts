@@ -6,7 +6,6 @@ import { streamEvents } from '../support/responses.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { eventually } from '../support/until.ts'
-import { maxStoredBytes } from '../../lib/core/max-stored-bytes.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -192,17 +191,17 @@ t.test('a response in the background is queued at once, fetched later, and conti
 
 t.test('a call whose body is too large for the store is served, and not stored', async t => {
   const { api, database } = await start(t, undefined, {
-    limits: { ...settings().limits, jsonBodyBytes: 20_000_000, jsonBodyTotalBytes: 20_000_000 },
+    limits: { ...settings().limits, storedBodyBytes: 300_000 },
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 100_000_000 }
   })
-  const url = `data:image/png;base64,${'A'.repeat(maxStoredBytes)}`
+  const url = `data:image/png;base64,${'A'.repeat(300_000)}`
   const input = [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }]
   const response = await (await api.post('/v1/responses', { model, input })).json() as { id: string }
   t.match(response, { status: 'completed', store: false })
   t.equal((await api.get(`/v1/responses/${response.id}`)).status, 404)
   const background = await api.post('/v1/responses', { model, input, background: true })
   t.equal(background.status, 413)
-  t.match(await background.json(), { error: { code: 'file_too_large', param: 'background', message: /6 MB/ } })
+  t.match(await background.json(), { error: { code: 'file_too_large', param: 'background', message: /0\.3 MB/ } })
   const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
   const deferred = await api.post('/v1/chat/completions', { model, messages, deferred: true })
   t.match(await deferred.json(), { request_id: undefined, choices: [{ message: { content: 'answer 2' } }] }, 'at once')

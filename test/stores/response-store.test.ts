@@ -8,7 +8,7 @@ const item = (id: string, text = id): StoredItem => ({ type: 'message', id, role
 
 async function open (openStore: OpenStore, options: Partial<ResponseStoreOptions> = {}) {
   const database = await openStore()
-  const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxItems: 100, maxBytes: 1_000_000, ...options }))
+  const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000, ...options }))
   const keep = async (id: string, input: readonly StoredItem[], previous?: EarlierResponse, keyId = 'key-1'): Promise<EarlierResponse> => {
     const response = { ...startedResponse(responsesStart()), id, status: 'completed' as const }
     await store.keep({ keyId, response, input, itemIds: input.map(({ id }) => id), ...previous !== undefined && { previous } })

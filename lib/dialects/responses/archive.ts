@@ -50,6 +50,8 @@ export interface ResponseToKeep {
 export interface ResponseArchive {
   /** False where the operator keeps nothing: responses say so in `store`. */
   readonly keeps: boolean
+  /** The largest body, and the longest text of an answer, that is kept. */
+  readonly maxBodyBytes: number
   /**
    * Returns a response of a key and all that it continues; `undefined` for one that is unknown or did not complete.
    *

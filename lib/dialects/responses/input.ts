@@ -1,7 +1,6 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
 import { GatewayError, ValidationError } from '../../core/errors.ts'
-import { maxStoredBytes } from '../../core/max-stored-bytes.ts'
 import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import { explain } from '../../validation/explain.ts'
@@ -69,8 +68,8 @@ export function responsesInput (
 ): DialectCall<ResponsesContext> {
   const { request, key, record, headers } = call
   record.session = sessionIn(headers['session-id'])
-  const isLarge = record.bodyBytes > maxStoredBytes
-  checkBackground(request, archive, isLarge)
+  const isLarge = archive !== undefined && record.bodyBytes > archive.maxBodyBytes
+  checkBackground(request, archive, record.bodyBytes)
   const { continuation } = stored
   const items = itemsOf(request, stored)
   const { input, ...translation } = translated(request, items, continuation?.items)
@@ -80,7 +79,7 @@ export function responsesInput (
     return { response, input, itemIds: [...made, ...outputIds], ...continuation !== undefined && { previous: continuation } }
   }
   const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false || isLarge ? undefined : async (response, origin) => {
-    if ((record.outputCharacters ?? 0) > maxStoredBytes) return { ...response, store: false }
+    if ((record.outputCharacters ?? 0) > archive.maxBodyBytes) return { ...response, store: false }
     await recordAnswer?.(call)
     try {
       await archive.keep({ keyId: key.id, ...kept(response), origin })
@@ -168,14 +167,14 @@ function refuseKeptElsewhere (request: ResponsesRequest): void {
 }
 
 /** Refuses work in the background whose response would not be stored here. */
-function checkBackground (request: ResponsesRequest, archive: ResponseArchive | undefined, isLarge: boolean): void {
+function checkBackground (request: ResponsesRequest, archive: ResponseArchive | undefined, bodyBytes: number): void {
   if (request.background !== true) return
   if (request.store === false) throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
   if (archive?.keeps !== true) {
     throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available: responses are not stored here.' })
   }
-  if (isLarge) {
-    throw new GatewayError('file_too_large', { param: 'background', message: `The body of a response in the background may have up to ${formatMegabytes(maxStoredBytes)}.` })
+  if (bodyBytes > archive.maxBodyBytes) {
+    throw new GatewayError('file_too_large', { param: 'background', message: `The body of a response in the background may have up to ${formatMegabytes(archive.maxBodyBytes)}.` })
   }
 }
 

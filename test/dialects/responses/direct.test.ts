@@ -31,7 +31,7 @@ import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
 
 const route: Route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
-const archive: ResponseArchive = { keeps: true, continuation: async () => undefined, items: async () => new Map(), keep: async () => undefined }
+const archive: ResponseArchive = { keeps: true, maxBodyBytes: 1_000_000, continuation: async () => undefined, items: async () => new Map(), keep: async () => undefined }
 const origin: ResponseOrigin = { providerId: 'openai', account: 'a1', responseId: 'resp_up' }
 
 interface Options extends ResponsesInputOptions {

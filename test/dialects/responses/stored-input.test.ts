@@ -7,6 +7,7 @@ const item: StoredItem = { id: 'msg_1', type: 'message', role: 'user', content: 
 const lookups: unknown[] = []
 const archive: ResponseArchive = {
   keeps: true,
+  maxBodyBytes: 1_000_000,
   continuation: async (keyId, id) => id === 'resp_1' && keyId === 'key' ? { id, rootId: id, items: [item] } : undefined,
   items: async (_keyId, ids) => {
     lookups.push(ids)
