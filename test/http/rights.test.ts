@@ -62,6 +62,9 @@ async function openStore (t: Test): Promise<Database> {
   return database
 }
 
+/** Responses are asked for as chat completions, which is what the fake answers. */
+const chatOnly = { quirks: { responsesApi: false } }
+
 interface Attempt {
   readonly model: unknown
   readonly headers?: Readonly<Record<string, string>>
@@ -76,8 +79,8 @@ for (const { path, allowed, forbidden, body, file, answer, isSent = true } of en
     const [good, bad, off] = [`${owner}/${allowed}`, `${owner}/${forbidden}`, `${owner}/off`]
     const api = await testGateway(t, {
       providers: [
-        upstreamAt(`${upstream.url}/v1`, owner, owner), upstreamAt(`${upstream.url}/v1`, other, other),
-        upstreamAt(`${upstream.url}/v1`, 'twin', owner)
+        upstreamAt(`${upstream.url}/v1`, owner, owner, chatOnly), upstreamAt(`${upstream.url}/v1`, other, other, chatOnly),
+        upstreamAt(`${upstream.url}/v1`, 'twin', owner, chatOnly)
       ],
       models: [modelSettings(off, { status: 'disabled' }), modelSettings('nick', { alias: bad }), modelSettings(`${owner}/nick`, { alias: `twin/${allowed}` })],
       routes: [{ name: 'both', models: [good, bad] }, { name: 'bad', models: [bad] }],

@@ -168,8 +168,11 @@ t.test('the bodies of every endpoint are those of the reviewed file', async t =>
   for (const [index, part] of found.entries()) t.equal(part, reviewed[index], part.split('\n', 1)[0] ?? '')
 })
 
-t.test('every endpoint is called', async t => {
+/** Answers of the admin API are held against their schemas in `test/pipelines/admin/`; browsers and the command line read them, no clients of others. */
+const isOfClients = (path: string): boolean => path !== '/openapi.json' && !path.startsWith('/admin/')
+
+t.test('every endpoint that clients know is called', async t => {
   const requested = (method: string, path: string): boolean => asks.some(ask =>
     new RegExp(`^${path.replaceAll(/[*:]\w+|\{\w+\}/g, '.+')}$`).test(ask.path) && (ask.method ?? method) === method)
-  t.same(endpointDocs.filter(({ method, path }) => path !== '/openapi.json' && !requested(method, path)).map(({ method, path }) => `${method} ${path}`), [])
+  t.same(endpointDocs.filter(({ method, path }) => isOfClients(path) && !requested(method, path)).map(({ method, path }) => `${method} ${path}`), [])
 })
