@@ -62,7 +62,7 @@ async function openStore (t: Test): Promise<Database> {
   return database
 }
 
-/** Responses are asked for as chat completions, which is what the fake answers. */
+/** Responses are requested as chat completions, which is what the fake answers. */
 const chatOnly = { quirks: { responsesApi: false } }
 
 interface Attempt {

@@ -168,7 +168,7 @@ t.test('the bodies of every endpoint are those of the reviewed file', async t =>
   for (const [index, part] of found.entries()) t.equal(part, reviewed[index], part.split('\n', 1)[0] ?? '')
 })
 
-/** Answers of the admin API are held against their schemas in `test/pipelines/admin/`; browsers and the command line read them, no clients of others. */
+/** Answers of the admin API are compared with their schemas in `test/pipelines/admin/`; browsers and the command line read them, no clients of others. */
 const isOfClients = (path: string): boolean => path !== '/openapi.json' && !path.startsWith('/admin/')
 
 t.test('every endpoint that clients know is called', async t => {
