@@ -2,6 +2,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { openaiScript } from '../support/openai-responses.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { providerSettings } from '../support/settings.ts'
@@ -31,26 +32,8 @@ function plain (value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replaceAll(/\b(resp|msg|fc)_[0-9a-f]{32}\b/g, '$1_').replaceAll(/"(created_at|completed_at)":\d+/g, '"$1":1'))
 }
 
-/** Answers as OpenAI does, with fields and events that are not known here. */
-function openai ({ json }: SeenRequest, number: number): Script {
-  const { stream, input, previous_response_id: previous = null } = json as { stream?: boolean, input: unknown, previous_response_id?: string } // as sent
-  const item = { id: `msg_up${number}`, type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: `Answer ${number}`, annotations: [], logprobs: [] }] }
-  const response = {
-    id: `resp_up${number}`, object: 'response', created_at: 1, model: 'gpt-5-2025', status: 'completed', output: [item], previous_response_id: previous, store: true, x_new: JSON.stringify(input),
-    usage: { input_tokens: 3, input_tokens_details: { cached_tokens: 0 }, output_tokens: 2, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 5 }
-  }
-  if (stream !== true) return { pieces: [JSON.stringify(response)] }
-  const events = [
-    { type: 'response.created', response: { ...response, status: 'in_progress', output: [], usage: null } },
-    { type: 'response.output_item.added', output_index: 0, item: { ...item, content: [] } }, { type: 'response.of_the_future', thing: { a: 1 } },
-    { type: 'response.output_text.delta', item_id: item.id, output_index: 0, content_index: 0, delta: `Answer ${number}`, logprobs: [] },
-    { type: 'response.output_item.done', output_index: 0, item }, { type: 'response.completed', response }
-  ]
-  return { headers: eventStream, pieces: events.map((event, at) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: at })}\n\n`) }
-}
-
 t.test('a request to OpenAI and its answer are passed on as they are, and stored for their key', async t => {
-  const provider = await fakeUpstream(openai)
+  const provider = await fakeUpstream(openaiScript)
   t.teardown(provider.close)
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
@@ -75,7 +58,7 @@ t.test('a request to OpenAI and its answer are passed on as they are, and stored
 })
 
 t.test('a conversation goes back to the provider and the credential that keep it', async t => {
-  const provider = await fakeUpstream(openai)
+  const provider = await fakeUpstream(openaiScript)
   t.teardown(provider.close)
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)

@@ -1,7 +1,10 @@
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
-import { chatUpstreamAt, testGateway, testKey, type TestGateway } from '../support/gateway.ts'
+import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/headgate.ts'
+import { openaiFrames, openaiResponse, openaiScript } from '../support/openai-responses.ts'
 import { streamEvents } from '../support/responses.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
@@ -174,6 +177,17 @@ async function ended (client: OpenAI, id: string): Promise<OpenAI.Responses.Resp
   return await eventually(async () => await client.responses.retrieve(id), ({ status }) => status !== 'queued' && status !== 'in_progress', 'the end of the response')
 }
 
+/** Begins a stream in the background, and leaves once it has text. @returns its id, and what was seen of it */
+async function leaveStream (post: TestGateway['post']): Promise<{ readonly id: string, readonly seen: string }> {
+  const response = await post('/v1/responses', { model, input: 'x', background: true, stream: true })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let seen = ''
+  while (!/output_text\.delta.*\n\n$/s.test(seen)) seen += (await reader?.read())?.value ?? ''
+  await reader?.cancel()
+  const { id } = Reflect.get(Object(streamEvents(seen)[0]), 'response') as { id: string } // ours
+  return { id, seen }
+}
+
 const frames = (texts: readonly string[]): Script => ({ headers: eventStream, pieces: chatFrames([...texts]) })
 
 t.test('a response in the background is queued at once, fetched later, and continued', async t => {
@@ -229,12 +243,7 @@ t.test('a stream in the background can be taken up where it was left', async t =
 
 t.test('a caller who leaves a background stream does not end it; cancelling does', async t => {
   const { api, client } = await start(t, { ...frames(['Hel', 'lo']), pieces: chatFrames(['Hel', 'lo']).slice(0, 2), then: 'stall' })
-  const response = await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-  let seen = ''
-  while (!seen.includes('output_text.delta')) seen += (await reader?.read())?.value ?? ''
-  await reader?.cancel()
-  const { id } = Reflect.get(Object(streamEvents(seen)[0]), 'response') as { id: string }
+  const { id } = await leaveStream(api.post)
   t.equal((await client.responses.retrieve(id)).status, 'in_progress')
   t.equal((await api.post(`/v1/responses/${id}/cancel`, '', { headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
   t.match(await client.responses.cancel(id), { id, status: 'cancelled' })
@@ -259,12 +268,7 @@ t.test('a failure in the background is the end of the response, with or without 
 
 t.test('work that lost its process ends as failed, and what it had written can still be read', async t => {
   const { api, client, database } = await start(t, { ...frames(['Hel', 'lo']), pieces: chatFrames(['Hel', 'lo']).slice(0, 2), then: 'stall' })
-  const response = await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-  let seen = ''
-  while (!seen.includes('output_text.delta')) seen += (await reader?.read())?.value ?? ''
-  await reader?.cancel()
-  const { id } = Reflect.get(Object(streamEvents(seen)[0]), 'response') as { id: string }
+  const { id } = await leaveStream(api.post)
   await database.query.updateTable('responses').set({ owner: 'dead', lease_until_ms: 1 }).where('id', '=', id).execute()
   const store = api.gateway.services.responseStore
   await store?.failOrphans(Date.now(), { code: 'server_error', message: 'gone' })
@@ -394,6 +398,84 @@ t.test('another process with the same store streams and cancels what runs here',
   const running = await stalled.client.responses.create({ model, input: 'x', background: true })
   t.match(await second.client.responses.cancel(running.id), { status: 'cancelled' })
   t.match(await stalled.client.responses.retrieve(running.id), { status: 'cancelled' })
+})
+
+/** Starts a gateway in front of OpenAI's own API, which stops after the text of a stream where it is told to. */
+async function startDirect (t: Test, { stalls = false } = {}) {
+  const provider = await fakeUpstream((request, number) => stalls
+    ? { headers: eventStream, pieces: openaiFrames(openaiResponse(number)).slice(0, 4), then: 'stall' }
+    : openaiScript(request, number))
+  t.teardown(provider.close)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  return { ...await gateway(t, database, provider.url, { providers: [upstreamAt(`${provider.url}/v1`)] }), provider }
+}
+
+t.test('OpenAI in the background: its response has the id that the caller knows, and is continued by the one OpenAI knows', async t => {
+  const { client, provider } = await startDirect(t)
+  const queued = await client.responses.create({ model, input: 'one', background: true })
+  t.match(queued, { id: /^resp_[0-9a-f]{32}$/, status: 'queued', output: [] })
+  const { id, created_at: createdAt } = queued
+  t.match(await ended(client, id), { id, created_at: createdAt, status: 'completed', background: true, model, x_new: '"one"', output: [{ id: 'msg_up0' }] })
+  t.match(await client.responses.cancel(id), { status: 'completed' }, 'one that has ended stays as it is')
+  t.match(await client.responses.create({ model, input: 'two', previous_response_id: id }), { id: 'resp_up1', previous_response_id: id })
+  t.same(provider.requests.map(({ json }) => json), [{ model: 'gpt-5', input: 'one' }, { model: 'gpt-5', input: 'two', previous_response_id: 'resp_up0' }], 'waits for no other queue')
+})
+
+t.test('OpenAI in the background: a stream is taken up where it was left, unknown events included', async t => {
+  const { api, client } = await startDirect(t)
+  const first = await (await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })).text()
+  const events = streamEvents(first)
+  t.same(events.map(({ type }) => type), [
+    'response.created', 'response.queued', 'response.output_item.added', 'response.of_the_future', 'response.output_text.delta',
+    'response.output_item.done', 'response.completed'
+  ])
+  t.same(events.map(({ sequence_number: number }) => number), events.map((_, index) => index))
+  const ids = new Set(events.flatMap(event => Reflect.get(Object(event['response']), 'id') as unknown ?? []))
+  t.equal(ids.size, 1)
+  const [id] = ids
+  t.equal(await (await api.get(`/v1/responses/${String(id)}?stream=true`)).text(), first)
+  t.strictSame(streamEvents(await (await api.get(`/v1/responses/${String(id)}?stream=true&starting_after=3`)).text()), events.slice(4))
+  t.strictSame(events.at(-1)?.['response'], await (await api.get(`/v1/responses/${String(id)}`)).json())
+  const taken: string[] = []
+  for await (const { type } of await client.responses.retrieve(String(id), { stream: true, starting_after: 4 })) taken.push(type)
+  t.same(taken, ['response.output_item.done', 'response.completed'])
+})
+
+t.test('OpenAI in the background: cancelling closes its connection', async t => {
+  const { api, client, provider } = await startDirect(t, { stalls: true })
+  const { id, seen } = await leaveStream(api.post)
+  t.equal((await client.responses.retrieve(id)).status, 'in_progress')
+  t.match(await client.responses.cancel(id), { id, status: 'cancelled' })
+  await (await provider.request(0)).aborted
+  const events = streamEvents(await (await api.get(`/v1/responses/${id}?stream=true`)).text())
+  t.strictSame(events.slice(0, -1), streamEvents(seen))
+  t.match(events.at(-1), { type: 'response.failed', sequence_number: events.length - 1, response: { id, status: 'cancelled' } })
+})
+
+t.test('OpenAI in the background: what a killed process had begun ends as failed in the next one', async t => {
+  const provider = await fakeUpstream({ headers: eventStream, pieces: openaiFrames(openaiResponse(0)).slice(0, 4), then: 'stall' })
+  t.teardown(provider.close)
+  const directory = t.testdir({ 'headgate.yaml': `providers: {openai: {api_key: env:FAKE_KEY, base_url: '${provider.url}/v1', list_models: false}}\n` })
+  const env = { HEADGATE_API_KEYS: 'a key', FAKE_KEY: 'fake' }
+  const headers = { authorization: 'Bearer a key', 'content-type': 'application/json' }
+  const killed = await startGateway(t, directory, env)
+  const { id, seen } = await leaveStream(async (path, body) => await fetch(killed.url + path, { method: 'POST', headers, body: JSON.stringify(body) }))
+  const database = await openDatabase(join(directory, '.headgate'))
+  const stored = await eventually(async () => await database.query.selectFrom('response_events').select('frame').execute(), rows => rows.some(({ frame }) => frame.includes('output_text.delta')), 'the frames in the store')
+  t.equal(stored.map(({ frame }) => frame).join(''), seen)
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  await database.query.updateTable('responses').set({ lease_until_ms: 1 }).execute() // as time would
+  await database.close()
+  const next = await startGateway(t, directory, env)
+  const get = async (query: string): Promise<Response> => await fetch(`${next.url}/v1/responses/${id}${query}`, { headers })
+  const failed = await eventually(async () => await (await get('')).json() as { status: string }, ({ status }) => status === 'failed', 'the end of the response')
+  t.match(failed, { id, error: { code: 'server_error' } })
+  const events = streamEvents(await (await get('?stream=true')).text())
+  t.strictSame(events.slice(0, -1), streamEvents(seen))
+  t.match(events.at(-1), { type: 'response.failed', sequence_number: events.length - 1, response: { id, status: 'failed' } })
+  t.equal(provider.requests.length, 1, 'nothing is begun anew')
 })
 
 t.test('hostile ids, queries and items are refused, and never a 5xx', async t => {
