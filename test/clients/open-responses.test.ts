@@ -1,7 +1,7 @@
 /**
  * The public compliance cases of Open Responses (openresponses.org), reproduced from their description: each sends
  * one request, checks the answer and every event against that specification, and looks for what the case is about.
- * They run over the sandbox and over OpenAI, Anthropic and Gemini as a fake plays them that others wrote. The two
+ * They run over the sandbox and over OpenAI (both of its APIs), Anthropic and Gemini as a fake plays them that others wrote. The two
  * optional cases are about searches that OpenAI runs itself.
  */
 
@@ -137,7 +137,7 @@ const cases: readonly Case[] = [
   { id: 'multi-turn', request: { input: [message('user', 'My name is Alice.'), message('assistant', 'Hello Alice! How can I help you today?'), message('user', 'What is my name?')] }, output: 'message' }
 ]
 
-const models: Readonly<Record<string, string>> = { sandbox: 'sandbox/echo', openai: 'openai/gpt-5', anthropic: 'anthropic/claude-sonnet-4-5', google: 'google/gemini-2.5-flash' }
+const models: Readonly<Record<string, string>> = { sandbox: 'sandbox/echo', openai: 'openai/gpt-5', chat: 'chat/gpt-5', anthropic: 'anthropic/claude-sonnet-4-5', google: 'google/gemini-2.5-flash' }
 
 async function start (t: Test): Promise<TestGateway> {
   const mock = new LLMock({ port: 0 })
@@ -149,8 +149,7 @@ async function start (t: Test): Promise<TestGateway> {
   return await storingGateway(t, {
     providers: [
       { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } },
-      // What its own Responses API leaves out is passed on as it is.
-      chatUpstreamAt(`${mock.url}/v1`), upstreamAt(mock.url, 'anthropic', 'anthropic'), upstreamAt(mock.url, 'google', 'google')
+      upstreamAt(`${mock.url}/v1`), { ...chatUpstreamAt(`${mock.url}/v1`), id: 'chat' }, upstreamAt(mock.url, 'anthropic', 'anthropic'), upstreamAt(mock.url, 'google', 'google')
     ]
   })
 }

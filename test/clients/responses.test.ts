@@ -1,9 +1,10 @@
 /** The official clients of the Responses API, unchanged, against a gateway on a real port in front of several providers. */
 
 import { Agent, OpenAIProvider, Runner, tool } from '@openai/agents'
+import { LLMock } from '@copilotkit/aimock'
 import OpenAI from 'openai'
 import t from 'tap'
-import { testGateway, testKey, type TestGateway } from '../support/gateway.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { functions, question, resultOf, sandbox, testConversations, type WeatherConversation } from '../support/weather-conversation.ts'
 import type { Test } from 'tap'
 
@@ -35,12 +36,19 @@ t.test('openai: a response, complete and streamed', async t => {
 })
 
 t.test('openai: structured output', async t => {
-  const client = clientOf(await testGateway(t, { providers: [sandbox] }))
+  const mock = new LLMock({ port: 0 })
+  mock.onMessage('Who?', { content: '{"name":"Ada","age":36}' })
+  await mock.start()
+  t.teardown(async () => await mock.stop())
+  const client = clientOf(await testGateway(t, { providers: [sandbox, upstreamAt(`${mock.url}/v1`)] }))
   const schema = { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name', 'age'], additionalProperties: false }
-  const request = { model, input: 'Who?', text: { format: { type: 'json_schema' as const, name: 'person', strict: true, schema } } }
-  t.match((await client.responses.parse(request)).output_parsed, { name: String, age: Number })
-  const streamed = await client.responses.stream(request).finalResponse()
-  t.match(JSON.parse(streamed.output_text), { name: String, age: Number }, 'its streams are parsed for schemas of Zod only')
+  for (const asked of [model, 'openai/gpt-5']) {
+    const request = { model: asked, input: 'Who?', text: { format: { type: 'json_schema' as const, name: 'person', strict: true, schema } } }
+    t.match((await client.responses.parse(request)).output_parsed, { name: String, age: Number })
+    const streamed = await client.responses.stream(request).finalResponse()
+    t.match(JSON.parse(streamed.output_text), { name: String, age: Number }, 'its streams are parsed for schemas of Zod only')
+  }
+  t.same(mock.getRequests().map(({ path }) => path), ['/v1/responses', '/v1/responses'])
 })
 
 t.test('openai: errors have the classes and the fields of the client', async t => {

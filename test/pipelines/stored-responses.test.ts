@@ -431,14 +431,13 @@ t.test('OpenAI in the background: a stream is taken up where it was left, unknow
     'response.output_item.done', 'response.completed'
   ])
   t.same(events.map(({ sequence_number: number }) => number), events.map((_, index) => index))
-  const ids = new Set(events.flatMap(event => Reflect.get(Object(event['response']), 'id') as unknown ?? []))
-  t.equal(ids.size, 1)
-  const [id] = ids
-  t.equal(await (await api.get(`/v1/responses/${String(id)}?stream=true`)).text(), first)
-  t.strictSame(streamEvents(await (await api.get(`/v1/responses/${String(id)}?stream=true&starting_after=3`)).text()), events.slice(4))
-  t.strictSame(events.at(-1)?.['response'], await (await api.get(`/v1/responses/${String(id)}`)).json())
+  const [id = '', ...others] = new Set(events.flatMap(event => Reflect.get(Object(event['response']), 'id') as string ?? [])) // ours
+  t.same(others, [])
+  t.equal(await (await api.get(`/v1/responses/${id}?stream=true`)).text(), first)
+  t.strictSame(streamEvents(await (await api.get(`/v1/responses/${id}?stream=true&starting_after=3`)).text()), events.slice(4))
+  t.strictSame(events.at(-1)?.['response'], await (await api.get(`/v1/responses/${id}`)).json())
   const taken: string[] = []
-  for await (const { type } of await client.responses.retrieve(String(id), { stream: true, starting_after: 4 })) taken.push(type)
+  for await (const { type } of await client.responses.retrieve(id, { stream: true, starting_after: 4 })) taken.push(type)
   t.same(taken, ['response.output_item.done', 'response.completed'])
 })
 

@@ -2,6 +2,7 @@
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
 import { startedResponse } from './response-object.ts'
+import { completeParts } from './text-parts.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
@@ -16,7 +17,7 @@ export function shownResponse (start: Start, response: string): string {
 /** Stores a response before its end is sent, where responses are stored. @returns its text as the caller gets it */
 export async function storedResponse (start: Start, text: string): Promise<string> {
   const { route, context: { keep, direct } } = start
-  const shown = shownResponse(start, text)
+  const shown = shownResponse(start, completeParts(text))
   if (keep === undefined) return shown
   const { id: responseId, store: isKept } = JSON.parse(text) as ResponseObject // by the provider's account of its own API
   const origin = isKept ? { providerId: route.providerId, account: direct.accounts.get(route) ?? '', responseId } : undefined
@@ -42,5 +43,17 @@ function withFields (start: Start, text: string, fields: Partial<ResponseObject>
   for (const [name, value] of Object.entries(startedResponse(start))) {
     if (!outline.fields.has(name) && !values.has(name)) values.set(name, JSON.stringify(value))
   }
+  const usage = outline.fields.get('usage')
+  if (usage !== undefined && !values.has('usage')) values.set('usage', completeUsage(text.slice(usage.start, usage.end)))
   return replaceFields(text, outline, values)
+}
+
+/** Details that are not reported are zero. */
+const usageDetails = { input_tokens_details: '{"cached_tokens":0}', output_tokens_details: '{"reasoning_tokens":0}' }
+
+/** @param usage the text of an object, or `null` */
+function completeUsage (usage: string): string {
+  const outline = readObjectText(usage)
+  if (outline === undefined) return usage
+  return replaceFields(usage, outline, new Map(Object.entries(usageDetails).filter(([name]) => !outline.fields.has(name))))
 }

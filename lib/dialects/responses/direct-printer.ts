@@ -8,6 +8,7 @@ import { endOfStream, sseFrame } from '../../wire/sse.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedCode } from './errors.ts'
 import { startedResponse } from './response-object.ts'
+import { completeEvent } from './text-parts.ts'
 import type { GatewayError } from '../../core/errors.ts'
 import type { Call } from '../../core/call.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -82,7 +83,8 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
     return this.#translated?.keepAlive?.() ?? ': ping\n'
   }
 
-  #frame ({ name, json }: Frame): string {
+  #frame ({ name, json: given }: Frame): string {
+    const json = completeEvent(name, given)
     switch (name) {
       case 'response.created':
       case 'response.queued':

@@ -64,6 +64,9 @@ t.test('fields that clients expect of every response are added where a server le
   const direct = printer()
   const [begun] = streamEvents(direct.print([frame('response.created', 0, { response: { id: 'resp_up', status: 'in_progress' } })]))
   t.match(begun, { response: { id: 'resp_up', status: 'in_progress', completed_at: null, usage: null, tools: [], top_p: 1 } })
+  const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5, output_tokens_details: { reasoning_tokens: 1 } }
+  const end = direct.print([frame('response.completed', 1, { response: { ...response, usage } })]) + direct.end()
+  t.match(streamEvents(end).at(-1), { response: { usage: { ...usage, input_tokens_details: { cached_tokens: 0 } } } })
 })
 
 t.test('a response is stored before its end is sent, with its origin', async t => {
