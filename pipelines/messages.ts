@@ -74,7 +74,7 @@ export function countTokens (services: Services): Handler<Call> {
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),
     routeModel(services),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request)),
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), { passesErrors: true }),
     replyWith(async ({ id, by, tokens }) => {
       const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)
       return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': by } }

@@ -17,6 +17,7 @@ import { googleAdapters, googleHeaders } from './google/index.ts'
 import { googleModels } from './google/model-list.ts'
 import { mistralAdapters } from './mistral/index.ts'
 import { openaiAdapters } from './openai/index.ts'
+import { responsesTokenCount } from './responses/token-count.ts'
 import { textCompletionOf } from './prompt-as-message.ts'
 import { xaiAdapters } from './xai/index.ts'
 import type { ModelList } from './model-list.ts'
@@ -94,7 +95,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'https://api.openai.com/v1',
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
-    adapters: { ...openaiAdapters, textCompletion: textCompletionOf(/^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/, textCompletion, chat) },
+    adapters: { ...openaiAdapters, tokenCount: responsesTokenCount, textCompletion: textCompletionOf(/^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/, textCompletion, chat) },
     quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, responsesApi: true },
     traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true }
   },

@@ -16,17 +16,20 @@ export interface CountedPrompt {
   readonly tokens: number
 }
 
+export interface CountPromptOptions {
+  /** Clients wait for a count before they send the prompt: an estimate in time is worth more than a late count. Default 5 seconds. */
+  readonly maxMs?: number
+  /** True where clients act on what a provider of their own dialect says of a prompt: its error is thrown. Default: false. */
+  readonly passesErrors?: boolean
+}
+
 /**
  * Counts the tokens of each call's prompt: by the provider of its first route where that counts, else by an estimate. A
- * provider that fails or takes longer than `maxMs` leaves it to the estimate as well, unless it speaks the caller's
- * dialect: its error is an answer then.
- *
- * @param maxMs clients wait for a count before they send the prompt: an estimate in time is worth more than a late count
- * @throws GatewayError the failure of a provider that speaks the caller's dialect
+ * provider that fails or takes longer than `maxMs` leaves it to the estimate as well, unless `passesErrors`.
  */
 export function countPrompt<C> (
   services: ProviderCallServices & Pick<Services, 'models'>, dialect: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
-  estimate: (request: ChatInput) => number, maxMs = 5000
+  estimate: (request: ChatInput) => number, { maxMs = 5000, passesErrors = false }: CountPromptOptions = {}
 ): Stage<RoutedCall<ChatInput>, CountedPrompt> {
   const count = chain(fitRoutes(services, dialect, 'tokenCount'), providerCall(services, 'tokenCount'))
   const countBy = async (call: RoutedCall<ChatInput>): Promise<CountedPrompt> => {
@@ -35,7 +38,7 @@ export function countPrompt<C> (
   }
   return map(async call => {
     const provider = services.providers.get(call.routes[0].providerId)
-    if (isDirect(provider, dialect.directDialect, 'tokenCount')) return await countBy(call)
+    if (passesErrors && isDirect(provider, dialect.directDialect, 'tokenCount')) return await countBy(call)
     const estimated = { id: call.id, by: 'estimate', tokens: estimate(call.request) } as const
     if (provider?.adapters.tokenCount === undefined) return estimated
     const { signal, end } = startDeadline(maxMs, call.signal, new GatewayError('upstream_timeout'))

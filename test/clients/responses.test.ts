@@ -42,8 +42,8 @@ t.test('openai: structured output', async t => {
   t.teardown(async () => await mock.stop())
   const client = clientOf(await testGateway(t, { providers: [sandbox, upstreamAt(`${mock.url}/v1`)] }))
   const schema = { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name', 'age'], additionalProperties: false }
-  for (const asked of [model, 'openai/gpt-5']) {
-    const request = { model: asked, input: 'Who?', text: { format: { type: 'json_schema' as const, name: 'person', strict: true, schema } } }
+  for (const name of [model, 'openai/gpt-5']) {
+    const request = { model: name, input: 'Who?', text: { format: { type: 'json_schema' as const, name: 'person', strict: true, schema } } }
     t.match((await client.responses.parse(request)).output_parsed, { name: String, age: Number })
     const streamed = await client.responses.stream(request).finalResponse()
     t.match(JSON.parse(streamed.output_text), { name: String, age: Number }, 'its streams are parsed for schemas of Zod only')

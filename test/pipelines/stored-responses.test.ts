@@ -400,7 +400,7 @@ t.test('another process with the same store streams and cancels what runs here',
   t.match(await stalled.client.responses.retrieve(running.id), { status: 'cancelled' })
 })
 
-/** Starts a gateway in front of OpenAI's own API, which stops after the text of a stream where it is told to. */
+/** Starts a gateway in front of OpenAI's own API. @param stalls its streams go no further than their text */
 async function startDirect (t: Test, { stalls = false } = {}) {
   const provider = await fakeUpstream((request, number) => stalls
     ? { headers: eventStream, pieces: openaiFrames(openaiResponse(number)).slice(0, 4), then: 'stall' }

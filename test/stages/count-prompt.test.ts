@@ -71,7 +71,24 @@ t.test('a count that takes too long is estimated, and one that the caller gave u
   const request: ChatInput = { model, messages: [{ role: 'user', content: 'Hello' }] }
   const routes = [{ providerId: 'google', model: 'gemini-2.5-flash', modelId: model }] as const
   const count = async (signal: AbortSignal): Promise<CountedPrompt[]> =>
-    await collect(countPrompt(services, {}, () => 7, 20)(once(routedCall(request, { routes, signal }))))
+    await collect(countPrompt(services, {}, () => 7, { maxMs: 20 })(once(routedCall(request, { routes, signal }))))
   t.same(await count(new AbortController().signal), [{ id: 'call-1', by: 'estimate', tokens: 7 }])
   await t.rejects(count(AbortSignal.abort(new Error('gone'))), { message: 'gone' })
+})
+
+t.test('OpenAI counts the input of callers of its own API, and all others are estimated', async t => {
+  const upstream = await fakeUpstream((_, number) => number === 0 ? { headers: asJson, pieces: ['{"object":"response.input_tokens","input_tokens":31}'] } : { status: 404, headers: asJson, pieces: ['{}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [{ ...upstreamAt(`${upstream.url}/v1`), retries: 0 }] })
+  const request = { model: 'openai/gpt-5', input: [{ type: 'of_the_future', x: 1 }], tools: [{ type: 'web_search' }], text: { verbosity: 'low' } }
+  const count = async (): Promise<unknown> => {
+    const answer = await api.post('/v1/responses/input_tokens', { ...request, stream: true, store: false, max_output_tokens: 20, include: ['reasoning.encrypted_content'] })
+    return [answer.status, answer.headers.get('x-headgate-token-count'), await answer.json()]
+  }
+  t.match(await count(), [200, 'provider', { input_tokens: 31 }])
+  t.match(upstream.requests, [{ path: '/v1/responses/input_tokens', json: { ...request, model: 'gpt-5' } }])
+  t.same(Object.keys(Object(upstream.requests[0]?.json) as object).toSorted(), Object.keys(request).toSorted())
+  t.match(await count(), [200, 'estimate', { input_tokens: Number }], 'by a server without it')
+  t.equal((await api.post('/v1/messages/count_tokens', { ...message, model: 'openai/gpt-5' })).headers.get('x-headgate-token-count'), 'estimate')
+  t.equal(upstream.requests.length, 2, 'those of other callers are not sent')
 })

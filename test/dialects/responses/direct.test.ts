@@ -1,5 +1,6 @@
 /** The way of requests and answers where caller and provider both speak this dialect, compared with their translation. */
 
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -8,6 +9,7 @@ import { answerStart } from '../../../lib/dialects/dialect.ts'
 import { responsesDialect } from '../../../lib/dialects/responses/index.ts'
 import { responsesInput, type ResponsesInputOptions } from '../../../lib/dialects/responses/input.ts'
 import { directRequest, directScope } from '../../../lib/dialects/responses/direct.ts'
+import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { toThinkingBlock } from '../../../lib/chat/reasoning-item.ts'
 import { readObjectText } from '../../../lib/json/object-text.ts'
@@ -15,10 +17,12 @@ import { PrintedJson } from '../../../lib/core/reply.ts'
 import { openaiAdapters } from '../../../lib/providers/openai/index.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
+import { endOfStream, sseEvent } from '../../../lib/wire/sse.ts'
+import { anyAnswer } from './any-answer.ts'
 import { readResponse, streamOf } from '../../support/adapters.ts'
 import { holds } from '../../support/property.ts'
 import { readEvents } from '../../support/read-events.ts'
-import { streamEvents } from '../../support/responses.ts'
+import { responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
 import { fixtures, responsesAsk } from '../../support/responses-api.ts'
 import { batchesOf, collect, route as answering, routedCall } from '../../support/stages.ts'
 import type { DirectScope } from '../../../lib/core/direct-request.ts'
@@ -143,6 +147,8 @@ t.test('the models of tools and what has no price are known', async t => {
   t.equal(scopeOf({ type: 'web_search' }, { type: 'code_interpreter', container: { type: 'auto' } }).unpriced, 'tools[1]')
 })
 
+const directAsk = { ...responsesAsk(), direct: { dialect: 'responses' as const, body: '{}', headers: {}, query: '' } }
+
 async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed: boolean): Promise<ResponseObject> {
   const dialect = responsesDialect()
   const made = responsesInput(routedCall<ResponsesRequest>({ model: 'mine', input: 'hi', store: false, ...streamed && { stream: true } }))
@@ -180,7 +186,7 @@ t.test('an answer is the same on the direct way and translated, streamed and com
   for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -'.sse'.length))) {
     const results: unknown[] = []
     for (const direct of [true, false]) {
-      const ask = { ...responsesAsk(), ...direct && { direct: { dialect: 'responses' as const, body: '{}', headers: {}, query: '' } } }
+      const ask = direct ? directAsk : responsesAsk()
       const streamed = readEvents([readFileSync(join(fixtures, `${name}.sse`))], streamOf(chat, ask))
       const complete = readResponse(chat, JSON.parse(readFileSync(join(fixtures, `${name}.json`), 'utf8')), ask)
       results.push(facts(await replyOf(streamed, direct, true)), facts(await replyOf(complete, direct, false)))
@@ -188,3 +194,47 @@ t.test('an answer is the same on the direct way and translated, streamed and com
     for (const result of results) t.same(result, results[0], name)
   }
 })
+
+/** Random answers, as events of this API. */
+const anyStream = anyAnswer.map(events => {
+  const start = responsesStart({ stream: true })
+  const printer = encodeResponse({ ...start, head: { ...start.head, model: answering.modelId } })
+  return streamEvents(printer.print(events) + printer.end())
+})
+
+const textOf = (events: readonly StreamEvent[]): string => events.map(event => sseEvent(event.type, JSON.stringify(event))).join('')
+
+t.test('random answers are the same on the direct way and translated, streamed and complete', async t => {
+  const chat = openaiAdapters.chat
+  await fc.assert(fc.asyncProperty(anyStream, async events => {
+    const results: unknown[] = []
+    for (const [direct, ask] of [[true, directAsk], [false, responsesAsk()]] as const) {
+      const streamed = readEvents([Buffer.from(textOf(events))], streamOf(chat, ask))
+      const complete = readResponse(chat, events.at(-1)?.['response'], ask)
+      results.push(facts(await replyOf(streamed, direct, true)), facts(await replyOf(complete, direct, false)))
+    }
+    for (const result of results) assert.deepEqual(result, results[0])
+  }), { numRuns: 100 })
+  t.pass()
+})
+
+t.test('unknown fields and events anywhere in a stream reach the caller as they were written', async t => {
+  const unknown = fc.dictionary(fc.string({ minLength: 1 }).map(name => `x_${name}`), fc.jsonValue({ maxDepth: 2 }), { minKeys: 1, maxKeys: 2 })
+  const strange = fc.record({ at: fc.nat(20), fields: unknown })
+  holds(t, fc.property(anyStream, unknown, fc.array(strange, { maxLength: 3 }), (events, more, strangers) => {
+    const all: object[] = events.map(event => withUnknown(event, more))
+    for (const { at, fields } of strangers) all.splice(1 + at % (all.length - 1), 0, { type: 'response.of_the_future', ...fields })
+    const text = textOf(all.map((event, number) => ({ ...event, sequence_number: number })) as StreamEvent[])
+    const start = responsesStart({ stream: true })
+    start.context.direct.accounts.set(start.route, 'a1')
+    const printer = encodeResponse({ ...start, head: { ...start.head, model: answering.modelId } })
+    const read = readEvents([Buffer.from(text)], streamOf(openaiAdapters.chat, directAsk))
+    assert.equal(printer.print(read) + printer.end(), text + endOfStream)
+  }))
+})
+
+/** Adds fields to an event, and to the response, the item and the part in it. */
+function withUnknown (event: object, more: object): object {
+  const objects = Object.entries(event).filter(([name]) => name === 'response' || name === 'item' || name === 'part')
+  return { ...event, ...Object.fromEntries(objects.map(([name, value]) => [name, { ...value, ...more }])), ...more }
+}

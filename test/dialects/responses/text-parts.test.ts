@@ -3,8 +3,8 @@ import { completeEvent, completeParts } from '../../../lib/dialects/responses/te
 
 t.test('text parts get the lists that a server left out', async t => {
   const part = { type: 'output_text', text: 'Hi' }
-  const whole = { output: [{ type: 'message', content: [{ ...part, annotations: [{ a: 1 }] }, { ...part, x: 1 }] }] }
-  t.same(JSON.parse(completeParts(JSON.stringify(whole))), {
+  const response = { output: [{ type: 'message', content: [{ ...part, annotations: [{ a: 1 }] }, { ...part, x: 1 }] }] }
+  t.same(JSON.parse(completeParts(JSON.stringify(response))), {
     output: [{ type: 'message', content: [{ ...part, annotations: [{ a: 1 }], logprobs: [] }, { ...part, x: 1, annotations: [], logprobs: [] }] }]
   })
   t.same(JSON.parse(completeEvent('response.content_part.done', JSON.stringify({ part }))), { part: { ...part, annotations: [], logprobs: [] } })
