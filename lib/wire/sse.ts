@@ -31,6 +31,7 @@ export function sseReader (maxBytes: number): SseReader {
   let messages: EventSourceMessage[] = []
   /** The text that may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
   let opening: string | undefined = ''
+  /** True while the open message, or one of this read, may hold more than ASCII. */
   let beyondAscii = false
   let isBetweenMessages = false
   const parser = createParser({
@@ -46,7 +47,7 @@ export function sseReader (maxBytes: number): SseReader {
   })
 
   const pushText = (bytes: string, isAscii: boolean): EventSourceMessage[] => {
-    beyondAscii ||= !isAscii
+    beyondAscii = !isAscii || (beyondAscii && !isBetweenMessages)
     isBetweenMessages = bytes.endsWith('\n\n')
     if (opening !== undefined) {
       bytes = opening + bytes

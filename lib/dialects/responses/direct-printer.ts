@@ -38,6 +38,8 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   #sequence: number
   /** The response as it began. */
   #response: string | undefined
+  /** The same, as its caller gets it. */
+  #shown = ''
   /** Events with the items that are done. */
   readonly #done: string[] = []
   #last: ResponseEvent | undefined
@@ -90,9 +92,12 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
       case 'response.queued':
       case 'response.in_progress': {
         const event = split(name, json)
-        this.#response = event.response
+        if (event.response !== this.#response) {
+          this.#response = event.response
+          this.#shown = shownResponse(this.#start, event.response)
+        }
         if (this.#start.context.queued !== undefined && queuedEvents.has(name)) return ''
-        return this.#printed(event, shownResponse(this.#start, event.response))
+        return this.#printed(event, this.#shown)
       }
       case 'response.completed':
       case 'response.incomplete':
@@ -131,6 +136,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   #numbered (json: string): string {
     const number = this.#sequence++
     const field = `"sequence_number":${number}`
+    if (json.endsWith('}') && json.startsWith(field, json.length - 1 - field.length)) return json // as servers write it who put it last
     const at = json.indexOf(field)
     const next = at === -1 ? '' : json[at + field.length]
     if (next === ',' || next === '}') return json

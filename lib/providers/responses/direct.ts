@@ -77,6 +77,12 @@ const heads: ReadonlySet<unknown> = new Set([
   'response.created', 'response.queued', 'response.in_progress', 'response.output_item.added', 'response.content_part.added', 'keepalive'
 ])
 
+/** Events that are read; all others of this API travel unread. */
+const factual: ReadonlySet<string> = new Set([
+  'response.created', 'response.output_item.added', 'response.output_item.done',
+  'response.completed', 'response.incomplete', 'response.failed', 'response.cancelled'
+])
+
 class DirectStream implements StreamReader<ChatEvent> {
   readonly #facts = new AnswerFacts()
   #started = false
@@ -85,6 +91,10 @@ class DirectStream implements StreamReader<ChatEvent> {
   read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     if (name?.endsWith('.delta') === true) {
       into.push({ type: 'direct-frame', name, json: data, characters: deltaLength(data) })
+      return
+    }
+    if (this.#started && name?.startsWith('response.') === true && !factual.has(name)) {
+      into.push(frame(name, data))
       return
     }
     const event = wireEvent(data)
@@ -106,7 +116,7 @@ class DirectStream implements StreamReader<ChatEvent> {
       case 'response.output_item.added':
         this.#facts.noteItem(objectOf(event.item) ?? {}, into)
     }
-    into.push({ type: 'direct-frame', name: type, json: data, ...heads.has(type) && { isHead: true } })
+    into.push(frame(type, data))
     if (type !== 'response.completed' && type !== 'response.incomplete') return
     this.done = true
     this.#facts.end(response, into)
@@ -117,9 +127,13 @@ class DirectStream implements StreamReader<ChatEvent> {
   }
 }
 
+function frame (name: string | undefined, json: string): ChatEvent {
+  return { type: 'direct-frame', name, json, ...heads.has(name) && { isHead: true } }
+}
+
 /** Returns about how much text is in a delta, which is padded at random. */
 function deltaLength (data: string): number {
-  const field = '"delta":"'
+  const field = 'delta":"' // quotes are too many to look for
   const start = data.indexOf(field)
   return start === -1 ? 0 : Math.max(0, data.indexOf('"', start + field.length) - start - field.length)
 }

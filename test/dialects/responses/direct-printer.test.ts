@@ -39,6 +39,12 @@ t.test('events pass as they came, but for the name of the model', async t => {
   t.equal(text, events.join('').replaceAll('"model":"gpt-5"', '"model":"openai/gpt-5"') + endOfStream)
 })
 
+t.test('a number that comes last is kept, or put right', async t => {
+  const numbered = (number: number): ChatEvent => ({ type: 'direct-frame', name: 'response.new_kind.delta', json: `{"type":"response.new_kind.delta","delta":"Hi","sequence_number":${number}}` })
+  const events = streamEvents(printer().print([...begin, numbered(2), numbered(13), numbered(14)]))
+  t.same(numbers(events), [0, 1, 2, 3, 4])
+})
+
 t.test('a stream that broke off ends with what is done', async t => {
   const direct = printer()
   const text = direct.print([...begin, ...middle]) + direct.fail?.(new GatewayError('upstream_stream_interrupted'), responsesStart().call)
