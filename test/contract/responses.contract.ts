@@ -6,12 +6,16 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import fc from 'fast-check'
 import t from 'tap'
 import { toResponse } from '../../lib/dialects/responses/complete.ts'
+import { directRequest } from '../../lib/dialects/responses/direct.ts'
 import { encodeResponse } from '../../lib/dialects/responses/encode.ts'
+import { openaiAdapters } from '../../lib/providers/openai/index.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
 import { anyAnswer } from '../dialects/responses/any-answer.ts'
+import { streamOf } from '../support/adapters.ts'
 import { description } from '../support/description.ts'
+import { readEvents } from '../support/read-events.ts'
 import { batchesOf, responsesStart, streamEvents } from '../support/responses.ts'
-import { fixtures, responsesBody } from '../support/responses-api.ts'
+import { fixtures, responsesAsk, responsesBody } from '../support/responses-api.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
@@ -78,7 +82,12 @@ if (api !== undefined) {
   const path = join(import.meta.dirname, '../../../../shared/dialects/codex-0.169-requests.json')
   const recorded = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, body: unknown }>
   const accepts = new Ajv2019({ strict: false }).compile(ResponsesRequest)
-  for (const { name, body } of recorded) t.ok(accepts(body), name, { errors: accepts.errors })
+  for (const { name, body } of recorded) {
+    t.ok(accepts(body), name, { errors: accepts.errors })
+    const { call, route, context } = directStart(body as ResponsesRequest) // just checked
+    const { body: sent } = directRequest(call, { route, model: undefined, account: () => 'a1' }, context) ?? {}
+    api.check('CreateResponse', JSON.parse(String(sent)), `direct: ${name}`)
+  }
 
   const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
   for (const { name, request } of requests) {
@@ -87,5 +96,20 @@ if (api !== undefined) {
   // Of a type that the description does not know.
   for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
     for (const event of streamEvents(readFileSync(join(fixtures, name), 'utf8'))) t.ok(isEvent(event), `recorded: ${name}`, { errors: isEvent.errors, event })
+  }  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
+    const direct = { dialect: 'responses' as const, body: '{}', headers: {}, query: '' }
+    const read = readEvents([readFileSync(join(fixtures, name))], streamOf(openaiAdapters.chat, { ...responsesAsk(), direct }))
+    const printer = encodeResponse(directStart({ model: 'openai/gpt-5', stream: true }))
+    for (const event of streamEvents(printer.print(read) + printer.end())) {
+      t.ok(isEvent(event), `direct: ${name}`, { errors: isEvent.errors, event })
+      if (event.type === 'response.completed') api.check('Response', event['response'], `direct: ${name}`)
+    }
   }
+}
+
+/** Returns the start of an answer that is passed on as it came. */
+function directStart (request: Partial<ResponsesRequest>) {
+  const start = responsesStart(request)
+  start.context.direct.accounts.set(start.route, 'a1')
+  return start
 }
