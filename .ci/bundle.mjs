@@ -16,7 +16,7 @@ const outfile = join(root, 'build/start.js')
 
 /** Native, or not needed by most starts. */
 const external = [
-  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'pg', 'sharp', 'unpdf', 'yaml'
+  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'pg', 'sharp', 'unpdf', 'yaml'
 ]
 
 /** Keeps `import.meta` what it is for each module: the place of its own file, not that of the bundle. */

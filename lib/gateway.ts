@@ -46,7 +46,7 @@ import type { Database } from './stores/database.ts'
 import type { UsageRow } from './stores/tables.ts'
 import type { Settings } from './core/settings.ts'
 import type { Log } from './telemetry/log.ts'
-import type { Load } from './telemetry/metrics.ts'
+import type { CoordinationLoad, Load } from './telemetry/metrics.ts'
 
 export interface Gateway {
   readonly services: Services
@@ -82,6 +82,8 @@ export interface GatewayParts {
   readonly usageDatabase?: Database
   /** Counts what limited keys use. Default: this process, from what `usageDatabase` says was spent. */
   readonly limiter?: Limiter
+  /** Describes what counts for several machines, for metrics. */
+  readonly coordination?: () => CoordinationLoad
   /** Called with every call that has ended. */
   readonly observers?: readonly CallObserver[]
   /** Names what else does not work while calls go on, for `/health`. */
@@ -270,7 +272,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await reload
     },
 
-    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0 }),
+    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0, coordination: given.coordination?.() }),
 
     close: async () => {
       draining = true

@@ -384,7 +384,11 @@ const LimitsConfig = Section({
   call_ms: Milliseconds(600_000, 'Longest duration of a call, from acceptance to the last byte.'),
   body_ms: Milliseconds(60_000, 'Longest wait for a complete request body.'),
   headers_ms: Milliseconds(30_000, 'Longest wait for complete request headers.'),
-  default_key_limits: Type.Optional(KeyLimitsConfig)
+  default_key_limits: Type.Optional(KeyLimitsConfig),
+  without_coordination: OneOf(['share', 'allow', 'refuse'], {
+    default: 'share',
+    description: 'Calls of limited keys while the Redis of `coordination.url` is away: each process admits its share of each limit, admits all, or refuses them with 503.'
+  })
 }, 'Limits of one call, and of keys without limits of their own.')
 
 const ToolsConfig = Section({
@@ -494,6 +498,12 @@ const StoreConfig = Section({
   keys_stale_ms: Milliseconds(day, 'How long keys of the store stay valid while it cannot be read; calls with them are refused with 503 after that.', 30 * day)
 }, 'Where keys, usage records, deferred answers and stored responses are. Changes need a restart.')
 
+const CoordinationConfig = Section({
+  url: Type.Optional(Secret('Address of a Redis or Valkey server (`redis://user:password@host:port/database`, `rediss://` for TLS) in which all gateways ' +
+    'count the limits of keys together. Default: each gateway counts for itself.')),
+  timeout_ms: Milliseconds(500, 'Longest wait for a reply of Redis; then `limits.without_coordination` applies until it replies again.')
+}, 'What gateways on several machines share besides the store. Changes need a restart.')
+
 const UsageConfig = Section({
   keep_days: Count(90, 'Days that usage records are kept.', 3650),
   keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000)
@@ -529,6 +539,7 @@ export const Config = Closed({
   server: ServerConfig,
   metrics: Type.Optional(MetricsConfig),
   store: StoreConfig,
+  coordination: CoordinationConfig,
   usage: UsageConfig,
   deferred: DeferredConfig,
   responses: ResponsesConfig,

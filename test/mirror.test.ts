@@ -14,6 +14,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 /** Files that only put parts together or name them, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
+  'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'dashboard/link': ['cli/dashboard', 'an address'],
@@ -38,6 +39,7 @@ const elsewhere: Reasons = {
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
   'keys/spent-usd': ['pipelines/admin/keys', 'the spending in its answers'],
   'keys/stored-keys': ['pipelines/admin/keys', 'the keys of the store as the admin API shows and changes them'],
+  'limits/spending-reader': ['limits/limiter', 'reads for every limiter'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],

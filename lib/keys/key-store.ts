@@ -63,8 +63,10 @@ export interface KeyStore extends Required<Keys> {
   readonly replaceConfigured: (configured: readonly KeySettings[]) => void
   /** Returns true while the store cannot be read: keys created or revoked since are not known. */
   readonly isStale: () => boolean
-  /** Reads the store now. */
+  /** Reads the store now, after this process has changed it. */
   readonly refresh: () => Promise<void>
+  /** Looks for changes of other processes now. */
+  readonly poll: () => void
   /** Stops polling. The database stays open: it belongs to the caller. */
   readonly close: () => void
 }
@@ -74,6 +76,8 @@ export interface KeyStoreOptions {
   readonly pollMs?: number
   /** Milliseconds for which keys stay valid while the store cannot be read. Default: for ever. */
   readonly staleMs?: number
+  /** Called after keys were changed here, to notify other processes. They see it at their next poll in any case. */
+  readonly onChange?: () => void
   /** Called for the first poll that fails after one that succeeded; the loaded keys stay valid. */
   readonly onFailure?: (error: unknown) => void
 }
@@ -107,7 +111,7 @@ type Entries = ReadonlyMap<string, Entry>
 export async function openKeyStore (
   database: Database,
   configured: readonly KeySettings[],
-  { pollMs: everyMs = 500, staleMs = Infinity, onFailure = () => {} }: KeyStoreOptions = {}
+  { pollMs: everyMs = 500, staleMs = Infinity, onFailure = () => {}, onChange = () => {} }: KeyStoreOptions = {}
 ): Promise<KeyStore> {
   const { query } = database
   let fromConfiguration = entriesOf(configured.map(fromSettings))
@@ -133,8 +137,11 @@ export async function openKeyStore (
     accepted.clear()
     seen = counts
   }
-  const refresh = async (): Promise<void> => await read(await count())
-  const poll = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
+    await read(await count())
+    onChange()
+  }
+  const readChanges = async (): Promise<void> => {
     const counts = await count()
     if (counts !== seen) await read(counts)
   }
@@ -149,15 +156,15 @@ export async function openKeyStore (
     { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
   ))
 
-  await refresh()
+  await readChanges()
   let stale = false
   let readMs = performance.now()
   /** One poll at a time, however slow the store is. */
   let polling = false
-  const timer = setInterval(() => {
+  const poll = (): void => {
     if (polling) return
     polling = true
-    poll().then(() => {
+    readChanges().then(() => {
       stale = false
       readMs = performance.now()
     }, (error: unknown) => {
@@ -166,7 +173,8 @@ export async function openKeyStore (
       // From then on each key is looked at again.
       if (performance.now() - readMs > staleMs) accepted.clear()
     }).finally(() => { polling = false })
-  }, everyMs).unref()
+  }
+  const timer = setInterval(poll, everyMs).unref()
 
   return {
     check: presented => {
@@ -236,6 +244,7 @@ export async function openKeyStore (
     },
     isStale: () => stale,
     refresh,
+    poll,
     close: () => clearInterval(timer)
   }
 }

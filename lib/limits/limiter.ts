@@ -9,21 +9,20 @@ import { isSqlite, type Database, type SqliteDatabase } from '../stores/database
 import type { Log } from '../telemetry/log.ts'
 import { BudgetPeers } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
+import { SpendingReader, type ReadSpending } from './spending-reader.ts'
 import type { Period } from './budget.ts'
 
 export interface Limiter {
   /**
    * Reserves what a call may use. The caller of this method settles every reservation, whatever happens.
    *
-   * @throws GatewayError `shutting_down` when the process that decides is gone
+   * @throws GatewayError `shutting_down` when the process that decides is gone, `overloaded` when no limits can be
+   *   checked and the configuration says to refuse calls then
    */
   readonly reserve: (wanted: ReservationRequest) => LimitDecision | Promise<LimitDecision>
   /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: ActualUsage) => void
 }
-
-/** Returns what a key spent in a period up to a moment, in billionths of a dollar. */
-export type ReadSpending = (keyId: string, fromMs: number, untilMs: number) => Promise<number>
 
 export interface LocalLimiterOptions {
   /** Reads the usage ledger. Default: no ledger, nothing was spent before. */
@@ -47,20 +46,16 @@ export interface LocalLimiterOptions {
  */
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
-  readonly #readSpending: ReadSpending | undefined
   readonly #onFailure: (error: unknown) => void
-  readonly #now: () => number
-  readonly #rereadMs: number
-  readonly #readings = new Map<string, Reading>()
-
+  readonly #reader: SpendingReader
   readonly #peers: BudgetPeers | undefined
 
   constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs, hasUnrecorded }: LocalLimiterOptions = {}) {
-    this.#readSpending = readSpending
     this.#onFailure = onFailure
-    this.#now = now
-    this.#rereadMs = rereadMs
     this.counters = new LimitCounters(now)
+    this.#reader = new SpendingReader({
+      readSpending, now, rereadMs, onFailure, onRead: (keyId, period, spent) => { this.counters.setSpent(keyId, period, spent) }
+    })
     this.#peers = shared && new BudgetPeers(shared, {
       holdings: () => this.counters.holdings(), onFailure, now, ...hasUnrecorded !== undefined && { hasUnrecorded }, ...beatMs !== undefined && { beatMs }
     })
@@ -71,7 +66,7 @@ export class LocalLimiter implements Limiter {
     const period = this.counters.periodFor(wanted)
     const ready = period === undefined ? undefined : this.#peers?.ready()
     if (ready !== undefined) return ready.then(() => this.reserve(wanted, holder))
-    const reading = period !== undefined && this.#peers?.isShared() === true ? undefined : this.#read(wanted)
+    const reading = period !== undefined && this.#peers?.isShared() === true ? undefined : this.#reader.read(wanted.keyId, period)
     return reading === undefined ? this.#decide(period, wanted, holder) : reading.then(() => this.#decide(period, wanted, holder))
   }
 
@@ -111,33 +106,6 @@ export class LocalLimiter implements Limiter {
     }
     return decision ?? this.counters.reserve(wanted, holder)
   }
-
-  /** Reads the spending unless it is known; calls that arrive meanwhile share one reading. */
-  #read (wanted: ReservationRequest): Promise<void> | undefined {
-    const period = this.counters.periodFor(wanted)
-    if (period === undefined || this.#readSpending === undefined) return undefined
-    const name = `${period.per} ${wanted.keyId}`
-    const last = this.#readings.get(name)
-    const atMs = performance.now()
-    if (last !== undefined && atMs - last.atMs < this.#rereadMs) return last.pending
-    const reading: Reading = { atMs, pending: undefined }
-    reading.pending = this.#load(wanted.keyId, period, this.#readSpending).finally(() => { reading.pending = undefined })
-    this.#readings.set(name, reading)
-    return reading.pending
-  }
-
-  async #load (keyId: string, period: Period, readSpending: ReadSpending): Promise<void> {
-    try {
-      this.counters.setSpent(keyId, period, await readSpending(keyId, period.fromMs, this.#now()))
-    } catch (error) {
-      this.#onFailure(error)
-    }
-  }
-}
-
-interface Reading {
-  readonly atMs: number
-  pending: Promise<void> | undefined
 }
 
 /**

@@ -17,11 +17,12 @@ import type { ProviderSettings, ServerSettings, Settings } from '../core/setting
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
+import { openCoordination } from './open-coordination.ts'
 import { openFiles } from './open-files.ts'
 import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
-  /** Counts what limited keys use. Default: this process. */
+  /** Counts what limited keys use, unless machines count together. Default: this process. */
   readonly limiter?: Limiter
   /** Passes metrics on to the process that serves them. Default: this process, at `settings.metrics`. */
   readonly publishMetrics?: (families: () => Family[]) => void
@@ -63,15 +64,19 @@ export async function serve (
   try {
     const database = await openDatabase(settings)
     closing.push(database.close)
+    const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
+    closing.push(usageDatabase.close)
+    const coordination = await openCoordination(settings, { usageDatabase, log, without: () => gateway.services.settings.limits.withoutCoordination })
+    if (coordination !== undefined) closing.push(coordination.close)
     const keys = await openKeyStore(database, settings.keys, {
       staleMs: settings.store.keysStaleMs,
+      ...coordination !== undefined && { onChange: coordination.notifyOfKeys },
       onFailure: error => log.warn({ cause: loggableError(error) }, 'store unreadable; continuing with the keys already loaded')
     })
     closing.push(keys.close)
+    coordination?.onKeyChange(keys.poll)
     const key = await prepare?.(keys)
     const linkToken = await prepareLink?.(database)
-    const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
-    closing.push(usageDatabase.close)
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
     const gateway: Gateway = await createGateway(settings, {
       keys,
@@ -79,9 +84,9 @@ export async function serve (
       log,
       database,
       usageDatabase,
-      degraded: () => keys.isStale() ? ['keys'] : [],
+      degraded: () => [...keys.isStale() ? ['keys'] : [], ...coordination?.load().isAway === true ? ['coordination'] : []],
       observers: metrics === undefined ? [] : [metrics.observe],
-      ...limiter !== undefined && { limiter }
+      ...coordination === undefined ? limiter !== undefined && { limiter } : { limiter: coordination.limiter, coordination: coordination.load }
     })
     closing.push(gateway.close)
     if (metrics !== undefined && settings.metrics !== undefined) {
@@ -203,7 +208,7 @@ function restartOnlyChanges (running: Settings, wanted: Settings): string[] {
   const changed = Object.entries(restartOnly).filter(([name]) => (
     differ(Reflect.get(running.server, name), Reflect.get(wanted.server, name))
   )).map(([, entry]) => entry)
-  const sections = (['metrics', 'store'] as const).filter(name => differ(running[name], wanted[name]))
+  const sections = (['metrics', 'store', 'coordination'] as const).filter(name => differ(running[name], wanted[name]))
   return [...changed, ...sections]
 }
 

@@ -25,6 +25,14 @@ export interface Load {
   readonly rowsWaiting: number
   /** Usage records lost since the start. */
   readonly rowsDropped: number
+  /** Absent where machines do not count together. */
+  readonly coordination?: CoordinationLoad | undefined
+}
+
+export interface CoordinationLoad {
+  readonly isAway: boolean
+  /** Calls of limited keys that were decided meanwhile, since the start. */
+  readonly decidedAlone: number
 }
 
 /** Selects what is observed of a gateway; its services change with the configuration. */
@@ -53,7 +61,7 @@ export class Metrics {
 }
 
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
-  const { openCalls, rowsWaiting, rowsDropped } = load()
+  const { openCalls, rowsWaiting, rowsDropped, coordination } = load()
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
@@ -68,7 +76,11 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     },
     ...upstreamFamilies(services.providers),
     family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
-    family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped)
+    family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
+    ...coordination === undefined ? [] : [
+      family('gauge', 'headgate_coordination_away', 'Processes that cannot reach the Redis in which limits are counted.', Number(coordination.isAway)),
+      family('counter', 'headgate_coordination_alone_total', 'Calls of limited keys that were decided without Redis.', coordination.decidedAlone)
+    ]
   ]
 }
 

@@ -1,0 +1,45 @@
+import t from 'tap'
+import { noRedis, startRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+t.test('the Redis that gateways share', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await Promise.all([redis.connect(t), redis.connect(t)])
+  const ping = async (): Promise<unknown> => await one.run('hgReserve', ['a', 'b', 'c'], ['id', 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1])
+
+  await t.test('processes know how many they are, and what time it is', async t => {
+    await until(() => one.processes === 2, 'both')
+    t.ok(Math.abs(one.now() - Date.now()) < 1000)
+    await two.close()
+    await until(() => one.processes === 1, 'one to be gone')
+  })
+
+  await t.test('a message reaches every process, also after Redis was away', async t => {
+    let seen = 0
+    one.subscribe('changes', () => { seen++ })
+    await until(() => {
+      one.publish('changes', '')
+      return seen > 1
+    }, 'a message')
+    await redis.kill()
+    await until(() => !one.isUp, 'Redis to be away')
+    await t.rejects(ping())
+    const before = seen
+    await redis.restart()
+    await until(() => one.isUp && seen > before, 'the subscription')
+    t.ok(await ping())
+  })
+
+  await t.test('a server that stalls is away until it replies again', async t => {
+    const events: string[] = []
+    one.on('away', () => events.push('away')).on('back', () => events.push('back'))
+    redis.process().kill('SIGSTOP')
+    const startMs = performance.now()
+    await t.rejects(ping())
+    t.ok(performance.now() - startMs < 2000, 'no call waits longer than for one reply')
+    t.equal(one.isUp, false)
+    redis.process().kill('SIGCONT')
+    await until(() => one.isUp, 'Redis to be back')
+    t.same(events, ['away', 'back'])
+  })
+})

@@ -1,0 +1,37 @@
+import t from 'tap'
+import { LimitShare, type LimitShareOptions } from '../../lib/limits/limit-share.ts'
+import { reasonOf } from '../support/limits.ts'
+import type { ReservationRequest } from '../../lib/limits/counters.ts'
+
+const wanted: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'total' } }, tokens: 0, nanoUsd: 100 }
+
+function shareOf (parts: Partial<LimitShareOptions> = {}): LimitShare {
+  return new LimitShare({ processes: 4, known: () => ({ spent: 200, reserved: 0 }), onFailure: () => undefined, now: Date.now, ...parts })
+}
+
+/** Reserves until a limit refuses. @returns how often, and what refused */
+async function exhaust (share: LimitShare, request: ReservationRequest): Promise<[count: number, reason: string]> {
+  for (let count = 0; ; count++) {
+    const decision = await share.reserve(request)
+    if (!decision.admitted) return [count, reasonOf(decision)]
+  }
+}
+
+t.test('a process spends its part of what is left of a budget', async t => {
+  t.same(await exhaust(shareOf(), wanted), [2, 'budget_reserved'])
+  t.same(await exhaust(shareOf({ readSpending: async () => 600 }), wanted), [1, 'budget_reserved'], 'of what the usage records say')
+  t.same(await exhaust(shareOf({ known: () => ({ spent: 0, reserved: 50 }) }), wanted), [2, 'budget_reserved'], 'less what its open calls hold')
+})
+
+t.test('what a process has spent does not come back', async t => {
+  const share = shareOf()
+  const decision = await share.reserve(wanted)
+  if (decision.admitted) share.settle(decision.reservation, { tokens: 0, nanoUsd: 150 })
+  t.same(await exhaust(share, { ...wanted, nanoUsd: 25 }), [2, 'budget_reserved'])
+})
+
+t.test('other limits are divided, and each process has at least one', async t => {
+  t.same(await exhaust(shareOf(), { ...wanted, limits: { concurrentCalls: 9 } }), [2, 'concurrent_calls'])
+  t.same(await exhaust(shareOf(), { ...wanted, limits: { requestsPerMinute: 3 } }), [1, 'requests'])
+  t.same(await exhaust(shareOf(), { ...wanted, limits: { tokensPerMinute: 42 }, tokens: 5 }), [2, 'tokens'])
+})

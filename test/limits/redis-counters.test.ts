@@ -1,0 +1,84 @@
+import t from 'tap'
+import { limitNames, type KeyLimits } from '../../lib/core/key.ts'
+import { LimitCounters, type ReservationRequest } from '../../lib/limits/counters.ts'
+import { RedisCounters } from '../../lib/limits/redis-counters.ts'
+import { periodOf } from '../../lib/limits/budget.ts'
+import { noRedis, startRedis } from '../support/redis.ts'
+import { reasonOf } from '../support/limits.ts'
+
+const wanted: ReservationRequest = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
+
+t.test('counters in Redis', { skip: noRedis }, async t => {
+  const server = await (await startRedis(t)).connect(t)
+  const counters = new RedisCounters(server)
+  let last = 0
+  const reserve = async (parts: Partial<ReservationRequest>, { id = `call-${++last}`, recorded = 0 } = {}) => {
+    const request = { ...wanted, keyId: t.name, ...parts }
+    const period = request.limits.budget && periodOf(request.limits.budget.per, server.now())
+    const { decision, spent } = await counters.reserve(id, request, period, recorded)
+    return { id, period, spent, decision, reservation: { id, keyId: request.keyId, limits: request.limits, period, tokens: request.tokens, nanoUsd: decision.admitted ? decision.nanoUsd : 0 } }
+  }
+
+  await t.test('they decide as those in memory do', async t => {
+    const memory = new LimitCounters(() => server.now())
+    const budget = { usd: 1.5e-7, per: 'day' as const }
+    const limitsOf: readonly KeyLimits[] = [{ budget }, { requestsPerMinute: 20, budget: { ...budget, usd: 1 } }, { tokensPerMinute: 300 }, { concurrentCalls: 4 }]
+    const open: Array<[here: number, there: Parameters<RedisCounters['settle']>[0]]> = []
+    const seen = new Set<string>()
+    for (let call = 0; call < 320; call++) {
+      const request = { keyId: `both-${call % 4}`, limits: limitsOf[call % 4] ?? {}, tokens: call * 37 % 60, nanoUsd: call * 53 % 90, minNanoUsd: 10 }
+      const here = memory.reserve(request)
+      const { decision, reservation } = await reserve(request)
+      const reason = decision.admitted ? 'admitted' : decision.reason
+      t.equal(reason, reasonOf(here), `call ${call}`)
+      seen.add(reason)
+      if (here.admitted && decision.admitted) {
+        t.equal(decision.nanoUsd, here.nanoUsd)
+        open.push([here.reservation, reservation])
+      }
+      if (open.length > call % 40) {
+        const [mine, theirs] = open.shift() ?? [0, reservation]
+        const used = { tokens: call % 50, nanoUsd: call * 3 % 40, moreRequests: call % 13 === 0 ? 1 : 0 }
+        memory.settle(mine, used)
+        await counters.settle(theirs, used)
+      }
+    }
+    t.same(seen, new Set(['admitted', ...limitNames]))
+  })
+
+  await t.test('the largest budget is exact to a billionth of a dollar', async t => {
+    const limits = { budget: { usd: 1_000_000, per: 'total' as const } }
+    const first = await reserve({ keyId: 'large', limits, nanoUsd: 999_999_999_999_998 })
+    await counters.settle(first.reservation, { tokens: 0, nanoUsd: 999_999_999_999_998 })
+    t.match((await reserve({ keyId: 'large', limits, nanoUsd: 3 })).decision, { admitted: false, reason: 'budget' })
+    const last = await reserve({ keyId: 'large', limits, nanoUsd: 3, minNanoUsd: 1 })
+    t.match(last, { spent: 999_999_999_999_998, decision: { admitted: true, nanoUsd: 2 } })
+    t.match((await reserve({ keyId: 'large', limits, nanoUsd: 1 })).decision, { admitted: false, reason: 'budget_reserved' })
+  })
+
+  await t.test('a settlement that arrives twice counts once', async t => {
+    const limits = { budget: { usd: 1, per: 'day' as const }, tokensPerMinute: 100 }
+    const { reservation } = await reserve({ keyId: 'twice', limits, nanoUsd: 10, tokens: 10 })
+    for (let time = 0; time < 2; time++) await counters.settle(reservation, { tokens: 30, nanoUsd: 7 })
+    const after = await reserve({ keyId: 'twice', limits })
+    t.equal(after.spent, 7)
+    t.match(after.decision, { rateLimits: { tokens: { remaining: 70 } } })
+  })
+
+  await t.test('what the usage records have and Redis has not counts', async t => {
+    const limits = { budget: { usd: 1e-6, per: 'day' as const } }
+    t.equal((await reserve({ keyId: 'recorded', limits, nanoUsd: 100 }, { recorded: 400 })).spent, 400)
+    t.equal((await reserve({ keyId: 'recorded', limits, nanoUsd: 100 }, { recorded: 300 })).spent, 400, 'a late reading takes nothing back')
+    t.match((await reserve({ keyId: 'recorded', limits, nanoUsd: 401 })).decision, { admitted: false, reason: 'budget_reserved' })
+  })
+
+  await t.test('a call whose lease was lost is shown again, once', async t => {
+    const limits = { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' as const } }
+    const period = periodOf('day', server.now())
+    const reservation = { id: 'renewed', keyId: 'lost', limits, period, tokens: 0, nanoUsd: 600 }
+    for (let time = 0; time < 2; time++) await counters.renew([reservation])
+    t.match((await reserve({ keyId: 'lost', limits, nanoUsd: 401 })).decision, { reason: 'budget_reserved' })
+    t.match((await reserve({ keyId: 'lost', limits, nanoUsd: 400 })).decision, { admitted: true })
+    t.match((await reserve({ keyId: 'lost', limits })).decision, { reason: 'concurrent_calls' })
+  })
+})

@@ -1,0 +1,140 @@
+import t from 'tap'
+import { RedisLimiter, type RedisLimiterOptions } from '../../lib/limits/redis-limiter.ts'
+import { noRedis, startRedis, type TestRedis } from '../support/redis.ts'
+import { reasonOf } from '../support/limits.ts'
+import { until } from '../support/until.ts'
+import type { LimitDecision, ReservationRequest } from '../../lib/limits/counters.ts'
+import type { RedisServer } from '../../lib/coordination/redis-server.ts'
+import type { Test } from 'tap'
+
+const call: ReservationRequest = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
+
+interface Node { readonly server: RedisServer, readonly limiter: RedisLimiter }
+
+async function nodesOf (t: Test, redis: TestRedis, count: number, options: Partial<RedisLimiterOptions> = {}): Promise<[Node, Node, ...Node[]]> {
+  const nodes = await Promise.all(Array.from({ length: count }, async (): Promise<Node> => {
+    const server = await redis.connect(t)
+    const limiter = new RedisLimiter(server, { without: () => 'share', onFailure: error => t.error(error), rereadMs: 0, ...options })
+    t.teardown(() => limiter.close())
+    return { server, limiter }
+  }))
+  await until(() => nodes.every(({ server }) => server.processes === count), 'all nodes to know each other')
+  return nodes as [Node, Node, ...Node[]] // `count` is at least 2
+}
+
+/** Calls on all nodes at once. */
+async function rush (nodes: readonly Node[], each: number, wanted: ReservationRequest): Promise<LimitDecision[]> {
+  return await Promise.all(nodes.flatMap(({ limiter }) => Array.from({ length: each }, async () => await limiter.reserve(wanted))))
+}
+
+const admitted = (decisions: readonly LimitDecision[]): number => decisions.filter(({ admitted }) => admitted).length
+
+async function away (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
+  await redis.kill()
+  await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+}
+
+async function back (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
+  await redis.restart()
+  await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
+}
+
+t.test('limits that machines count together', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+
+  await t.test('each limit admits its number of calls on all nodes, and not one more', async t => {
+    const nodes = await nodesOf(t, redis, 3)
+    t.equal(admitted(await rush(nodes, 40, { ...call, limits: { concurrentCalls: 25 } })), 25)
+    t.equal(admitted(await rush(nodes, 40, { ...call, keyId: 'requests', limits: { requestsPerMinute: 20 } })), 20)
+    t.equal(admitted(await rush(nodes, 40, { ...call, keyId: 'tokens', limits: { tokensPerMinute: 70 }, tokens: 3 })), 23)
+  })
+
+  await t.test('a budget is never exceeded, and every part of it can be spent', async t => {
+    const nodes = await nodesOf(t, redis, 2)
+    const wanted: ReservationRequest = { ...call, keyId: 'budget', limits: { budget: { usd: 1e-6, per: 'month' } }, nanoUsd: 9, minNanoUsd: 1 }
+    let spent = 0
+    const spend = async ({ limiter }: Node): Promise<void> => {
+      for (let refused = 0; refused < 5;) {
+        const decision = await limiter.reserve(wanted)
+        if (!decision.admitted) refused++
+        else {
+          spent += decision.nanoUsd
+          limiter.settle(decision.reservation, { tokens: 0, nanoUsd: decision.nanoUsd })
+        }
+      }
+    }
+    await Promise.all([...nodes, ...nodes, ...nodes].map(spend))
+    t.equal(spent, 1000)
+  })
+
+  await t.test('an ended call makes room on every node', async t => {
+    const [one, two] = await nodesOf(t, redis, 2)
+    const wanted = { ...call, keyId: 'room', limits: { concurrentCalls: 1 } }
+    const first = await one.limiter.reserve(wanted)
+    t.equal(reasonOf(await two.limiter.reserve(wanted)), 'concurrent_calls')
+    if (first.admitted) one.limiter.settle(first.reservation, { tokens: 0, nanoUsd: 0 })
+    await until(async () => (await two.limiter.reserve(wanted)).admitted, 'room')
+  })
+
+  await t.test('calls without limits do not wait for Redis', async t => {
+    const [{ limiter }] = await nodesOf(t, redis, 2)
+    redis.process().kill('SIGSTOP')
+    try {
+      t.match(await limiter.reserve({ ...call, limits: { strict: true } }), { admitted: true, rateLimits: {} })
+    } finally {
+      redis.process().kill('SIGCONT')
+    }
+  })
+})
+
+t.test('while Redis is away', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+
+  await t.test('each node admits its share, and open calls count again when it is back', async t => {
+    const nodes = await nodesOf(t, redis, 2)
+    const limits = { concurrentCalls: 11, budget: { usd: 1e-6, per: 'total' as const } }
+    const wanted: ReservationRequest = { ...call, keyId: 'share', limits, nanoUsd: 100 }
+    const before = await rush(nodes, 1, wanted)
+    t.equal(admitted(before), 2)
+    await away(redis, nodes)
+    const meanwhile = await rush(nodes, 20, wanted)
+    // 200 of 1,000 are reserved: each node has half of what is left, less what it holds.
+    t.equal(admitted(meanwhile), 2 * 4)
+    t.same(new Set(meanwhile.map(reasonOf)), new Set(['admitted', 'budget_reserved']))
+    t.ok(nodes.every(({ limiter }) => limiter.decidedAlone === 20))
+    await back(redis, nodes)
+    const after = await rush(nodes, 20, wanted)
+    t.equal(admitted(after), 0, 'all of 1,000 is reserved')
+    const small = await rush(nodes, 20, { ...wanted, nanoUsd: 0 })
+    t.equal(admitted(small), 1, 'ten calls were open')
+  })
+
+  await t.test('a call that ended meanwhile counts once, with its usage record', async t => {
+    let recorded = 0
+    const nodes = await nodesOf(t, redis, 2, { readSpending: async () => recorded })
+    const [{ limiter }] = nodes
+    const wanted: ReservationRequest = { ...call, keyId: 'ended', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 600 }
+    const open = await limiter.reserve(wanted)
+    redis.process().kill('SIGSTOP') // it keeps what it has
+    await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+    recorded = 500
+    if (open.admitted) limiter.settle(open.reservation, { tokens: 0, nanoUsd: 500 })
+    redis.process().kill('SIGCONT')
+    await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
+    await until(async () => (await limiter.reserve({ ...wanted, nanoUsd: 500 })).admitted, 'what it had reserved to be released')
+    t.match(await limiter.reserve({ ...wanted, limits: { budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1 }), { reason: 'budget_reserved' })
+  })
+
+  await t.test('calls are refused or admitted where the configuration says so', async t => {
+    let without: 'allow' | 'refuse' = 'refuse'
+    const nodes = await nodesOf(t, redis, 2, { without: () => without })
+    await away(redis, nodes)
+    const wanted = { ...call, keyId: 'other', limits: { requestsPerMinute: 1 } }
+    await t.rejects(rush(nodes, 1, wanted), { code: 'overloaded' })
+    t.equal(admitted(await rush(nodes, 1, { ...wanted, alreadyAdmitted: true })), 2)
+    without = 'allow'
+    t.equal(admitted(await rush(nodes, 5, wanted)), 10)
+    await back(redis, nodes)
+    t.equal(admitted(await rush(nodes, 5, wanted)), 1)
+  })
+})

@@ -1,0 +1,101 @@
+/** Gateways with one Redis and one store. */
+
+import t from 'tap'
+import { request } from 'undici'
+import { Secret } from '../../lib/core/secret.ts'
+import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
+import { openCoordination } from '../../lib/process/open-coordination.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { ask, startGateway } from '../support/headgate.ts'
+import { noRedis, startRedis } from '../support/redis.ts'
+import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+
+const log = createLog('silent')
+
+t.test('without an address nothing is opened, and an address of something else is refused', async t => {
+  const usageDatabase = await openDatabase(t.testdir())
+  t.teardown(usageDatabase.close)
+  const parts = { usageDatabase, log, without: () => 'share' as const }
+  t.equal(await openCoordination(settings(), parts), undefined)
+  await t.rejects(openCoordination(settings({ coordination: { url: new Secret('localhost:6379'), timeoutMs: 100 } }), parts), /`coordination.url` is not an address/)
+})
+
+t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async t => {
+  const redis = await startRedis(t)
+  const config = JSON.stringify({
+    coordination: { url: 'env:REDIS_URL' },
+    metrics: { port: 0 },
+    providers: { sandbox: {} },
+    models: { 'sandbox/echo': { price: { input: 100, output: 100 } } },
+    keys: [
+      { name: 'rate', key: 'env:RATE_KEY', limits: { requests_per_minute: 12 } },
+      { name: 'budget', key: 'env:BUDGET_KEY', limits: { budget: { usd: 0.05, per: 'total' } } },
+      { name: 'free', key: 'env:FREE_KEY' }
+    ]
+  })
+  const directory = t.testdir({ 'headgate.yaml': config, one: {}, two: {} })
+  const environment = { REDIS_URL: redis.url, RATE_KEY: 'rate-key-of-the-test', BUDGET_KEY: 'budget-key-of-the-test', FREE_KEY: 'free-key-of-the-test' }
+  // Machines have stores of their own here: only Redis can know what the other one has counted.
+  const nodes = await Promise.all(['one', 'two'].map(async name => await startGateway(t, directory, { ...environment, HEADGATE_DATA_DIR: `${directory}/${name}` })))
+  const urls = nodes.map(({ url }) => url)
+  const rush = async (key: string, each: number) => await Promise.all(urls.flatMap(url => Array.from({ length: each }, async () => await ask(url, key))))
+  const count = (answers: ReadonlyArray<{ readonly status: number }>, wanted: number): number => answers.filter(({ status }) => status === wanted).length
+
+  await t.test('a limit of 12 admits 12 calls and not 13', async t => {
+    const answers = await rush(environment.RATE_KEY, 20)
+    t.same([count(answers, 200), count(answers, 429)], [12, 28])
+  })
+
+  await t.test('a budget is spent by all and exceeded by none', async t => {
+    const answers = []
+    for (let round = 0; round < 40 && count(answers, 402) < 2; round++) answers.push(...await rush(environment.BUDGET_KEY, 5))
+    t.ok(count(answers, 402) >= 2, 'it is used up')
+    const tokens = answers.map(({ body }) => (body as { usage?: { total_tokens: number } }).usage?.total_tokens ?? 0) // of the sandbox
+    const spent = tokens.reduce((sum, used) => sum + used) * 100 / 1e6
+    t.ok(spent <= 0.05 && spent > 0.04, `$${spent} of $0.05`)
+  })
+
+  await t.test('calls go on while Redis is away, and /health says so', async t => {
+    const health = async () => await Promise.all(urls.map(async url => (
+      await (await request(`${url}/health`, { headers: { authorization: `Bearer ${environment.FREE_KEY}` } })).body.json() as { degraded?: string[] }
+    )))
+    t.same(await health(), [{ status: 'ok' }, { status: 'ok' }])
+    await redis.kill()
+    const answers = await rush(environment.RATE_KEY, 20)
+    t.equal(count(answers, 200), 12, 'six of each')
+    t.equal(count(answers, 200) + count(answers, 429), 40)
+    t.same(await health(), [{ status: 'ok', degraded: ['coordination'] }, { status: 'ok', degraded: ['coordination'] }])
+    const [, metricsUrl = ''] = await nodes[0]?.line(/"url":"(http:[^"]+\/metrics)"/) ?? []
+    const metrics = await (await request(metricsUrl)).body.text()
+    t.match(metrics, /^headgate_coordination_away 1$/m)
+    t.match(metrics, /^headgate_coordination_alone_total 20$/m)
+    await redis.restart()
+    await until(async () => (await health()).every(({ degraded }) => degraded === undefined), 'both to count together again')
+    t.equal(count(await rush(environment.FREE_KEY, 1), 200), 2)
+  })
+})
+
+t.test('a key that is revoked at one gateway is refused by another at once', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const store = async (): Promise<KeyStore> => {
+    const coordination = await openCoordination(settings({ coordination: { url: new Secret(redis.url), timeoutMs: 500 } }), { usageDatabase: database, log, without: () => 'share' })
+    const keys = await openKeyStore(database, [], { pollMs: 600_000, ...coordination !== undefined && { onChange: coordination.notifyOfKeys } })
+    coordination?.onKeyChange(keys.poll)
+    t.teardown(async () => {
+      keys.close()
+      await coordination?.close()
+    })
+    return keys
+  }
+  const [one, two] = [await store(), await store()]
+  const { id, key } = await one.create({ name: 'short-lived' })
+  await until(() => two.check(key) !== undefined, 'the new key')
+  const startMs = performance.now()
+  await one.revoke(id)
+  await until(() => two.check(key) === undefined, 'the revocation')
+  t.ok(performance.now() - startMs < 1000)
+})
