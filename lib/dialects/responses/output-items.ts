@@ -155,7 +155,7 @@ export class OutputItems {
 
   #reasoning (): OpenReasoning {
     const last = this.#line.at(-1)
-    if (last instanceof OpenReasoning) return last
+    if (last instanceof OpenReasoning && !last.ended) return last // one that has ended may wait for a call before it
     const reasoning = new OpenReasoning(this.#listener, { model: this.#options.model })
     this.#begin(reasoning)
     return reasoning

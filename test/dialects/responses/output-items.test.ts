@@ -33,6 +33,15 @@ t.test('text, reasoning and calls are items, in the order in which they begin', 
   ])
 })
 
+t.test('thoughts that wait for a call before them are kept, each of them', async t => {
+  const thought = (signature: string): ChatEvent => ({ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm', signature } })
+  const { done: [, first, second] } = items([
+    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name: 'look' }, thought('1'), thought('2'), stop
+  ])
+  const sealed = (signature: string): string => sealReasoning({ model: 'one/m', blocks: [{ type: 'thinking', thinking: 'hm', signature }] })
+  t.match([first, second], [{ encrypted_content: sealed('1') }, { encrypted_content: sealed('2') }])
+})
+
 t.test('reasoning that its provider keeps no state of can be sent back as well', async t => {
   const { done: [reasoning] } = items([{ type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Yes.'), stop])
   t.equal(Reflect.get(Object(reasoning), 'encrypted_content'), sealReasoning({ model: 'one/m' }))
