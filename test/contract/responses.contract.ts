@@ -8,8 +8,11 @@ import t from 'tap'
 import { toResponse } from '../../lib/dialects/responses/complete.ts'
 import { directRequest } from '../../lib/dialects/responses/direct.ts'
 import { encodeResponse } from '../../lib/dialects/responses/encode.ts'
+import { inputItemPage } from '../../lib/dialects/responses/input-item-list.ts'
+import { identified } from '../../lib/dialects/responses/item-ids.ts'
 import { openaiAdapters } from '../../lib/providers/openai/index.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
+import type { InputItem } from '../../schemas/response-items.ts'
 import { anyAnswer } from '../dialects/responses/any-answer.ts'
 import { streamOf } from '../support/adapters.ts'
 import { description } from '../support/description.ts'
@@ -79,6 +82,16 @@ if (api !== undefined) {
       }
     }), { numRuns: 200 })
   })
+  t.test('the items of a stored response are listed as those of the API', async () => {
+    const isList = api.validator('ResponseItemList')
+    fc.assert(fc.property(anyAnswer, events => {
+      const start = responsesStart(request)
+      const { output } = toResponse(start, batchesOf(start, events))
+      const { items } = identified([{ role: 'user', content: 'Hi' }, ...output as InputItem[]]) // as clients send them back
+      const list: unknown = JSON.parse(JSON.stringify(inputItemPage(items, 'limit=100')))
+      if (!isList(list)) throw new Error(JSON.stringify([isList.errors, list]))
+    }), { numRuns: 100 })
+  })
   const path = join(import.meta.dirname, '../../../../shared/dialects/codex-0.169-requests.json')
   const recorded = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, body: unknown }>
   const accepts = new Ajv2019({ strict: false }).compile(ResponsesRequest)
@@ -96,7 +109,8 @@ if (api !== undefined) {
   // Of a type that the description does not know.
   for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
     for (const event of streamEvents(readFileSync(join(fixtures, name), 'utf8'))) t.ok(isEvent(event), `recorded: ${name}`, { errors: isEvent.errors, event })
-  }  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
+  }
+  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
     const direct = { dialect: 'responses' as const, body: '{}', headers: {}, query: '' }
     const read = readEvents([readFileSync(join(fixtures, name))], streamOf(openaiAdapters.chat, { ...responsesAsk(), direct }))
     const printer = encodeResponse(directStart({ model: 'openai/gpt-5', stream: true }))
