@@ -3,6 +3,7 @@
 import { standardSignal } from '../../lib/async/cancellation.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { ToolServerSettings } from '../../lib/core/settings.ts'
+import { isContainer } from '../../lib/json/guards.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { isPattern } from '../../lib/models/name-patterns.ts'
 import type { Services } from '../../lib/services.ts'
@@ -89,7 +90,7 @@ function wirePrice (price: NonNullable<ModelEntry['price']>): Price {
   const { asOf: _, ...fields } = price
   const renamed = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(renamed)
-    if (typeof value !== 'object' || value === null) return value
+    if (!isContainer(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, field]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), renamed(field)]))
   }
   return renamed(fields) as Price // the fields of a price under their wire names

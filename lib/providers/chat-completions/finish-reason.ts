@@ -24,14 +24,6 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
   recitation: 'content_filter'
 }))
 
-/** Words for an answer that ended because the context of the model was full. */
-const fullContext: ReadonlySet<unknown> = new Set(['model_length', 'max_context', 'model_context_window_exceeded'])
-
-/** Returns true for a finish reason that names the context of the model, not a limit of the request. */
-export function namesFullContext (value: unknown): boolean {
-  return fullContext.has(value)
-}
-
 /** Words some servers use for an answer that failed half-way. */
 const failures = new Set(['abort', 'error', 'cancel', 'insufficient_system_resource'])
 
@@ -49,4 +41,12 @@ export function finishReasonOf (value: unknown): FinishReason | undefined {
     throw new GatewayError('upstream_stream_interrupted', { cause: `the finish_reason is ${value}` })
   }
   return 'stop'
+}
+
+/** Words for an answer that ended because the context of the model was full. */
+const fullContext: ReadonlySet<unknown> = new Set(['model_length', 'max_context', 'model_context_window_exceeded'])
+
+/** Returns true for a finish reason that names the context of the model, not a limit of the request. */
+export function namesFullContext (value: unknown): boolean {
+  return fullContext.has(value)
 }
