@@ -159,7 +159,8 @@ t.test('a kind is named where it is declared and in its own folder, a model in t
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.js')).map(name => join(folder, name)))
   const names = new Set<string>(providerKinds)
   const declarations = new Set(['build/lib/providers/kinds.js', 'build/schemas/providers.js'])
-  const named = places.filter(place => !declarations.has(place)).flatMap(place => {
+  const guessed = 'build/lib/accounts/common-passwords.js' // there it is a word of passwords, no kind
+  const named = places.filter(place => place !== guessed && !declarations.has(place)).flatMap(place => {
     const found: string[] = []
     full(parse(readFileSync(join(root, place), 'utf8'), { ecmaVersion: 'latest', sourceType: 'module' }), node => {
       if (!('value' in node) || typeof node.value !== 'string') return

@@ -5,6 +5,7 @@ import { googleAsk, googleBody } from '../../support/google.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { sse } from '../../support/google-answers.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
+import type { FaultKind } from '../../../lib/core/errors.ts'
 
 t.test('model and manner go into the path, the key into a header, nothing else leaks', async t => {
   const complete = googleChat.request(googleAsk())
@@ -35,21 +36,21 @@ t.test('what would get a wrong answer is refused, with the exact parameter', asy
     ]
   })
   const tool = (name: string): Partial<ChatInput> => ({ tools: [{ type: 'function', function: { name } }] })
-  const cases: Array<[Partial<ChatInput>, string]> = [
-    [{ response_format: { type: 'text' } }, 'response_format'],
-    [{ modalities: ['text', 'audio'] }, 'modalities'],
-    [{ audio: { format: 'mp3', voice: 'v' } }, 'audio'],
-    [user({ type: 'file', file: { file_id: 'f' } }), 'messages[0].content[1].file.file_id'],
+  const cases: Array<[Partial<ChatInput>, string, FaultKind?]> = [
+    [{ response_format: { type: 'text' } }, 'response_format', 'unsupported'],
+    [{ modalities: ['text', 'audio'] }, 'modalities', 'unsupported'],
+    [{ audio: { format: 'mp3', voice: 'v' } }, 'audio', 'unsupported'],
+    [user({ type: 'file', file: { file_id: 'f' } }), 'messages[0].content[1].file.file_id', 'unsupported'],
     [user({ type: 'file', file: {} }), 'messages[0].content[1].file.file_data'],
     [user({ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }), 'messages[0].content[1].image_url.url'],
     [user({ type: 'image_url', image_url: { url: 'data:image/png,raw' } }), 'messages[0].content[1].image_url.url'],
-    [{ tools: [{ type: 'custom', custom: { name: 'c' } }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'custom', custom: { name: 'c' } }] }, 'tools[0].type', 'unsupported'],
     [tool('a b'), 'tools[0].function.name'],
     [tool('1a'), 'tools[0].function.name'],
     [tool('a'.repeat(129)), 'tools[0].function.name'],
     [{ functions: [{ name: 'a/b' }] }, 'functions[0].name'],
     [{ ...tool('a'), tool_choice: { type: 'function', function: { name: 'b' } } }, 'tool_choice'],
-    [{ ...tool('a'), tool_choice: { type: 'custom', custom: { name: 'a' } } }, 'tool_choice'],
+    [{ ...tool('a'), tool_choice: { type: 'custom', custom: { name: 'a' } } }, 'tool_choice', 'unsupported'],
     [{ functions: [{ name: 'a' }], function_call: 'b' }, 'function_call'],
     [{ tools: [{ function: { name: 'a', parameters: { type: 'string' } } }] }, 'tools[0].function.parameters'],
     [call('[1]'), 'messages[1].tool_calls[0].function.arguments'],
@@ -58,8 +59,8 @@ t.test('what would get a wrong answer is refused, with the exact parameter', asy
     [{ messages: [{ role: 'user', content: 'x' }, { role: 'tool', tool_call_id: 'a', content: '' }] }, 'messages[1].tool_call_id'],
     [{ messages: [{ role: 'user', content: '' }] }, 'messages']
   ]
-  for (const [request, param] of cases) {
-    t.throws(() => googleBody(request), { name: 'GatewayError', status: 400, param, fault: 'caller' }, param)
+  for (const [request, param, fault = 'caller'] of cases) {
+    t.throws(() => googleBody(request), { name: 'GatewayError', status: 400, param, fault }, param)
   }
 })
 
