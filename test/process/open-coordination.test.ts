@@ -1,5 +1,6 @@
 /** Gateways with one Redis and one store. */
 
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { request } from 'undici'
 import { Secret } from '../../lib/core/secret.ts'
@@ -62,6 +63,7 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
       await (await request(`${url}/health`, { headers: { authorization: `Bearer ${environment.FREE_KEY}` } })).body.json() as { degraded?: string[] }
     )))
     t.same(await health(), [{ status: 'ok' }, { status: 'ok' }])
+    await eachKnowsOfTheOther(redis.url)
     await redis.kill()
     const answers = await rush(environment.RATE_KEY, 20)
     t.equal(count(answers, 200), 12, 'six of each')
@@ -76,6 +78,16 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
     t.equal(count(await rush(environment.FREE_KEY, 1), 200), 2)
   })
 })
+
+/** Waits until each gateway has given a sign of life since both were there. */
+async function eachKnowsOfTheOther (url: string): Promise<void> {
+  const client = new Redis(url)
+  const times = async (): Promise<number[]> => (await client.zrange('headgate:processes', 0, -1, 'WITHSCORES')).filter((_, index) => index % 2 === 1).map(Number)
+  await until(async () => (await times()).length === 2, 'two gateways')
+  const bothWereThere = Math.max(...await times())
+  await until(async () => (await times()).every(time => time > bothWereThere), 'a sign of life of each')
+  client.disconnect()
+}
 
 t.test('a key that is revoked at one gateway is refused by another at once', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
