@@ -82,7 +82,7 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
 /** Waits until each gateway has given a sign of life since both were there. */
 async function eachKnowsOfTheOther (url: string): Promise<void> {
   const client = new Redis(url)
-  const times = async (): Promise<number[]> => (await client.zrange('headgate:processes', 0, -1, 'WITHSCORES')).filter((_, index) => index % 2 === 1).map(Number)
+  const times = async (): Promise<number[]> => (await client.zrangebyscore('headgate:processes', '-inf', '+inf', 'WITHSCORES')).filter((_, index) => index % 2 === 1).map(Number)
   await until(async () => (await times()).length === 2, 'two gateways')
   const bothWereThere = Math.max(...await times())
   await until(async () => (await times()).every(time => time > bothWereThere), 'a sign of life of each')
