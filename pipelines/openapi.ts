@@ -37,7 +37,6 @@ import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
 import { AdminKey, CreatedKey, Key } from '../schemas/admin/keys.ts'
 import { AuditEntry } from '../schemas/admin/audit.ts'
 import { CallDetail, CallSummary, LiveCalls } from '../schemas/admin/calls.ts'
-import { Configuration } from '../schemas/admin/configuration.ts'
 import { Invitation, Member, Project, User } from '../schemas/admin/organisation.ts'
 import { Session } from '../schemas/admin/session.ts'
 import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
@@ -60,7 +59,7 @@ const named = {
   TranslationRequest, Translation, VerboseTranslation,
   Model, ModelList, Health, ProbeStatus, RouteDecision,
   Session, User, Invitation, Member, Project, Key, CreatedKey, KeyLimits: KeyLimitsConfig, AdminKey, AuditEntry,
-  Usage, UsageTotals, UsageSeries, CallSummary, CallDetail, LiveCalls, Configuration
+  Usage, UsageTotals, UsageSeries, CallSummary, CallDetail, LiveCalls
 }
 
 export const openApiDocs: Docs = {

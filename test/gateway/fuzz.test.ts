@@ -4,8 +4,12 @@ import t from 'tap'
 import { encodePng } from '../../lib/sandbox/png.ts'
 import { paint } from '../../lib/sandbox/paint.ts'
 import { wavOf } from '../support/forms.ts'
+import { adminRows } from '../../pipelines/admin.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
+import { adminGateway } from '../support/admin.ts'
+import { isOfAdmin } from '../support/endpoints.ts'
 import { testGateway, testKey } from '../support/gateway.ts'
+import { brokenValuesOf } from '../support/schema-values.ts'
 import { providerSettings } from '../support/settings.ts'
 import { storingGateway } from '../support/storing-gateway.ts'
 
@@ -163,10 +167,12 @@ const endpoints: readonly Endpoint[] = [
   { path: '/v1/audio/translations', numRuns: 20, required: ['model'], fields: heard, file: ['file', wavOf(0.2)] }
 ]
 
+const adminBodies = adminRows.flatMap(({ method, path, docs: { request } }) => request === undefined ? [] : [{ route: `${method} ${path}`, schema: request.schema }])
+
 t.test('every endpoint that takes a body is sent arbitrary ones', async t => {
   const { gateway } = await testGateway(t, { providers: [sandbox] })
   const bodiless = new Set(['/v1/responses/compact', '/v1/responses/:response_id/cancel'])
-  const paths = createEndpoints(gateway.services).filter(({ method, path }) => method === 'POST' && !bodiless.has(path)).map(({ path }) => path)
+  const paths = createEndpoints(gateway.services).filter(endpoint => endpoint.method === 'POST' && !bodiless.has(endpoint.path) && !isOfAdmin(endpoint)).map(({ path }) => path)
   t.same(endpoints.map(({ path }) => path).toSorted(), paths.toSorted())
 })
 
@@ -216,6 +222,21 @@ for (const endpoint of endpoints) {
     t.ok(seen.has(200) && [...seen.keys()].some(status => status >= 400), `some were right and some were not: ${JSON.stringify([...seen])}`)
   })
 }
+
+t.test('whatever an owner sends to the admin API, the answer is an answer or says what is wrong', async t => {
+  const { user } = await adminGateway(t)
+  const seen = new Set<number>()
+  for (const { route, schema } of adminBodies) {
+    const { user: { id }, send } = await user('owner')
+    await fc.assert(fc.asyncProperty(brokenValuesOf(schema), async body => {
+      const { response } = await send(route.replace(':user_id', id).replaceAll(/:\w+/g, 'x'), body)
+      seen.add(response.status)
+      const fault = await faultOf(response)
+      if (fault !== undefined) throw new Error(`${route}: ${fault}`)
+    }), { numRuns: 10 })
+  }
+  t.ok(seen.has(200) && seen.has(422), JSON.stringify([...seen]))
+})
 
 t.test('whatever is requested of stored responses and deferred completions, the answer is an answer or says what is wrong', async t => {
   const api = await storingGateway(t, { providers: [sandbox], deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1_000_000 } })

@@ -12,10 +12,12 @@ import { endpointDocs } from '../../pipelines/index.ts'
 import { encodePng } from '../../lib/sandbox/png.ts'
 import { paint } from '../../lib/sandbox/paint.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
+import { isOfAdmin } from '../support/endpoints.ts'
 import { wavOf } from '../support/forms.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import type { EndpointDoc } from '../../lib/wire/openapi.ts'
 
 const file = join(import.meta.dirname, '../../../test/http/wire-bodies.snapshot.txt')
 
@@ -169,10 +171,10 @@ t.test('the bodies of every endpoint are those of the reviewed file', async t =>
 })
 
 /** Answers of the admin API are compared with their schemas in `test/pipelines/admin/`; browsers and the command line read them, no clients of others. */
-const isOfClients = (path: string): boolean => path !== '/openapi.json' && !path.startsWith('/admin/')
+const isOfClients = (doc: EndpointDoc): boolean => doc.path !== '/openapi.json' && !isOfAdmin(doc)
 
 t.test('every endpoint that clients know is called', async t => {
   const requested = (method: string, path: string): boolean => asks.some(ask =>
     new RegExp(`^${path.replaceAll(/[*:]\w+|\{\w+\}/g, '.+')}$`).test(ask.path) && (ask.method ?? method) === method)
-  t.same(endpointDocs.filter(({ method, path }) => isOfClients(path) && !requested(method, path)).map(({ method, path }) => `${method} ${path}`), [])
+  t.same(endpointDocs.filter(doc => isOfClients(doc) && !requested(doc.method, doc.path)).map(({ method, path }) => `${method} ${path}`), [])
 })

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { adminGateway, type Person, type Send } from '../support/admin.ts'
+import { testKey } from '../support/gateway.ts'
 import { adminRows } from '../../pipelines/admin.ts'
 import type { AdminRoute } from '../../schemas/admin/routes.ts'
 import type { Role, Scope } from '../../schemas/admin/common.ts'
@@ -94,6 +95,7 @@ t.test('each route is for the roles of this table, and for admin keys with its s
     await check(send, route, body, expects(least, 'none'), 'no one')
     for (const role of roles) await check(people[role]?.send ?? send, route, body, expects(least, role), role)
     await check(send, route, body, least === 'all' ? 'passes' : 403, 'a key without the scope', { authorization: `Bearer ${other}` })
+    await check(send, route, body, least === 'all' ? 'passes' : 401, 'a key of the API', { authorization: `Bearer ${testKey}` })
     if (scope === undefined) continue
     const { secret } = await adminKeys.create({ name: route, role: 'owner', scopes: [scope], createdBy: 'test' })
     await check(send, route, body, 'passes', 'a key with the scope', { authorization: `Bearer ${secret}` })
