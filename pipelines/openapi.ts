@@ -40,7 +40,7 @@ import { CallDetail, CallSummary, LiveCalls } from '../schemas/admin/calls.ts'
 import { Invitation, Member, Project, User } from '../schemas/admin/organisation.ts'
 import { Session } from '../schemas/admin/session.ts'
 import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
-import { KeyLimitsConfig } from '../schemas/config.ts'
+import { KeyLimitsConfig } from '../schemas/config/keys.ts'
 import { jsonHeaders } from '../lib/core/reply.ts'
 
 /** Schemas that deserve a name of their own in the document. */

@@ -1,4 +1,4 @@
-import type { RouteConfig } from '../../schemas/config.ts'
+import type { RouteConfig } from '../../schemas/config/routes.ts'
 import type { Path } from './path.ts'
 
 /** One model of a route, and where it stands. */

@@ -1,6 +1,6 @@
 /** Names of the configuration as names of code. Types only: `validation/camel-case-schema` makes the values. */
 
-import type { SecretReference } from '../../schemas/config.ts'
+import type { SecretReference } from '../../schemas/config/secret.ts'
 import type { Secret } from './secret.ts'
 
 /** `first_byte_ms` as a type: `firstByteMs`. */

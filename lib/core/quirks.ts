@@ -1,4 +1,4 @@
-import type { ProviderConfig } from '../../schemas/config.ts'
+import type { ProviderConfig } from '../../schemas/config/providers.ts'
 import type { CamelCased } from './camel-cased.ts'
 
 /**

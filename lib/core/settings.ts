@@ -5,9 +5,12 @@
  * `lib/config/build-settings` changes beyond the names: maps become lists, and a few values are resolved.
  */
 
-import type {
-  Config, KeyConfig, ModelConfig, ProviderConfig, RouteMapConfig, ToolServerConfig
-} from '../../schemas/config.ts'
+import type { Config } from '../../schemas/config.ts'
+import type { KeyConfig } from '../../schemas/config/keys.ts'
+import type { ModelConfig } from '../../schemas/config/models.ts'
+import type { ProviderConfig } from '../../schemas/config/providers.ts'
+import type { RouteMapConfig } from '../../schemas/config/routes.ts'
+import type { ToolServerConfig } from '../../schemas/config/tools.ts'
 import type { Catalogue } from '../../schemas/catalogue.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Secret } from './secret.ts'

@@ -1,7 +1,7 @@
 /** Limits of keys as the admin API writes them, and as the store has them. */
 
 import type { Static } from 'typebox'
-import type { KeyLimitsConfig } from '../../schemas/config.ts'
+import type { KeyLimitsConfig } from '../../schemas/config/keys.ts'
 import type { KeyLimits } from '../core/key.ts'
 
 type WireLimits = Static<typeof KeyLimitsConfig>

@@ -1,6 +1,6 @@
 /** Reads the parts of a JSON schema that matter where configuration values are walked along with it. */
 
-import { secretReference } from '../../schemas/config.ts'
+import { secretReference } from '../../schemas/config/secret.ts'
 import { isObject } from '../json/guards.ts'
 
 /** Returns true for the schema of an entry that names where a secret is. */

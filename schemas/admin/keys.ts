@@ -1,7 +1,7 @@
 /** Keys of callers, and keys of the admin API itself. */
 
 import { Type, type Static } from 'typebox'
-import { KeyLimitsConfig } from '../config.ts'
+import { KeyLimitsConfig } from '../config/keys.ts'
 import { OneOf } from '../nullable.ts'
 import { Change, Id, Milliseconds, Name, OrNull, Request, Role, Scope } from './common.ts'
 

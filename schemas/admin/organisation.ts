@@ -1,7 +1,7 @@
 /** Users, invitations and projects. */
 
 import { Type, type Static } from 'typebox'
-import { KeyLimitsConfig } from '../config.ts'
+import { KeyLimitsConfig } from '../config/keys.ts'
 import { Change, Email, Id, Milliseconds, Name, OrNull, Request, Role } from './common.ts'
 
 export const User = Type.Object({

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { Secret } from '../../lib/core/secret.ts'
 import { camelCased } from '../../lib/validation/camel-case-schema.ts'
-import { secretReference } from '../../schemas/config.ts'
+import { secretReference } from '../../schemas/config/secret.ts'
 
 const Names = Type.Record(Type.String({ pattern: '^.*$' }), Type.Object({ in_cents: Type.Number() }))
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { valueSchema, isSecretSchema, propertySchemas } from '../../lib/validation/schema-parts.ts'
-import { secretReference } from '../../schemas/config.ts'
+import { secretReference } from '../../schemas/config/secret.ts'
 
 t.test('the pattern of references marks a secret', async t => {
   t.equal(isSecretSchema({ type: 'string', pattern: secretReference }), true)

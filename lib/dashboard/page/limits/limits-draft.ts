@@ -1,7 +1,7 @@
 /** Limits as a form holds them: texts, of which the empty one means no limit. */
 
 import type { Static } from 'typebox'
-import type { KeyLimitsConfig } from '../../../../schemas/config.ts'
+import type { KeyLimitsConfig } from '../../../../schemas/config/keys.ts'
 
 export type Limits = Static<typeof KeyLimitsConfig>
 

@@ -1,0 +1,46 @@
+/** `routes` of `headgate.yaml`. */
+
+import { Type, type Static } from 'typebox'
+import { OneOf } from '../nullable.ts'
+import { Closed, hour, Text } from './entries.ts'
+
+export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest', 'balanced'], {
+  default: 'in_order',
+  description: 'Order of attempts: the first of the list; one drawn by weight; the one with the lowest price; ' +
+    'the one that has recently begun to answer soonest; the one with the least work for its speed. The others follow when it fails.'
+})
+export type RouteStrategy = Static<typeof RouteStrategy>
+
+const WeightedModel = Closed({
+  model: Text('A model id, an alias or another route.'),
+  weight: Type.Number({
+    minimum: 0,
+    maximum: 1_000_000,
+    default: 1,
+    description: 'Its share of the calls where the strategy is `weighted`; 0: only when the others fail.'
+  }),
+  settings: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Defaults for fields of a chat request to this model: `temperature`, `reasoning_effort`, …'
+  }))
+})
+type WeightedModel = Static<typeof WeightedModel>
+
+export const RouteMapConfig = Closed({
+  models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
+    minItems: 1, description: 'Models, aliases or routes, or maps of one with its weight and settings.'
+  }),
+  strategy: RouteStrategy,
+  hedge_after_ms: Type.Optional(Type.Integer({
+    minimum: 1,
+    maximum: hour,
+    description: 'Start the next model as well when the first has not begun to answer after this time; the first answer is used, ' +
+      'the other request aborted. For at most one call in 20. Default: never.'
+  }))
+})
+export type RouteMapConfig = Static<typeof RouteMapConfig>
+
+/** Not a union: for one mistake, every member of it would report an error. */
+export const RouteConfig = Type.Unsafe<string[] | RouteMapConfig>({
+  ...RouteMapConfig, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
+})
+export type RouteConfig = Static<typeof RouteConfig>

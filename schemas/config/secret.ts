@@ -1,0 +1,29 @@
+/** Entries that name the place of a secret. */
+
+import { Type } from 'typebox'
+import { Named } from './entries.ts'
+
+/** The place a secret is to be read from; anything else in its place may be the secret itself. */
+export const secretReference = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$'
+
+declare const namesSecret: unique symbol
+
+/** `env:NAME` or `file:PATH`, recognised so that settings can hold the secret in its place. */
+export type SecretReference = string & { readonly [namesSecret]: true }
+
+export const notWrittenHere = 'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)'
+
+/** Returns an entry that names the place of a secret. */
+export const Secret = (description: string) => Type.Unsafe<SecretReference>({
+  type: 'string',
+  pattern: secretReference,
+  patternErrorMessage: notWrittenHere,
+  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself; white space ` +
+    'around it is left out.'
+})
+
+/** Returns a map of header names and the places of their values. */
+export const Headers = (description: string) => Named(Secret('Value of this header.'), description, {
+  pattern: '^[A-Za-z0-9!#$%&\'*+.^_`|~-]+$',
+  patternErrorMessage: 'is not the name of a header'
+})
