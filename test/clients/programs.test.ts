@@ -5,7 +5,8 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import t from 'tap'
@@ -13,7 +14,7 @@ import { startGateway } from '../support/headgate.ts'
 import { plainCommand } from '../support/plain-node.ts'
 import type { Test } from 'tap'
 
-const folder = process.env['HEADGATE_TEST_PROGRAMS']
+const programs = process.env['HEADGATE_TEST_PROGRAMS']
 const platform = `linux-${process.arch}`
 const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64'
 const codex = `@openai/codex-${platform}/vendor/${machine}-unknown-linux-musl/bin/codex`
@@ -29,10 +30,14 @@ interface Place {
 
 /** Starts the gateway with the sandbox, and makes a home for a program. */
 async function start (t: Test): Promise<Place> {
-  const { url, line } = await startGateway(t, t.testdir({ home: {}, work: {} }), { HEADGATE_SANDBOX: 'on' })
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-programs-'))
+  // What a program left running may still write into its home: it is tried again.
+  t.teardown(() => { rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }) })
+  const home = join(folder, 'home')
+  const work = join(folder, 'work')
+  for (const path of [home, work]) mkdirSync(path)
+  const { url, line } = await startGateway(t, folder, { HEADGATE_SANDBOX: 'on' })
   const [, key = ''] = await line(/^API key .*: (hg_\S+)$/)
-  const home = join(t.testdirName, 'home')
-  const work = join(t.testdirName, 'work')
   const proxy = 'http://127.0.0.1:9' // nothing listens there
   const env = { PATH: '/usr/bin:/bin', HOME: home, HEADGATE_KEY: key, HTTP_PROXY: proxy, HTTPS_PROXY: proxy, NO_PROXY: '127.0.0.1', OPENCODE_DISABLE_MODELS_FETCH: '1' }
   return {
@@ -40,7 +45,7 @@ async function start (t: Test): Promise<Place> {
     home,
     work,
     run: async (program, args, input) => {
-      const [command, parameters] = plainCommand(join(folder ?? '', 'node_modules', program), ...args)
+      const [command, parameters] = plainCommand(join(programs ?? '', 'node_modules', program), ...args)
       const child = spawn(command, parameters, { cwd: work, env, timeout: 120_000 })
       child.stdin.end(input)
       const [[code], out, error] = await Promise.all([once(child, 'close') as Promise<unknown[]>, textOf(child.stdout), textOf(child.stderr)])
@@ -60,7 +65,7 @@ function checkSeen (t: Test, work: string): void {
   t.equal(existsSync(file) && readFileSync(file, 'utf8'), 'from the shell\n', 'the command was run')
 }
 
-if (folder === undefined) void t.test('Codex and OpenCode', { skip: 'not installed: run `node .ci/programs.mjs`' }, async () => undefined)
+if (programs === undefined) void t.test('Codex and OpenCode', { skip: 'not installed: run `node .ci/programs.mjs`' }, async () => undefined)
 else {
   t.test('Codex: a question, and a task with a command', async t => {
     const { url, home, work, run } = await start(t)
