@@ -1,4 +1,4 @@
-/** Makes the pictures of the README: `UPDATE_PICTURES=1 npm test -- build/test/dashboard/page.test.js`. */
+/** Makes the pictures of the README: `HEADGATE_TEST_BROWSER=/usr/bin/chromium UPDATE_PICTURES=1 npm test -- build/test/dashboard/page.test.js`. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

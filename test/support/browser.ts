@@ -1,14 +1,14 @@
-/** A real browser, where the machine has one: Chromium, driven over its own protocol. */
+/** Chromium, driven over its own protocol. HEADGATE_TEST_BROWSER is the path of its program. */
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(path => existsSync(path))
+const executablePath = process.env['HEADGATE_TEST_BROWSER']
 
 /** Says why tests in a browser are skipped; false where there is one. */
-export const noBrowser = executablePath === undefined && 'no Chromium: apt-get install chromium'
+export const noBrowser = executablePath === undefined && 'HEADGATE_TEST_BROWSER is not the path of Chromium'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
