@@ -7,13 +7,14 @@
  * second, where a watch on the file would wake up for every unrelated write.
  */
 
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
-import { commonModels } from '../models/scope.ts'
-import type { KeyRow, ProjectRow } from '../stores/tables.ts'
+import type { KeyRow } from '../stores/tables.ts'
+import { entriesOfRow, fromRow, isExpired, listedKey, listText, type KeyEntry, type ListedKey } from './key-rows.ts'
+import { digestOf, hintOf, newKeyText } from './key-text.ts'
 import type { Keys } from './keys.ts'
 
 export interface NewKey {
@@ -36,14 +37,6 @@ export interface NewKey {
   readonly projectId?: string | undefined
   /** Name of the user or admin key that makes it. */
   readonly createdBy?: string | undefined
-}
-
-/** Describes a key as the operator sees it in a list. */
-export interface ListedKey extends ApiKey {
-  readonly source: 'configuration' | 'store'
-  readonly status: 'active' | 'expired' | 'revoked'
-  readonly createdAtMs?: number
-  readonly revokedAtMs?: number
 }
 
 export interface KeyStore extends Required<Keys> {
@@ -90,18 +83,11 @@ export class DuplicateKeyNameError extends Error {
   }
 }
 
-interface Entry {
-  readonly key: ApiKey
-  readonly digest: Buffer
-  /** The time until which a digest that was replaced is accepted. */
-  readonly untilMs?: number | undefined
-}
-
 /** Presented keys whose digest need not be computed again. */
 const maxAccepted = 1000
 
 /** Maps digests to keys. */
-type Entries = ReadonlyMap<string, Entry>
+type Entries = ReadonlyMap<string, KeyEntry>
 
 /**
  * Opens the store.
@@ -121,7 +107,7 @@ export async function openKeyStore (
    * Keys as they were presented, of callers who hold them: digest and comparison take 2 µs of every call.
    * Wrong keys never get in, and any change of the keys empties it.
    */
-  const accepted = new Map<string, Entry>()
+  const accepted = new Map<string, KeyEntry>()
 
   /** Counts rows and their changes: rows are never deleted, so the counts show every change. */
   const count = async (): Promise<string> => {
@@ -227,7 +213,7 @@ export async function openKeyStore (
 
     list: async () => {
       const rows = await query.selectFrom('keys').selectAll().orderBy('created_at_ms').execute()
-      return [...configuredKeys(), ...rows.map(listed)]
+      return [...configuredKeys(), ...rows.map(listedKey)]
     },
 
     configured: configuredKeys,
@@ -254,26 +240,8 @@ function unreadable (): GatewayError {
   return new GatewayError('overloaded', { message: 'Keys cannot be checked at the moment. Try again later.', retryAfterSeconds: 5 })
 }
 
-/** Returns the text of a new key. */
-export function newKeyText (): string {
-  return `hg_${randomBytes(32).toString('base64url')}`
-}
-
-/** Returns what of a key people may see again, to know it by. */
-export function hintOf (key: string): string {
-  return `${key.slice(0, 6)}…${key.slice(-3)}`
-}
-
-export function digestOf (text: string): string {
-  return hash('sha256', text, 'base64')
-}
-
-function isOver ({ key, untilMs = Infinity }: Entry): boolean {
+function isOver ({ key, untilMs = Infinity }: KeyEntry): boolean {
   return untilMs <= Date.now() || isExpired(key)
-}
-
-function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
-  return expiresAtMs <= Date.now()
 }
 
 function entriesOf (keys: ReadonlyArray<readonly [digest: string, key: ApiKey]>): Entries {
@@ -282,62 +250,4 @@ function entriesOf (keys: ReadonlyArray<readonly [digest: string, key: ApiKey]>)
 
 function fromSettings ({ key, name, ...scope }: KeySettings): readonly [string, ApiKey] {
   return [digestOf(key.reveal()), { id: `configured:${name}`, name, ...scope }]
-}
-
-/** Returns the entry of a row, and after a rotation one of the digest before. */
-function entriesOfRow (row: KeyRow, project: ProjectRow | undefined): Array<readonly [digest: string, entry: Entry]> {
-  const key = inProject(fromRow(row), project)
-  const entry = (digest: string, untilMs?: number): readonly [string, Entry] => [digest, { key, digest: Buffer.from(digest, 'base64'), untilMs }]
-  const { digest, previous_digest: previous, previous_until_ms: untilMs } = row
-  return [entry(digest), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
-}
-
-/** Narrows a key to what its project allows. */
-function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
-  if (project === undefined) return key
-  const { id, name, models: allowed, limits } = project
-  const models = allowed === null ? key.models : commonModels(key.models, parseList(allowed))
-  return {
-    ...key,
-    ...models !== undefined && { models },
-    ...limits !== null && { project: { id, name, limits: parseLimits(limits) } }
-  }
-}
-
-/** Reads limits that were written here or by the admin API. */
-function parseLimits (text: string): KeyLimits {
-  return JSON.parse(text) as KeyLimits // written by us
-}
-
-function fromRow (row: KeyRow): ApiKey {
-  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: objects, limits, expires_at_ms: expiresAtMs } = row
-  return {
-    id,
-    name,
-    ...endpoints !== null && { endpoints: parseList(endpoints) },
-    ...models !== null && { models: parseList(models) },
-    ...mcpServers !== null && { mcpServers: parseList(mcpServers) },
-    ...mcpUrls !== null && { mcpUrls: mcpUrls === 1 },
-    ...objects === 1 && { providerObjects: true },
-    ...limits !== null && { limits: parseLimits(limits) },
-    ...expiresAtMs !== null && { expiresAtMs }
-  }
-}
-
-function listed (row: KeyRow): ListedKey {
-  const key = fromRow(row)
-  const { created_at_ms: createdAtMs, revoked_at_ms: revokedAtMs } = row
-  const status = revokedAtMs !== null ? 'revoked' : isExpired(key) ? 'expired' : 'active'
-  return { ...key, source: 'store', status, createdAtMs, ...revokedAtMs !== null && { revokedAtMs } }
-}
-
-function listText (list: readonly string[] | undefined): string | null {
-  return list === undefined ? null : JSON.stringify(list)
-}
-
-/** @throws SyntaxError for a text that this store did not write; a scope is never guessed */
-function parseList (text: string): readonly string[] {
-  const list: unknown = JSON.parse(text)
-  if (!Array.isArray(list)) throw new SyntaxError('a scope in the store is not a list')
-  return list.map(String)
 }

@@ -10,7 +10,9 @@ import type { KeyRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { spentUsd } from './spent-usd.ts'
 import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
-import { digestOf, DuplicateKeyNameError, hintOf, newKeyText, type KeyStore, type ListedKey } from './key-store.ts'
+import type { ListedKey } from './key-rows.ts'
+import { DuplicateKeyNameError, type KeyStore } from './key-store.ts'
+import { digestOf, hintOf, newKeyText } from './key-text.ts'
 
 /** The project of keys that are in no other, those of the configuration included. */
 export const defaultProject = 'default'

@@ -1,7 +1,7 @@
 /** Calls: the list of them, one in full, and those that end now. No prompt and no answer is in here. */
 
 import { Type, type Static } from 'typebox'
-import { Milliseconds, OrNull, Page, pageQuery, type QueryParameter } from './common.ts'
+import { Milliseconds, onlyThese, OrNull, Page, pageQuery, type QueryParameter } from './common.ts'
 import { usageFilters } from './usage.ts'
 
 const Text = OrNull(Type.String())
@@ -77,9 +77,7 @@ export type LiveCalls = Static<typeof LiveCalls>
 
 const callFilters = {
   ...usageFilters,
-  outcome: { description: 'Only these outcomes: `ok`, `error`, `client_closed`, `interrupted`.', type: 'string' },
-  status: { description: 'Only these statuses.', type: 'string' },
-  error: { description: 'Only these error codes.', type: 'string' },
+  ...onlyThese({ outcome: 'outcomes: `ok`, `error`, `client_closed`, `interrupted`', status: 'statuses', error: 'error codes' }),
   streamed: { description: '`true` or `false`.', type: 'boolean' },
   search: { description: 'Part of a request id, model, key name or error code.', type: 'string' },
   min_cost_usd: { description: 'Calls that cost at least this.', type: 'string' },

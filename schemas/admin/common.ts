@@ -65,8 +65,16 @@ export const OneTimeLink = Type.Object({
 })
 export type OneTimeLink = Static<typeof OneTimeLink>
 
-/** Parameters of the query, as strings; `limit` and `cursor` are those of every list. */
+/** A parameter of the query. */
 export interface QueryParameter { readonly description: string, readonly type: 'string' | 'integer' | 'boolean' }
+
+/** Describes filters by what they name: each takes a list with commas. */
+export function onlyThese<N extends string> (filters: Readonly<Record<N, string>>): Readonly<Record<N, QueryParameter>> {
+  const described = Object.entries<string>(filters).map(([name, what]) => [name, { description: `Only these ${what}.`, type: 'string' }])
+  return Object.fromEntries(described) as Record<N, QueryParameter> // of the same names
+}
+
+/** The parameters of every list. */
 export const pageQuery = {
   limit: { description: 'Number of entries, from 1 to 200. Default: 50.', type: 'integer' },
   cursor: { description: '`next_cursor` of the page before.', type: 'string' }

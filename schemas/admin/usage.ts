@@ -2,7 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'
-import { Milliseconds, OrNull, type QueryParameter } from './common.ts'
+import { Milliseconds, onlyThese, OrNull, type QueryParameter } from './common.ts'
 
 export const groupingNames = ['project', 'key', 'model', 'provider', 'endpoint'] as const
 
@@ -73,14 +73,7 @@ export const Usage = Type.Object({
 })
 export type Usage = Static<typeof Usage>
 
-/** Filters are lists with commas. */
-export const usageFilters = {
-  project: { description: 'Only these projects.', type: 'string' },
-  key: { description: 'Only these keys, by id.', type: 'string' },
-  model: { description: 'Only these models.', type: 'string' },
-  provider: { description: 'Only these providers.', type: 'string' },
-  endpoint: { description: 'Only these endpoints.', type: 'string' }
-} as const satisfies Record<string, QueryParameter>
+export const usageFilters = onlyThese({ project: 'projects', key: 'keys, by id', model: 'models', provider: 'providers', endpoint: 'endpoints' })
 
 export const usageQuery = {
   from_ms: { description: 'First millisecond. Default: 24 hours before `until_ms`.', type: 'integer' },

@@ -1,4 +1,5 @@
-import { lastNumber, migrations, newerVersion, type Migration } from '../migrations.ts'
+import { lastNumber, migrations, newerVersion } from '../migrations.ts'
+import type { Migration } from '../migrations/migration.ts'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 
 /**

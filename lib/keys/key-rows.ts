@@ -1,0 +1,86 @@
+/** Reads keys out of the rows of the store. */
+
+import type { ApiKey, KeyLimits } from '../core/key.ts'
+import { commonModels } from '../models/scope.ts'
+import type { KeyRow, ProjectRow } from '../stores/tables.ts'
+
+/** A key with a digest by which it is found. */
+export interface KeyEntry {
+  readonly key: ApiKey
+  readonly digest: Buffer
+  /** The time until which a digest that was replaced is accepted. */
+  readonly untilMs?: number | undefined
+}
+
+/** Describes a key as the operator sees it in a list. */
+export interface ListedKey extends ApiKey {
+  readonly source: 'configuration' | 'store'
+  readonly status: 'active' | 'expired' | 'revoked'
+  readonly createdAtMs?: number
+  readonly revokedAtMs?: number
+}
+
+/** Returns the entry of a row, and after a rotation one of the digest before. */
+export function entriesOfRow (row: KeyRow, project: ProjectRow | undefined): Array<readonly [digest: string, entry: KeyEntry]> {
+  const key = inProject(fromRow(row), project)
+  const entry = (digest: string, untilMs?: number): readonly [string, KeyEntry] => [digest, { key, digest: Buffer.from(digest, 'base64'), untilMs }]
+  const { digest, previous_digest: previous, previous_until_ms: untilMs } = row
+  return [entry(digest), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
+}
+
+/** Narrows a key to what its project allows. */
+function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
+  if (project === undefined) return key
+  const { id, name, models: allowed, limits } = project
+  const models = allowed === null ? key.models : commonModels(key.models, parseList(allowed))
+  return {
+    ...key,
+    ...models !== undefined && { models },
+    ...limits !== null && { project: { id, name, limits: parseLimits(limits) } }
+  }
+}
+
+/** Reads limits that were written here or by the admin API. */
+function parseLimits (text: string): KeyLimits {
+  return JSON.parse(text) as KeyLimits // written by us
+}
+
+/** Returns the key of a row, as it is without its project. */
+export function fromRow (row: KeyRow): ApiKey {
+  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: objects, limits, expires_at_ms: expiresAtMs } = row
+  return {
+    id,
+    name,
+    ...endpoints !== null && { endpoints: parseList(endpoints) },
+    ...models !== null && { models: parseList(models) },
+    ...mcpServers !== null && { mcpServers: parseList(mcpServers) },
+    ...mcpUrls !== null && { mcpUrls: mcpUrls === 1 },
+    ...objects === 1 && { providerObjects: true },
+    ...limits !== null && { limits: parseLimits(limits) },
+    ...expiresAtMs !== null && { expiresAtMs }
+  }
+}
+
+/** Returns what a list shows of a row. */
+export function listedKey (row: KeyRow): ListedKey {
+  const key = fromRow(row)
+  const { created_at_ms: createdAtMs, revoked_at_ms: revokedAtMs } = row
+  const status = revokedAtMs !== null ? 'revoked' : isExpired(key) ? 'expired' : 'active'
+  return { ...key, source: 'store', status, createdAtMs, ...revokedAtMs !== null && { revokedAtMs } }
+}
+
+/** Prints a scope for the store. */
+export function listText (list: readonly string[] | undefined): string | null {
+  return list === undefined ? null : JSON.stringify(list)
+}
+
+/** @throws SyntaxError for a text that this store did not write; a scope is never guessed */
+function parseList (text: string): readonly string[] {
+  const list: unknown = JSON.parse(text)
+  if (!Array.isArray(list)) throw new SyntaxError('a scope in the store is not a list')
+  return list.map(String)
+}
+
+export function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
+  return expiresAtMs <= Date.now()
+}
