@@ -18,7 +18,10 @@ export interface ImportEvents {
  */
 export async function importJournals (database: Pick<Database, 'directory' | 'insertUsage' | 'maxBatchRows'>, events: ImportEvents): Promise<void> {
   const { directory } = database
-  const names = await readdir(directory).catch(() => []) // a directory that is gone holds none
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (!isGone(error)) events.onFailure(directory, error)
+    return []
+  })
   for (const name of names) {
     const path = join(directory, name)
     if (isAbandoned(path)) await importJournal(database, path, events)

@@ -47,3 +47,17 @@ storeTest('an empty journal is deleted without a word; one that cannot be read o
   t.same(events, [['usage-folder.jsonl', 'failed'], ['usage-wrong.jsonl', 'failed']])
   t.same(left, ['usage-folder.jsonl', 'usage-wrong.jsonl'])
 })
+
+storeTest('a directory that is gone holds no journals; one that cannot be read is reported', async (t, open) => {
+  const database = await open()
+  const failed: string[] = []
+  const look = async (directory: string): Promise<void> => {
+    await importJournals({ ...database, directory }, { onImported: () => t.fail('nothing is there'), onFailure: (place, error) => { failed.push(`${place}: ${String(error)}`) } })
+  }
+  const file = join(database.directory, 'file')
+  writeFileSync(file, '')
+  await look(join(database.directory, 'gone'))
+  t.same(failed, [])
+  await look(file)
+  t.match(failed, [/file: Error: ENOTDIR/])
+})
