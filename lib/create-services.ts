@@ -11,7 +11,7 @@ import { localModels } from './local/local-models.ts'
 import { localTransport } from './local/transport.ts'
 import { sandboxModels } from './sandbox/sandbox-models.ts'
 import { sandboxTransport } from './sandbox/transport.ts'
-import { RouteHealth } from './routing/route-health.ts'
+import { RouteHealth, type SharedCooldown } from './routing/route-health.ts'
 import { sameProviders } from './routing/same-provider.ts'
 import { describeError } from './text/describe-error.ts'
 import { httpTransport } from './upstream/http-transport.ts'
@@ -44,6 +44,8 @@ export interface ServiceParts {
   readonly backgroundRuns?: BackgroundRuns
   readonly recordAnswer?: RecordAnswer
   readonly admin?: Services['admin']
+  /** Called with each cooldown of a provider or a model that begins or ends here. */
+  readonly onCooldown?: (cooldown: SharedCooldown) => void
   /** Providers in addition to those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
   /** False: the model lists of providers are not read. Default true. */
@@ -54,11 +56,11 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, admin, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, admin, onCooldown, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
-  const routeHealth = new RouteHealth()
+  const routeHealth = new RouteHealth(undefined, onCooldown)
   if (previous !== undefined) routeHealth.adopt(previous.routeHealth, sameProviders(previous.settings.providers, settings.providers))
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))

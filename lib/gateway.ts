@@ -28,6 +28,7 @@ import { sweepUploads } from './http/upload-directory.ts'
 import { listen, type Address } from './http/listen.ts'
 import { createLimiter, type Limiter } from './limits/limiter.ts'
 import { createServices, type OwnedServices } from './create-services.ts'
+import { providerDigests } from './routing/same-provider.ts'
 import { warmUp } from './validation/compile-check.ts'
 import { logCall } from './telemetry/call-log.ts'
 import { loggableError } from './text/describe-error.ts'
@@ -41,6 +42,8 @@ import type { Keys } from './keys/keys.ts'
 import type { KeyStore } from './keys/key-store.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
+import type { CooldownExchange } from './coordination/cooldown-exchange.ts'
+import type { SharedCooldown } from './routing/route-health.ts'
 import { ResponseStore, type ResponseStoreOptions } from './stores/response-store.ts'
 import type { Database } from './stores/database.ts'
 import type { UsageRow } from './stores/tables.ts'
@@ -82,8 +85,8 @@ export interface GatewayParts {
   readonly usageDatabase?: Database
   /** Counts what limited keys use. Default: this process, from what `usageDatabase` says was spent. */
   readonly limiter?: Limiter
-  /** Describes what counts for several machines, for metrics. */
-  readonly coordination?: () => CoordinationLoad
+  /** Carries what gateways on several machines share. */
+  readonly coordination?: GatewayCoordination
   /** Called with every call that has ended. */
   readonly observers?: readonly CallObserver[]
   /** Names what else does not work while calls go on, for `/health`. */
@@ -95,6 +98,16 @@ export interface GatewayParts {
   readonly endpoints?: (services: Services) => readonly Endpoint[]
   /** Providers in addition to those of the settings, which they replace where the ids are the same. They stay open after `close`. */
   readonly providers?: readonly Provider[]
+}
+
+export interface GatewayCoordination {
+  /** Describes what counts for several machines, for metrics. */
+  readonly load: () => CoordinationLoad
+  readonly cooldowns: Pick<CooldownExchange, 'listen' | 'report'>
+  /** Notifies the others that deferred calls wait. */
+  readonly notifyOfTasks: () => void
+  /** Calls back when deferred calls wait at another one. */
+  readonly onTasks: (listener: () => void) => void
 }
 
 /**
@@ -126,7 +139,7 @@ async function openAdmin (database: Database, keys: KeyStore): Promise<Admin> {
 }
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, keyStore, log, database, usageDatabase, observers = [], providers = [] } = given
+  const { keys, keyStore, log, database, usageDatabase, coordination, observers = [], providers = [] } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints(services)])
@@ -162,10 +175,12 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const parts = {
     keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns }, ...admin !== undefined && { admin },
-    recordAnswer: (call: Call) => recorder.recordBeforeLastByte(call)
+    recordAnswer: (call: Call) => recorder.recordBeforeLastByte(call),
+    ...coordination !== undefined && { onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown) }
   }
   let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = endpointsFor(services)
+  let digests = providerDigests(settings.providers)
 
   const onEnd = (call: Call): void => {
     const safely = <T>(observe: () => T): T | undefined => {
@@ -202,7 +217,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => await createTaskAnswerer(services, deferredChat(services), detached)(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
-    onFailure: error => log.error({ error: String(error) }, 'failed to run or store a deferred completion')
+    onFailure: error => log.error({ error: String(error) }, 'failed to run or store a deferred completion'),
+    ...coordination !== undefined && { onWaiting: coordination.notifyOfTasks }
   })
   const expiring = setInterval(() => {
     responseStore?.expire(Date.now()).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired responses'))
@@ -240,6 +256,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     app.applyLimits(next.limits)
     server.headersTimeout = next.limits.headersMs
     services = opened
+    digests = providerDigests(next.providers)
     outgoing.add(before)
     void Promise.all([app.whenIdle(), tasks?.whenIdle(), backgroundRuns?.whenIdle()]).then(async () => await before.close()).catch((error: unknown) => {
       log.error({ error }, 'failed to close services of the previous configuration')
@@ -258,6 +275,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()
+      coordination?.onTasks(() => tasks?.look())
+      coordination?.cooldowns.listen({
+        digestOf: id => digests.get(id),
+        learn: (cooldown, origin) => services.routeHealth.learn(cooldown, origin)
+      })
       backgroundRuns?.start()
       setTimeout(() => {
         warmUp()
@@ -272,7 +294,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await reload
     },
 
-    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0, coordination: given.coordination?.() }),
+    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0, degraded: degraded(), coordination: coordination?.load() }),
 
     close: async () => {
       draining = true

@@ -5,8 +5,10 @@
  */
 
 import { pipeline, type Handler } from './pipeline.ts'
-import { Health, ProbeStatus } from '../schemas/health.ts'
-import type { Call } from '../lib/core/call.ts'
+import { Health, ProbeStatus, type ListedCooldown } from '../schemas/health.ts'
+import type { AuthedCall, Call } from '../lib/core/call.ts'
+import { mayUseModel } from '../lib/models/scope.ts'
+import { untilOf } from '../lib/routing/decision.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Services } from '../lib/services.ts'
 import { map } from '../lib/core/stage.ts'
@@ -48,14 +50,24 @@ export interface ProcessState {
 }
 
 /** Serves GET /health */
-export function health (services: Pick<Services, 'settings' | 'keys'>, { degraded = () => [] }: ProcessState): Handler<Call> {
-  const check = map((): Health => {
+export function health (services: Pick<Services, 'settings' | 'keys' | 'routeHealth'>, { degraded = () => [] }: ProcessState): Handler<Call> {
+  const state = (): Health => {
     const parts = degraded()
     return parts.length === 0 ? { status: 'ok' } : { status: 'ok', degraded: [...parts] }
+  }
+  if (services.settings.server.publicHealth) return pipeline(map(state), jsonReply())
+  return pipeline(auth(services), map((call: AuthedCall): Health => {
+    const cooldowns = listCooldowns(services, call)
+    return cooldowns.length === 0 ? state() : { ...state(), cooldowns }
+  }), jsonReply())
+}
+
+function listCooldowns ({ routeHealth }: Pick<Services, 'routeHealth'>, { key }: AuthedCall): ListedCooldown[] {
+  return [...routeHealth.cooldowns()].flatMap(([name, { reason, origin, forMs }]) => {
+    const [provider = '', isModel] = [name.split('/', 1)[0], name.includes('/')]
+    if (!mayUseModel(key, isModel ? name : `${provider}/*`)) return []
+    return [{ provider, ...isModel && { model: name }, reason, origin, until: untilOf(forMs) }]
   })
-  return services.settings.server.publicHealth
-    ? pipeline(check, jsonReply())
-    : pipeline(auth(services), check, jsonReply())
 }
 
 /** Serves GET /livez: the process answers. */

@@ -1,6 +1,7 @@
 /** The answer to a dry run: the models a call would ask, in order, and why. */
 
 import { Type, type Static } from 'typebox'
+import { CooldownOrigin } from './health.ts'
 import { OneOf } from './nullable.ts'
 
 export const RouteCandidate = Type.Object({
@@ -25,6 +26,7 @@ export const RouteCandidate = Type.Object({
       'are tried after all others. `unsuitable`: it is not tried, because it ' +
       'does not serve this endpoint or for the reason given.'
   }),
+  origin: Type.Optional(CooldownOrigin),
   credentials: Type.Optional(Type.Object({
     ready: Type.Integer({ minimum: 0, description: 'Those that are not cooling down.' }), total: Type.Integer({ minimum: 2 })
   }, { description: 'Keys of the gateway at the provider, where it has several.' })),

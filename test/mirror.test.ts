@@ -14,6 +14,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 /** Files that only put parts together or name them, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
+  'coordination/redis-messages': ['coordination/redis-server', 'a part of its connection'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
@@ -29,6 +30,7 @@ const elsewhere: Reasons = {
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
+  'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],
   'usage/calls-report': ['pipelines/admin/usage', 'the calls of a gateway'],
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],

@@ -23,6 +23,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkHosts(config, report)
   checkKeys(config, report)
   checkPorts(config, report)
+  checkCoordination(config, report)
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
@@ -166,4 +167,8 @@ function checkPorts ({ server, metrics }: Config, report: Report): void {
   if (metrics !== undefined && metrics.port !== 0 && metrics.port === server.port) {
     report.add(['metrics', 'port'], 'is the port of the API (server.port); metrics need a port of their own')
   }
+}
+
+function checkCoordination ({ coordination: { sentinel, cluster } }: Config, report: Report): void {
+  if (sentinel !== undefined && cluster) report.add(['coordination', 'sentinel'], 'not together with cluster', { part: 'name' })
 }

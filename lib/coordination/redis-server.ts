@@ -8,13 +8,11 @@
 import { EventEmitter } from 'node:events'
 import { processName } from '../async/process-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import type { Redis } from 'ioredis'
-import type { Secret } from '../core/secret.ts'
-import { scripts, type ScriptName } from './scripts.ts'
+import { createRedisClient, type RedisClient, type RedisPlace, type ScriptArgument } from './connect-redis.ts'
+import { RedisMessages, type MessageListener } from './redis-messages.ts'
+import type { ScriptName } from './scripts.ts'
 
-export interface RedisServerOptions {
-  /** `redis://user:password@host:port/database`, or `rediss://` for TLS. */
-  readonly url: Secret
+export interface RedisServerOptions extends RedisPlace {
   /** Longest wait for a reply. */
   readonly timeoutMs: number
   /** Milliseconds between two signs of life. Default 1000. */
@@ -26,10 +24,9 @@ interface Events {
   readonly away: [error: unknown]
   /** Redis replies again, or for the first time. */
   readonly back: []
+  /** Messages do not arrive until the connection for them is there again. */
+  readonly deaf: [error: unknown]
 }
-
-type Argument = string | number
-type Scripts = Readonly<Record<ScriptName, (...parameters: Argument[]) => Promise<unknown>>>
 
 /** Signs of life that a process must have missed to count as gone. */
 const missedBeats = 10
@@ -37,39 +34,33 @@ const missedBeats = 10
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
   readonly id = processName()
-  readonly #redis: Redis & Scripts
+  readonly #redis: RedisClient
+  readonly #messages: RedisMessages
   readonly #beatMs: number
-  #subscriber: Redis | undefined
   #timer: NodeJS.Timeout | undefined
   #beating = false
   #isUp = false
   #processes = 1
   #aheadMs = 0
+  /** The reason why there is no connection. */
+  #unconnected: unknown
 
-  private constructor (redis: Redis, beatMs: number) {
+  private constructor (redis: RedisClient, subscriber: RedisClient, beatMs: number) {
     super()
-    this.#redis = redis as Redis & Scripts // defined by `scripts`
+    this.#redis = redis
     this.#beatMs = beatMs
-    // A connection that fails is seen by the commands that fail with it.
-    redis.on('error', () => undefined)
+    this.#messages = new RedisMessages(subscriber, { onFailure: error => this.emit('deaf', error) })
+    // Commands fail with it, and say less about it.
+    redis.on('error', (error: unknown) => { this.#unconnected = error })
+    redis.on('ready', () => { this.#unconnected = undefined })
   }
 
-  /** Connects, unless Redis is away: then it goes on trying. */
-  static async connect ({ url, timeoutMs, beatMs = 1000 }: RedisServerOptions): Promise<RedisServer> {
-    const { Redis } = await import('ioredis')
-    const server = new RedisServer(new Redis(url.reveal(), {
-      scripts,
-      lazyConnect: true,
-      connectionName: 'headgate',
-      connectTimeout: timeoutMs,
-      commandTimeout: timeoutMs,
-      // Calls are not kept waiting for a connection, and nothing is sent twice.
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      retryStrategy: () => beatMs / 4
-    }), beatMs)
-    await server.#redis.connect().catch(() => undefined) // seen by the first sign of life
+  /** Connects, unless Redis is away: then it goes on trying. @throws the error of the file system when the authority of its certificate cannot be read */
+  static async connect ({ timeoutMs, beatMs = 1000, ...place }: RedisServerOptions): Promise<RedisServer> {
+    const options = { timeoutMs, retryMs: beatMs / 4 }
+    const [redis, subscriber] = await Promise.all([createRedisClient(place, options), createRedisClient(place, { ...options, subscribes: true })])
+    const server = new RedisServer(redis, subscriber, beatMs)
+    await redis.connect().catch((error: unknown) => { server.#unconnected ??= error })
     await server.#beat()
     server.#timer = setInterval(() => { void server.#beat() }, beatMs).unref()
     return server
@@ -77,6 +68,11 @@ export class RedisServer extends EventEmitter<Events> {
 
   get isUp (): boolean {
     return this.#isUp
+  }
+
+  /** Returns the reason why there is no connection. */
+  get failure (): unknown {
+    return this.#unconnected
   }
 
   /** Returns how many processes used Redis at the last sign of life, this one included. */
@@ -94,9 +90,20 @@ export class RedisServer extends EventEmitter<Events> {
    *
    * @throws Error when there is no reply in time: the script may have run all the same
    */
-  async run (script: Exclude<ScriptName, 'hgBeat'>, keys: readonly [string, string, string], parameters: readonly Argument[]): Promise<unknown> {
+  async run (script: Exclude<ScriptName, 'hgBeat'>, keys: readonly string[], parameters: readonly ScriptArgument[]): Promise<unknown> {
     try {
       return await this.#redis[script](...keys, ...parameters)
+    } catch (error) {
+      this.#lose(error)
+      throw error
+    }
+  }
+
+  /** Returns the members of a sorted set whose score is at least `min`, each with its score. @throws Error when there is no reply in time */
+  async scored (key: string, min: number): Promise<Array<readonly [member: string, score: number]>> {
+    try {
+      const replies = await this.#redis.zrangebyscore(key, min, '+inf', 'WITHSCORES')
+      return replies.flatMap((member, index) => index % 2 === 0 ? [[member, Number(replies[index + 1])] as const] : [])
     } catch (error) {
       this.#lose(error)
       throw error
@@ -108,19 +115,19 @@ export class RedisServer extends EventEmitter<Events> {
     this.#redis.publish(topic, message).catch((error: unknown) => this.#lose(error))
   }
 
-  /** Calls back for each message, and after each time when messages may have been lost. */
-  subscribe (topic: string, listener: () => void): void {
-    this.#subscriber = this.#redis.duplicate({ lazyConnect: false, enableOfflineQueue: true, commandTimeout: undefined, maxRetriesPerRequest: null })
-    this.#subscriber.on('error', () => undefined) // it connects again, and subscribes
-    this.#subscriber.on('ready', listener)
-    this.#subscriber.on('message', listener)
-    this.#subscriber.subscribe(topic).catch(() => undefined) // again with the next connection
+  /** Calls back for each message of a topic, and each time when messages may have been lost. */
+  subscribe (topic: string, listener: MessageListener): void {
+    this.#messages.listen(topic, listener)
   }
 
   async close (): Promise<void> {
     clearInterval(this.#timer)
-    this.#subscriber?.disconnect()
-    if (this.#isUp) await this.#redis.zrem(processesKey, this.id).catch(() => undefined) // it counts as gone in some seconds
+    this.#messages.close()
+    try {
+      if (this.#isUp) await this.#redis.zrem(processesKey, this.id)
+    } catch (error) {
+      this.#lose(error) // this process counts as gone ten seconds later
+    }
     this.#redis.disconnect()
   }
 
@@ -148,7 +155,7 @@ export class RedisServer extends EventEmitter<Events> {
   #lose (error: unknown): void {
     if (!this.#isUp) return
     this.#isUp = false
-    this.emit('away', error)
+    this.emit('away', this.#unconnected ?? error)
   }
 }
 

@@ -133,11 +133,20 @@ const beat = lua`${common}
   return { now, redis.call('ZCARD', KEYS[1]) }
 `
 
+/** Shows what cools down in a process to the others: those that listen, and those that look later. */
+const cooldown = lua`${common}
+  local member, for_ms, failing_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+  if for_ms > 0 then redis.call('ZADD', KEYS[1], now + for_ms, member) else redis.call('ZREM', KEYS[1], member) end
+  redis.call('PUBLISH', KEYS[1], integer(for_ms) .. ' ' .. integer(failing_ms) .. ' ' .. member)
+`
+
 export const scripts = {
   hgReserve: { numberOfKeys: 3, lua: reserve },
   hgSettle: { numberOfKeys: 3, lua: settle },
   hgRenew: { numberOfKeys: 3, lua: renew },
-  hgBeat: { numberOfKeys: 1, lua: beat }
+  hgBeat: { numberOfKeys: 1, lua: beat },
+  hgCooldown: { numberOfKeys: 1, lua: cooldown }
 } satisfies RedisOptions['scripts']
 
 export type ScriptName = keyof typeof scripts

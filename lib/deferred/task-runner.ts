@@ -18,6 +18,8 @@ export interface TaskRunnerOptions {
   readonly keepMs: () => number
   /** Receives failures of the store, which is tried again, and of tasks that cannot be run at all. */
   readonly onFailure: (error: unknown) => void
+  /** Called when tasks may wait that this process does not take, so that others look at once and not with their next poll. */
+  readonly onWaiting?: () => void
   /** Tasks that run at once. Default 16. */
   readonly parallel?: number
   /** The time after which a lease ends unless it is renewed. Default 30 seconds. */
@@ -34,33 +36,37 @@ export class TaskRunner {
   readonly #work = new Set<Promise<void>>()
   #looking: Promise<void> | undefined
   #lookAgain = false
+  /** True when tasks were added here since the last look. */
+  #added = false
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
   constructor (deferrals: Deferrals, options: TaskRunnerOptions) {
     this.#deferrals = deferrals
-    this.#options = { parallel: 16, leaseMs: 30_000, ...options }
+    this.#options = { onWaiting: () => undefined, parallel: 16, leaseMs: 30_000, ...options }
   }
 
   /** Runs the tasks that wait, now and whenever one is added; polls for those of dead processes. */
   start (): void {
     const { events, store } = this.#deferrals
-    events.on('added', this.#look).on('cancelled', this.#cancel)
+    events.on('added', this.#lookForAdded).on('cancelled', this.#cancel)
     this.#timer = setInterval(() => {
       store.expire(store.now()).catch(this.#options.onFailure)
-      this.#look()
+      this.look()
     }, this.#options.leaseMs / 3).unref()
-    this.#look()
+    this.look()
   }
 
   /** Gives back the tasks that run. */
   async stop (): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
-    this.#deferrals.events.off('added', this.#look).off('cancelled', this.#cancel)
+    this.#deferrals.events.off('added', this.#lookForAdded).off('cancelled', this.#cancel)
     await this.#looking
+    const isGivingBack = this.#running.size > 0
     for (const running of this.#running.values()) running.abort(new GatewayError('shutting_down'))
     await Promise.all(this.#work)
+    if (isGivingBack) this.#options.onWaiting()
   }
 
   /** Resolves when the tasks that run now have ended; later ones do not count. */
@@ -72,8 +78,13 @@ export class TaskRunner {
     this.#running.get(id)?.abort(new GatewayError('client_closed_request'))
   }
 
-  /** One look at a time; one more after it if something was added meanwhile. */
-  readonly #look = (): void => {
+  readonly #lookForAdded = (): void => {
+    this.#added = true
+    this.look()
+  }
+
+  /** Looks for tasks that wait. One look at a time; one more after it if something was added meanwhile. */
+  look (): void {
     if (this.#looking !== undefined) {
       this.#lookAgain = true
       return
@@ -82,11 +93,13 @@ export class TaskRunner {
       this.#looking = undefined
       if (!this.#lookAgain) return
       this.#lookAgain = false
-      this.#look()
+      this.look()
     })
   }
 
   async #takeAll (): Promise<void> {
+    const wereAdded = this.#added
+    this.#added = false
     while (!this.#stopped && this.#running.size < this.#options.parallel) {
       const task = await this.#deferrals.store.take(this.#lease(), this.#deferrals.store.now())
       if (task === undefined) return
@@ -95,10 +108,11 @@ export class TaskRunner {
       const work = this.#carryOut(task, controller).catch(this.#options.onFailure).finally(() => {
         this.#running.delete(task.id)
         this.#work.delete(work)
-        this.#look()
+        this.look()
       })
       this.#work.add(work)
     }
+    if (wereAdded) this.#options.onWaiting() // this process has as many as it may
   }
 
   async #carryOut ({ id, task, attempts }: LeasedTask, controller: AbortController): Promise<void> {

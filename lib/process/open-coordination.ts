@@ -1,46 +1,50 @@
-/** Opens what gateways on several machines share besides the store: limits, and which keys were changed. */
+/**
+ * Opens what gateways on several machines share besides the store: limits, what cools down, and which keys were changed or tasks
+ * wait.
+ */
 
+import { RedisServer } from '../coordination/redis-server.ts'
 import { RedisLimiter, type RedisLimiterOptions } from '../limits/redis-limiter.ts'
-import { loggableError } from '../text/describe-error.ts'
+import { CooldownExchange } from '../coordination/cooldown-exchange.ts'
+import { parseRedisAddress } from '../coordination/redis-address.ts'
+import { describeError, loggableError } from '../text/describe-error.ts'
 import { spendingOf } from '../usage/spending.ts'
+import type { RedisPlace } from '../coordination/connect-redis.ts'
+import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Database } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { CoordinationLoad } from '../telemetry/metrics.ts'
+import type { GatewayCoordination } from '../gateway.ts'
 import { CommandError } from './terminal.ts'
 
-export interface Coordination {
+export interface Coordination extends GatewayCoordination {
   readonly limiter: Limiter
   /** Notifies all processes that keys were changed. */
   readonly notifyOfKeys: () => void
   /** Calls back when another process may have changed keys. */
   readonly onKeyChange: (listener: () => void) => void
-  readonly load: () => CoordinationLoad
   readonly close: () => Promise<void>
 }
 
-interface CoordinationParts extends Pick<RedisLimiterOptions, 'without'> {
+export interface CoordinationParts extends Pick<RedisLimiterOptions, 'without'> {
   readonly usageDatabase: Database
   readonly log: Log
 }
 
 const keysTopic = 'headgate:keys'
+const tasksTopic = 'headgate:tasks'
 
 /**
  * Connects to Redis where the configuration names one; a Redis that is away is no reason not to start.
  *
- * @throws CommandError when the address is none of Redis
+ * @throws CommandError when the address is none of Redis, or the file of an authority in it cannot be read
  */
 export async function openCoordination (
-  { coordination: { url, timeoutMs } }: Pick<Settings, 'coordination'>, { usageDatabase, log, without }: CoordinationParts
+  { coordination: settings }: Pick<Settings, 'coordination'>, { usageDatabase, log, without }: CoordinationParts
 ): Promise<Coordination | undefined> {
-  if (url === undefined) return undefined
-  if (!/^rediss?:\/\//.test(url.reveal()) || !URL.canParse(url.reveal())) {
-    throw new CommandError('`coordination.url` is not an address such as redis://user:password@host:6379.')
-  }
-  const { RedisServer } = await import('../coordination/redis-server.ts')
-  const server = await RedisServer.connect({ url, timeoutMs })
+  if (settings.url === undefined) return undefined
+  const server = await connect(placeOf(settings, settings.url), settings.timeoutMs)
   const limiter = new RedisLimiter(server, {
     without,
     readSpending: async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
@@ -48,15 +52,37 @@ export async function openCoordination (
   })
   server.on('away', cause => log.warn({ cause: loggableError(cause) }, 'redis is away; deciding on limits without it'))
   server.on('back', () => log.info('redis is back; counting limits together'))
-  if (!server.isUp) log.warn('redis cannot be reached; deciding on limits without it')
+  server.on('deaf', cause => log.warn({ cause: loggableError(cause) }, 'redis delivers no messages; changes of keys are polled'))
+  if (!server.isUp) log.warn({ cause: loggableError(server.failure) }, 'redis cannot be reached; deciding on limits without it')
   return {
     limiter,
+    cooldowns: new CooldownExchange(server),
     notifyOfKeys: () => server.publish(keysTopic, ''),
     onKeyChange: listener => server.subscribe(keysTopic, listener),
+    notifyOfTasks: () => server.publish(tasksTopic, ''),
+    onTasks: listener => server.subscribe(tasksTopic, listener),
     load: () => ({ isAway: !server.isUp, decidedAlone: limiter.decidedAlone }),
     close: async () => {
       limiter.close()
       await server.close()
     }
+  }
+}
+
+/** Reads where Redis is. @throws CommandError when the address is none of Redis, or of several servers that are neither Sentinels nor a cluster */
+function placeOf ({ sentinel, sentinelPassword, cluster }: Settings['coordination'], url: Secret): RedisPlace {
+  const address = parseRedisAddress(url.reveal(), sentinel === undefined ? 6379 : 26379)
+  if (address === undefined) throw new CommandError('`coordination.url` is not an address such as redis://user:password@host:6379.')
+  if (address.hosts.length > 1 && sentinel === undefined && !cluster) {
+    throw new CommandError('`coordination.url` names several servers: set `coordination.sentinel` or `coordination.cluster`.')
+  }
+  return { address, sentinel, sentinelPassword, isCluster: cluster }
+}
+
+async function connect (place: RedisPlace, timeoutMs: number): Promise<RedisServer> {
+  try {
+    return await RedisServer.connect({ ...place, timeoutMs })
+  } catch (error) {
+    throw new CommandError(`\`sslrootcert\` of \`coordination.url\`: ${describeError(error)}.`)
   }
 }

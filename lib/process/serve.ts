@@ -17,7 +17,7 @@ import type { ProviderSettings, ServerSettings, Settings } from '../core/setting
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
-import { openCoordination } from './open-coordination.ts'
+import type { Coordination, CoordinationParts } from './open-coordination.ts'
 import { openFiles } from './open-files.ts'
 import { startMetrics } from './start-metrics.ts'
 
@@ -66,7 +66,7 @@ export async function serve (
     closing.push(database.close)
     const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
     closing.push(usageDatabase.close)
-    const coordination = await openCoordination(settings, { usageDatabase, log, without: () => gateway.services.settings.limits.withoutCoordination })
+    const coordination = await coordinationOf(settings, { usageDatabase, log, without: () => gateway.services.settings.limits.withoutCoordination })
     if (coordination !== undefined) closing.push(coordination.close)
     const keys = await openKeyStore(database, settings.keys, {
       staleMs: settings.store.keysStaleMs,
@@ -86,7 +86,7 @@ export async function serve (
       usageDatabase,
       degraded: () => [...keys.isStale() ? ['keys'] : [], ...coordination?.load().isAway === true ? ['coordination'] : []],
       observers: metrics === undefined ? [] : [metrics.observe],
-      ...coordination === undefined ? limiter !== undefined && { limiter } : { limiter: coordination.limiter, coordination: coordination.load }
+      ...coordination === undefined ? limiter !== undefined && { limiter } : { limiter: coordination.limiter, coordination }
     })
     closing.push(gateway.close)
     if (metrics !== undefined && settings.metrics !== undefined) {
@@ -104,6 +104,13 @@ export async function serve (
     await close()
     throw error
   }
+}
+
+/** Opens what several machines share, which most gateways are not: loaded where the configuration names it. */
+async function coordinationOf (settings: Settings, parts: CoordinationParts): Promise<Coordination | undefined> {
+  if (settings.coordination.url === undefined) return undefined
+  const { openCoordination } = await import('./open-coordination.ts')
+  return await openCoordination(settings, parts)
 }
 
 async function listen (gateway: Gateway, at: ServerSettings, waitToListen: ServeOptions['waitToListen']): Promise<Address> {

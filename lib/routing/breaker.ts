@@ -42,6 +42,17 @@ export class Breaker {
   #cooldownMs = initialCooldownMs
   #probing = false
   #generation = 0
+  #failingSinceMs = 0
+
+  /** Number of openings and closings. */
+  get generation (): number {
+    return this.#generation
+  }
+
+  /** The time since which every attempt failed; that of its opening where some of those before succeeded. */
+  get failingSinceMs (): number {
+    return this.#failingSinceMs
+  }
 
   /** True from the failures that opened it until an attempt succeeds. */
   get isOpen (): boolean {
@@ -83,6 +94,7 @@ export class Breaker {
   recordStreamFailure (nowMs: number): void {
     if (this.#probeAtMs !== undefined) return
     if (this.#isForgotten(nowMs) || !this.#takeBackSuccess()) this.#remember(true, nowMs)
+    else if (this.#streak === 1) this.#failingSinceMs = nowMs
     if (this.#isBad()) this.#open(nowMs)
   }
 
@@ -99,6 +111,7 @@ export class Breaker {
     this.#next = (this.#next + 1) % remembered
     if (failed) this.#failures++
     this.#streak = failed ? this.#streak + 1 : 0
+    if (this.#streak === 1) this.#failingSinceMs = nowMs
   }
 
   /** @returns false when no success is remembered */
@@ -131,6 +144,7 @@ export class Breaker {
   }
 
   #open (nowMs: number): void {
+    if (this.#streak < maxStreak) this.#failingSinceMs = nowMs
     this.#probeAtMs = nowMs + this.#cooldownMs
     this.#probing = false
     this.#generation++

@@ -52,10 +52,15 @@ export class CredentialPool {
     return this.#draw(this.#weights.map((_, place) => place).filter(place => !tried.has(place) && this.#restMs(place) === 0))
   }
 
-  /** Lets a credential cool down: for as long as the provider said, else for a usual time. */
-  onFailure (place: number, { fault, retryAfterSeconds = 0 }: KeyFailure): void {
-    const restMs = retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs
-    this.#notBeforeMs[place] = Math.max(this.#notBeforeMs[place] ?? 0, this.#now() + restMs)
+  /** Lets a credential cool down: for as long as the provider said, else for a usual time. @returns milliseconds from now */
+  onFailure (place: number, { fault, retryAfterSeconds = 0 }: KeyFailure): number {
+    this.rest(place, retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs)
+    return this.#restMs(place)
+  }
+
+  /** Lets a credential cool down for some milliseconds from now at least. */
+  rest (place: number, forMs: number): void {
+    this.#notBeforeMs[place] = Math.max(this.#notBeforeMs[place] ?? 0, this.#now() + forMs)
   }
 
   /** Number of credentials that are ready. */

@@ -52,8 +52,13 @@ function credentialsOf (pool: CredentialPool | undefined): Pick<RouteCandidate, 
   return pool === undefined ? {} : { credentials: { ready: pool.ready, total: pool.size } }
 }
 
-function stateOf (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'until'> {
+function stateOf (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'origin' | 'until'> {
   if (cooldown === undefined) return { state: 'ready' }
-  const { reason, forMs } = cooldown
-  return { state: reason, ...forMs > 0 && { until: new Date(Date.now() + forMs).toISOString() } }
+  const { reason, origin, forMs } = cooldown
+  return { state: reason, origin, ...forMs > 0 && { until: untilOf(forMs) } }
+}
+
+/** Returns the end of a cooldown as a date. */
+export function untilOf (forMs: number): string {
+  return new Date(Date.now() + forMs).toISOString()
 }

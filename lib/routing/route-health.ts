@@ -1,6 +1,7 @@
 /**
  * Holds what this process knows of the providers behind its own credentials: which limit requests, which
- * models fail, how soon they answer. All endpoints share one; every process has its own.
+ * models fail, how soon they answer. All endpoints share one; every process has its own, and may learn from others what cools
+ * down there.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -9,6 +10,7 @@ import { Breaker, initialAttempt, type CircuitAttempt } from './breaker.ts'
 import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { ExtraRequestBudget } from './hedge.ts'
 import { Latencies } from './latencies.ts'
+import { LearnedCooldowns } from './learned-cooldowns.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
 
@@ -20,10 +22,25 @@ export interface Cooldown {
   /** The provider limits requests, or the circuit of the model is open. */
   readonly reason: 'rate_limited' | 'circuit_open'
   readonly forMs: number
+  /** The process that found out. */
+  readonly origin: 'this_process' | 'another_process'
+}
+
+/** A cooldown as processes share it: of a model, of one credential, or of all of a provider. */
+export interface SharedCooldown {
+  readonly providerId: string
+  readonly modelId?: string | undefined
+  /** The place of a credential, of several. */
+  readonly credential?: number | undefined
+  /** 0: it is over. */
+  readonly forMs: number
+  /** For how long there have been nothing but failures. */
+  readonly failingMs: number
 }
 
 export class RouteHealth {
   readonly #now: () => number
+  readonly #onCooldown: ((cooldown: SharedCooldown) => void) | undefined
   /** The extra requests of routes that hedge. */
   readonly hedgeBudget = new ExtraRequestBudget()
   /** Streams that are given up because they are slow: each makes one more request. */
@@ -34,14 +51,21 @@ export class RouteHealth {
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()
   readonly #breakers = new Map<string, Breaker>()
+  /** Holds the findings of other processes. */
+  readonly #learned: LearnedCooldowns
   /** By model, requests of `balanced` routes that wait for their first byte. */
   readonly #waiting = new Map<string, number>()
   /** Latencies of complete answers and of streams: a complete one begins when it is there. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
-  /** @param now milliseconds of a clock that never goes back */
-  constructor (now: () => number = () => performance.now()) {
+  /**
+   * @param now milliseconds of a clock that never goes back
+   * @param onCooldown called with each cooldown that begins or ends here
+   */
+  constructor (now: () => number = () => performance.now(), onCooldown?: (cooldown: SharedCooldown) => void) {
     this.#now = now
+    this.#onCooldown = onCooldown
+    this.#learned = new LearnedCooldowns(now)
     this.#latencies = { complete: new Latencies(now), streamed: new Latencies(now) }
   }
 
@@ -56,8 +80,9 @@ export class RouteHealth {
     for (const [providerId, budget] of before.#budgets) if (isSame(providerId)) this.#budgets.set(providerId, budget)
     for (const [providerId, pool] of before.#pools) if (isSame(providerId)) this.#pools.set(providerId, pool)
     for (const [modelId, breaker] of before.#breakers) {
-      if (isSame(modelId.slice(0, modelId.indexOf('/')))) this.#breakers.set(modelId, breaker)
+      if (isSame(providerOf(modelId))) this.#breakers.set(modelId, breaker)
     }
+    this.#learned.adopt(before.#learned, name => isSame(providerOf(name)))
     this.#latencies.complete.adopt(before.#latencies.complete, isSame)
     this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
   }
@@ -76,6 +101,10 @@ export class RouteHealth {
 
   /** Milliseconds for which a provider is better not called, whichever model. */
   pauseMs (providerId: string): number {
+    return Math.max(this.#ownPauseMs(providerId), this.#learned.forMs(providerId))
+  }
+
+  #ownPauseMs (providerId: string): number {
     return Math.max(this.#budgets.get(providerId)?.cooldownMs ?? 0, this.#pools.get(providerId)?.cooldownMs ?? 0)
   }
 
@@ -91,11 +120,39 @@ export class RouteHealth {
   }
 
   /** Returns why this route is better tried later; mostly nothing. */
-  cooldown ({ providerId, modelId }: Route): Cooldown | undefined {
-    const pauseMs = this.pauseMs(providerId)
-    if (pauseMs > 0) return { reason: 'rate_limited', forMs: pauseMs }
-    const forMs = this.#breakers.get(modelId)?.openForMs(this.#now())
-    return forMs === undefined ? undefined : { reason: 'circuit_open', forMs }
+  cooldown ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>): Cooldown | undefined {
+    return this.#pause(providerId) ?? this.#openCircuit(modelId)
+  }
+
+  #pause (providerId: string): Cooldown | undefined {
+    const forMs = this.pauseMs(providerId)
+    return forMs === 0 ? undefined : { reason: 'rate_limited', forMs, origin: this.#ownPauseMs(providerId) > 0 ? 'this_process' : 'another_process' }
+  }
+
+  #openCircuit (modelId: string): Cooldown | undefined {
+    const ownMs = this.#breakers.get(modelId)?.openForMs(this.#now())
+    if (ownMs !== undefined) return { reason: 'circuit_open', forMs: ownMs, origin: 'this_process' }
+    const forMs = this.#learned.forMs(modelId)
+    return forMs === 0 ? undefined : { reason: 'circuit_open', forMs, origin: 'another_process' }
+  }
+
+  /** Yields every provider and model that cools down now. */
+  * cooldowns (): Generator<readonly [name: string, cooldown: Cooldown], void, undefined> {
+    const learned = this.#learned.names()
+    const providers = new Set([...this.#budgets.keys(), ...this.#pools.keys(), ...learned.filter(name => !name.includes('/'))])
+    const models = new Set([...this.#breakers.keys(), ...learned.filter(name => name.includes('/'))])
+    for (const [names, look] of [[providers, (name: string) => this.#pause(name)], [models, (name: string) => this.#openCircuit(name)]] as const) {
+      for (const name of names) {
+        const cooldown = look(name)
+        if (cooldown !== undefined) yield [name, cooldown]
+      }
+    }
+  }
+
+  /** Takes over a cooldown of another process. @param origin its name */
+  learn ({ providerId, modelId, credential, forMs, failingMs }: SharedCooldown, origin: string): void {
+    if (credential === undefined) this.#learned.learn(modelId ?? providerId, forMs, failingMs, origin)
+    else this.#pools.get(providerId)?.rest(credential, forMs)
   }
 
   /**
@@ -134,7 +191,9 @@ export class RouteHealth {
   /** @param ms since the attempt began */
   succeeded (route: Route, attempt: CircuitAttempt, streamed: boolean, ms: number): void {
     this.retryBudget(route.providerId).onAnswer()
-    this.#breakers.get(route.modelId)?.succeeded(attempt, this.#now())
+    const breaker = this.#breakers.get(route.modelId)
+    if (breaker !== undefined) this.#change(route, breaker, () => breaker.succeeded(attempt, this.#now()))
+    if (this.#onCooldown !== undefined) for (const name of [route.providerId, route.modelId]) this.#learned.worked(name, this.#now() - ms)
     if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') this.latencies(streamed).note(route.modelId, ms)
   }
 
@@ -143,16 +202,34 @@ export class RouteHealth {
    *
    * @param credential the place of the one that was used, of several
    */
-  failed ({ modelId, providerId }: Route, attempt: CircuitAttempt, failure: GatewayError, credential?: number): void {
+  failed (route: Route, attempt: CircuitAttempt, failure: GatewayError, credential?: number): void {
+    const { modelId, providerId } = route
     const pool = credential !== undefined && isOfCredential(failure) ? this.#pools.get(providerId) : undefined
-    if (credential !== undefined) pool?.onFailure(credential, failure)
-    this.retryBudget(providerId).onFailure(failure, pool === undefined)
-    if (failure.fault === 'transient') this.#breaker(modelId).failed(attempt, this.#now())
+    const budget = this.retryBudget(providerId)
+    budget.onFailure(failure, pool === undefined)
+    if (credential !== undefined && pool !== undefined) {
+      const forMs = pool.onFailure(credential, failure)
+      this.#onCooldown?.({ providerId, credential, forMs, failingMs: 0 })
+    } else if (budget.cooldownMs > 0) this.#onCooldown?.({ providerId, forMs: budget.cooldownMs, failingMs: 0 })
+    if (failure.fault !== 'transient') return
+    const breaker = this.#breaker(modelId)
+    this.#change(route, breaker, () => breaker.failed(attempt, this.#now()))
+  }
+
+  /** Changes a circuit, and reports it when it has been opened or closed. */
+  #change ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>, breaker: Breaker, change: () => void): void {
+    const { generation } = breaker
+    change()
+    if (breaker.generation === generation || this.#onCooldown === undefined) return
+    const nowMs = this.#now()
+    this.#onCooldown({ providerId, modelId, forMs: breaker.openForMs(nowMs) ?? 0, failingMs: nowMs - breaker.failingSinceMs })
   }
 
   /** Counts the answer to an attempt that had succeeded as a failure: it was cut off. */
-  recordStreamFailure ({ modelId }: Route, error: unknown): void {
-    if (error instanceof GatewayError && error.fault === 'transient') this.#breaker(modelId).recordStreamFailure(this.#now())
+  recordStreamFailure (route: Route, error: unknown): void {
+    if (!(error instanceof GatewayError && error.fault === 'transient')) return
+    const breaker = this.#breaker(route.modelId)
+    this.#change(route, breaker, () => breaker.recordStreamFailure(this.#now()))
   }
 
   ended ({ modelId, ranked }: Route, attempt: CircuitAttempt): void {
@@ -184,4 +261,10 @@ export class RouteHealth {
     }
     return breaker
   }
+}
+
+/** Returns the provider of a name, which may be the provider itself. */
+function providerOf (name: string): string {
+  const slash = name.indexOf('/')
+  return slash === -1 ? name : name.slice(0, slash)
 }

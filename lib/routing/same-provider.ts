@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Secret } from '../core/secret.ts'
 import type { ProviderSettings } from '../core/settings.ts'
 
@@ -9,6 +10,11 @@ export function sameProviders (before: readonly ProviderSettings[], now: readonl
   const identities = new Map(before.map(provider => [provider.id, identityOf(provider)]))
   const same = new Set(now.filter(provider => identities.get(provider.id) === identityOf(provider)).map(({ id }) => id))
   return id => same.has(id)
+}
+
+/** Returns, by their ids, what providers of several processes have in common that are the same server with the same credential. */
+export function providerDigests (providers: readonly ProviderSettings[]): ReadonlyMap<string, string> {
+  return new Map(providers.map(provider => [provider.id, createHash('sha256').update(identityOf(provider)).digest('base64url').slice(0, 16)]))
 }
 
 /** Not to be kept: it holds the credential. */

@@ -18,6 +18,9 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
+/** The parts that `/health` lists as degraded. */
+const degradableParts = ['keys', 'ledger', 'store', 'coordination'] as const
+
 /** Describes the current load of a gateway. */
 export interface Load {
   readonly openCalls: number
@@ -25,6 +28,8 @@ export interface Load {
   readonly rowsWaiting: number
   /** Usage records lost since the start. */
   readonly rowsDropped: number
+  /** The parts that do not work while calls go on. */
+  readonly degraded: readonly string[]
   /** Absent where machines do not count together. */
   readonly coordination?: CoordinationLoad | undefined
 }
@@ -61,11 +66,17 @@ export class Metrics {
 }
 
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
-  const { openCalls, rowsWaiting, rowsDropped, coordination } = load()
+  const { openCalls, rowsWaiting, rowsDropped, degraded, coordination } = load()
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
     open.set(model, (open.get(model) ?? 0) + Number(isOpen))
+  }
+  const learned = new Map<string, number>()
+  for (const [name, { reason, origin }] of services.routeHealth.cooldowns()) {
+    const [provider = ''] = name.split('/', 1)
+    const series = labels({ provider, reason })
+    if (origin === 'another_process') learned.set(series, (learned.get(series) ?? 0) + 1)
   }
   const family = (type: Family['type'], name: string, help: string, value: number): Family => ({ name, help, type, samples: [['', value]] })
   return [
@@ -74,7 +85,15 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       ...family('gauge', 'headgate_circuit_open', 'Processes in which the circuit of this model is open.', 0),
       samples: [...open].map(([model, count]) => [labels({ model }), count])
     },
+    {
+      ...family('gauge', 'headgate_cooldowns_learned', 'Providers and models that cool down because another process said so.', 0),
+      samples: [...learned]
+    },
     ...upstreamFamilies(services.providers),
+    {
+      ...family('gauge', 'headgate_degraded', 'Processes in which this part does not work while calls go on.', 0),
+      samples: degradableParts.map(part => [labels({ part }), Number(degraded.includes(part))])
+    },
     family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
     family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
     ...coordination === undefined ? [] : [

@@ -34,7 +34,10 @@ export const StoreConfig = Section({
 
 export const CoordinationConfig = Section({
   url: Type.Optional(Secret('Address of a Redis or Valkey server (`redis://user:password@host:port/database`, `rediss://` for TLS) in which all gateways ' +
-    'count the limits of keys together. Default: each gateway counts for itself.')),
+    'count the limits of keys together. Several hosts are separated by commas. `?sslrootcert=` names the file of the authority of its certificate. Default: each gateway counts for itself.')),
+  sentinel: Type.Optional(Type.String({ minLength: 1, description: 'Name of the primary, where the hosts of `coordination.url` are Sentinels.' })),
+  sentinel_password: Type.Optional(Secret('Password of the Sentinels.')),
+  cluster: Type.Boolean({ default: false, description: 'The hosts of `coordination.url` are nodes of a cluster.' }),
   timeout_ms: Milliseconds(500, 'Longest wait for a reply of Redis; then `limits.without_coordination` applies until it replies again.')
 }, 'What gateways on several machines share besides the store. Changes need a restart.')
 

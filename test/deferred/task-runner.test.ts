@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
 import { storeTest } from '../support/stores.ts'
+import { until } from '../support/until.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { DeferredRow } from '../../lib/stores/tables.ts'
 
@@ -43,4 +44,49 @@ storeTest('a task that a stopping process gives back has not been tried', async 
     t.match(await store.take({ owner: 'polite', untilMs: Date.now() + 60_000 }, Date.now()), { attempts: 1 })
     await store.requeue('a', 'polite')
   }
+})
+
+storeTest('tasks that a process does not take are announced, and taken by one that looks', async (t, open) => {
+  const database = await open()
+  const started: string[] = []
+  let answer = (): void => undefined
+  const released = new Promise<void>(resolve => { answer = resolve })
+  const runners = await Promise.all(['busy', 'idle'].map(async name => {
+    const deferrals = await openDeferrals(database)
+    let announced = 0
+    const runner = new TaskRunner(deferrals, {
+      run: async (task, signal) => {
+        started.push(`${name} ${task}`)
+        await Promise.race([released, new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) })])
+        return { status: 200, body: '{}' }
+      },
+      keepMs: () => 60_000,
+      onFailure: error => t.fail(String(error)),
+      onWaiting: () => { announced++ },
+      parallel: 2
+    })
+    runner.start()
+    return { runner, deferrals, announced: () => announced }
+  }))
+  const [busy, idle] = runners as [typeof runners[number], typeof runners[number]] // two names
+  const add = async (id: string): Promise<void> => {
+    await busy.deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
+    busy.deferrals.events.emit('added')
+  }
+  await add('a')
+  await until(() => started.length === 1, 'the first task')
+  t.equal(busy.announced(), 0, 'there was room')
+  await add('b')
+  await add('c')
+  await until(() => started.length === 2 && busy.announced() > 0, 'the announcement')
+  idle.runner.look()
+  await until(() => started.includes('idle c'), 'the idle process')
+  t.equal(idle.announced(), 0)
+  const before = busy.announced()
+  await busy.runner.stop()
+  t.ok(busy.announced() > before, 'what is given back is announced as well')
+  idle.runner.look()
+  await until(() => started.length === 4, 'one that was given back')
+  answer()
+  await idle.runner.stop()
 })

@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv'
 import t from 'tap'
 import { ModelList, type Model } from '../../schemas/models.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
 import { CallRecord } from '../../lib/core/record.ts'
@@ -34,6 +35,7 @@ const config = settings({
 const services = {
   settings: config,
   keys,
+  routeHealth: new RouteHealth(),
   models: createModels(config, new Set(['google', 'mine', 'eu', 'sandbox']), [echo])
 }
 const list = listModels(services)
@@ -151,7 +153,7 @@ t.test('health', async t => {
   t.test('needs a key unless the operator opened it', async t => {
     await t.rejects(health(services, { ready })(call(undefined)), { code: 'invalid_api_key' })
     t.same(json(await health(services, { ready })(call('all'))), { status: 'ok' })
-    const open = { keys, settings: settings({ server: { ...config.server, publicHealth: true } }) }
+    const open = { ...services, settings: settings({ server: { ...config.server, publicHealth: true } }) }
     t.same(json(await health(open, { ready })(call(undefined))), { status: 'ok' })
   })
 

@@ -20,7 +20,7 @@ t.test('without an address nothing is opened, and an address of something else i
   t.teardown(usageDatabase.close)
   const parts = { usageDatabase, log, without: () => 'share' as const }
   t.equal(await openCoordination(settings(), parts), undefined)
-  await t.rejects(openCoordination(settings({ coordination: { url: new Secret('localhost:6379'), timeoutMs: 100 } }), parts), /`coordination.url` is not an address/)
+  await t.rejects(openCoordination(settings({ coordination: { cluster: false, url: new Secret('localhost:6379'), timeoutMs: 100 } }), parts), /`coordination.url` is not an address/)
 })
 
 t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async t => {
@@ -94,7 +94,7 @@ t.test('a key that is revoked at one gateway is refused by another at once', { s
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const store = async (): Promise<KeyStore> => {
-    const coordination = await openCoordination(settings({ coordination: { url: new Secret(redis.url), timeoutMs: 500 } }), { usageDatabase: database, log, without: () => 'share' })
+    const coordination = await openCoordination(settings({ coordination: { cluster: false, url: new Secret(redis.url), timeoutMs: 500 } }), { usageDatabase: database, log, without: () => 'share' })
     const keys = await openKeyStore(database, [], { pollMs: 600_000, ...coordination !== undefined && { onChange: coordination.notifyOfKeys } })
     coordination?.onKeyChange(keys.poll)
     t.teardown(async () => {

@@ -17,7 +17,7 @@ t.test('a decision has the order, the state and the reason of all', async t => {
   t.match(decision, { object: 'route.decision', requested: 'smart' })
   t.match(decision.candidates, [
     { rank: 1, model: 'four/d', provider: 'four', score: 0.1, state: 'ready', reason: 'score=0.10' },
-    { rank: 2, model: 'one/a', score: 0.834, state: 'circuit_open', until: /^\d{4}-.*Z$/, reason: 'score=0.83' },
+    { rank: 2, model: 'one/a', score: 0.834, state: 'circuit_open', origin: 'this_process', until: /^\d{4}-.*Z$/, reason: 'score=0.83' },
     { rank: 3, model: 'two/b', state: 'rate_limited', until: /Z$/ },
     { rank: 4, model: 'three/c', state: 'unsuitable' }
   ])

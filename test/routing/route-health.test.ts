@@ -133,3 +133,70 @@ t.test('what another one knows is taken over for providers that are the same, an
   t.equal(after.retryBudget('one'), before.retryBudget('one'))
   t.not(after.retryBudget('two'), before.retryBudget('two'))
 })
+
+t.test('what another process says counts until what this one knows is newer', async t => {
+  const { now, pass } = clock()
+  const health = new RouteHealth(now, () => undefined)
+  const [a, b] = [route('one/a'), route('two/b')]
+  const open = { providerId: 'one', modelId: 'one/a', forMs: 5000, failingMs: 100 }
+  const succeed = (ms = 0): void => {
+    const attempt = health.begin(a)
+    health.succeeded(a, attempt, false, ms)
+    health.ended(a, attempt)
+  }
+  health.learn(open, 'other')
+  t.same(health.cooldown(a), { reason: 'circuit_open', forMs: 5000, origin: 'another_process' })
+  t.same([...health.candidates([a, b], () => undefined)], [b, a])
+  t.same([...health.cooldowns()], [['one/a', health.cooldown(a)]])
+  health.learn({ ...open, forMs: 0 }, 'a third')
+  t.ok(health.cooldown(a), 'only the one that said so can take it back')
+  health.learn({ ...open, forMs: 0 }, 'other')
+  t.notOk(health.cooldown(a))
+  health.learn(open, 'other')
+  pass(10)
+  succeed(20)
+  t.ok(health.cooldown(a), 'an attempt that began before says nothing')
+  succeed()
+  t.notOk(health.cooldown(a), 'it works here')
+  pass(50)
+  health.learn(open, 'other')
+  t.notOk(health.cooldown(a), 'and has worked here since it failed there')
+  pass(100)
+  health.learn(open, 'other')
+  t.ok(health.cooldown(a))
+  pass(5000)
+  t.notOk(health.cooldown(a), 'until it is over')
+  for (let count = 0; count < 5; count++) fail(health, a)
+  health.learn({ ...open, forMs: 60_000 }, 'other')
+  t.match(health.cooldown(a), { origin: 'this_process', forMs: 5000 }, 'its own cooldown counts')
+  health.learn({ providerId: 'two', forMs: 9000, failingMs: 0 }, 'other')
+  t.equal(health.pauseMs('two'), 9000)
+  t.match(health.cooldown(b), { reason: 'rate_limited', origin: 'another_process' })
+  const after = new RouteHealth(now)
+  after.adopt(health, id => id === 'two')
+  t.same([after.pauseMs('two'), after.cooldown(a)], [9000, undefined])
+})
+
+t.test('cooldowns that begin and end are reported to others, with the time there were failures only', async t => {
+  const { now, pass } = clock()
+  const reported: object[] = []
+  const health = new RouteHealth(now, cooldown => reported.push(cooldown))
+  health.addCredentials('two', [1, 1])
+  const a = route('one/a')
+  for (let count = 0; count < 5; count++) {
+    fail(health, a)
+    pass(10)
+  }
+  pass(5000)
+  fail(health, a)
+  health.succeeded(a, health.begin(a), false, 0)
+  health.failed(a, health.begin(a), new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }))
+  health.failed(route('two/b'), health.begin(route('two/b')), new GatewayError('upstream_auth_failed'), 1)
+  t.match(reported, [
+    { providerId: 'one', modelId: 'one/a', forMs: 5000, failingMs: 40 },
+    { modelId: 'one/a', forMs: 10_000, failingMs: 5050 },
+    { modelId: 'one/a', forMs: 0 },
+    { providerId: 'one', modelId: undefined, forMs: 7000 },
+    { providerId: 'two', credential: 1, forMs: 60_000 }
+  ])
+})

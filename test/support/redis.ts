@@ -8,11 +8,14 @@
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { RedisServer } from '../../lib/coordination/redis-server.ts'
-import { Secret } from '../../lib/core/secret.ts'
+import { RedisServer, type RedisServerOptions } from '../../lib/coordination/redis-server.ts'
+import { parseRedisAddress } from '../../lib/coordination/redis-address.ts'
 import type { Test } from 'tap'
+import { freePort } from './free-port.ts'
 import { settles } from './until.ts'
 
 const program = process.env['HEADGATE_TEST_REDIS']
@@ -22,6 +25,7 @@ export const noRedis = program === undefined && 'HEADGATE_TEST_REDIS is not the 
 
 export interface TestRedis {
   readonly url: string
+  readonly port: number
   readonly process: () => ChildProcess
   /** Connects like a gateway. */
   readonly connect: (t: Test) => Promise<RedisServer>
@@ -31,42 +35,63 @@ export interface TestRedis {
   readonly restart: () => Promise<void>
 }
 
-export async function startRedis (t: Test): Promise<TestRedis> {
+/** @param more arguments of the program; `--tls-port` takes the place of the port */
+export async function startRedis (t: Test, ...more: string[]): Promise<TestRedis> {
   const port = await freePort()
-  const directory = t.testdir()
-  let child = await launch(port, directory)
-  t.teardown(() => child.kill('SIGKILL'))
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-redis-'))
+  const settings = ['--bind', '127.0.0.1', '--save', '', '--dir', directory, ...more]
+  const launch = async (): Promise<ChildProcess> => await launchRedis(more.includes('--tls-cert-file') ? ['--port', '0', '--tls-port', String(port), ...settings] : ['--port', String(port), ...settings])
+  let child = await launch()
+  t.teardown(() => {
+    child.kill('SIGKILL')
+    rmSync(directory, { recursive: true, force: true })
+  })
   const url = `redis://127.0.0.1:${port}`
   return {
     url,
+    port,
     process: () => child,
-    connect: async t => {
-      const server = await RedisServer.connect({ url: new Secret(url), timeoutMs: 300, beatMs: 50 })
-      t.teardown(async () => await server.close())
-      return server
-    },
+    connect: async t => await connectTo(t, url),
     kill: async () => {
       child.kill('SIGKILL')
       await once(child, 'close')
     },
-    restart: async () => { child = await launch(port, directory) }
+    restart: async () => { child = await launch() }
   }
 }
 
-async function launch (port: number, directory: string): Promise<ChildProcess> {
-  const child = spawn(program ?? '', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory], { stdio: ['ignore', 'pipe', 'ignore'] })
+/** Connects like a gateway. */
+export async function connectTo (t: Test, url: string, place: Partial<RedisServerOptions> = {}): Promise<RedisServer> {
+  const address = parseRedisAddress(url)
+  if (address === undefined) throw new TypeError(`${url} is no address`)
+  const server = await RedisServer.connect({ address, timeoutMs: 300, beatMs: 50, ...place })
+  t.teardown(async () => await server.close())
+  return server
+}
+
+/** Starts the program, and resolves when it is ready: as a server, or as a Sentinel. */
+async function launchRedis (settings: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(program ?? '', settings, { stdio: ['ignore', 'pipe', 'ignore'] })
   await settles(new Promise<void>((resolve, reject) => {
     child.on('error', reject)
-    createInterface(child.stdout).on('line', line => { if (line.includes('Ready to accept connections')) resolve() })
+    createInterface(child.stdout).on('line', line => { if (/Ready to accept connections|Sentinel ID is/.test(line)) resolve() })
   }), 'Redis to start')
   return child
 }
 
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
+/** Starts a Sentinel that watches a server, and returns its port. It finds the others by itself. */
+export async function startSentinel (t: Test, name: string, primary: number): Promise<number> {
+  const port = await freePort()
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-sentinel-'))
+  const file = join(directory, 'sentinel.conf')
+  writeFileSync(file, [
+    `port ${port}`, 'bind 127.0.0.1', `dir ${directory}`, `sentinel monitor ${name} 127.0.0.1 ${primary} 2`,
+    `sentinel down-after-milliseconds ${name} 500`, `sentinel failover-timeout ${name} 2000`
+  ].join('\n'))
+  const child = await launchRedis([file, '--sentinel'])
+  t.teardown(() => {
+    child.kill('SIGKILL')
+    rmSync(directory, { recursive: true, force: true })
+  })
+  return port
 }

@@ -1,0 +1,112 @@
+/** Makes clients of one Redis, of the primary that Sentinels know, or of a cluster. */
+
+import { readFileSync } from 'node:fs'
+import type { EventEmitter } from 'node:events'
+import type { ConnectionOptions } from 'node:tls'
+import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
+import type { Secret } from '../core/secret.ts'
+import type { RedisAddress } from './redis-address.ts'
+import { scripts, type ScriptName } from './scripts.ts'
+
+export interface RedisPlace {
+  readonly address: RedisAddress
+  /** The name of the primary, where the hosts are Sentinels. */
+  readonly sentinel?: string | undefined
+  /** The password of the Sentinels. */
+  readonly sentinelPassword?: Secret | undefined
+  /** True where the hosts are nodes of a cluster. */
+  readonly isCluster?: boolean | undefined
+}
+
+export interface ClientOptions {
+  /** Longest wait for a connection and for a reply. */
+  readonly timeoutMs: number
+  /** Milliseconds between two attempts to connect. */
+  readonly retryMs: number
+  /** True: the client receives messages, and waits for its connection. */
+  readonly subscribes?: boolean
+}
+
+export type ScriptArgument = string | number
+type Scripts = Readonly<Record<ScriptName, (...parameters: ScriptArgument[]) => Promise<unknown>>>
+
+/** The commands that a server and a cluster have alike. */
+export interface RedisClient extends Scripts, Pick<EventEmitter, 'on'> {
+  readonly status: string
+  readonly connect: () => Promise<void>
+  readonly disconnect: (reconnect?: boolean) => void
+  readonly publish: (topic: string, message: string) => Promise<number>
+  readonly subscribe: (...topics: string[]) => Promise<unknown>
+  readonly zrem: (key: string, member: string) => Promise<number>
+  readonly zrangebyscore: (key: string, min: number, max: string, withScores: 'WITHSCORES') => Promise<string[]>
+}
+
+/** @throws the error of the file system when the file of the authority cannot be read */
+export async function createRedisClient (place: RedisPlace, options: ClientOptions): Promise<RedisClient> {
+  const { Redis, Cluster } = await import('ioredis')
+  const { address: { hosts: [first, ...others] }, isCluster, sentinel } = place
+  // The scripts are methods at run time only, which no type of the package says.
+  if (isCluster === true) return new Cluster([first, ...others], clusterOptions(place, options)) as Cluster & Scripts
+  const at = sentinel === undefined ? first : sentinelOptions(sentinel, place, options)
+  return new Redis({ ...serverOptions(place, options), ...at }) as Redis & Scripts
+}
+
+function serverOptions (place: RedisPlace, options: ClientOptions) {
+  return {
+    ...nodeOptions(place, options),
+    db: place.address.database,
+    scripts,
+    retryStrategy: () => options.retryMs,
+    // Calls are not kept waiting for a connection, and nothing is sent twice.
+    ...options.subscribes !== true && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }
+  } satisfies RedisOptions
+}
+
+function sentinelOptions (name: string, { address, sentinelPassword }: RedisPlace, { timeoutMs, retryMs }: ClientOptions) {
+  const tls = tlsOf(address)
+  return {
+    name,
+    sentinels: [...address.hosts],
+    failoverDetector: true,
+    sentinelCommandTimeout: timeoutMs,
+    sentinelRetryStrategy: () => retryMs,
+    ...tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true },
+    ...sentinelPassword !== undefined && { sentinelPassword: sentinelPassword.reveal() }
+  } satisfies RedisOptions
+}
+
+function clusterOptions (place: RedisPlace, options: ClientOptions) {
+  return {
+    redisOptions: nodeOptions(place, options),
+    lazyConnect: true,
+    scripts,
+    clusterRetryStrategy: () => options.retryMs,
+    enableOfflineQueue: options.subscribes === true,
+    // What was sent may have run: only what a node refused for another one is sent again.
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    slotsRefreshTimeout: options.timeoutMs,
+    // A certificate is made for a name, not for its address.
+    ...place.address.isSecure && { dnsLookup: (host: string, found: (error: null, address: string) => void) => found(null, host) }
+  } satisfies ClusterOptions
+}
+
+function nodeOptions ({ address }: RedisPlace, { timeoutMs, subscribes = false }: ClientOptions) {
+  const { username, password } = address
+  const tls = tlsOf(address)
+  return {
+    lazyConnect: true,
+    connectionName: 'headgate',
+    connectTimeout: timeoutMs,
+    autoResubscribe: false, // `RedisMessages` subscribes with every connection
+    ...!subscribes && { commandTimeout: timeoutMs },
+    ...username !== undefined && { username },
+    ...password !== undefined && { password },
+    ...tls !== undefined && { tls }
+  }
+}
+
+function tlsOf ({ isSecure, authorityFile }: RedisAddress): ConnectionOptions | undefined {
+  if (!isSecure) return undefined
+  return authorityFile === undefined ? {} : { ca: readFileSync(authorityFile) }
+}

@@ -1,0 +1,83 @@
+/**
+ * Shares through Redis what cools down in each process: none has to find out by calls of its own that a provider fails. Nothing
+ * waits for it.
+ *
+ * What cools down is kept in Redis until it is over, for processes that start or connect later.
+ */
+
+import type { SharedCooldown } from '../routing/route-health.ts'
+import type { RedisServer } from './redis-server.ts'
+
+export interface CooldownListener {
+  /** Returns what identifies a provider with its credentials, in every process; `undefined` for one that is not shared. */
+  readonly digestOf: (providerId: string) => string | undefined
+  /** @param origin the name of the other process */
+  readonly learn: (cooldown: SharedCooldown, origin: string) => void
+}
+
+/** Printed into Redis, where each is one member of a set. */
+type Member = readonly [origin: string, digest: string, providerId: string, modelId: string | null, credential: number | null]
+
+const cooldownsKey = 'headgate:cooldowns'
+/** A provider that limits requests says so with each answer: a cooldown is reported again only when it ends so much later. */
+const laterMs = 1000
+/** Models are named by callers: there is no end to what may cool down. */
+const maxReported = 1000
+/** Cooldowns that are read from Redis do not say for how long there were failures before: at least as long as it takes to open a circuit. */
+const unknownFailingMs = 5000
+
+export class CooldownExchange {
+  readonly #server: RedisServer
+  /** The end of what was reported, by member. */
+  readonly #reported = new Map<string, number>()
+  #listener: CooldownListener | undefined
+
+  constructor (server: RedisServer) {
+    this.#server = server
+  }
+
+  /** Calls back with what other processes have reported and report, from now on. */
+  listen (listener: CooldownListener): void {
+    this.#listener = listener
+    this.#server.subscribe(cooldownsKey, message => {
+      if (message === undefined) void this.#readAll()
+      else this.#read(message)
+    })
+  }
+
+  /** Reports a cooldown to the others. Without Redis they find out by themselves. */
+  report ({ providerId, modelId, credential, forMs, failingMs }: SharedCooldown): void {
+    const digest = this.#listener?.digestOf(providerId)
+    if (digest === undefined || !this.#server.isUp) return
+    const member = JSON.stringify([this.#server.id, digest, providerId, modelId ?? null, credential ?? null] satisfies Member)
+    const untilMs = this.#server.now() + forMs
+    if (forMs > 0 && untilMs < (this.#reported.get(member) ?? 0) + laterMs) return
+    if (this.#reported.size >= maxReported) this.#reported.clear()
+    if (forMs > 0) this.#reported.set(member, untilMs)
+    else this.#reported.delete(member)
+    this.#server.run('hgCooldown', [cooldownsKey], [member, Math.round(forMs), Math.round(failingMs)]).catch(() => {
+      this.#reported.delete(member) // Redis is away, which the server has emitted
+    })
+  }
+
+  async #readAll (): Promise<void> {
+    const nowMs = this.#server.now()
+    try {
+      for (const [member, untilMs] of await this.#server.scored(cooldownsKey, nowMs)) this.#learn(member, untilMs - nowMs, unknownFailingMs)
+    } catch {
+      // Redis is away, which the server has emitted: with the next connection it is read again.
+    }
+  }
+
+  /** Reads `5000 800 ["origin",…]`. */
+  #read (message: string): void {
+    const [, forMs, failingMs, member = ''] = /^(\d+) (\d+) (.*)$/s.exec(message) ?? []
+    this.#learn(member, Number(forMs), Number(failingMs))
+  }
+
+  #learn (member: string, forMs: number, failingMs: number): void {
+    const [origin, digest, providerId, modelId, credential] = JSON.parse(member) as Member // written by a process of ours
+    if (origin === this.#server.id || this.#listener?.digestOf(providerId) !== digest) return
+    this.#listener.learn({ providerId, modelId: modelId ?? undefined, credential: credential ?? undefined, forMs, failingMs }, origin)
+  }
+}
