@@ -25,6 +25,7 @@ exitWhenPrinted(await run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   out: text => { process.stdout.write(`${text}\n`) },
+  stream: async pieces => await (await import('./process/print-stream.ts')).printStream(pieces, process.stdout),
   interactive: notices.isTTY,
   notice: text => { notices.write(`${text}\n`) },
   error: text => { process.stderr.write(`${text}\n`) }

@@ -1,6 +1,7 @@
 /** Parses times as people write them on a command line. */
 
 import { parseIsoDate } from '../config/parse-iso-date.ts'
+import { CommandError } from '../process/terminal.ts'
 
 const hourMs = 3_600_000
 
@@ -14,6 +15,17 @@ export function parseDate (text: string, nowMs: number, direction: 'ago' | 'ahea
   if (count === undefined) return writtenMoment(text)
   const spanMs = Number(count) * (unit === 'd' ? 24 * hourMs : hourMs)
   return direction === 'ago' ? nowMs - spanMs : nowMs + spanMs
+}
+
+/**
+ * Parses the value of an option that is a moment of the past.
+ *
+ * @throws CommandError for what is none
+ */
+export function momentOf (option: string, text: string): number {
+  const ms = parseDate(text, Date.now(), 'ago')
+  if (Number.isNaN(ms)) throw new CommandError(`${option} must be a date (2025-11-01) or a duration (7d, 12h), not "${text}"`, { exitCode: 2 })
+  return ms
 }
 
 function writtenMoment (text: string): number {

@@ -7,8 +7,9 @@ import { openDatabase } from '../stores/open-database.ts'
 import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
-import { parseDate } from './parse-date.ts'
+import { momentOf } from './parse-date.ts'
 import { table } from './table.ts'
+import { usageExport } from './usage-export.ts'
 
 const options = {
   config: { type: 'string', short: 'c' },
@@ -19,27 +20,29 @@ const options = {
 
 export const usage: Command = {
   usage: `Usage: headgate usage [--since WHEN] [--by GROUPING] [--json]
+       headgate usage export [--format csv|jsonl] [--since WHEN] [--until WHEN]
 
 Reports calls and their cost, also while a gateway runs. Each call has the price of its time. Calls of
 models without a price are counted as UNPRICED, at no cost. ~ marks a cost that is in part estimated.
-CANCELLED calls ended because the client disconnected.
+CANCELLED calls ended because the client disconnected. export prints the record of each call, by the time
+at which it was accepted: as lines of JSON, or as CSV.
 
   --since WHEN    a date (2025-11-01), a time (2025-11-01T18:00:00Z) or a duration (7d, 12h);
                   default: 30d
+  --until WHEN    the same, exclusive; default: now
   --by GROUPING   ${groupings.join(', ')}, or several with commas (day,model); default: key
   -c, --config FILE
   --json          exact numbers; cost_nano_usd is in billionths of a dollar`,
 
-  run: async (args, { out, ...terminal }) => {
+  run: async (args, terminal) => {
+    if (args[0] === 'export') return await usageExport(args.slice(1), terminal)
     const { values: { config, since, by, json } } = parseArgs({ args: [...args], options })
-    const sinceMs = parseDate(since, Date.now(), 'ago')
-    if (Number.isNaN(sinceMs)) {
-      throw new CommandError(`--since must be a date (2025-11-01) or a duration (7d, 12h), not "${since}"`, { exitCode: 2 })
-    }
+    const sinceMs = momentOf('--since', since)
     const groups = by.split(',').map(groupingOf)
     const database = await openDatabase(loadSettings({ ...terminal, file: config }))
     try {
       const totals = await usageTotals(database.query, sinceMs, groups)
+      const { out } = terminal
       if (json) out(JSON.stringify(totals.map(({ group, sums }) => ({ ...group, ...sums })), null, 2))
       else if (totals.length === 0) out('No usage recorded.')
       else out(asTable(totals, groups))

@@ -1,6 +1,7 @@
 /** Usage: sums and series, as JSON and as a table. */
 
 import { GatewayError } from '../../lib/core/errors.ts'
+import { csvRow } from '../../lib/text/csv.ts'
 import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
 import { groupingNames, type Usage } from '../../schemas/admin/usage.ts'
 import { callFilter } from './call-filter.ts'
@@ -49,12 +50,5 @@ function csvOf ({ at_ms: times, group_by: groupBy, groups, series }: Usage): str
   const rows = listed.flatMap(group => times.map((at, index) => [
     new Date(at).toISOString(), ...groupBy === null ? [] : [group.id ?? '', group.name], ...columns.map(column => group.series[column][index] ?? '')
   ]))
-  return [head, ...rows].map(row => row.map(cellOf).join(',')).join('\r\n') + '\r\n'
-}
-
-/** Quotes what needs it. Spreadsheets run what begins like a formula: names are callers' own. */
-function cellOf (value: string | number): string {
-  if (typeof value === 'number') return String(value)
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  return [head, ...rows].map(csvRow).join('')
 }

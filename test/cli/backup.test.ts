@@ -1,21 +1,12 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { run } from '../../lib/cli/run.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
+import { headgate } from '../support/command.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
-
-async function backup (cwd: string, ...args: readonly string[]) {
-  const out: string[] = []
-  const error: string[] = []
-  const code = await run(['backup', ...args], {
-    env: {}, cwd, interactive: false, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
-  })
-  return { code, out: out.join('\n'), error: error.join('\n') }
-}
 
 async function open (t: Test, directory: string): Promise<SqliteDatabase> {
   const database = await openDatabase(directory)
@@ -28,7 +19,7 @@ t.test('a backup is a complete store, made while a gateway writes to it', async 
   const database = await open(t, join(directory, '.headgate'))
   insertUsage(database, [usageRowOf(1), usageRowOf(2)])
   const copy = join(directory, 'copy', 'headgate.db')
-  t.match(await backup(directory, 'copy/headgate.db'), { code: 0, out: /^Copied \S+ to \S+\.$/, error: '' })
+  t.match(await headgate(t, ['backup', 'copy/headgate.db'], directory), { code: 0, out: /^Copied \S+ to \S+\.$/, error: '' })
   insertUsage(database, [usageRowOf(3)])
   t.equal(statSync(copy).mode & 0o777, 0o600)
   const restored = await open(t, dirname(copy))
@@ -37,11 +28,11 @@ t.test('a backup is a complete store, made while a gateway writes to it', async 
 
 t.test('a backup overwrites nothing, creates no store, and says why it failed', async t => {
   const empty = t.testdir()
-  t.match(await backup(empty, 'copy.db'), { code: 1, error: /there is no store at/ })
+  t.match(await headgate(t, ['backup', 'copy.db'], empty), { code: 1, error: /there is no store at/ })
   t.throws(() => statSync(join(empty, '.headgate')), { code: 'ENOENT' })
   await (await openDatabase(join(empty, '.headgate'))).close()
   writeFileSync(join(empty, 'kept'), 'text')
-  t.match(await backup(empty, 'kept'), { code: 1, error: /kept exists already; name a new file/ })
-  t.match(await backup(empty, 'none/copy.db'), { code: 1, error: /cannot write \S+copy.db: ENOENT/ })
-  t.match(await backup(empty), { code: 2, error: /the file to write the copy to is required/ })
+  t.match(await headgate(t, ['backup', 'kept'], empty), { code: 1, error: /kept exists already; name a new file/ })
+  t.match(await headgate(t, ['backup', 'none/copy.db'], empty), { code: 1, error: /cannot write \S+copy.db: ENOENT/ })
+  t.match(await headgate(t, ['backup'], empty), { code: 2, error: /the file to write the copy to is required/ })
 })

@@ -8,11 +8,17 @@ import type { Test } from 'tap'
 const bare = { PATH: process.env['PATH'] ?? '' }
 
 /** Runs a command line: the same as its own process, without starting one. */
-export async function headgate (t: Test, args: readonly string[], cwd = t.testdir()): Promise<Ended> {
+export async function headgate (t: Test, args: readonly string[], cwd = t.testdir(), env: Readonly<Record<string, string>> = bare): Promise<Ended> {
   const out: string[] = []
   const error: string[] = []
   const code = await run(args, {
-    env: bare, cwd, interactive: false, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
+    env,
+    cwd,
+    interactive: false,
+    out: text => out.push(text),
+    stream: async pieces => { for await (const piece of pieces) out.push(piece) },
+    notice: text => out.push(text),
+    error: text => error.push(text)
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
 }

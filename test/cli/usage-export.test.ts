@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { headgate } from '../support/command.ts'
+import { launch } from '../support/headgate.ts'
+import { usageRowOf } from '../support/usage.ts'
+import type { Test } from 'tap'
+
+async function directoryWith (t: Test, rows: number): Promise<string> {
+  const directory = t.testdir()
+  const database = await openDatabase(join(directory, '.headgate'))
+  await database.insertUsage(Array.from({ length: rows }, (_, number) => usageRowOf(number)))
+  await database.close()
+  return directory
+}
+
+t.test('records of a period are printed, as CSV or lines of JSON', async t => {
+  const directory = await directoryWith(t, 3)
+  const usage = async (...args: string[]) => await headgate(t, ['usage', 'export', ...args], directory)
+  const { code, out } = await usage('--since', '2025-11-01')
+  t.equal(code, 0)
+  t.same(out.trim().split('\n').map(line => (JSON.parse(line) as { id: string }).id), ['row-0', 'row-1', 'row-2'])
+  t.match(await usage('--format', 'csv', '--since', '2025-11-21T01:00:00.001Z', '--until', '2025-11-21T01:00:00.002Z'), {
+    code: 0, out: /^id,call_id,at_ms,[^\n]*\r\n+row-1,call,1763686800001,[^\n]*\r\n$/
+  })
+  t.match(await usage('--since', '1d'), { code: 0, out: '' })
+  t.match(await usage('--format', 'xml'), { code: 2, error: /--format must be csv or jsonl/ })
+  t.match(await usage('--until', 'later'), { code: 2, error: /--until must be a date/ })
+})
+
+t.test('it ends at once, and well, when its reader has gone', async t => {
+  const directory = await directoryWith(t, 5000) // 2 MB, more than a pipe takes
+  const { child, ended } = launch(t, ['usage', 'export', '--since', '2025-11-01'], directory)
+  child.stdout?.once('data', () => child.stdout?.destroy())
+  t.match(await ended, { code: 0, error: '' })
+})

@@ -1,0 +1,41 @@
+import { PassThrough, Writable } from 'node:stream'
+import t from 'tap'
+import { printStream } from '../../lib/process/print-stream.ts'
+import { until } from '../support/until.ts'
+
+interface Source { taken: number, returned: boolean }
+
+/** Makes pieces without an end. */
+async function * endless (source: Source): AsyncGenerator<string> {
+  try {
+    for (;;) {
+      source.taken++
+      yield 'x'.repeat(1000)
+    }
+  } finally {
+    source.returned = true
+  }
+}
+
+t.test('pieces are taken as fast as they are read', async t => {
+  const source = { taken: 0, returned: false }
+  const output = new PassThrough({ highWaterMark: 10_000 })
+  const printed = printStream(endless(source), output)
+  await until(() => output.writableNeedDrain, 'the output to be full')
+  const before = source.taken
+  await new Promise(resolve => { setImmediate(resolve) })
+  t.equal(source.taken, before)
+  output.read()
+  await until(() => source.taken > before, 'more')
+  output.destroy()
+  await printed
+  t.ok(source.returned)
+})
+
+t.test('a reader who has gone ends the source; other failures are thrown', async t => {
+  const failing = (code: string) => new Writable({ write: (_, __, done) => { done(Object.assign(new Error('failed'), { code })) } })
+  const source = { taken: 0, returned: false }
+  await printStream(endless(source), failing('EPIPE'))
+  t.ok(source.returned)
+  await t.rejects(printStream(endless(source), failing('ENOSPC')), { code: 'ENOSPC' })
+})

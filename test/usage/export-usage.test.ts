@@ -1,0 +1,25 @@
+import { exportUsage } from '../../lib/usage/export-usage.ts'
+import { storeTest } from '../support/stores.ts'
+import { usageRowOf } from '../support/usage.ts'
+
+const period = { fromMs: 0, untilMs: Date.UTC(2100) }
+
+storeTest('every record is printed once, in the order of time, also those of one moment', async (t, open) => {
+  const database = await open()
+  const rows = Array.from({ length: 2500 }, (_, number) => usageRowOf(number, { id: `row-${String(number).padStart(5, '0')}`, at_ms: 1_763_686_800_000 + Math.floor(number / 2000) }))
+  for (let at = 0; at < rows.length; at += database.maxBatchRows) await database.insertUsage(rows.slice(at, at + database.maxBatchRows))
+  let text = ''
+  for await (const piece of exportUsage(database.query, period, 'jsonl')) text += piece
+  t.strictSame(text.trimEnd().split('\n').map(line => JSON.parse(line) as unknown), rows)
+})
+
+storeTest('a page is read when the one before was taken', async (t, open) => {
+  const database = await open()
+  await database.insertUsage([usageRowOf(1)])
+  const pieces = exportUsage(database.query, period, 'csv')
+  t.match((await pieces.next()).value, /^id,/)
+  t.match((await pieces.next()).value, /^row-1,/)
+  await database.insertUsage([usageRowOf(2)])
+  t.match((await pieces.next()).value, /^row-2,/)
+  t.same(await pieces.next(), { done: true, value: undefined })
+})
