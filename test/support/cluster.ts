@@ -4,7 +4,7 @@ import { writeFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { startGateway, type Running } from './headgate.ts'
-import { chatAnswer, fakeUpstream, type Script } from './upstream.ts'
+import { chatAnswer, fakeUpstream } from './upstream.ts'
 import type { Test } from 'tap'
 import type { StorePlace } from '../../lib/stores/database.ts'
 
@@ -22,12 +22,14 @@ export interface Cluster {
 
 export interface ClusterOptions {
   readonly place: StorePlace
-  readonly script?: Script | (() => Script | Promise<Script>)
+  readonly script?: Parameters<typeof fakeUpstream>[0]
   /** More entries of the configuration. */
   readonly config?: Readonly<Record<string, unknown>>
+  /** More variables of every node. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
-export async function clusterOf (t: Test, { place, script = { pieces: [chatAnswer('x')] }, config = {} }: ClusterOptions): Promise<Cluster> {
+export async function clusterOf (t: Test, { place, script = { pieces: [chatAnswer('x')] }, config = {}, env = {} }: ClusterOptions): Promise<Cluster> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const directory = t.testdir()
@@ -45,7 +47,7 @@ export async function clusterOf (t: Test, { place, script = { pieces: [chatAnswe
       const home = url === undefined ? place.server.dataDir : join(directory, name)
       mkdirSync(home, { recursive: true })
       return await startGateway(t, directory, {
-        PORT: String(port), HEADGATE_DATA_DIR: home, HEADGATE_API_KEYS: clusterKey, OPENAI_API_KEY: 'sk-mock', ...url !== undefined && { DATABASE_URL: url.reveal() }
+        PORT: String(port), HEADGATE_DATA_DIR: home, HEADGATE_API_KEYS: clusterKey, OPENAI_API_KEY: 'sk-mock', ...url !== undefined && { DATABASE_URL: url.reveal() }, ...env
       })
     }
   }
