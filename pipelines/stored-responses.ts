@@ -5,9 +5,10 @@
 
 import { GatewayError } from '../lib/core/errors.ts'
 import { inputItemPage } from '../lib/dialects/responses/input-item-list.ts'
+import { toLargeReply } from '../lib/replies/to-answer-reply.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { eventStream } from '../lib/replies/event-stream.ts'
-import { toJsonReply, type Reply } from '../lib/core/reply.ts'
+import { PrintedJson, toJsonReply, type Reply } from '../lib/core/reply.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
@@ -64,16 +65,17 @@ export const listInputItemsDocs: Docs = {
 /** Serves GET /v1/responses/{response_id}. */
 export function retrieveResponse (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async call => {
-    const found = await findResponse(services, call)
+    const id = idOf(call)
+    const text = await services.responseStore?.findText(call.key.id, id, call.takeMemory)
+    if (text === undefined) throw notFound(id)
     const { stream, after } = readQuery(call.query ?? '')
-    return stream ? await replay(services, call, found, after + 1) : toJsonReply(found)
+    return stream ? await replay(services, call, id, after + 1) : toJsonReply(new PrintedJson(text))
   }))
 }
 
 /** Streams a response from one event on. @throws GatewayError `invalid_value` for one that was not made as a stream in the background */
-async function replay ({ responseStore, backgroundRuns }: Services, { key, signal }: AuthedCall, { id }: ResponseObject, from: number): Promise<Reply> {
-  const frames = await responseStore?.frames(id) ?? []
-  if (backgroundRuns === undefined || frames.length === 0) {
+async function replay ({ responseStore, backgroundRuns }: Services, { key, signal }: AuthedCall, id: string, from: number): Promise<Reply> {
+  if (backgroundRuns === undefined || await responseStore?.hasStream(id) !== true) {
     throw new GatewayError('invalid_value', { param: 'stream', message: 'Only responses that were created with `background` and `stream` can be streamed.' })
   }
   return eventStream(backgroundRuns.stream(key.id, id, from, signal))
@@ -82,19 +84,14 @@ async function replay ({ responseStore, backgroundRuns }: Services, { key, signa
 /** Serves POST /v1/responses/{response_id}/cancel. */
 export function cancelResponse (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async call => {
-    const found = await findResponse(services, call)
+    const id = idOf(call)
+    const found = await services.responseStore?.find(call.key.id, id, call.takeMemory)
+    if (found === undefined) throw notFound(id)
     if (!found.background) {
       throw new GatewayError('invalid_value', { param: 'response_id', message: 'Only responses that were created with `background` can be cancelled.' })
     }
-    return toJsonReply(await services.backgroundRuns?.cancel(call.key.id, found) ?? found)
+    return await toLargeReply(await services.backgroundRuns?.cancel(call.key.id, found) ?? found)
   }))
-}
-
-async function findResponse ({ responseStore }: Services, call: AuthedCall): Promise<ResponseObject> {
-  const id = idOf(call)
-  const found = await responseStore?.find(call.key.id, id)
-  if (found === undefined) throw notFound(id)
-  return found
 }
 
 function readQuery (query: string): { readonly stream: boolean, readonly after: number } {
@@ -124,9 +121,9 @@ export function deleteResponse (services: Services): Handler<Call> {
 export function listInputItems (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async call => {
     const id = idOf(call)
-    const items = await services.responseStore?.inputItems(call.key.id, id)
+    const items = await services.responseStore?.inputItems(call.key.id, id, call.takeMemory)
     if (items === undefined) throw notFound(id)
-    return toJsonReply(inputItemPage(items, call.query ?? ''))
+    return await toLargeReply(inputItemPage(items, call.query ?? ''))
   }))
 }
 

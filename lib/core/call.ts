@@ -41,6 +41,13 @@ export interface Call {
    */
   readonly largeStrings?: ReadonlyMap<string, LargeString>
   /**
+   * Counts memory that the call takes besides its body, until it ends, in `limits.body_memory_bytes`. Absent for a call that runs
+   * while no caller waits.
+   *
+   * @throws GatewayError `overloaded`, `file_too_large`
+   */
+  readonly takeMemory?: (bytes: number) => void
+  /**
    * Aborts when the caller has gone or the deadline has passed, from the moment the call was accepted until the
    * answer is written. Every request, timer and tool call ends with it. Its reason is a `GatewayError`:
    * `client_closed_request`, `timeout` or `shutting_down`. `standardSignal(call.signal)` is an `AbortSignal`,

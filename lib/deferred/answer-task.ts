@@ -1,8 +1,9 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
-import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError } from '../core/errors.ts'
+import { parseText } from '../json/parse-text.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
+import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { Reply } from '../core/reply.ts'
 import type { StoredAnswer } from './deferred-store.ts'
@@ -25,17 +26,22 @@ export function createTaskAnswerer (
   services: DetachedServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
-    const { request, routes, ...admitted } = JSON.parse(task) as DeferredTask // by us
-    await yieldFairly()
+    const { request, routes, ...admitted } = await parseText(task) as DeferredTask // by us
     try {
       return await runDetached(services, 'chat', { ...admitted, routes, bodyBytes: task.length }, signal, events, async call => {
         const { status, body } = await answer({ ...call, request, routes })
-        if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
-        return { status, body }
+        if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
+        return { status, body: textWithin(body, services.settings.limits.storedBodyBytes) }
       })
     } catch (error) {
       if (signal.aborted || !(error instanceof GatewayError)) throw error // a task that cannot be run at all
       return { status: error.status, body: JSON.stringify(error.toBody()) }
     }
   }
+}
+
+/** @throws GatewayError `file_too_large` */
+function textWithin (body: string | Uint8Array, maxBytes: number): string {
+  if (Buffer.byteLength(body) > maxBytes) throw completionTooLarge(maxBytes)
+  return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
 }

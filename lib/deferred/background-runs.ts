@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto'
 import { sleep } from '../async/sleep.ts'
 import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
+import { formatMegabytes } from '../text/format-megabytes.ts'
 import { endOfStream, splitFrames, sseEvent } from '../wire/sse.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { ResponseOrigin, ResponseToKeep } from '../dialects/responses/archive.ts'
@@ -42,9 +43,14 @@ export interface BackgroundWork {
 interface Running {
   readonly keyId: string
   readonly controller: AbortController
-  readonly frames: string[]
+  /** The frames that are not in the store yet. */
+  frames: string[]
   /** The number of frames that are in the store. */
   stored: number
+  /** The last frame of all. */
+  last: string | undefined
+  /** Bytes of all frames, at most. */
+  bytes: number
   /** The last write, which the next one waits for. */
   written: Promise<void>
   changed: PromiseWithResolvers
@@ -57,6 +63,9 @@ interface PromiseWithResolvers {
 
 /** Milliseconds between two writes of a stream to the store, and between two looks of other processes. */
 const writeEveryMs = 200
+
+/** Bytes of a stream for each byte of a response as it may be stored: events of a token each take some hundred bytes. */
+const maxStreamShare = 16
 
 const terminal: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 
@@ -101,7 +110,7 @@ export class BackgroundRuns {
     if (this.#running.size + own >= this.#options.maxRunning()) {
       throw new GatewayError('overloaded', { message: 'Too many responses run in the background. Try again later.' })
     }
-    const running: Running = { keyId, controller: new AbortController(), frames: [...work.firstFrames], stored: 0, written: Promise.resolve(), changed: promise() }
+    const running: Running = { keyId, controller: new AbortController(), frames: [...work.firstFrames], stored: 0, last: work.firstFrames.at(-1), bytes: 0, written: Promise.resolve(), changed: promise() }
     this.#running.set(id, running)
     try {
       await this.#store.begin(work.given, this.#lease())
@@ -117,9 +126,9 @@ export class BackgroundRuns {
     this.#work.add(done)
   }
 
-  /** Replaces a response that runs here by what it is now. */
-  async update (response: ResponseObject, origin?: ResponseOrigin): Promise<void> {
-    await this.#store.update(response, this.#owner, origin)
+  /** Replaces a response that runs here by what became of it. @throws GatewayError `file_too_large`, `overloaded` */
+  async finish (response: ResponseObject, origin?: ResponseOrigin): Promise<void> {
+    await this.#store.finish(response, this.#owner, origin)
   }
 
   /** Ends a response that runs anywhere. @returns it as it is then. @throws GatewayError `overloaded` */
@@ -137,24 +146,47 @@ export class BackgroundRuns {
   async * stream (keyId: string, id: string, from: number, signal: CallSignal): AsyncGenerator<string, void, undefined> {
     let next = from
     for (let running = this.#running.get(id); running !== undefined; running = this.#running.get(id)) {
-      const { changed, frames } = running
-      const text = frames.slice(next).join('')
-      next = Math.max(next, frames.length)
-      if (text !== '') yield text
-      else await abortable(changed.promise, signal)
+      const { changed, frames, stored } = running
+      if (next < stored) {
+        for await (const { text, number } of this.#storedFrames(id, next)) {
+          next = number
+          if (text !== '') yield text
+        }
+        next = Math.max(next, stored) // the response may have been deleted
+      } else {
+        const text = frames.slice(next - stored).join('')
+        next = Math.max(next, stored + frames.length)
+        if (text !== '') yield text
+        else await abortable(changed.promise, signal)
+      }
     }
     for (;;) {
-      const response = await this.#store.find(keyId, id)
-      const frames = await this.#store.frames(id)
-      const isEnded = response === undefined || terminal.has(response.status)
-      const last = isEnded && response !== undefined && !endsStream(frames.at(-1)) ? [endingOf(response, frames.length)] : []
-      const text = [...frames, ...last].slice(next).join('')
-      next = Math.max(next, frames.length)
-      if (text !== '') yield text
-      if (isEnded) break
+      const status = await this.#store.status(keyId, id)
+      const isEnded = status === undefined || terminal.has(status)
+      let last: string | undefined
+      for await (const { text, number, last: newest } of this.#storedFrames(id, next)) {
+        next = number
+        last = newest
+        if (text !== '') yield text
+      }
+      if (isEnded) {
+        const response = endsStream(last) ? undefined : await this.#store.find(keyId, id)
+        if (response !== undefined) yield endingOf(response, next)
+        break
+      }
       await sleep(writeEveryMs, signal)
     }
     yield endOfStream
+  }
+
+  /** Reads the stored frames of a stream from a number on: their text, the number after them, and the last of them or the one before. */
+  async * #storedFrames (id: string, from: number): AsyncGenerator<{ readonly text: string, readonly number: number, readonly last: string | undefined }, void, undefined> {
+    let at = Math.max(from - 1, 0)
+    for await (const frames of this.#store.frames(id, at)) {
+      const text = frames.slice(Math.max(from - at, 0)).join('')
+      at += frames.length
+      yield { text, number: Math.max(from, at), last: frames.at(-1) }
+    }
   }
 
   async #run (id: string, running: Running, { given, firstFrames, run, failed }: BackgroundWork): Promise<void> {
@@ -163,35 +195,45 @@ export class BackgroundRuns {
     try {
       if (isStreamed) await this.#write(id, running)
       await this.#store.update({ ...given.response, status: 'in_progress' }, this.#owner)
-      await run(running.controller.signal, text => this.#add(running, text))
+      await run(running.controller.signal, text => this.#add(running, this.#counted(running, text)))
       if (running.controller.signal.aborted) throw running.controller.signal.reason
     } catch (error) {
       const response = failed(error)
       const isMine = await this.#store.update(response, this.#owner)
-      if (isMine && isStreamed && !endsStream(running.frames.at(-1))) this.#add(running, endingOf(response, running.frames.length))
+      if (isMine && isStreamed && !endsStream(running.last)) this.#add(running, endingOf(response, running.stored + running.frames.length))
     } finally {
       clearInterval(writing)
       if (isStreamed) await this.#write(id, running)
     }
   }
 
+  /** @throws GatewayError `file_too_large` for a stream that takes more room than is kept for one */
+  #counted (running: Running, text: string): string {
+    const maxBytes = maxStreamShare * this.#store.maxBodyBytes
+    running.bytes += Buffer.byteLength(text)
+    if (running.bytes <= maxBytes) return text
+    throw new GatewayError('file_too_large', { message: `The stream is larger than ${formatMegabytes(maxBytes)}, the most that is stored.` })
+  }
+
   #add (running: Running, text: string): void {
     const frames = splitFrames(text).filter(frame => frame !== endOfStream)
     if (frames.length === 0) return
-    running.frames.push(...frames)
+    for (const frame of frames) running.frames.push(frame)
+    running.last = frames.at(-1)
     running.changed.resolve()
     running.changed = promise()
   }
 
-  /** Stores the frames that are not stored yet: one write at a time, so that what failed is part of the next. */
+  /** Stores the frames that are not stored yet: one write at a time. What failed is part of the next. */
   async #write (id: string, running: Running): Promise<void> {
     const before = running.written
     const write = async (): Promise<void> => {
-      await before.catch(() => undefined) // the one that failed has reported it
-      const { stored: from, frames } = running
-      const added = frames.slice(from)
+      await before.catch(() => undefined) // its caller reports it; its frames are still there
+      const { stored: from } = running
+      const added = [...running.frames]
       if (added.length === 0) return
       await this.#store.addFrames(id, from, added)
+      running.frames = running.frames.slice(added.length)
       running.stored = from + added.length
     }
     running.written = write()

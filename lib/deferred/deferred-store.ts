@@ -7,6 +7,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
+import { isLong, LongTexts, storingMs } from '../stores/long-texts.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { storeUser, type UseStore } from '../stores/use-store.ts'
 import type { Kysely } from 'kysely'
@@ -37,9 +38,13 @@ export interface LeasedTask extends StoredTask {
   readonly attempts: number
 }
 
+/** Rows that are deleted at once. */
+const rowsAtOnce = 16
+
 export class DeferredStore {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
+  readonly #texts: LongTexts
   readonly #skipLocked: Database['skipLocked']
   /** Returns the time by the clock that leases and expiries are compared with. */
   readonly now: () => number
@@ -49,6 +54,7 @@ export class DeferredStore {
     this.#skipLocked = database.skipLocked
     this.now = database.now
     this.#use = storeUser(database, 'Deferred completions')
+    this.#texts = new LongTexts(this.#query, this.#use)
   }
 
   /** Returns the 32 bytes all processes share; the first makes them. */
@@ -60,9 +66,14 @@ export class DeferredStore {
     return Buffer.from(value, 'base64')
   }
 
-  async find (id: string, nowMs: number): Promise<DeferredRow | undefined> {
-    return await this.#use(async () => await this.#query.selectFrom('deferred').selectAll()
+  /** @param takeMemory is called with the size of what is read, before it is read */
+  async find (id: string, nowMs: number, takeMemory: (bytes: number) => void = () => undefined): Promise<DeferredRow | undefined> {
+    const row = await this.#use(async () => await this.#query.selectFrom('deferred').selectAll()
       .where('id', '=', id).where('expires_at_ms', '>', nowMs).executeTakeFirst())
+    if (row?.body == null) return row
+    takeMemory(row.size_bytes)
+    const body = await this.#texts.get(id, row.body)
+    return body === undefined ? undefined : { ...row, body }
   }
 
   /**
@@ -105,13 +116,16 @@ export class DeferredStore {
 
   /** Stores an answer and deletes the task, unless the row has another owner now. */
   async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
+    const textName = `body-${owner}`
+    const body = await this.#texts.put(id, textName, answer.body)
     const row = await this.#use(async () => await this.#query.updateTable('deferred')
       .set({
-        state: 'done', task: null, owner: null, status: answer.status, body: answer.body,
+        state: 'done', task: null, owner: null, status: answer.status, body,
         size_bytes: Buffer.byteLength(answer.body), expires_at_ms: expiresAtMs
       })
       .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
       .returning('id').executeTakeFirst())
+    await this.#texts.remove([id], [row === undefined ? textName : 'task'])
     return row !== undefined
   }
 
@@ -124,7 +138,7 @@ export class DeferredStore {
   }
 
   /**
-   * Adds a task. Of `max` places a key may take half of those that others leave free.
+   * Adds a task, which is not taken before all of it is stored. Of `max` places a key may take half of those that others leave free.
    *
    * @returns false when there is no place left for this key
    */
@@ -133,13 +147,20 @@ export class DeferredStore {
     const waiting = this.#query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
       .where('state', 'in', ['queued', 'running'])
     const own = waiting.where('key_id', '=', keyId)
+    const inPieces = isLong(task)
+    const storedByMs = this.now() + storingMs
     const values = this.#query.selectNoFrom(build => [
-      build.val(id).as('id'), build.val(keyId).as('key'), build.val(task).as('task'), build.val(Buffer.byteLength(task)).as('size'),
-      build.val('queued' as const).as('state'), build.val(0).as('lease'), build.val(expiresAtMs).as('expires')
+      build.val(id).as('id'), build.val(keyId).as('key'), build.val(inPieces ? '' : task).as('task'), build.val(Buffer.byteLength(task)).as('size'),
+      build.val('queued' as const).as('state'), build.val(inPieces ? storedByMs : 0).as('lease'), build.val(inPieces ? storedByMs : expiresAtMs).as('expires')
     ]).where(build => build(build(waiting, '+', own), '<', max))
     const row = await this.#use(async () => await this.#query.insertInto('deferred')
       .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms']).expression(values)
       .returning('id').executeTakeFirst())
+    if (row !== undefined && inPieces) {
+      const inRow = await this.#texts.put(id, 'task', task)
+      await this.#use(async () => await this.#query.updateTable('deferred').set({ task: inRow, lease_until_ms: 0, expires_at_ms: expiresAtMs })
+        .where('id', '=', id).execute())
+    }
     return row !== undefined
   }
 
@@ -151,7 +172,8 @@ export class DeferredStore {
         .where('state', 'in', ['queued', 'running']).where('lease_until_ms', '<=', nowMs)
         .where('expires_at_ms', '>', nowMs).limit(1).$call(this.#skipLocked))
       .returning(['id', 'task', 'attempts']).executeTakeFirst())
-    return row?.task == null ? undefined : { id: row.id, task: row.task, attempts: row.attempts }
+    const task = row?.task == null ? undefined : await this.#texts.get(row.id, row.task)
+    return row === undefined || task === undefined ? undefined : { id: row.id, task, attempts: row.attempts }
   }
 
   /** @returns false when the task was cancelled or is another process's now: it must stop */
@@ -163,12 +185,24 @@ export class DeferredStore {
 
   /** @returns false when no task waits or runs under this id */
   async cancel (id: string): Promise<boolean> {
-    const row = await this.#use(async () => await this.#query.deleteFrom('deferred')
+    const row = await this.#use(async () => await this.#query.updateTable('deferred').set({ state: 'done', owner: null, expires_at_ms: 0 })
       .where('id', '=', id).where('state', 'in', ['queued', 'running']).returning('id').executeTakeFirst())
+    if (row !== undefined) await this.#delete([id])
     return row !== undefined
   }
 
   async expire (nowMs: number): Promise<void> {
-    await this.#use(async () => await this.#query.deleteFrom('deferred').where('expires_at_ms', '<=', nowMs).execute())
+    for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
+      const rows = await this.#use(async () => await this.#query.selectFrom('deferred').select('id').where('expires_at_ms', '<=', nowMs).limit(rowsAtOnce).execute())
+      await this.#delete(rows.map(({ id }) => id))
+      deleted = rows.length
+    }
+  }
+
+  /** Deletes rows that have expired, last of all what says that they are there. */
+  async #delete (ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    await this.#texts.remove(ids)
+    await this.#use(async () => await this.#query.deleteFrom('deferred').where('id', 'in', ids).execute())
   }
 }

@@ -8,7 +8,9 @@
 
 import { noteError } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
+import { printText } from '../json/print-in-turns.ts'
 import { notFound } from './open-ticket.ts'
+import { completionTooLarge } from './stored-reply.ts'
 import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
 import { readErrorBody } from '../upstream/error-body.ts'
 import type { AuthedCall } from '../core/call.ts'
@@ -40,6 +42,8 @@ export interface FetchOptions {
   readonly keepMs: number
   /** Bytes of a completion. */
   readonly maxBytes: number
+  /** Bytes of one that is stored. A larger one is given out once. */
+  readonly maxStoredBytes: number
   /** Makes the completion of the bytes that came. @throws what reading and the stages throw */
   readonly complete: (bytes: Buffer) => Promise<unknown>
 }
@@ -64,7 +68,7 @@ function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): numbe
 
 /** @param isRetry another fetch began, and it is not known how it went */
 async function fetchOnce (
-  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, complete }: FetchOptions
+  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, complete }: FetchOptions
 ): Promise<StoredAnswer | undefined> {
   const { call, ticket, id, provider, callerKey } = fetch
   const keep = async (answer: StoredAnswer): Promise<StoredAnswer> => {
@@ -94,7 +98,7 @@ async function fetchOnce (
     }
     let completion: StoredAnswer
     try {
-      completion = { status: 200, body: JSON.stringify(await complete(bytes)) }
+      completion = { status: 200, body: await printText(await complete(bytes)) }
       // What it really cost takes the place of what the receipt was charged.
       if (call.record.usage !== undefined) refund(fetch)
     } catch (error) {
@@ -102,10 +106,11 @@ async function fetchOnce (
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
       return await fail(callerError(error, provider.secrets, callerKey), call, keep)
     }
-    return await keep(completion).catch((error: unknown) => {
+    const isTooLarge = Buffer.byteLength(completion.body) > maxStoredBytes
+    await keep(isTooLarge ? answerOf(completionTooLarge(maxStoredBytes)) : completion).catch((error: unknown) => {
       call.record.cause = error
-      return completion // the provider does not hand it out again
     })
+    return completion // in any case: the provider does not hand it out again
   }
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
@@ -159,5 +164,9 @@ function isGone (status: number, body: unknown): boolean {
 /** A failure for good: kept, so that it is the same the next time. */
 async function fail (failure: GatewayError, { record }: AuthedCall, keep: (answer: StoredAnswer) => Promise<StoredAnswer>): Promise<StoredAnswer> {
   noteError(record, failure)
-  return await keep({ status: failure.status, body: JSON.stringify(failure.toBody()) })
+  return await keep(answerOf(failure))
+}
+
+function answerOf (failure: GatewayError): StoredAnswer {
+  return { status: failure.status, body: JSON.stringify(failure.toBody()) }
 }

@@ -1,4 +1,6 @@
+import { GatewayError } from '../core/errors.ts'
 import { jsonHeaders, type Reply } from '../core/reply.ts'
+import { formatMegabytes } from '../text/format-megabytes.ts'
 import type { AuthedCall } from '../core/call.ts'
 
 /** Returns an answer as it is kept, as a reply. An error is for good: clients need not try again. */
@@ -19,4 +21,9 @@ export function pendingReply ({ params, record }: AuthedCall): Reply {
     headers: { ...jsonHeaders, 'retry-after': '2' },
     body: JSON.stringify({ request_id: params['request_id'], status: 'pending' })
   }
+}
+
+/** Returns the error of a completion that is larger than what is stored. */
+export function completionTooLarge (maxBytes: number): GatewayError {
+  return new GatewayError('file_too_large', { param: 'deferred', message: `The completion is larger than ${formatMegabytes(maxBytes)}, the most that is stored. Send the request without \`deferred\`.` })
 }

@@ -55,7 +55,7 @@ const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeString
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
  *
  * @param endpoint absent for a request that is for none
- * @param admission gives a place when the body is requested, and gets it back with `close`
+ * @param admission gives a place when the body is requested, or memory, and gets it back with `close`
  */
 export function readCall (
   request: IncomingMessage,
@@ -88,8 +88,9 @@ export function readCall (
   const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
   let kept: { readonly pieces: readonly Buffer[], readonly value: unknown } | undefined
+  const enter = (): AdmittedCall => admitted ??= admission.enter(record.keyId ?? '')
   const readBody = (): Promise<unknown> => {
-    const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
+    const { memory, disk } = enter()
     if (waits) response.writeContinue()
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
@@ -123,6 +124,7 @@ export function readCall (
         return Promise.reject(error)
       }
     },
+    takeMemory: bytes => enter().memory.take(bytes),
     signal,
     receivedAtMs: performance.now(),
     record,

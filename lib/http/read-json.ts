@@ -7,7 +7,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { ValueCounter, maxParseCost } from '../json/value-counter.ts'
+import { ValueCounter, maxParseCost, valueBytes } from '../json/value-counter.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import { parseBody } from './parse-body.ts'
 import type { IncomingMessage } from 'node:http'
@@ -20,8 +20,6 @@ import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 const bytesPerTurn = 64 * 1024
 /** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
 const largeStringBytes = 64 * 1024
-/** Memory of one value or key once parsed: distinct keys of large objects take most. */
-const valueBytes = 128
 /** A larger body that was compressed further than text can be is made to fill memory, not to save time. */
 const compressionCheckFromBytes = 1024 * 1024
 

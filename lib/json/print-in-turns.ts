@@ -6,6 +6,7 @@
  */
 
 import { isContainer } from './guards.ts'
+import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 
 /** Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a value. */
@@ -27,6 +28,25 @@ export async function * printInTurns (value: unknown): AsyncGenerator<Uint8Array
   yield Buffer.from(text)
 }
 
+/**
+ * Prints JSON as one text, which for a small value takes no turn of its own.
+ *
+ * @param check is called with the bytes in UTF-8 so far, and may throw
+ */
+export async function printText (value: unknown, check: (bytes: number) => void = () => undefined): Promise<string> {
+  let text = ''
+  let bytes = 0
+  let turnEnd = partLength
+  for (const part of partsOf(value)) {
+    text += part
+    check(bytes += Buffer.byteLength(part))
+    if (text.length < turnEnd) continue
+    turnEnd = text.length + partLength
+    await yieldFairly()
+  }
+  return text
+}
+
 function * partsOf (value: unknown): Generator<string, void, undefined> {
   if (nodesIn(value, runNodes) < runNodes) yield JSON.stringify(value)
   else if (typeof value === 'string') yield * stringParts(value)
@@ -36,11 +56,7 @@ function * partsOf (value: unknown): Generator<string, void, undefined> {
 
 function * stringParts (text: string): Generator<string, void, undefined> {
   yield '"'
-  for (let from = 0, to = 0; from < text.length; from = to) {
-    to = Math.min(from + partLength, text.length)
-    if (to < text.length && isLeadSurrogate(text.charCodeAt(to - 1))) to--
-    yield JSON.stringify(text.slice(from, to)).slice(1, -1)
-  }
+  for (const part of splitText(text, partLength)) yield JSON.stringify(part).slice(1, -1)
   yield '"'
 }
 
@@ -85,8 +101,4 @@ function nodesIn (value: unknown, most: number): number {
     nodes += 1 + key.length / charactersPerNode + nodesIn(Reflect.get(value, key), most - nodes)
   }
   return nodes
-}
-
-function isLeadSurrogate (code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff
 }

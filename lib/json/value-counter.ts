@@ -14,6 +14,9 @@ import { backslash, colon, comma, openList, openObject, quote } from './characte
  */
 const structureWeight = 8
 
+/** Memory of one value or key once parsed: distinct keys of large objects take most. */
+export const valueBytes = 128
+
 /** Returns the highest cost that a text of so many bytes can have. */
 export function maxParseCost (sizeBytes: number): number {
   return 1 + structureWeight * sizeBytes

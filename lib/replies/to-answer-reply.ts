@@ -11,6 +11,7 @@ export function toAnswerReply (value: unknown, { answerBytes }: Pick<CallRecord,
   return answerBytes < largeAnswerBytes || value instanceof PrintedJson ? toJsonReply(value) : toLargeReply(value)
 }
 
-async function toLargeReply (value: unknown): Promise<Reply> {
+/** Returns a value as a reply in JSON, a large one printed in turns of the event loop. */
+export async function toLargeReply (value: unknown): Promise<Reply> {
   return { status: 200, headers: jsonHeaders, body: await bufferBody(() => printInTurns(value)) }
 }

@@ -12,7 +12,7 @@ import { credentialDigest } from '../deferred/open-ticket.ts'
 import { EarlyReply } from '../core/early-reply.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
 import { collected } from '../async/peek.ts'
-import { yieldFairly } from '../async/yield-fairly.ts'
+import { printText } from '../json/print-in-turns.ts'
 import { map, once, type Stage } from '../core/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
@@ -119,11 +119,9 @@ async function storeTask (
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
-  const text = JSON.stringify(task)
-  await yieldFairly()
+  const text = await printText(task)
   const added = await store.add({ id: digest(requestId), keyId: key.id, task: text }, store.now() + keepMs, maxPending)
   if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are pending. Try again later.' })
-  await yieldFairly() // printed, written and read again, a large one takes a turn each
   events.emit('added')
   return requestId
 }

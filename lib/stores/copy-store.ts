@@ -35,6 +35,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   responses: { key: ['id'], sums: ['size_bytes'] },
   response_items: { key: ['key_id', 'item_id'] },
   response_events: { key: ['response_id', 'sequence_number'] },
+  text_pieces: { key: ['owner_id', 'name', 'number'] },
   idempotent_answers: undefined,
   gateways: undefined,
   holdings: undefined

@@ -3,16 +3,23 @@
  *
  * A response holds its own input and output, and refers to the one it continues: a conversation takes as much room as was said
  * in it. What was deleted or has expired is hidden at once; its row goes when no response that continues it is left.
+ *
+ * A response with long texts belongs to no key until all their pieces are stored.
  */
 
 import { sql, type Kysely } from 'kysely'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError } from '../core/errors.ts'
+import { parseText } from '../json/parse-text.ts'
+import { printText } from '../json/print-in-turns.ts'
+import { formatMegabytes } from '../text/format-megabytes.ts'
 import { splitFrames } from '../wire/sse.ts'
+import { isLong, LongTexts, storingMs } from './long-texts.ts'
 import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
 import type { ResponseRow, Tables } from './tables.ts'
-import type { Continuation, FoundItem, ResponseArchive, ResponseOrigin, ResponseToKeep, StoredItem } from '../dialects/responses/archive.ts'
+import type { Continuation, FoundItem, ResponseArchive, ResponseOrigin, ResponseToKeep, StoredItem, TakeMemory } from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
 export interface ResponseStoreOptions {
@@ -21,24 +28,31 @@ export interface ResponseStoreOptions {
   readonly keepMs: number
   /** Bytes kept for one key. */
   readonly maxBytesPerKey: number
-  /** Bytes of the body of a call that is kept. */
+  /** Bytes of the body of a call that is kept, and of its response. */
   readonly maxBodyBytes: number
   /** Bounds of a conversation that is read. */
   readonly maxItems: number
   readonly maxBytes: number
 }
 
+const conversationColumns = ['id', 'root_id', 'status', 'response', 'input', 'origin'] as const
+type ConversationRow = Pick<ResponseRow, typeof conversationColumns[number]>
+
 const inProgress: readonly string[] = ['queued', 'in_progress']
 
 /** A key's size is counted again when this part of the bound was added. */
 const recountShare = 1 / 16
 
-/** Responses that are deleted at once when a key has too many. */
-const evictedAtOnce = 16
+/** Responses that are hidden at once when a key has too many, and those of which the rows are read or deleted at once. */
+const rowsAtOnce = 16
+/** Items, and frames of a stream, that are deleted at once. */
+const itemsAtOnce = 1000
+const framesAtOnce = 16
 
 export class ResponseStore implements ResponseArchive {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
+  readonly #texts: LongTexts
   readonly #options: () => ResponseStoreOptions
   /** Returns the time by the clock that leases and expiries are compared with. */
   readonly now: () => number
@@ -50,6 +64,7 @@ export class ResponseStore implements ResponseArchive {
     this.#query = database.query
     this.now = database.now
     this.#use = storeUser(database, 'Stored responses')
+    this.#texts = new LongTexts(this.#query, this.#use)
     this.#options = options
   }
 
@@ -66,30 +81,38 @@ export class ResponseStore implements ResponseArchive {
   }
 
   async #insert ({ keyId, previous, response, input, itemIds, origin }: ResponseToKeep, lease?: Lease): Promise<void> {
-    const texts = { response: JSON.stringify(response), input: JSON.stringify(input) }
-    const sizeBytes = Buffer.byteLength(texts.response) + Buffer.byteLength(texts.input)
+    const [responseText, inputText] = [await this.#printed(response), await this.#printed(input)]
+    const sizeBytes = Buffer.byteLength(responseText) + Buffer.byteLength(inputText)
     const nowMs = this.now()
-    const row: ResponseRow = {
+    const complete = { key_id: keyId, response: responseText, input: inputText, expires_at_ms: nowMs + this.#options().keepMs }
+    const inPieces = isLong(responseText) || isLong(inputText)
+    const inserted = await this.#use(async () => await this.#query.insertInto('responses').values({
       id: response.id,
-      key_id: keyId,
       previous_id: previous?.id ?? null,
       root_id: previous?.rootId ?? response.id,
       status: response.status,
-      ...texts,
+      ...inPieces ? { key_id: '', response: '', input: '', expires_at_ms: nowMs + storingMs } : complete,
       origin: origin === undefined ? null : JSON.stringify(origin),
       size_bytes: sizeBytes,
       created_at_ms: nowMs,
-      expires_at_ms: nowMs + this.#options().keepMs,
       owner: lease?.owner ?? null,
       lease_until_ms: lease?.untilMs ?? 0
+    }).onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
+    if (inserted === undefined) return
+    if (inPieces) {
+      const texts = { response: await this.#texts.put(response.id, response.status, responseText), input: await this.#texts.put(response.id, 'input', inputText) }
+      const shown = await this.#use(async () => await this.#query.updateTable('responses').set({ ...complete, ...texts }).where('id', '=', response.id).returning('id').executeTakeFirst())
+      if (shown === undefined) return await this.#texts.remove([response.id]) // it took too long
     }
-    await this.#use(async () => await this.#query.insertInto('responses').values(row)
-      .onConflict(conflict => conflict.column('id').doNothing()).execute())
     await this.#noteItems(keyId, response.id, itemIds)
     await this.#makeRoom(keyId, sizeBytes)
   }
 
-  /** Stores a response whose work begins: it belongs to a process until it has ended. @throws GatewayError `overloaded` */
+  /**
+   * Stores a response whose work begins: it belongs to a process until it has ended.
+   *
+   * @throws GatewayError `file_too_large`, `overloaded`
+   */
   async begin (given: ResponseToKeep, lease: Lease): Promise<void> {
     await this.#insert(given, lease)
   }
@@ -97,26 +120,53 @@ export class ResponseStore implements ResponseArchive {
   /**
    * Replaces a response that is in progress.
    *
-   * @param origin of one that its provider keeps as well
    * @returns false when it was cancelled, deleted, or is another process's
    */
-  async update (response: ResponseObject, owner: string, origin?: ResponseOrigin): Promise<boolean> {
-    const isOpen = inProgress.includes(response.status)
-    const text = JSON.stringify(response)
+  async update (response: ResponseObject, owner: string): Promise<boolean> {
+    return await this.#replace(response, await printText(response), owner)
+  }
+
+  /**
+   * Replaces a response that is in progress by what became of it.
+   *
+   * @param origin of one that its provider keeps as well
+   * @returns false as `update` does
+   * @throws GatewayError `file_too_large` for one that is larger than what is stored, which is still in progress then
+   */
+  async finish (response: ResponseObject, owner: string, origin?: ResponseOrigin): Promise<boolean> {
+    return await this.#replace(response, await this.#printed(response), owner, origin)
+  }
+
+  async #replace (response: ResponseObject, text: string, owner: string, origin?: ResponseOrigin): Promise<boolean> {
+    const { id, status } = response
+    const isOpen = inProgress.includes(status)
+    const inRow = await this.#texts.put(id, status, text)
     const row = await this.#use(async () => await this.#query.updateTable('responses')
       .set(({ eb }) => ({
-        status: response.status, response: text, origin: origin === undefined ? null : JSON.stringify(origin), ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', Buffer.byteLength(text)) }
+        status, response: inRow, origin: origin === undefined ? null : JSON.stringify(origin), ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', Buffer.byteLength(text)) }
       }))
-      .where('id', '=', response.id).where('owner', '=', owner).where('status', 'in', inProgress).returning('key_id').executeTakeFirst())
+      .where('id', '=', id).where('owner', '=', owner).where('status', 'in', inProgress).returning('key_id').executeTakeFirst())
     if (row === undefined) return false
-    if (!isOpen) await this.#noteItems(row.key_id, response.id, outputOf({ response: text }).map(({ id }) => id))
+    if (!isOpen) {
+      await this.#texts.remove([id], inProgress)
+      await this.#noteItems(row.key_id, id, response.output.filter(hasId).map(({ id }) => id))
+    }
     return true
+  }
+
+  /** @throws GatewayError `file_too_large` */
+  async #printed (value: unknown): Promise<string> {
+    const { maxBodyBytes } = this.#options()
+    return await printText(value, bytes => {
+      if (bytes > maxBodyBytes) throw new GatewayError('file_too_large', { message: `The response is larger than ${formatMegabytes(maxBodyBytes)}, the most that is stored.` })
+    })
   }
 
   /** Ends a response in progress of any process. @returns it as it is then. @throws GatewayError `overloaded` */
   async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
-    const text = JSON.stringify({ ...response, status: 'cancelled' } satisfies ResponseObject)
-    await this.#use(async () => await this.#query.updateTable('responses').set({ status: 'cancelled', response: text, owner: null })
+    const text = await printText({ ...response, status: 'cancelled' } satisfies ResponseObject)
+    const inRow = await this.#texts.put(response.id, 'cancelled', text)
+    await this.#use(async () => await this.#query.updateTable('responses').set({ status: 'cancelled', response: inRow, owner: null })
       .where('id', '=', response.id).where('key_id', '=', keyId).where('status', 'in', inProgress).execute())
     return await this.find(keyId, response.id)
   }
@@ -130,39 +180,77 @@ export class ResponseStore implements ResponseArchive {
 
   /** Ends the responses whose process is dead, as `failed`. @param error what they say */
   async failOrphans (nowMs: number, error: ResponseObject['error']): Promise<void> {
-    const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['id', 'owner', 'response'])
+    const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['id', 'key_id', 'owner'])
       .where('owner', 'is not', null).where('lease_until_ms', '<=', nowMs).where('status', 'in', inProgress).execute())
     for (const row of rows) {
-      if (row.owner !== null) await this.update({ ...responseOf(row), status: 'failed', error }, row.owner)
+      const response = await this.find(row.key_id, row.id)
+      if (row.owner !== null && response !== undefined) await this.update({ ...response, status: 'failed', error }, row.owner)
     }
   }
 
   /** Stores frames of the stream of a response, from a number on. @throws GatewayError `overloaded` */
   async addFrames (responseId: string, from: number, frames: readonly string[]): Promise<void> {
-    const row = { response_id: responseId, sequence_number: from, frame: frames.join('') }
-    await this.#use(async () => await this.#query.insertInto('response_events').values(row)
-      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame: row.frame })).execute())
+    const text = frames.join('')
+    const frame = await this.#texts.put(responseId, `frames-${from}`, text)
+    await this.#use(async () => await this.#query.insertInto('response_events').values({ response_id: responseId, sequence_number: from, frame })
+      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame })).execute())
+    await this.#use(async () => await this.#query.updateTable('responses').set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', Buffer.byteLength(text)) }))
+      .where('id', '=', responseId).execute())
   }
 
-  /** Returns the frames of the stream of a response; none for one that has no stream. @throws GatewayError `overloaded` */
-  async frames (responseId: string): Promise<readonly string[]> {
-    const rows = await this.#use(async () => await this.#query.selectFrom('response_events').select('frame')
-      .where('response_id', '=', responseId).orderBy('sequence_number').execute())
-    return rows.flatMap(({ frame }) => splitFrames(frame))
+  /** Says whether a response has a stream. @throws GatewayError `overloaded` */
+  async hasStream (responseId: string): Promise<boolean> {
+    return await this.#use(async () => await this.#query.selectFrom('response_events').select('response_id')
+      .where('response_id', '=', responseId).limit(1).executeTakeFirst()) !== undefined
+  }
+
+  /** Yields the frames of the stream of a response, from a number on; none for one that has no stream. @throws GatewayError `overloaded` */
+  async * frames (responseId: string, from = 0): AsyncGenerator<readonly string[], void, undefined> {
+    const frames = this.#query.selectFrom('response_events').where('response_id', '=', responseId)
+    const first = await this.#use(async () => await frames.select(({ fn }) => fn.max<number | null>('sequence_number').as('number'))
+      .where('sequence_number', '<=', from).executeTakeFirst())
+    for (let next = first?.number ?? 0; ;) {
+      const row = await this.#use(async () => await frames.select(['sequence_number', 'frame']).where('sequence_number', '>=', next)
+        .orderBy('sequence_number').limit(1).executeTakeFirst())
+      const text = row === undefined ? undefined : await this.#texts.get(responseId, row.frame)
+      if (row === undefined || text === undefined) return
+      yield splitFrames(text).slice(Math.max(0, from - row.sequence_number))
+      next = row.sequence_number + 1
+    }
+  }
+
+  /** Returns the status of a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
+  async status (keyId: string, id: string): Promise<string | undefined> {
+    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('status')
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).executeTakeFirst())
+    return row?.status
+  }
+
+  /** Returns the text of a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
+  async findText (keyId: string, id: string, takeMemory?: TakeMemory): Promise<string | undefined> {
+    const row = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'size_bytes'])
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).executeTakeFirst())
+    if (row === undefined) return undefined
+    takeMemory?.(row.size_bytes)
+    return await this.#texts.get(id, row.response)
   }
 
   /** Returns a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
-  async find (keyId: string, id: string): Promise<ResponseObject | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('response')
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).executeTakeFirst())
-    return row === undefined ? undefined : responseOf(row)
+  async find (keyId: string, id: string, takeMemory?: TakeMemory): Promise<ResponseObject | undefined> {
+    const text = await this.findText(keyId, id, takeMemory)
+    return text === undefined ? undefined : await parseText(text, takeMemory) as ResponseObject // stored by `keep`
   }
 
-  async continuation (keyId: string, id: string): Promise<Continuation | undefined> {
-    const rows = await this.#conversation(keyId, id)
+  async continuation (keyId: string, id: string, takeMemory?: TakeMemory): Promise<Continuation | undefined> {
+    const rows = await this.#conversation(keyId, id, takeMemory)
     const newest = rows?.at(-1)
     if (rows === undefined || newest === undefined || !continuable.has(newest.status)) return undefined
-    const items = rows.flatMap(row => [...inputOf(row), ...outputOf(row)])
+    const items: StoredItem[] = []
+    for (const row of rows) {
+      const own = await this.#itemsOf(row, takeMemory)
+      if (own === undefined) return undefined
+      for (const item of [...own.input, ...own.output]) items.push(item)
+    }
     if (items.length > this.#options().maxItems) throw tooLong()
     return { id, rootId: newest.root_id, items, origin: originOf(newest) }
   }
@@ -172,27 +260,51 @@ export class ResponseStore implements ResponseArchive {
    *
    * @throws GatewayError `context_length_exceeded`, `overloaded`
    */
-  async inputItems (keyId: string, id: string): Promise<readonly StoredItem[] | undefined> {
-    const rows = await this.#conversation(keyId, id)
-    return rows?.flatMap((row, index) => [...inputOf(row), ...index + 1 === rows.length ? [] : outputOf(row)])
+  async inputItems (keyId: string, id: string, takeMemory?: TakeMemory): Promise<readonly StoredItem[] | undefined> {
+    const rows = await this.#conversation(keyId, id, takeMemory)
+    if (rows === undefined) return undefined
+    const items: StoredItem[] = []
+    for (const row of rows) {
+      const own = await this.#itemsOf(row, takeMemory)
+      if (own === undefined) return undefined
+      for (const item of row.id === id ? own.input : [...own.input, ...own.output]) items.push(item)
+    }
+    return items
   }
 
-  async items (keyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, FoundItem>> {
+  async items (keyId: string, ids: readonly string[], takeMemory?: TakeMemory): Promise<ReadonlyMap<string, FoundItem>> {
     const found = new Map<string, FoundItem>()
     if (ids.length === 0) return found
-    const wanted = new Set(ids)
+    const wanted = new Map<string, number>()
+    for (const id of ids) wanted.set(id, (wanted.get(id) ?? 0) + 1)
+    const holders = new Set<string>()
     let bytes = 0
-    for (const holder of await this.#holders(keyId, [...wanted])) {
-      bytes += holder.size_bytes
-      if (bytes > this.#options().maxBytes) throw tooLong('input', 'The items that `input` refers to are too long.')
-      const row = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'input', 'origin'])
-        .where('id', '=', holder.id).where('expires_at_ms', '>', this.now()).executeTakeFirst())
-      if (row === undefined) continue
-      for (const item of [...inputOf(row), ...outputOf(row)]) {
+    for (const { item_id: itemId, id, size_bytes: sizeBytes } of await this.#holders(keyId, [...wanted.keys()])) {
+      // An item that is named again is sent again.
+      bytes += sizeBytes * ((wanted.get(itemId) ?? 1) - (holders.has(id) ? 1 : 0))
+      holders.add(id)
+    }
+    if (bytes > this.#options().maxBytes) throw tooLong('input', 'The items that `input` refers to are too long.')
+    takeMemory?.(2 * bytes) // as bytes, and as the texts of the items
+    for (const holder of holders) {
+      const row = await this.#use(async () => await this.#query.selectFrom('responses').select(conversationColumns)
+        .where('id', '=', holder).where('expires_at_ms', '>', this.now()).executeTakeFirst())
+      const own = row === undefined ? undefined : await this.#itemsOf(row, takeMemory)
+      if (row === undefined || own === undefined) continue
+      for (const item of [...own.input, ...own.output]) {
         if (wanted.has(item.id)) found.set(item.id, { item, origin: originOf(row) })
       }
     }
     return found
+  }
+
+  /** Returns the items of a response; `undefined` when it is being deleted. */
+  async #itemsOf ({ id, input, response }: ConversationRow, takeMemory?: TakeMemory): Promise<{ input: StoredItem[], output: StoredItem[] } | undefined> {
+    const texts = [await this.#texts.get(id, input), await this.#texts.get(id, response)]
+    if (texts[0] === undefined || texts[1] === undefined) return undefined
+    const items = await parseText(texts[0], takeMemory) as StoredItem[] // stored by `keep`
+    const { output } = await parseText(texts[1], takeMemory) as ResponseObject // as above
+    return { input: items, output: output.filter(hasId) }
   }
 
   /** Deletes a response of a key. @returns false when there is none. @throws GatewayError `overloaded` */
@@ -207,17 +319,37 @@ export class ResponseStore implements ResponseArchive {
 
   /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */
   async expire (nowMs: number): Promise<void> {
-    await this.#use(async () => await this.#query.deleteFrom('responses').where('expires_at_ms', '<=', nowMs)
-      .where(build => build.not(build.exists(build.selectFrom('responses as other').select('other.id')
-        .whereRef('other.root_id', '=', 'responses.root_id').where('other.expires_at_ms', '>', nowMs)))).execute())
+    for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
+      const rows = await this.#use(async () => await this.#query.selectFrom('responses').select('id').where('expires_at_ms', '<=', nowMs)
+        .where(build => build.not(build.exists(build.selectFrom('responses as other').select('other.id')
+          .whereRef('other.root_id', '=', 'responses.root_id').where('other.expires_at_ms', '>', nowMs)))).limit(rowsAtOnce).execute())
+      await this.#drop(rows.map(({ id }) => id))
+      deleted = rows.length
+    }
   }
 
   /** Deletes a hidden response that nothing continues. @returns the one that it continued, if it was deleted */
   async #dropUnused (id: string): Promise<string | null | undefined> {
-    const row = await this.#use(async () => await this.#query.deleteFrom('responses').where('id', '=', id).where('expires_at_ms', '=', 0)
+    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('previous_id').where('id', '=', id).where('expires_at_ms', '=', 0)
       .where(build => build.not(build.exists(build.selectFrom('responses as next').select('next.id').where('next.previous_id', '=', id))))
-      .returning('previous_id').executeTakeFirst())
+      .executeTakeFirst())
+    if (row !== undefined) await this.#drop([id])
     return row?.previous_id
+  }
+
+  /** Deletes hidden responses: their rows last, so that another process can go on. */
+  async #drop (ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    await this.#texts.remove(ids)
+    const frames = this.#query.selectFrom('response_events').select(['response_id', 'sequence_number']).where('response_id', 'in', ids).limit(framesAtOnce)
+    await inSteps(framesAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_events')
+      .where(build => build(build.refTuple('response_id', 'sequence_number'), 'in', frames.$asTuple('response_id', 'sequence_number')))
+      .returning('sequence_number').execute()))
+    const items = this.#query.selectFrom('response_items').select(['key_id', 'item_id']).where('response_id', 'in', ids).limit(itemsAtOnce)
+    await inSteps(itemsAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_items')
+      .where(build => build(build.refTuple('key_id', 'item_id'), 'in', items.$asTuple('key_id', 'item_id')))
+      .returning('item_id').execute()))
+    await this.#use(async () => await this.#query.deleteFrom('responses').where('id', 'in', ids).execute())
   }
 
   async #noteItems (keyId: string, responseId: string, ids: readonly string[]): Promise<void> {
@@ -229,16 +361,16 @@ export class ResponseStore implements ResponseArchive {
     }
   }
 
-  /** Returns the responses that hold these items, without their texts. */
+  /** Returns where these items are. */
   async #holders (keyId: string, itemIds: readonly string[]) {
-    const holders = new Map<string, Pick<ResponseRow, 'id' | 'size_bytes'>>()
+    const holders: Array<Pick<ResponseRow, 'id' | 'size_bytes'> & { readonly item_id: string }> = []
     for (const part of parts(itemIds)) {
-      const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['id', 'size_bytes'])
-        .where('id', 'in', query => query.selectFrom('response_items').select('response_id')
-          .where('key_id', '=', keyId).where('item_id', 'in', part)).execute())
-      for (const row of rows) holders.set(row.id, row)
+      const rows = await this.#use(async () => await this.#query.selectFrom('response_items').innerJoin('responses', 'responses.id', 'response_items.response_id')
+        .select(['response_items.item_id', 'responses.id', 'responses.size_bytes'])
+        .where('response_items.key_id', '=', keyId).where('item_id', 'in', part).execute())
+      for (const row of rows) holders.push(row)
     }
-    return holders.values()
+    return holders
   }
 
   /** Hides the oldest responses of a key until the rest is within the bound; sums are made once in a while only. */
@@ -253,14 +385,14 @@ export class ResponseStore implements ResponseArchive {
     while (await this.#keptBytes(keyId) > maxBytesPerKey) {
       await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
         .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('expires_at_ms', '>', 0)
-          .orderBy('created_at_ms').limit(evictedAtOnce)).execute())
+          .orderBy('created_at_ms').limit(rowsAtOnce)).execute())
       await this.expire(this.now())
     }
   }
 
   async #keptBytes (keyId: string): Promise<number> {
     const { bytes } = await this.#use(async () => await this.#query.selectFrom('responses')
-      .select(({ fn }) => fn.sum<number | null>('size_bytes').as('bytes')).where('key_id', '=', keyId).executeTakeFirstOrThrow())
+      .select(({ fn, eb }) => fn.sum<number | null>(eb('size_bytes', '+', eb.ref('stream_bytes'))).as('bytes')).where('key_id', '=', keyId).executeTakeFirstOrThrow())
     return bytes ?? 0
   }
 
@@ -268,15 +400,21 @@ export class ResponseStore implements ResponseArchive {
    * Returns the rows of a conversation up to a response, the first one first; `undefined` for a response that is unknown, and
    * for a conversation of which a part is lost.
    */
-  async #conversation (keyId: string, id: string) {
+  async #conversation (keyId: string, id: string, takeMemory?: TakeMemory): Promise<ConversationRow[] | undefined> {
     const { maxItems, maxBytes } = this.#options()
     const links = await this.#use(async () => await this.#chain(keyId, id, maxItems)
-      .selectFrom('chain').select(['previous_id', 'size_bytes']).orderBy('depth').execute())
-    if (links.length > maxItems || links.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0) > maxBytes) throw tooLong()
-    if (links.at(-1)?.previous_id !== null) return undefined
-    return await this.#use(async () => await this.#chain(keyId, id, maxItems)
-      .selectFrom('chain').innerJoin('responses', 'responses.id', 'chain.id')
-      .select(['responses.root_id', 'responses.status', 'responses.response', 'responses.input', 'responses.origin']).orderBy('chain.depth', 'desc').execute())
+      .selectFrom('chain').select(['id', 'previous_id', 'size_bytes']).orderBy('depth', 'desc').execute())
+    const bytes = links.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0)
+    if (links.length > maxItems || bytes > maxBytes) throw tooLong()
+    if (links[0]?.previous_id !== null) return undefined
+    takeMemory?.(2 * bytes) // as bytes, and as the texts of the items
+    const rows = new Map<string, ConversationRow>()
+    for (const part of parts(links.map(({ id }) => id), rowsAtOnce)) {
+      for (const row of await this.#use(async () => await this.#query.selectFrom('responses').select(conversationColumns).where('id', 'in', part).execute())) rows.set(row.id, row)
+      await yieldFairly()
+    }
+    const found = links.flatMap(({ id }) => rows.get(id) ?? [])
+    return found.length === links.length ? found : undefined
   }
 
   /** Begins a query on the rows of a conversation, from a response back to the first one. */
@@ -293,28 +431,25 @@ export class ResponseStore implements ResponseArchive {
 /** Statuses of responses that others may continue. */
 const continuable: ReadonlySet<string> = new Set(['completed', 'incomplete'])
 
-function responseOf ({ response }: Pick<ResponseRow, 'response'>): ResponseObject {
-  return JSON.parse(response) as ResponseObject // stored by `keep`
-}
-
-function inputOf ({ input }: Pick<ResponseRow, 'input'>): StoredItem[] {
-  return JSON.parse(input) as StoredItem[] // as above
-}
-
 function originOf ({ origin }: Pick<ResponseRow, 'origin'>): ResponseOrigin | undefined {
   return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // as above
 }
 
 /** Other providers of this dialect may leave the id of an item out; it cannot be referred to. */
-function outputOf (row: Pick<ResponseRow, 'response'>): StoredItem[] {
-  return responseOf(row).output.filter(({ id }) => typeof id === 'string')
+function hasId (item: ResponseObject['output'][number]): item is ResponseObject['output'][number] & StoredItem {
+  return typeof item.id === 'string'
+}
+
+/** Deletes until a step finds fewer rows than it would delete, each step in a turn of its own. */
+async function inSteps (most: number, step: () => Promise<readonly unknown[]>): Promise<void> {
+  while ((await step()).length === most) await yieldFairly()
 }
 
 /** Values of one statement: databases bound their number. */
 const maxValues = 1000
 
-function * parts (ids: readonly string[]): Generator<string[]> {
-  for (let start = 0; start < ids.length; start += maxValues) yield ids.slice(start, start + maxValues)
+function * parts (ids: readonly string[], size = maxValues): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += size) yield ids.slice(start, start + size)
 }
 
 function tooLong (

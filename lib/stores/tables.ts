@@ -162,7 +162,7 @@ export interface DeferredRow {
   readonly owner: string | null
   /** The time from which its owner counts as dead. */
   readonly lease_until_ms: number
-  /** JSON of the call to run, without credentials; gone once it is done. */
+  /** JSON of the call to run, without credentials; gone once it is done. As all texts here that may be long, see `long-texts`. */
   readonly task: string | null
   /** HTTP status and JSON body of the answer. */
   readonly status: number | null
@@ -269,6 +269,8 @@ export interface ResponseRow {
   readonly input: string
   /** Size of both in UTF-8. */
   readonly size_bytes: number
+  /** Size of the frames of its stream. */
+  readonly stream_bytes: Generated<number>
   readonly created_at_ms: number
   /** From then on it is only there for those that continue it; 0 when it was deleted. */
   readonly expires_at_ms: number
@@ -296,6 +298,15 @@ export interface ResponseEventRow {
   readonly frame: string
 }
 
+/** A part of a text that is too long for its row. */
+export interface TextPieceRow {
+  /** Id of the row that it belongs to, a response or a deferred completion. */
+  readonly owner_id: string
+  readonly name: string
+  readonly number: number
+  readonly piece: string
+}
+
 export interface Tables {
   projects: ProjectRow
   users: UserRow
@@ -309,6 +320,7 @@ export interface Tables {
   responses: ResponseRow
   response_items: ResponseItemRow
   response_events: ResponseEventRow
+  text_pieces: TextPieceRow
   keys: KeyTable
   secrets: SecretRow
   deferred: DeferredRow

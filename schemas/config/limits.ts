@@ -11,8 +11,9 @@ export const LimitsConfig = Section({
   json_values: Count(500_000, 'Maximum number of values in a JSON body. Keys, strings, objects and lists count as eight numbers: they take as long to parse.', 1_000_000),
   json_depth: Count(100, 'Maximum nesting of a JSON body.', 1000),
   json_compression: Count(20, 'Maximum compression of a JSON body of more than 1 MiB: bytes it may become for each byte received. Text seldom exceeds 10.', 1000),
-  // SQLite writes a text in one turn of the event loop, while other calls wait: 6 MB in 20 ms, 48 MB in 140 ms.
-  stored_body_bytes: Bytes(6 * mebibyte, 'Maximum size of the body of a call that is kept in the store: a deferred one, a response in the background or a stored response.'),
+  // Small requests have them read again, as often as callers like.
+  stored_body_bytes: Bytes(6 * mebibyte, 'Maximum size of what the store keeps of the request of a call, and of its answer: of a deferred one, a response in the ' +
+    'background or a stored response. A larger answer is given out, and not stored; where no caller waits for it, the call fails with `file_too_large`.'),
   form_fields: Count(100, 'Maximum number of fields of a form.', 1000),
   form_files: Count(32, 'Maximum number of files of a form.', 1000),
   chat_messages: Count(20_000, 'Maximum number of messages of a chat request.', 1_000_000),

@@ -51,6 +51,20 @@ t.test('an answer that streams is a fault of ours', async t => {
   t.match(outcome, { status: 500 })
 })
 
+t.test('a large answer is text as well; one that is larger than what is stored fails, and its call is on record', async t => {
+  const parts = { limits: { ...settings().limits, storedBodyBytes: 1000 } }
+  const printed = await run(async () => ({ ...ok, body: Buffer.from('{"a":"ä"}') }), { parts })
+  t.strictSame(printed.outcome, { status: 200, body: '{"a":"ä"}' })
+  for (const body of ['x'.repeat(1001), Buffer.alloc(1001)]) {
+    const { outcome, record } = await run(async ({ record }) => {
+      record.usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
+      return { ...ok, body }
+    }, { parts })
+    t.match(outcome, { status: 413, body: /"code":"file_too_large".*"param":"deferred"|"param":"deferred".*"code":"file_too_large"/ })
+    t.match(record, { status: 413, outcome: 'error', errorCode: 'file_too_large', usage: { totalTokens: 3 } })
+  }
+})
+
 t.test('a key that was revoked, or may not chat any more, spends nothing', async t => {
   for (const find of [() => undefined, () => ({ ...key, endpoints: ['embeddings'] })]) {
     let called = false

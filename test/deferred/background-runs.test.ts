@@ -31,10 +31,12 @@ storeTest('frames that could not be stored are stored with the next ones', async
       write(frame(1))
       await until(() => failures.length === 1, 'a write that failed')
       write(frame(2))
-      await runs.update({ ...response, status: 'completed' })
+      await runs.finish({ ...response, status: 'completed' })
     }
   })
   await runs.whenIdle()
-  t.same(await store.frames('resp_1'), [0, 1, 2].map(frame))
+  const stored: string[] = []
+  for await (const frames of store.frames('resp_1')) stored.push(...frames)
+  t.same(stored, [0, 1, 2].map(frame))
   t.match(failures, [{ message: 'the store is locked' }])
 })

@@ -2,6 +2,7 @@ import { renameSync } from 'node:fs'
 import t from 'tap'
 import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
+import { until } from '../support/until.ts'
 import { storeTest } from '../support/stores.ts'
 
 const row = { id: 'a', keyId: 'key-1' }
@@ -116,4 +117,35 @@ t.test('a store whose file is gone refuses with when to come back', async t => {
   const store = new DeferredStore(database)
   renameSync(path, `${path}.gone`)
   await t.rejects(store.find('a', 0), { code: 'overloaded', retryAfterSeconds: 5, message: 'Deferred completions are temporarily unavailable. Try again later.' })
+})
+
+storeTest('long tasks and answers are stored in pieces, and the task goes when its answer is there', async (t, open) => {
+  const database = await open()
+  const store = new DeferredStore(database)
+  const task = JSON.stringify('ä'.repeat(700_000))
+  const body = JSON.stringify('€'.repeat(700_000))
+  t.equal(await store.add({ ...row, task }, later, 10), true)
+  const leased = await store.take({ owner: 'one', untilMs: 100 }, 0)
+  t.ok(leased?.task === task)
+  t.equal(await store.finish('a', 'two', { status: 200, body: JSON.stringify('x'.repeat(100_000)) }, later), false)
+  t.equal(await store.finish('a', 'one', { status: 200, body }, later), true)
+  t.same(await database.query.selectFrom('text_pieces').select('name').distinct().execute(), [{ name: 'body-one' }])
+  let taken = 0
+  const found = await store.find('a', 0, bytes => { taken += bytes })
+  t.ok(found?.body === body)
+  t.equal(taken, Buffer.byteLength(body))
+  await store.add({ id: 'b', keyId: 'key-1', task }, later, 10)
+  t.equal(await store.cancel('b'), true)
+  await store.expire(later)
+  for (const table of ['deferred', 'text_pieces'] as const) t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+})
+
+storeTest('a task is not taken before all of it is stored', async (t, open) => {
+  const database = await open()
+  const store = new DeferredStore(database)
+  const adding = store.add({ ...row, task: JSON.stringify('x'.repeat(900_000)) }, store.now() + later, 10)
+  await until(async () => (await database.query.selectFrom('text_pieces').select('number').execute()).length > 0, 'a first piece')
+  t.equal(await store.take({ owner: 'one', untilMs: store.now() + later }, store.now()), undefined)
+  await adding
+  t.ok(await store.take({ owner: 'one', untilMs: store.now() + later }, store.now()))
 })

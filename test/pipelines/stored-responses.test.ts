@@ -223,6 +223,28 @@ t.test('a call whose body is too large for the store is served, and not stored',
   t.same(await database.query.selectFrom('deferred').select('id').execute(), [])
 })
 
+t.test('an answer that is too large for the store is the caller\'s, where one waits, and fails in the background', async t => {
+  const { api, client } = await start(t, { pieces: [chatAnswer('long '.repeat(30_000))] }, { limits: { ...settings().limits, storedBodyBytes: 100_000 } })
+  const shown = await client.responses.create({ model, input: 'x' })
+  t.match(shown, { status: 'completed', store: false, output: [{ content: [{ text: /long/ }] }] })
+  t.equal((await api.get(`/v1/responses/${shown.id}`)).status, 404)
+  const failed = await ended(client, (await client.responses.create({ model, input: 'x', background: true })).id)
+  t.match(failed, { status: 'failed', error: { code: 'invalid_prompt', message: /larger than 0\.1 MB/ }, output: [] })
+  t.match(api.lines.filter(({ error }) => error === 'file_too_large'), [{ status: 413, outcome: 'error', usage: { completion: 1 } }])
+})
+
+t.test('a stream in the background that is too large for the store ends there, and what it had written can be read', async t => {
+  const text = 'x'.repeat(30_000)
+  const { api } = await start(t, frames(Array.from({ length: 100 }, () => text)), { limits: { ...settings().limits, storedBodyBytes: 100_000 } })
+  const seen = streamEvents(await (await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })).text())
+  t.match(seen.at(-1), { type: 'response.failed', response: { error: { message: /stream is larger than 1\.5 MB/ } } })
+  seen.forEach(({ sequence_number: number }, index) => t.equal(number, index))
+  const { id } = Reflect.get(Object(seen[0]), 'response') as { id: string }
+  const again = streamEvents(await (await api.get(`/v1/responses/${id}?stream=true`)).text())
+  t.strictSame(again.map(({ type }) => type), seen.map(({ type }) => type))
+  t.ok(seen.filter(({ type }) => type === 'response.output_text.delta').length > 40)
+})
+
 t.test('a stream in the background can be taken up where it was left', async t => {
   const { api, client } = await start(t, frames(['Hel', 'lo ', 'there']))
   const first = await (await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })).text()

@@ -1,6 +1,7 @@
 import { ResponseStore, type ResponseStoreOptions } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
+import { until } from '../support/until.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { EarlierResponse, StoredItem } from '../../lib/dialects/responses/archive.ts'
 
@@ -42,13 +43,14 @@ storeTest('conversations that are too long are refused before they are read', as
 })
 
 storeTest('thousands of items are noted and found again, unless they are too long together', async (t, openStore) => {
-  const { store, keep } = await open(openStore, { maxItems: 10_000, maxBytes: 2_000_000, maxBytesPerKey: 10_000_000 })
+  const { store, keep } = await open(openStore, { maxItems: 10_000, maxBytes: 2_000_000, maxBytesPerKey: 10_000_000, maxBodyBytes: 2_000_000 })
   const ids = Array.from({ length: 2500 }, (_, index) => `item-${index}`)
   await keep('a', ids.map(id => item(id)))
   t.equal((await store.items('key-1', ids)).size, 2500)
   await keep('b', [item('long', 'x'.repeat(1_900_000))])
   await t.rejects(store.items('key-1', ['item-1', 'long']), { code: 'context_length_exceeded', param: 'input' })
   t.equal((await store.items('key-1', ['long'])).size, 1)
+  await t.rejects(store.items('key-1', ['long', 'long']), { code: 'context_length_exceeded', param: 'input' }, 'which is sent twice')
 })
 
 storeTest('a conversation expires as one, and is hidden from the moment on', async (t, openStore) => {
@@ -91,4 +93,68 @@ storeTest('a key has room for so many bytes: the oldest responses go first', asy
   t.notOk(ids.includes('r10'))
   t.ok(ids.length < 20, `${ids.length} are left`)
   t.ok(await store.find('key-1', 'r59'))
+})
+
+storeTest('long texts are stored in pieces, read as they were, and nothing is left of them', async (t, openStore) => {
+  const { store, keep, database } = await open(openStore, { maxBodyBytes: 2_000_000, maxBytes: 10_000_000, maxBytesPerKey: 10_000_000 })
+  const long = '€😀x'.repeat(150_000)
+  const first = await keep('a', [item('1', long), item('2')])
+  await keep('b', [item('3', long)], first)
+  const taken: number[] = []
+  const { items = [] } = await store.continuation('key-1', 'b', bytes => taken.push(bytes)) ?? {}
+  t.ok(JSON.stringify(items) === JSON.stringify([item('1', long), item('2'), item('3', long)]))
+  t.ok(taken[0] !== undefined && taken[0] > 2 * 2 * Buffer.byteLength(long), 'its memory is counted before it is read')
+  await t.rejects(store.continuation('key-1', 'b', () => { throw new Error('no memory') }), { message: 'no memory' })
+  t.match((await store.items('key-1', ['2'])).get('2'), { item: item('2') })
+  await store.remove('key-1', 'b')
+  t.equal((await store.inputItems('key-1', 'a'))?.length, 2)
+  await store.remove('key-1', 'a')
+  for (const table of ['responses', 'text_pieces', 'response_items'] as const) t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+})
+
+storeTest('a response is hidden until all of it is stored, and expires when that never happens', async (t, openStore) => {
+  const { store, keep, database } = await open(openStore)
+  const stored = keep('a', [item('1', 'x'.repeat(900_000))])
+  await until(async () => (await database.query.selectFrom('text_pieces').select('number').execute()).length > 0, 'a first piece')
+  t.equal(await store.find('key-1', 'a'), undefined)
+  await store.expire(Date.now() + 3_700_000)
+  await stored
+  t.equal(await store.find('key-1', 'a'), undefined)
+  t.same(await database.query.selectFrom('text_pieces').select('number').execute(), [])
+})
+
+storeTest('a response that is too large is refused, and one in progress can still fail', async (t, openStore) => {
+  const { store, keep, left } = await open(openStore, { maxBodyBytes: 100_000 })
+  await t.rejects(keep('a', [item('1', 'x'.repeat(100_000))]), { code: 'file_too_large', message: /larger than 0\.1 MB/ })
+  t.same(await left(), [])
+  const response = { ...startedResponse(responsesStart()), id: 'b', status: 'queued' as const }
+  await store.begin({ keyId: 'key-1', response, input: [], itemIds: [] }, { owner: 'me', untilMs: Date.now() + 60_000 })
+  const large = { ...response, status: 'completed' as const, instructions: 'ä'.repeat(60_000) }
+  await t.rejects(store.finish(large, 'me'), { code: 'file_too_large' })
+  t.equal(await store.status('key-1', 'b'), 'queued')
+  t.equal(await store.update({ ...response, status: 'failed' }, 'me'), true)
+})
+
+storeTest('frames of a stream are read from a number on, whatever their size, and count as room of their key', async (t, openStore) => {
+  const { store, keep, database } = await open(openStore, { maxBytesPerKey: 300_000 })
+  const frame = (number: number, text = ''): string => `event: x\ndata: ${number}${text}\n\n`
+  await keep('a', [])
+  t.equal(await store.hasStream('a'), false)
+  await store.addFrames('a', 0, [frame(0), frame(1)])
+  await store.addFrames('a', 2, [frame(2)])
+  await store.addFrames('a', 2, [frame(2), frame(3, 'x'.repeat(290_000))])
+  await store.addFrames('a', 4, [frame(4)])
+  const read = async (from: number): Promise<string[]> => {
+    const frames: string[] = []
+    for await (const some of store.frames('a', from)) frames.push(...some.map(text => text.slice(0, 16)))
+    return frames
+  }
+  const all = [0, 1, 2, 3, 4].map(number => frame(number, number === 3 ? 'xxx' : '').slice(0, 16))
+  for (const from of [0, 1, 2, 3, 4, 5]) t.same((await read(from)).map(text => text.trim()), all.slice(from).map(text => text.trim()))
+  t.equal(await store.hasStream('a'), true)
+  await keep('b', [item('1')])
+  await keep('c', [item('2', 'x'.repeat(20_000))])
+  t.equal(await store.find('key-1', 'a'), undefined, 'the oldest made room')
+  t.same(await database.query.selectFrom('response_events').selectAll().execute(), [])
+  t.same(await database.query.selectFrom('text_pieces').selectAll().execute(), [])
 })

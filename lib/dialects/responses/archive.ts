@@ -47,19 +47,22 @@ export interface ResponseToKeep {
   readonly itemIds: readonly string[]
 }
 
+/** Counts memory before it is used, as `takeMemory` of a call does. */
+export type TakeMemory = (bytes: number) => void
+
 export interface ResponseArchive {
   /** False where the operator keeps nothing: responses say so in `store`. */
   readonly keeps: boolean
-  /** The largest body, and the longest text of an answer, that is kept. */
+  /** The largest body, and the largest response, that is kept. */
   readonly maxBodyBytes: number
   /**
    * Returns a response of a key and all that it continues; `undefined` for one that is unknown or did not complete.
    *
    * @throws GatewayError `context_length_exceeded` when it is too long; `overloaded` while the store cannot be used
    */
-  readonly continuation: (keyId: string, id: string) => Promise<Continuation | undefined>
-  /** Returns those of these items that the gateway stored for a key, by id. @throws GatewayError `overloaded` */
-  readonly items: (keyId: string, ids: readonly string[]) => Promise<ReadonlyMap<string, FoundItem>>
-  /** @throws GatewayError `overloaded` */
+  readonly continuation: (keyId: string, id: string, takeMemory?: TakeMemory) => Promise<Continuation | undefined>
+  /** Returns those of these items that the gateway stored for a key, by id. @throws GatewayError as above */
+  readonly items: (keyId: string, ids: readonly string[], takeMemory?: TakeMemory) => Promise<ReadonlyMap<string, FoundItem>>
+  /** @throws GatewayError `file_too_large`, `overloaded` */
   readonly keep: (response: ResponseToKeep) => Promise<void>
 }

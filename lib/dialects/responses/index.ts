@@ -25,7 +25,7 @@ export function responsesDialect (archive?: ResponseArchive, recordAnswer?: Reco
     sizes: responsesSizes,
     input: call => {
       const input = (stored?: StoredInput): DialectCall<ResponsesContext> => responsesInput(call, { archive, recordAnswer, stored })
-      return readStored(call.request, call.key.id, archive)?.then(input) ?? input()
+      return readStored(call, archive)?.then(input) ?? input()
     },
     fit: (request, { provider }, { untranslatable }) => {
       if (untranslatable !== undefined) throw untranslatable

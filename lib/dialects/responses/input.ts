@@ -79,7 +79,6 @@ export function responsesInput (
     return { response, input, itemIds: [...made, ...outputIds], ...continuation !== undefined && { previous: continuation } }
   }
   const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false || isLarge ? undefined : async (response, origin) => {
-    if ((record.outputCharacters ?? 0) > archive.maxBodyBytes) return { ...response, store: false }
     await recordAnswer?.(call)
     try {
       await archive.keep({ keyId: key.id, ...kept(response), origin })

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import type { Continuation, FoundItem, ResponseArchive } from './archive.ts'
+import type { ValidCall } from '../../core/call.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 
@@ -11,25 +12,29 @@ export interface StoredInput {
   readonly items: ReadonlyMap<string, FoundItem>
 }
 
+type ReadingCall = Pick<ValidCall<ResponsesRequest>, 'request' | 'key' | 'takeMemory'>
+
 export const nothingStored: StoredInput = { items: new Map() }
 
 /**
  * Reads what the request takes from stored responses; `undefined` for a request that takes nothing.
  *
  * @throws GatewayError `invalid_value` for a response that cannot be continued, `context_length_exceeded` for one that is too
- *   long, `overloaded` while the store cannot be used
+ *   long, `overloaded` while the store cannot be used, or there is no memory for it
  */
-export function readStored (request: ResponsesRequest, keyId: string, archive: ResponseArchive | undefined): Promise<StoredInput> | undefined {
-  const { previous_response_id: previous, input } = request
+export function readStored (call: ReadingCall, archive: ResponseArchive | undefined): Promise<StoredInput> | undefined {
+  const { previous_response_id: previous, input } = call.request
   const ids = Array.isArray(input) ? input.flatMap(referredId) : []
   if (previous === undefined && ids.length === 0) return undefined
-  return read(previous, ids, keyId, archive)
+  return read(previous, ids, call, archive)
 }
 
-async function read (previous: string | undefined, ids: readonly string[], keyId: string, archive: ResponseArchive | undefined): Promise<StoredInput> {
-  const continuation = previous === undefined ? undefined : await archive?.continuation(keyId, previous)
+async function read (
+  previous: string | undefined, ids: readonly string[], { key, takeMemory }: ReadingCall, archive: ResponseArchive | undefined
+): Promise<StoredInput> {
+  const continuation = previous === undefined ? undefined : await archive?.continuation(key.id, previous, takeMemory)
   if (previous !== undefined && continuation === undefined) throw previousNotFound(previous)
-  return { items: await archive?.items(keyId, ids) ?? new Map(), ...continuation !== undefined && { continuation } }
+  return { items: await archive?.items(key.id, ids, takeMemory) ?? new Map(), ...continuation !== undefined && { continuation } }
 }
 
 /** Returns the id of an item that stands for a stored one; reasoning without its state is looked up as well. */

@@ -8,7 +8,7 @@ import { fetchCompletion, type CompletionFetch } from '../../deferred/fetch-comp
 import { notFound } from '../../deferred/open-ticket.ts'
 import { pendingReply } from '../../deferred/stored-reply.ts'
 import { toCompletion } from '../../dialects/chat-completions/complete.ts'
-import { parseResponse, readOrRefuse } from '../../upstream/read-response.ts'
+import { parseResponseBytes, readOrRefuse } from '../../upstream/read-response.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Route } from '../../core/route.ts'
 import type { StoredAnswer } from '../../deferred/deferred-store.ts'
@@ -28,11 +28,11 @@ const maxChoices = 128
  * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
  */
 export function fetchDeferred ({ deferrals, settings }: Pick<Services, 'deferrals' | 'settings'>, finish: Stage<ChatBatch>): Stage<FetchCall, StoredAnswer> {
-  const { deferred: { keepMs }, limits: { answerBytes: maxBytes } } = settings
+  const { deferred: { keepMs }, limits: { answerBytes: maxBytes, storedBodyBytes: maxStoredBytes } } = settings
   return map(async ({ fetch }) => {
     if (deferrals === undefined) throw notFound()
     const answer = await fetchCompletion(fetch, deferrals, {
-      keepMs, maxBytes, complete: async bytes => toCompletion(await collected(finish(once(batchOf(fetch, bytes)))))
+      keepMs, maxBytes, maxStoredBytes, complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
     })
     if (answer === undefined) throw new EarlyReply(pendingReply(fetch.call))
     return answer
@@ -40,7 +40,7 @@ export function fetchDeferred ({ deferrals, settings }: Pick<Services, 'deferral
 }
 
 /** Reads the answer of the provider. */
-function batchOf ({ call, ticket, upstream, provider }: CompletionFetch, bytes: Buffer): ChatBatch {
+async function batchOf ({ call, ticket, upstream, provider }: CompletionFetch, bytes: Buffer): Promise<ChatBatch> {
   const { adapters: { chat }, quirks } = provider
   if (chat === undefined) throw notFound()
   const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
@@ -53,6 +53,7 @@ function batchOf ({ call, ticket, upstream, provider }: CompletionFetch, bytes: 
   }
   const reader = chat.read({ status: 200, headers: {} }, { request, route, quirks, streamed: false })
   if (reader.as !== 'json') throw new TypeError('a complete chat response is JSON')
-  const events = readOrRefuse(() => reader.read(parseResponse(bytes.toString())))
+  const value = await parseResponseBytes(bytes)
+  const events = readOrRefuse(() => reader.read(value))
   return { call: extend(call, { request, routes: [route] as const }), route, events }
 }

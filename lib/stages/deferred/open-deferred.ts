@@ -29,7 +29,7 @@ export function openDeferred ({ deferrals, providers, settings }: OpenServices):
   return map(async call => {
     if (deferrals === undefined) throw notFound()
     const { id, ticket } = openTicket(call, deferrals, keepMs)
-    const stored = await deferrals.store.find(id, deferrals.store.now())
+    const stored = await deferrals.store.find(id, deferrals.store.now(), call.takeMemory)
     if (stored !== undefined && stored.state === 'done') {
       const reply = storedReply(stored)
       if (reply.status >= 400) call.record.outcome = 'error'

@@ -1,6 +1,5 @@
 /** Responses that are made in the background: the caller gets them as they are queued, and fetches them later. */
 
-import { yieldFairly } from '../../async/yield-fairly.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { EarlyReply } from '../../core/early-reply.ts'
 import { map, type Stage } from '../../core/stage.ts'
@@ -36,7 +35,6 @@ export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 
       firstFrames: isStreamed ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number)) : [],
       failed: error => failedResponse(queued, error),
       run: async (signal, write) => {
-        await yieldFairly() // after the response was written to the store
         await runDetached(services, 'responses', { ...call, bodyBytes: call.record.bodyBytes }, signal, runs.events, async detached => {
           const own: ResponsesContext = { ...context, queued, keep: keepIn(runs, async () => await services.recordAnswer?.(detached)) }
           return await written(await answer({ ...call, ...detached, context: own }), write)
@@ -57,7 +55,7 @@ function queuedResponse (call: RoutedChatCall, context: ResponsesContext): Respo
 function keepIn (runs: BackgroundRuns, record: () => Promise<void>): KeepResponse {
   return async (response, origin) => {
     await record()
-    await runs.update(response, origin)
+    await runs.finish(response, origin)
     return response
   }
 }

@@ -43,5 +43,20 @@ export const responseSteps: readonly Migration[] = [
   {
     number: 13,
     sql: 'alter table responses add column origin text'
+  },
+  {
+    // Long texts of responses and of deferred completions.
+    number: 14,
+    sql: `
+      create table text_pieces (
+        owner_id text not null,
+        name text not null,
+        number bigint not null,
+        piece text not null,
+        primary key (owner_id, name, number)
+      );
+      alter table responses add column stream_bytes bigint not null default 0;
+      drop index responses_by_key;
+      create index responses_by_key on responses (key_id, created_at_ms, size_bytes, stream_bytes)`
   }
 ]

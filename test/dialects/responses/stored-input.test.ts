@@ -15,24 +15,26 @@ const archive: ResponseArchive = {
   },
   keep: async () => undefined
 }
-const request = (parts: Partial<ResponsesRequest>): ResponsesRequest => ({ model: 'one/m', input: 'hi', ...parts })
+const empty: ResponseArchive = { ...archive, continuation: async () => undefined }
+const read = (parts: Partial<ResponsesRequest>, keyId = 'key', from: ResponseArchive | undefined = archive): ReturnType<typeof readStored> =>
+  readStored({ request: { model: 'one/m', input: 'hi', ...parts }, key: { id: keyId, name: 'test' } }, from)
 
 t.test('a request that takes nothing from the store does not wait for it', async t => {
-  t.equal(readStored(request({}), 'key', archive), undefined)
-  t.equal(readStored(request({ input: [{ id: 'msg_1', type: 'message', role: 'user', content: 'hi' }] }), 'key', archive), undefined)
+  t.equal(read({}), undefined)
+  t.equal(read({ input: [{ id: 'msg_1', type: 'message', role: 'user', content: 'hi' }] }), undefined)
   t.strictSame(lookups, [])
 })
 
 t.test('references are looked up, and reasoning without its state', async t => {
   const input: ResponsesRequest['input'] = [{ type: 'item_reference', id: 'msg_1' }, { type: 'reasoning', id: 'rs_1', summary: [] }, { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'x' }]
-  t.strictSame((await readStored(request({ input }), 'key', archive))?.items, new Map([['msg_1', { item }]]))
+  t.strictSame((await read({ input }))?.items, new Map([['msg_1', { item }]]))
   t.strictSame(lookups.splice(0), [['msg_1', 'rs_1']])
 })
 
 t.test('a response is continued by the key that made it; for others it is not there', async t => {
-  t.match(await readStored(request({ previous_response_id: 'resp_1' }), 'key', archive), { continuation: { rootId: 'resp_1', items: [item] } })
-  for (const [key, kept] of [['other', archive], ['key', undefined]] as const) {
-    await t.rejects(async () => { await readStored(request({ previous_response_id: 'resp_1' }), key, kept) }, { code: 'invalid_value', param: 'previous_response_id', shownCode: 'previous_response_not_found' })
+  t.match(await read({ previous_response_id: 'resp_1' }), { continuation: { rootId: 'resp_1', items: [item] } })
+  for (const [key, kept] of [['other', archive], ['key', empty]] as const) {
+    await t.rejects(async () => { await read({ previous_response_id: 'resp_1' }, key, kept) }, { code: 'invalid_value', param: 'previous_response_id', shownCode: 'previous_response_not_found' })
   }
 })
 

@@ -36,3 +36,8 @@ t.test('an answer that cannot be read is an error for good', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(200, 'no JSON'))
   t.match(answers, [{ status: 502, body: /upstream_invalid_response/ }, { reply: { status: 502, headers: { 'x-should-retry': 'false' } } }])
 })
+
+t.test('a completion that is too large to be stored is given out once', async t => {
+  const { answers } = await fetchTwice(t, upstreamResponse(200, chatAnswer('x'.repeat(7 * 1024 * 1024))))
+  t.match(answers, [{ status: 200, body: /xxx/ }, { reply: { status: 413, body: /file_too_large/, headers: { 'x-should-retry': 'false' } } }])
+})
