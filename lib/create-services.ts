@@ -18,7 +18,7 @@ import { httpTransport } from './upstream/http-transport.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
-import type { RecordAnswer } from './core/call.ts'
+import type { RecordAnswer, RecordSent } from './core/call.ts'
 import type { Provider } from './providers/provider.ts'
 import type { ResponseStore } from './stores/response-store.ts'
 import type { Services } from './services.ts'
@@ -43,6 +43,7 @@ export interface ServiceParts {
   readonly responseStore?: ResponseStore
   readonly backgroundRuns?: BackgroundRuns
   readonly recordAnswer?: RecordAnswer
+  readonly recordSent?: RecordSent
   readonly admin?: Services['admin']
   /** Called with each cooldown of a provider or a model that begins or ends here. */
   readonly onCooldown?: (cooldown: SharedCooldown) => void
@@ -56,7 +57,7 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, admin, onCooldown, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, recordSent, admin, onCooldown, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
@@ -112,6 +113,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns },
     ...recordAnswer !== undefined && { recordAnswer },
+    ...recordSent !== undefined && { recordSent },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     tokenCounter: tokens,
     limiter,

@@ -7,7 +7,7 @@ import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
-import type { RecordAnswer } from './core/call.ts'
+import type { RecordAnswer, RecordSent } from './core/call.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
@@ -30,6 +30,7 @@ export interface Services {
   readonly backgroundRuns?: BackgroundRuns
   /** Absent where calls are not recorded. */
   readonly recordAnswer?: RecordAnswer
+  readonly recordSent?: RecordSent
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
   readonly admin?: () => Promise<Admin>
   readonly tokenCounter: TokenCounter

@@ -31,6 +31,7 @@ const elsewhere: Reasons = {
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
+  'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],
   'usage/calls-report': ['pipelines/admin/usage', 'the calls of a gateway'],
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],

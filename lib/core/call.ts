@@ -115,3 +115,6 @@ export function extend<C extends object, F extends object> (call: C, fields: F):
 
 /** Journals a call before its caller can have the complete answer, which waits for the result. */
 export type RecordAnswer = (call: Call) => Promise<void> | undefined
+
+/** Journals a call whose request has been sent to a provider. Nothing waits for it. */
+export type RecordSent = (call: Call) => void

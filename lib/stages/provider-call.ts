@@ -26,7 +26,7 @@ import type { Ask, Capability, EventOf, Provider, RequestOf } from '../providers
 import type { Services } from '../services.ts'
 import { flatMap, type Stage } from '../core/stage.ts'
 
-export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandonedAnswers' | 'routeHealth'>> {
+export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
   readonly settings: { readonly limits: ProviderCallOptions }
 }
 
@@ -36,13 +36,13 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
  *   `on_disconnect: drain`; `routeHealth` is what is known of the gateway's own credentials: calls with
- *   `X-Provider-Key` neither use nor update it. Default: a new instance of each
+ *   `X-Provider-Key` neither use nor update it. Default: a new instance of each. `recordSent` is called with each request
  * @param options replace those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the
  *   answer broke off
  */
 export function providerCall<C extends Capability> (
-  { providers, settings, abandonedAnswers: abandoned = new AbandonedAnswers(), routeHealth: shared = new RouteHealth() }: ProviderCallServices,
+  { providers, settings, abandonedAnswers: abandoned = new AbandonedAnswers(), recordSent, routeHealth: shared = new RouteHealth() }: ProviderCallServices,
   capability: C,
   options: Partial<ProviderCallOptions> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
@@ -69,9 +69,13 @@ export function providerCall<C extends Capability> (
     const send = (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
       const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
       const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
-      const open = (requests: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> => readsToEnd
-        ? abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
-        : openParts(attempt, requests, provider, adapter, options)
+      const open = (requests: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> => {
+        const opened = readsToEnd
+          ? abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
+          : openParts(attempt, requests, provider, adapter, options)
+        if (capability !== 'tokenCount') recordSent?.(call) // which costs nothing
+        return opened
+      }
       const requests = partsFor(credential)
       if (requests[0]?.ask.direct === undefined) return open(requests)
       return open(requests).catch((error: unknown) => {

@@ -2,6 +2,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
+import { readBegunRow } from './begun-row.ts'
 import { isAbandoned } from './journal-name.ts'
 import { linesFromEnd } from './lines-from-end.ts'
 import type { Database } from '../stores/database.ts'
@@ -61,10 +62,15 @@ export async function importJournal (
 
 function parseRow (line: string): UsageRow | undefined {
   try {
-    return JSON.parse(line) as UsageRow // written by us
+    const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by us
+    return isBegun(row) ? readBegunRow(row) : row
   } catch {
     return undefined
   }
+}
+
+function isBegun (row: UsageRow | readonly unknown[]): row is readonly unknown[] {
+  return Array.isArray(row)
 }
 
 function isGone (error: unknown): boolean {

@@ -12,6 +12,7 @@ import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
 import { Journal } from './journal.ts'
 import { finishedJournalName, journalName } from './journal-name.ts'
+import type { BegunRow } from './begun-row.ts'
 import type { Database, Retention } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -44,8 +45,8 @@ export class Ledger {
   readonly #options: Required<LedgerOptions>
   readonly #journal: Journal
   readonly #timers: readonly NodeJS.Timeout[]
-  /** In the journal, but of calls that have not ended yet: what is known of them may change. */
-  readonly #journaled = new Map<string, UsageRow>()
+  /** In the journal, but of calls that have not ended yet: what is known of them may change. Of those that have just begun, their lines. */
+  readonly #journaled = new Map<string, UsageRow | string>()
   /** Journals of this process that are complete and not imported yet. */
   readonly #moved = new Set<string>()
   #waiting: UsageRow[] = []
@@ -76,6 +77,13 @@ export class Ledger {
     if (this.#hasNoPlace) return
     this.#journaled.set(row.id, row)
     await this.#journal.append(JSON.stringify(row))
+  }
+
+  /** Journals a call that has just begun, at the end of this turn of the event loop. It is added or journaled again with the same `id` and `at_ms`. */
+  recordBegun ({ id, line }: BegunRow): void {
+    if (this.#hasNoPlace) return
+    this.#journaled.set(id, line)
+    void this.#journal.append(line)
   }
 
   /** Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be. */
@@ -234,7 +242,7 @@ export class Ledger {
     }
     this.#overflow = 0
     this.#moved.add(path)
-    for (const row of this.#journaled.values()) void this.#journal.append(JSON.stringify(row))
+    for (const line of linesOf(this.#journaled.values())) void this.#journal.append(line)
     void this.importJournals()
   }
 
@@ -267,6 +275,6 @@ export class Ledger {
   }
 }
 
-function linesOf (rows: Iterable<UsageRow>): string[] {
-  return Array.from(rows, row => JSON.stringify(row))
+function linesOf (rows: Iterable<UsageRow | string>): string[] {
+  return Array.from(rows, row => typeof row === 'string' ? row : JSON.stringify(row))
 }

@@ -69,7 +69,7 @@ storeTest('a gateway that is killed again and again under load loses no record o
   t.strictSame(await count(await open(), callers.succeeded), nothingLost)
 })
 
-storeTest('a call in flight when its gateway is killed is on record as interrupted after the next start', async (t, open, place) => {
+storeTest('a call whose gateway is killed as soon as its provider has it is on record as interrupted after the next start', async (t, open, place) => {
   let answer = (): void => undefined
   const released = new Promise<void>(resolve => { answer = resolve })
   t.teardown(() => { answer() })
@@ -85,12 +85,15 @@ storeTest('a call in flight when its gateway is killed is on record as interrupt
   const node = await cluster.start('one')
   const call = chat(node.url, 'in-flight').catch((error: unknown) => error)
   await until(() => requests > 0, 'the call to be at the provider')
-  await sleep(400) // calls are in the journal from a quarter of a second on
   node.child.kill('SIGKILL')
   await call
   await stop(await cluster.start('one'))
-  const rows = await (await open()).query.selectFrom('usage').select(['call_id', 'outcome', 'attempts', 'estimated']).execute()
-  t.match(rows, [{ call_id: 'in-flight', outcome: 'interrupted', attempts: 1 }])
+  const database = await open()
+  const rows = await database.query.selectFrom('usage').selectAll().execute()
+  t.match(rows, [{
+    call_id: 'in-flight', outcome: 'interrupted', attempts: 1, model: 'openai/gpt-5', provider: 'openai', endpoint: 'chat', estimated: 1, prompt_tokens: 10, cost_nano_usd: 10_000
+  }])
+  t.strictSame(await count(database, ['in-flight']), nothingLost)
 })
 
 t.test('PostgreSQL under several gateways', { skip: noPostgres }, async t => {

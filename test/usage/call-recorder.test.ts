@@ -1,7 +1,10 @@
+import { copyFileSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
+import { readBegunRow } from '../../lib/usage/begun-row.ts'
 import { CallRecorder } from '../../lib/usage/call-recorder.ts'
 import { Ledger } from '../../lib/usage/ledger.ts'
 import { routedCall } from '../support/stages.ts'
@@ -18,6 +21,8 @@ async function start (t: Test, open: OpenStore) {
   return {
     recorder,
     limiter,
+    ledger,
+    directory: database.directory,
     rows: async (): Promise<UsageRow[]> => {
       await ledger.flush()
       return await database.query.selectFrom('usage').selectAll().execute()
@@ -52,6 +57,39 @@ storeTest('a call without a valid key leaves no row', async (t, open) => {
   t.equal(recorder.recordBeforeLastByte(call({ keyId: undefined })), undefined)
   t.equal(recorder.end(call({ keyId: undefined })), undefined)
   t.same(await rows(), [])
+})
+
+storeTest('a call that a provider has is in the journal as interrupted, and one row once it has ended', async (t, open) => {
+  const { recorder, ledger, directory, rows } = await start(t, open)
+  const begun = { outcome: undefined, status: undefined, usage: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 }
+  const [text, large, image] = [call(begun), call({ ...begun, bodyBytes: 1e6 }), call({ ...begun, endpoint: 'images' })]
+  for (const each of [text, large, image, text]) recorder.recordSent(each)
+  ledger.flushJournal()
+  const journal = readdirSync(directory).find(name => name.startsWith('journal')) ?? ''
+  copyFileSync(join(directory, journal), join(directory, 'usage-of-a-kill.jsonl'))
+  const lines = readFileSync(join(directory, journal), 'utf8').trim().split('\n')
+  t.equal(lines.length, 3, 'each is there once')
+  t.ok(lines[0]?.startsWith('['), 'most are short')
+  await ledger.importJournals()
+  const interrupted = (await rows()).toSorted((one, other) => one.id < other.id ? -1 : 1)
+  t.match(interrupted, [{ outcome: 'interrupted', prompt_tokens: 3, estimated: 1 }, { outcome: 'interrupted' }, { outcome: 'interrupted', endpoint: 'images' }])
+  t.same(Object.keys(readBegunRow([])).toSorted(), Object.keys(interrupted[0] ?? {}).toSorted(), 'the short row has every column')
+})
+
+storeTest('a call that was journaled when it was sent is one row with what it used', async (t, open) => {
+  const { recorder, rows } = await start(t, open)
+  const ended = call({ outcome: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 })
+  recorder.recordSent(ended)
+  const { id } = ended.record.journaledRow as { id: string } // of the short row
+  ended.record.outcome = 'ok'
+  await recorder.recordBeforeLastByte(ended)
+  recorder.end(ended)
+  t.match(await rows(), [{ id, outcome: 'ok', prompt_tokens: 3, completion_tokens: 4 }])
+  const failed = call({ outcome: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 })
+  recorder.recordSent(failed)
+  failed.record.outcome = 'error'
+  recorder.end(failed)
+  t.same((await rows()).map(({ outcome }) => outcome).toSorted(), ['error', 'ok'])
 })
 
 t.test('what was reserved is settled with what was used, whatever else goes wrong', async t => {
