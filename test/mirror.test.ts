@@ -46,6 +46,7 @@ const elsewhere: Reasons = {
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
+  'upstream/connector': ['upstream/http-transport', 'opens the sockets of its requests, over TLS as well'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],

@@ -73,7 +73,7 @@ export class RetryBudget {
    */
   takeStaleSocket ({ code, cause }: GatewayError): boolean {
     const reason: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
-    if (code !== 'upstream_unreachable' || (reason !== 'UND_ERR_SOCKET' && reason !== 'ECONNRESET')) return false
+    if (code !== 'upstream_unreachable' || (reason !== 'ECONNRESET' && reason !== 'EPIPE')) return false
     if (this.#reusableSockets < 1) return false
     this.#reusableSockets--
     return true

@@ -1,9 +1,4 @@
-/**
- * Checks what a header can carry: tabs, printable ASCII and Latin-1, as undici sees it.
- *
- * A request that undici refuses for its headers leaves one of its connections marked busy for good
- * (7.30), so such a text must be found before.
- */
+/** Checks what a header can carry: tabs, printable ASCII and Latin-1. A line break in one would begin another header, or another request. */
 
 const unfit = /[^\t\x20-\x7e\x80-\xff]/
 

@@ -89,9 +89,9 @@ async function answerOf (url: string, { path, body }: Omit<TestRequest, 'status'
 
 /** Packages and modules that the first chat call must not wait for. */
 const notAtStart = [
-  'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'pg', 'sharp', 'unpdf', 'yaml', '@modelcontextprotocol/client'
+  'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'pg', 'sharp', 'undici', 'unpdf', 'yaml', '@modelcontextprotocol/client'
 ].map(name => new RegExp(`/node_modules/${name}/`)).concat([
-  /node_modules\/undici\/index\.js/, /editor-schema/, /\/cli\/(?!run|start|command)/,
+  /editor-schema/, /\/cli\/(?!run|start|command)/,
   // Later versions load their own copy of it for other modules of theirs.
   ...Number(process.versions.node.split('.')[0]) < 24 ? [/NativeModule internal\/deps\/undici/] : []
 ])

@@ -59,6 +59,6 @@ t.test('no more sockets are taken for stale than answers have left open', async 
   budget.onAnswer()
   t.equal(budget.takeStaleSocket(reset('ECONNREFUSED')), false)
   t.equal(budget.takeStaleSocket(new GatewayError('upstream_timeout', { cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }) })), false)
-  t.equal(budget.takeStaleSocket(reset('UND_ERR_SOCKET')), true)
+  t.equal(budget.takeStaleSocket(reset('EPIPE')), true)
   t.equal(budget.takeStaleSocket(reset('ECONNRESET')), false)
 })

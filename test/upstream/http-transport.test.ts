@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
@@ -121,10 +120,6 @@ t.test('an abort closes the connection, whatever the request is waiting for', as
 
 t.test('a call that waits for a socket can be aborted, and then keeps no other waiting', async t => {
   const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: [String(number)] }, 1)
-  let dispatched = 0
-  const count = (): void => { dispatched++ }
-  subscribe('undici:request:create', count)
-  t.teardown(() => unsubscribe('undici:request:create', count))
   const first = new AbortController()
   const silent = send(transport, { signal: first.signal })
   await upstream.request(0)
@@ -139,7 +134,6 @@ t.test('a call that waits for a socket can be aborted, and then keeps no other w
   await t.rejects(silent, { code: 'timeout' })
   t.same(await patient, ['1', '2', '3'], 'the others, in the order they came')
   t.equal(upstream.requests.length, 4)
-  t.equal(dispatched, 4, 'the client never saw the one that left, nor its body')
 })
 
 t.test('a request waits for a connection as long as it may, and no longer', async t => {
@@ -242,9 +236,8 @@ t.test('a connection that does not come about in its own time is given up', asyn
     mute.close()
     await transport.close()
   })
-  // Well before undici's own ten seconds.
   const error = await send(transport, { signal: AbortSignal.timeout(5000) }).catch((error: unknown) => error)
-  t.match(error, { code: 'upstream_unreachable', fault: 'transient', cause: { code: 'UND_ERR_CONNECT_TIMEOUT' } })
+  t.match(error, { code: 'upstream_unreachable', fault: 'transient', cause: { code: 'ETIMEDOUT' } })
 })
 
 t.test('leaving the body early closes the connection', async t => {

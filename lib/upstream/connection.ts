@@ -1,0 +1,189 @@
+/**
+ * A connection to a provider, over HTTP/1.1: one request at a time, written at once where it is there, and its response
+ * as it arrives.
+ */
+
+import { ResponseParser, type ResponseHandler } from './response-parser.ts'
+import type { Socket } from 'node:net'
+import type { Connect } from './connector.ts'
+
+export interface OutgoingRequest {
+  readonly method: string
+  readonly path: string
+  /** With `host`. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined
+}
+
+/** Receives a response. After `onEnd` or `onError`, of which one is called, no other function is. */
+export interface ExchangeHandler extends ResponseHandler {
+  /** Called after each read that did not end the response. */
+  readonly onRead: () => void
+  readonly onError: (error: Error) => void
+}
+
+/** The server may close a connection a moment before it said it would. */
+const keepAliveMarginMs = 2000
+const defaultKeepAliveMs = 30_000
+
+export class Connection {
+  readonly #socket: Socket
+  readonly #parser = new ResponseParser({
+    onHead: (status, headers) => this.#handler?.onHead(status, headers),
+    onBytes: bytes => this.#handler?.onBytes(bytes),
+    onEnd: () => this.#ended()
+  })
+
+  /** Unset as soon as its exchange has ended: what belongs to a call must not be kept by a connection. */
+  #handler: ExchangeHandler | undefined
+  /** The place among the connections that are free; -1 while an exchange has it. */
+  place = -1
+  /** True while a body is being written. */
+  #writing = false
+  #idleUntilMs = Infinity
+
+  /** @param onClose called once, when it can take no further request */
+  constructor (connect: Connect, onClose: () => void) {
+    this.#socket = connect(bytes => this.#read(bytes))
+      .on('error', error => this.#fail(error))
+      .on('end', () => this.#end())
+      .on('close', () => {
+        this.#fail(closedByServer())
+        onClose()
+      })
+  }
+
+  /** True when it can take a request now. */
+  isUsable (nowMs: number): boolean {
+    return !this.#socket.destroyed && this.#handler === undefined && nowMs < this.#idleUntilMs
+  }
+
+  /** Sends a request. Not before the last one has ended. */
+  send (request: OutgoingRequest, handler: ExchangeHandler): void {
+    const socket = this.#socket
+    this.#handler = handler
+    if (socket.destroyed) return process.nextTick(() => this.#fail(closedByServer()))
+    this.#parser.begin()
+    socket.ref()
+    const { body } = request
+    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) writeComplete(socket, request, body)
+    else void this.#writePieces(request, body)
+  }
+
+  pause (): void {
+    this.#socket.pause()
+  }
+
+  resume (): void {
+    this.#socket.resume()
+  }
+
+  /** Closes the connection; the handler is not called any more. */
+  destroy (): void {
+    this.#handler = undefined
+    this.#socket.destroy()
+  }
+
+  #read (bytes: Buffer): void {
+    try {
+      this.#parser.push(bytes)
+      this.#handler?.onRead()
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error('a response could not be read', { cause: error }))
+    }
+  }
+
+  #end (): void {
+    if (this.#handler !== undefined && !this.#parser.end()) this.#fail(closedByServer())
+    this.#socket.destroy()
+  }
+
+  #ended (): void {
+    const handler = this.#handler
+    this.#handler = undefined
+    if (this.#writing || !this.#parser.mayReuse) this.#socket.destroy()
+    const { keepAliveMs } = this.#parser
+    this.#idleUntilMs = performance.now() + (keepAliveMs === undefined ? defaultKeepAliveMs : keepAliveMs - keepAliveMarginMs)
+    if (this.#socket.isPaused()) this.#socket.resume() // by the last bytes; it must see the server close it
+    this.#socket.unref()
+    handler?.onEnd()
+  }
+
+  #fail (error: Error): void {
+    const handler = this.#handler
+    this.#handler = undefined
+    this.#socket.destroy()
+    handler?.onError(error)
+  }
+
+  /** Writes a body piece by piece, as fast as the server takes it; the head goes out with the first. */
+  async #writePieces (request: OutgoingRequest, body: AsyncIterable<Uint8Array>): Promise<void> {
+    const socket = this.#socket
+    const handler = this.#handler
+    const { 'content-length': declared } = request.headers
+    const isChunked = declared === undefined
+    let head = headOf(request, isChunked ? 'transfer-encoding: chunked\r\n' : '')
+    let sizeBytes = 0
+    this.#writing = true
+    try {
+      for await (const piece of body) {
+        if (this.#handler !== handler || socket.destroyed) return
+        if (piece.length === 0) continue
+        sizeBytes += piece.length
+        socket.cork()
+        socket.write(isChunked ? `${head}${piece.length.toString(16)}\r\n` : head, 'latin1')
+        head = ''
+        let hasRoom = socket.write(piece)
+        if (isChunked) hasRoom = socket.write('\r\n', 'latin1')
+        socket.uncork()
+        if (!hasRoom) await drained(socket)
+      }
+      if (this.#handler !== handler) return
+      if (!isChunked && sizeBytes !== Number(declared)) throw new Error('the body is not as long as its header says')
+      const last = isChunked ? `${head}0\r\n\r\n` : head
+      if (last !== '') socket.write(last, 'latin1')
+      this.#writing = false
+    } catch (error) {
+      if (this.#handler === handler) this.#fail(error instanceof Error ? error : new Error('the body could not be read', { cause: error }))
+    }
+  }
+}
+
+/** Writes head and body together: text of one byte a character as one string, for which no second buffer is needed. */
+function writeComplete (socket: Socket, request: OutgoingRequest, body: string | Uint8Array | undefined): void {
+  const sizeBytes = body === undefined ? 0 : Buffer.byteLength(body)
+  const needsLength = request.headers['content-length'] === undefined && (sizeBytes > 0 || request.method === 'POST')
+  const head = headOf(request, needsLength ? `content-length: ${sizeBytes}\r\n` : '')
+  if (body === undefined || (typeof body === 'string' && body.length === sizeBytes)) {
+    socket.write(head + (body ?? ''), 'latin1')
+    return
+  }
+  socket.cork()
+  socket.write(head, 'latin1')
+  socket.write(body)
+  socket.uncork()
+}
+
+/** @param more further lines */
+function headOf ({ method, path, headers }: OutgoingRequest, more: string): string {
+  let lines = `${method} ${path} HTTP/1.1\r\n`
+  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`
+  return `${lines}connection: keep-alive\r\n${more}\r\n`
+}
+
+/** Resolves when there is room again, or there never will be. */
+async function drained (socket: Socket): Promise<void> {
+  if (socket.destroyed) return
+  await new Promise<void>(resolve => {
+    const go = (): void => {
+      socket.off('drain', go).off('close', go)
+      resolve()
+    }
+    socket.on('drain', go).on('close', go)
+  })
+}
+
+/** An error as the system reports a connection that the other side reset: where it was idle before, another one may be tried. */
+function closedByServer (): Error {
+  return Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET' })
+}

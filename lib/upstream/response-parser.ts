@@ -1,0 +1,275 @@
+/**
+ * Parses the responses of one connection, one at a time: a head, then a body by its length, by chunks, or to the end of
+ * the connection.
+ *
+ * The bytes that are given to it are those of a buffer that every connection reads into; what it gives on are copies.
+ * The chunks of one read come out as one piece: a provider that writes a chunk for each event costs one call a read.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9112
+ */
+
+export type ResponseHeaders = Record<string, string | string[] | undefined>
+
+export interface ResponseHandler {
+  /** Called once, first; interim responses are skipped. */
+  readonly onHead: (status: number, headers: ResponseHeaders) => void
+  readonly onBytes: (bytes: Buffer) => void
+  readonly onEnd: () => void
+}
+
+/** Bytes of a head, of the extensions of a chunk and of trailers. */
+const maxHeadBytes = 16 * 1024
+/** Sixteen hexadecimal digits would be more than a number holds exactly. */
+const maxSizeDigits = 13
+
+const [tab, lf, cr, space, semicolon] = [0x09, 0x0a, 0x0d, 0x20, 0x3b]
+const endOfHead = '\r\n\r\n'
+
+/** Names what the next byte belongs to. */
+type State = 'head' | 'length' | 'close' | 'done' | ChunkState
+type ChunkState = 'size' | 'extension' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'trailer-start' | 'trailer' | 'end-lf'
+
+export class ResponseParser {
+  readonly #handler: ResponseHandler
+  #state: State = 'done'
+  /** The beginning of a head that came in several reads. */
+  #head: Buffer | undefined
+  /** Bytes that are left of the body, or of a chunk. */
+  #left = 0
+  #digits = 0
+  /** Bytes of extensions and trailers. */
+  #skipped = 0
+  #mayReuse = false
+  #keepAliveMs: number | undefined
+
+  constructor (handler: ResponseHandler) {
+    this.#handler = handler
+  }
+
+  /** Starts to wait for a response. */
+  begin (): void {
+    this.#state = 'head'
+    this.#skipped = 0
+  }
+
+  /** True when the last response allows another request on its connection. */
+  get mayReuse (): boolean {
+    return this.#mayReuse
+  }
+
+  /** Milliseconds for which the server keeps the connection, if it said so. */
+  get keepAliveMs (): number | undefined {
+    return this.#keepAliveMs
+  }
+
+  /**
+   * Reads what has come.
+   *
+   * @throws Error for what is no response, and for bytes after one
+   */
+  push (bytes: Buffer): void {
+    let at = 0
+    while (at < bytes.length) {
+      switch (this.#state) {
+        case 'done': throw new Error('bytes after a response')
+        case 'head':
+          at = this.#readHead(bytes, at)
+          break
+        case 'length':
+        case 'close':
+          at = this.#readBody(bytes, at)
+          break
+        default:
+          at = this.#readChunks(bytes, at)
+      }
+    }
+  }
+
+  /** Ends with the connection. @returns false when the response was not complete */
+  end (): boolean {
+    if (this.#state !== 'close') return this.#state === 'done'
+    this.#complete()
+    return true
+  }
+
+  #readHead (bytes: Buffer, from: number): number {
+    const before = this.#head
+    const all = before === undefined ? bytes : Buffer.concat([before, bytes.subarray(from)])
+    const start = before === undefined ? from : 0
+    const end = all.indexOf(endOfHead, Math.max(start, (before?.length ?? 0) - 3), 'latin1')
+    if ((end === -1 ? all.length : end) - start > maxHeadBytes) throw new Error('the head of the response is too large')
+    if (end === -1) {
+      this.#head = Buffer.from(all.subarray(start))
+      return bytes.length
+    }
+    this.#head = undefined
+    this.#takeHead(all.toString('latin1', start, end))
+    return bytes.length - (all.length - end - endOfHead.length)
+  }
+
+  #takeHead (text: string): void {
+    const lineEnd = text.indexOf('\r\n')
+    const statusLine = lineEnd === -1 ? text : text.slice(0, lineEnd)
+    const status = Number(statusLine.slice(9, 12))
+    if (!/^HTTP\/1\.[01] [1-9]\d\d(?: |$)/.test(statusLine)) throw new Error('the response has no status line')
+    const headers = lineEnd === -1 ? {} : parseHeaders(text, lineEnd + 2)
+    if (status === 101) throw new Error('the server changed the protocol')
+    if (status < 200) return
+    this.#state = this.#bodyOf(status, headers)
+    this.#mayReuse = this.#state !== 'close' && staysOpen(statusLine, headers)
+    this.#keepAliveMs = keepAliveOf(headers)
+    this.#handler.onHead(status, headers)
+    if (this.#state === 'length' && this.#left === 0) this.#complete()
+  }
+
+  /** @see https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
+  #bodyOf (status: number, headers: ResponseHeaders): State {
+    const { 'transfer-encoding': coding, 'content-length': length } = headers
+    this.#left = 0
+    if (status === 204 || status === 304) return 'length'
+    if (coding !== undefined) {
+      if (String(coding).trim().toLowerCase() !== 'chunked') throw new Error('the response has an unknown transfer coding')
+      this.#digits = 0
+      return 'size'
+    }
+    if (length === undefined) return 'close'
+    const [first = '', ...others] = String(length).split(',').map(text => text.trim())
+    if (!/^\d{1,15}$/.test(first) || others.some(other => other !== first)) throw new Error('the response has no valid length')
+    this.#left = Number(first)
+    return 'length'
+  }
+
+  #readBody (bytes: Buffer, from: number): number {
+    const end = this.#state === 'close' ? bytes.length : Math.min(bytes.length, from + this.#left)
+    this.#left -= end - from
+    this.#handler.onBytes(Buffer.from(bytes.subarray(from, end)))
+    if (this.#state === 'length' && this.#left === 0) this.#complete()
+    return end
+  }
+
+  /** Reads to the end of the body or of the bytes. */
+  #readChunks (bytes: Buffer, from: number): number {
+    let data: Buffer | undefined
+    let size = 0
+    let at = from
+    let state = this.#state
+    while (at < bytes.length && state !== 'done') {
+      if (state === 'data') {
+        const end = Math.min(bytes.length, at + this.#left)
+        data ??= Buffer.allocUnsafe(bytes.length - at)
+        size += bytes.copy(data, size, at, end)
+        this.#left -= end - at
+        at = end
+        if (this.#left === 0) state = 'data-cr'
+      } else {
+        state = this.#next(state as ChunkState, bytes[at] ?? 0) // begun by `#bodyOf`
+        at++
+      }
+    }
+    this.#state = state
+    if (data !== undefined) this.#handler.onBytes(data.subarray(0, size))
+    if (state === 'done') this.#complete()
+    return at
+  }
+
+  /** Returns the state after a byte around the chunks. */
+  #next (state: ChunkState, byte: number): State {
+    switch (state) {
+      case 'size': return this.#readSize(byte)
+      case 'extension':
+        if (byte === cr) return 'size-lf'
+        this.#skip(byte)
+        return state
+      case 'size-lf':
+        expect(byte === lf)
+        return this.#left === 0 ? 'trailer-start' : 'data'
+      case 'data-cr':
+        expect(byte === cr)
+        return 'data-lf'
+      case 'data-lf':
+        expect(byte === lf)
+        this.#digits = 0
+        return 'size'
+      case 'trailer-start':
+        if (byte === cr) return 'end-lf'
+        this.#skip(byte)
+        return 'trailer'
+      case 'trailer':
+        if (byte === lf) return 'trailer-start'
+        this.#skip(byte === cr ? space : byte)
+        return state
+      case 'end-lf':
+        expect(byte === lf)
+        return 'done'
+      case 'data': return state // is copied
+    }
+  }
+
+  #readSize (byte: number): ChunkState {
+    const digit = hexDigit(byte)
+    if (digit !== -1) {
+      this.#left = this.#digits === 0 ? digit : 16 * this.#left + digit
+      expect(++this.#digits <= maxSizeDigits)
+      return 'size'
+    }
+    expect(this.#digits > 0)
+    if (byte === cr) return 'size-lf'
+    expect(byte === semicolon || byte === space || byte === tab)
+    return 'extension'
+  }
+
+  /** Counts a byte of no interest. */
+  #skip (byte: number): void {
+    expect(byte !== lf && byte !== cr && ++this.#skipped <= maxHeadBytes)
+  }
+
+  #complete (): void {
+    this.#state = 'done'
+    this.#handler.onEnd()
+  }
+}
+
+function expect (isValid: boolean): void {
+  if (!isValid) throw new Error('the response has an invalid chunk')
+}
+
+function hexDigit (byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const lower = byte | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}
+
+/** Parses the lines of a head after the first; names become lower case, and those that come twice a list. */
+function parseHeaders (text: string, from: number): ResponseHeaders {
+  const headers: ResponseHeaders = {}
+  for (let at = from; at < text.length;) {
+    const lineEnd = text.indexOf('\r\n', at)
+    const end = lineEnd === -1 ? text.length : lineEnd
+    const colon = text.indexOf(':', at)
+    if (colon <= at || colon > end) throw new Error('the response has an invalid header')
+    const name = text.slice(at, colon).toLowerCase()
+    const value = text.slice(colon + 1, end).trim()
+    if (!isToken.test(name) || invalidInValue.test(value)) throw new Error('the response has an invalid header')
+    const known = Object.hasOwn(headers, name) ? headers[name] : undefined
+    if (name !== '__proto__') headers[name] = known === undefined ? value : [...typeof known === 'string' ? [known] : known, value]
+    at = end + 2
+  }
+  return headers
+}
+
+/** @see https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
+const isToken = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+const invalidInValue = /[\0\r\n]/
+
+/** @see https://www.rfc-editor.org/rfc/rfc9112#section-9.3 */
+function staysOpen (statusLine: string, { connection, 'transfer-encoding': coding, 'content-length': length }: ResponseHeaders): boolean {
+  if (coding !== undefined && length !== undefined) return false // one of them is not meant for us
+  if (connection === undefined) return statusLine.startsWith('HTTP/1.1')
+  const options = new Set(String(connection).toLowerCase().split(',').map(option => option.trim()))
+  return !options.has('close') && (statusLine.startsWith('HTTP/1.1') || options.has('keep-alive'))
+}
+
+function keepAliveOf ({ 'keep-alive': hint }: ResponseHeaders): number | undefined {
+  const seconds = hint === undefined ? undefined : /timeout=(\d{1,6})/i.exec(String(hint))?.[1]
+  return seconds === undefined ? undefined : 1000 * Number(seconds)
+}

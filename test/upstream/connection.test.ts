@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer as createSecureServer } from 'node:https'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { httpTransport } from '../../lib/upstream/http-transport.ts'
+import { httpServer } from '../support/http-server.ts'
+import { until } from '../support/until.ts'
+import type { AddressInfo } from 'node:net'
+
+const timeouts = { connectMs: 5_000, firstByteMs: 5_000, responseMs: 5_000, idleBytesMs: 5_000, idleEventsMs: 5_000 }
+const interim = 'HTTP/1.1 100 Continue\r\n\r\n'
+const head = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n'
+
+/** Returns the bodies of two requests over one connection to a server that answers with these writes. */
+async function answersOf (t: Test, writes: readonly string[]): Promise<{ readonly bodies: string[], readonly connections: number }> {
+  let connections = 0
+  const server = createServer({ noDelay: true }, socket => {
+    connections++
+    socket.on('data', () => { sendOneByOne(socket, writes) })
+    socket.on('error', () => socket.destroy())
+  })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  const { port } = server.address() as AddressInfo // it listens at a port
+  const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
+  t.teardown(async () => {
+    await transport.close()
+    server.close()
+  })
+  const bodies: string[] = []
+  for (let number = 0; number < 2; number++) {
+    const { body } = await transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}' }, {
+      signal: new AbortController().signal, credential: {}, timeouts, streamed: false
+    })
+    bodies.push((await body.buffer(1000)).toString())
+  }
+  return { bodies, connections }
+}
+
+/** Each write is a read of its own at the other side: it goes out when the one before it was taken. */
+function sendOneByOne (socket: Socket, [first, ...rest]: readonly string[]): void {
+  if (first === undefined) return
+  socket.write(first, () => { setImmediate(() => sendOneByOne(socket, rest)) })
+}
+
+t.test('100 Continue of a provider is skipped, and its connection is used again', async t => {
+  const cases: ReadonlyArray<readonly string[]> = [
+    [interim + head + 'right'],
+    [interim, head + 'right'],
+    [interim + interim, interim, head, 'right'],
+    ['HTTP/1.1 100\r\nx: y\r\n\r\n', head + 'right']
+  ]
+  for (const writes of cases) {
+    t.strictSame(await answersOf(t, writes), { bodies: ['right', 'right'], connections: 1 }, JSON.stringify(writes))
+  }
+})
+
+t.test('bytes of a body that look like it stay', async t => {
+  const length = interim.length
+  t.strictSame((await answersOf(t, [`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`, interim])).bodies, [interim, interim])
+})
+
+/** Sends a body that comes in pieces to a server that answers with what it got, and returns that. */
+async function echoOf (t: Test, pieces: readonly string[], headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { url } = await httpServer(t, (request, response) => {
+    response.writeHead(200, { 'x-length': request.headers['content-length'] ?? request.headers['transfer-encoding'] ?? '' })
+    request.pipe(response)
+  })
+  const transport = httpTransport({ baseUrl: url, connections: 1, connectMs: 5_000 })
+  const body = async function * (): AsyncGenerator<Uint8Array> {
+    for (const piece of pieces) yield Buffer.from(piece)
+  }
+  const answer = await transport.send({ method: 'POST', path: '/', headers, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false })
+  const text = (await answer.body.buffer(1e7)).toString()
+  await transport.close()
+  return `${String(answer.headers['x-length'])} ${text.length > 100 ? text.length : text}`
+}
+
+t.test('a body that comes in pieces is sent in chunks, or with its length', async t => {
+  t.equal(await echoOf(t, ['one ', '', 'two']), 'chunked one two')
+  t.equal(await echoOf(t, ['one ', 'ü'], { 'content-length': '6' }), '6 one ü')
+  t.equal(await echoOf(t, []), 'chunked ')
+  const block = 'x'.repeat(200_000)
+  t.equal(await echoOf(t, Array.from({ length: 20 }, () => block)), 'chunked 4000000', 'more than the system takes at once')
+  await t.rejects(echoOf(t, ['short'], { 'content-length': '9' }), { code: /^upstream_/ })
+})
+
+t.test('a body that fails fails its request, and one whose response comes early is not read on', async t => {
+  const { url } = await httpServer(t, (_request, response) => { response.writeHead(413).end('too large') })
+  const transport = httpTransport({ baseUrl: url, connections: 1, connectMs: 5_000 })
+  t.teardown(async () => { await transport.close() })
+  let returned = 0
+  const body = async function * (): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) {
+        yield Buffer.from('piece')
+        await new Promise(resolve => { setImmediate(resolve) })
+      }
+    } finally {
+      returned++
+    }
+  }
+  const options = { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }
+  const answer = await transport.send({ method: 'POST', path: '/', headers: {}, body }, options)
+  t.equal(`${answer.status} ${(await answer.body.buffer(100)).toString()}`, '413 too large')
+  await until(() => returned === 1, 'the body to be given up')
+  t.equal(transport.load().connections, 0, 'its connection cannot be used again')
+  const broken = async function * (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('half')
+    throw new Error('no more')
+  }
+  await t.rejects(transport.send({ method: 'POST', path: '/', headers: {}, body: broken }, options), { code: 'upstream_unreachable', cause: { message: 'no more' } })
+})
+
+t.test('a server over TLS is reached, unless its certificate is of no known authority', async t => {
+  const folder = t.testdir({})
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (request, response) => { request.pipe(response) })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // it listens at a port
+  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
+  t.teardown(async () => {
+    await transport.close()
+    server.close().closeAllConnections()
+  })
+  const body = 'ü'.repeat(100_000)
+  const send = async (): Promise<string> => {
+    const answer = await transport.send({ method: 'POST', path: '/', headers: {}, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false })
+    return (await answer.body.buffer(1e7)).toString()
+  }
+  await t.rejects(send(), { code: 'upstream_unreachable', cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } })
+  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0' // the only authority that can be added while a process runs
+  t.teardown(() => { delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'] })
+  t.equal(await send(), body)
+  t.equal(await send(), body)
+  t.equal(transport.load().connections, 1)
+})
