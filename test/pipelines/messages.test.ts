@@ -148,13 +148,27 @@ t.test('an answer that filled the context of the model says so, where its provid
 })
 
 t.test('a count is marked as an estimate, and asks no provider', async t => {
-  const api = await testGateway(t, { providers: [upstreamAt('http://127.0.0.1:9', 'openai', 'openai')] })
+  const api = await testGateway(t, { providers: [upstreamAt('http://127.0.0.1:9', 'azure', 'azure-openai')] })
   const { max_tokens: _, ...prompt } = question
-  const answer = await api.post(`${path}/count_tokens?beta=true`, { ...prompt, model: 'openai/gpt-5' })
+  const answer = await api.post(`${path}/count_tokens?beta=true`, { ...prompt, model: 'azure/gpt-5' })
   t.equal(answer.status, 200)
   t.equal(answer.headers.get('x-headgate-token-count'), 'estimate')
   t.strictSame(Object.keys(await answer.json() as object), ['input_tokens'])
   t.equal((await api.post(`${path}/count_tokens`, { ...prompt, model: 'none/m' })).status, 404)
+})
+
+t.test('OpenAI counts the tokens of its own models, of the prompt as it would be sent there', async t => {
+  const upstream = await fakeUpstream({ headers: { 'content-type': 'application/json' }, pieces: ['{"object":"response.input_tokens","input_tokens":21}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai', 'openai')] })
+  const tools = [{ name: 'read', input_schema: { type: 'object' } }]
+  const answer = await api.post(`${path}/count_tokens`, { model: 'openai/gpt-5', system: 'Be brief.', messages: question.messages, tools, stop_sequences: ['!'] })
+  t.same(await answer.json(), { input_tokens: 21 })
+  t.equal(answer.headers.get('x-headgate-token-count'), 'provider')
+  const sent = await upstream.request(0)
+  t.equal(sent.path, '/responses/input_tokens')
+  t.match(sent.json, { model: 'gpt-5', input: [{ role: /system|developer/, content: /Be brief/ }, { role: 'user', content: 'hi' }], tools: [{ type: 'function', name: 'read', parameters: { type: 'object' } }] })
+  t.notOk(Object.hasOwn(sent.json as object, 'store'), 'what is not counted is refused there')
 })
 
 t.test('a request for no tokens is served at once', async t => {

@@ -30,8 +30,8 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   }
 }
 
-/** Nothing is kept at the provider: reasoning travels with the conversation. */
-function responsesBody ({ request: given, route, quirks, streamed }: Ask<ChatInput>): ResponsesBody {
+/** Returns the body. Nothing is kept at the provider: reasoning travels with the conversation. */
+export function responsesBody ({ request: given, route, quirks, streamed }: Ask<ChatInput>): ResponsesBody {
   const request = functionsAsTools(given)
   refuseUnsupported(request)
   const { max_completion_tokens: total, max_tokens: legacy, service_tier: tier } = request

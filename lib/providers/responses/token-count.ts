@@ -1,13 +1,15 @@
-/** Has the tokens of an input counted by the provider, for callers who speak this API themselves. */
+/** Has the tokens of an input counted by the provider, also for callers who do not speak this API. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { numberOf, objectOf } from '../../json/guards.ts'
+import { numberOf, objectOf, type JsonObject } from '../../json/guards.ts'
 import { jsonHeaders } from '../json-headers.ts'
 import { invalidResponse } from '../provider-failure.ts'
+import { responsesBody } from './chat-request.ts'
 import { readError } from './errors.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ResultEvent } from '../../core/events.ts'
-import type { Adapter } from '../provider.ts'
+import type { Adapter, Ask } from '../provider.ts'
 
 /** The fields of a request that are counted; all others are refused there. */
 const counted = [
@@ -15,17 +17,33 @@ const counted = [
   'personality', 'conversation'
 ]
 
-/** @throws GatewayError `unsupported_value` for requests that have been translated, and for those too large to be in one piece */
+/** @throws GatewayError `unsupported_value` for requests that are too large to be in one piece, or that this API cannot take */
 export const responsesTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
   directDialects: ['responses'],
-  request: ({ direct }) => {
-    if (typeof direct?.body !== 'string') throw new GatewayError('unsupported_value', { cause: 'no input of this API in one piece' })
-    const given = objectOf(JSON.parse(direct.body)) ?? {}
+  request: ask => {
+    const given = ask.direct === undefined ? translated(ask) : parsed(ask.direct)
     const body = Object.fromEntries(counted.flatMap(name => given[name] === undefined ? [] : [[name, given[name]]]))
-    return { method: 'POST', path: '/responses/input_tokens', headers: { ...jsonHeaders, ...direct.headers }, body: JSON.stringify(body) }
+    return { method: 'POST', path: '/responses/input_tokens', headers: { ...jsonHeaders, ...ask.direct?.headers }, body: JSON.stringify(body) }
   },
   read: () => ({ as: 'json', read: value => [{ type: 'result', result: countIn(value) }] }),
   error: readError
+}
+
+function parsed ({ body }: DirectRequest): JsonObject {
+  if (typeof body !== 'string') throw tooLarge()
+  return objectOf(JSON.parse(body)) ?? {}
+}
+
+/** Texts that end an answer do not count; models that are served otherwise than by this API have them. */
+function translated (ask: Ask<ChatInput>): JsonObject {
+  if (ask.quirks.responsesApi !== true) throw new GatewayError('unsupported_value', { cause: 'a server without this API' })
+  if (ask.isLarge === true) throw tooLarge()
+  const { stop: _, ...request } = ask.request
+  return { ...responsesBody({ ...ask, request }) }
+}
+
+function tooLarge (): GatewayError {
+  return new GatewayError('unsupported_value', { cause: 'an input that is printed while it is sent' })
 }
 
 function countIn (value: unknown): number {
