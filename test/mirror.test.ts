@@ -37,6 +37,7 @@ const elsewhere: Reasons = {
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],
   'usage/reports': ['pipelines/admin/usage', 'runs the reports'],
   'usage/usage-report': ['pipelines/admin/usage', 'the sums of a gateway'],
+  'wire/frame-printer': ['dialects/chat-completions/encode', 'puts together what is printed there'],
   'wire/join-in-turns': ['http/parse-body', 'copies the pieces of a body'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],

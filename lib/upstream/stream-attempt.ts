@@ -330,10 +330,10 @@ function tooSlow (): GatewayError {
   return new GatewayError('upstream_too_slow')
 }
 
-/** Counts the events from a place on; a run of deltas counts as many. */
-function countOutputs (events: ReadonlyArray<{ readonly type: string, readonly literals?: readonly string[] }>, from: number): number {
+/** Counts the events from a place on; a run counts as many as are in it. */
+function countOutputs (events: ReadonlyArray<{ readonly type: string, readonly literals?: readonly string[], readonly count?: number }>, from: number): number {
   let count = 0
-  for (let at = from; at < events.length; at++) count += events[at]?.literals?.length ?? 1
+  for (let at = from; at < events.length; at++) count += events[at]?.literals?.length ?? events[at]?.count ?? 1
   return count
 }
 

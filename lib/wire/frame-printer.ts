@@ -1,6 +1,25 @@
 import type { Call } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 
+/** Puts what is printed of events together: text, as long as all of it is. */
+export function printAll<E> (events: readonly E[], print: (event: E) => string | Uint8Array): string | Uint8Array {
+  let text = ''
+  let pieces: Uint8Array[] | undefined
+  for (const event of events) {
+    const frames = print(event)
+    if (typeof frames === 'string') {
+      text += frames
+    } else if (events.length === 1) {
+      return frames
+    } else {
+      pieces ??= []
+      pieces.push(Buffer.from(text), frames)
+      text = ''
+    }
+  }
+  return pieces === undefined ? text : Buffer.concat([...pieces, Buffer.from(text)])
+}
+
 /**
  * Prints the frames of one streamed answer.
  *

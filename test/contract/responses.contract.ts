@@ -124,6 +124,6 @@ if (api !== undefined) {
 /** Returns the start of an answer that is passed on as it came. */
 function directStart (request: Partial<ResponsesRequest>) {
   const start = responsesStart(request)
-  start.context.direct.accounts.set(start.route, 'a1')
+  start.context.direct.accounts.set(start.route, () => 'a1')
   return start
 }

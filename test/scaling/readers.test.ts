@@ -182,7 +182,7 @@ directScales('messages', 'anthropic', messages, () => ({
 }))
 directScales('responses', 'openai', responsesDialect(), () => {
   const start = responsesStart()
-  start.context.direct.accounts.set(start.route, 'account')
+  start.context.direct.accounts.set(start.route, () => 'account')
   return start
 })
 

@@ -8,7 +8,8 @@ type ReaderOf<E, A extends BodyReader<E>['as']> = Extract<BodyReader<E>, { as: A
 
 const head = { status: 200, headers: {} }
 
-function readerAs<R, E, A extends BodyReader<E>['as']> (adapter: Adapter<R, E>, ask: Ask<R>, as: A): ReaderOf<E, A> {
+/** Returns how an adapter reads a successful response, which must be in this way. */
+export function readerAs<R, E, A extends BodyReader<E>['as']> (adapter: Adapter<R, E>, ask: Ask<R>, as: A): ReaderOf<E, A> {
   const reader = adapter.read(head, ask)
   if (reader.as !== as) throw new TypeError(`read as ${reader.as}`)
   return reader as ReaderOf<E, A> // checked just above

@@ -6,6 +6,7 @@ import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { routedCall } from './stages.ts'
 import type { AnswerStart, ChatBatch, DialectCall } from '../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
+import type { FramePrinter } from '../../lib/wire/frame-printer.ts'
 import type { ResponsesRequest } from '../../schemas/responses.ts'
 
 /** Returns a call with this request, as `input` gives it to the stages. */
@@ -31,6 +32,11 @@ export function responsesStart (request: Partial<ResponsesRequest> = {}): Answer
 /** Returns events as the batches of an answer, some in each. */
 export function batchesOf ({ call }: AnswerStart<ResponsesContext>, events: readonly ChatEvent[]): ChatBatch[] {
   return [{ call, route: call.routes[0], events }]
+}
+
+/** Returns what is printed of events as text. */
+export function printedText (printer: FramePrinter<ChatEvent, string | Uint8Array>, events: readonly ChatEvent[]): string {
+  return Buffer.from(printer.print(events)).toString()
 }
 
 export type StreamEvent = { readonly type: string, readonly sequence_number: number } & Readonly<Record<string, unknown>>

@@ -8,6 +8,7 @@ import { normalise } from '../../lib/stages/normalise.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { sseEncode } from '../../lib/stages/sse-encode.ts'
 import { ask } from '../support/chat-completions.ts'
+import { cutAt, readPieces } from '../support/read-pieces.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -137,20 +138,7 @@ t.test('closing gives up a body that has not ended', async t => {
 
 /** Reads a stream of chat completions in these pieces, and prints its answer for a caller of the same dialect. */
 async function printed (pieces: readonly Buffer[], textRuns: boolean): Promise<{ readonly text: string, readonly runs: number, readonly characters: number }> {
-  const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
-  const reader = readStream({ ...ask({}, {}, true), textRuns })
-  const attempt = new StreamAttempt<ChatEvent>(body, reader, { json: async () => [], jsonBytes: 100, eventBytes: 10_000, idleEventsMs: 60_000 })
-  const batches: ChatEvent[][] = []
-  const source = [...pieces, undefined].values()
-  for (;;) {
-    const reading = attempt.next()
-    const piece = source.next().value
-    if (piece === undefined) body.end()
-    else body.push(piece)
-    const events = await reading
-    if (events === undefined) break
-    batches.push(events)
-  }
+  const batches = await readPieces<ChatEvent>(pieces, readStream({ ...ask({}, {}, true), textRuns }))
   const call = routedCall<ChatInput>({ model: 'x/m', messages: [], stream: true })
   const frames = await collect(sseEncode()(normalise()(recordUsage()(batchesOf(call, batches)))))
   return {
@@ -172,8 +160,7 @@ t.test('text that stays as it stands in JSON is the answer that a parser would m
   const streams = fc.record({ frames: fc.array(frame, { maxLength: 24 }), cuts: fc.array(fc.nat({ max: 2000 }), { maxLength: 6 }) })
   await fc.assert(fc.asyncProperty(streams, async ({ frames, cuts }) => {
     const bytes = Buffer.from(chunk('{"role":"assistant","content":""}') + frames.join('') + chunk('{}', '"stop"') + 'data: [DONE]\n\n')
-    const ends = [...new Set([...cuts.map(cut => cut % bytes.length), bytes.length])].toSorted((a, b) => a - b)
-    const pieces = ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end)).filter(({ length }) => length > 0)
+    const pieces = cutAt(bytes, cuts)
     const [direct, parsed] = [await printed(pieces, true), await printed(pieces, false)]
     runs += direct.runs
     const values = ({ text }: typeof direct): string => text.split('\n\n').map(line => line.startsWith('data: {') ? JSON.stringify(JSON.parse(line.slice(6))) : line).join('|')

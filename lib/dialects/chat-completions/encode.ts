@@ -3,10 +3,10 @@
 import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import { copyString } from '../../text/copy-string.ts'
+import { printAll, type FramePrinter } from '../../wire/frame-printer.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { FramePrinter } from '../../wire/frame-printer.ts'
 
 /** Returns the printer of a streamed chat completion. */
 export function encodeChunks (start: AnswerStart): FramePrinter<ChatEvent, string | Uint8Array> {
@@ -28,21 +28,7 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   }
 
   print (events: readonly ChatEvent[]): string | Uint8Array {
-    let text = ''
-    let pieces: Uint8Array[] | undefined
-    for (const event of events) {
-      const frames = this.#printEvent(event)
-      if (typeof frames === 'string') {
-        text += frames
-      } else if (events.length === 1) {
-        return frames
-      } else {
-        pieces ??= []
-        pieces.push(Buffer.from(text), frames)
-        text = ''
-      }
-    }
-    return pieces === undefined ? text : Buffer.concat([...pieces, Buffer.from(text)])
+    return printAll(events, event => this.#printEvent(event))
   }
 
   #printEvent (event: ChatEvent): string | Uint8Array {

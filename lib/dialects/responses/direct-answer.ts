@@ -3,7 +3,7 @@
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
 import { startedResponse } from './response-object.ts'
 import { completeParts } from './text-parts.ts'
-import type { ResponseObject } from '../../../schemas/responses.ts'
+import { ResponseObject } from '../../../schemas/responses.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 
@@ -20,7 +20,7 @@ export async function storedResponse (start: Start, text: string): Promise<strin
   const shown = shownResponse(start, completeParts(text))
   if (keep === undefined) return shown
   const { id: responseId, store: isKept } = JSON.parse(text) as ResponseObject // by the provider's account of its own API
-  const origin = isKept ? { providerId: route.providerId, account: direct.accounts.get(route) ?? '', responseId } : undefined
+  const origin = isKept ? { providerId: route.providerId, account: direct.accounts.get(route)?.() ?? '', responseId } : undefined
   const { store } = await keep(JSON.parse(shown) as ResponseObject, origin) // as above
   return store ? shown : withFields(start, shown, { store })
 }
@@ -39,21 +39,24 @@ function shownFields ({ head, context: { request, queued } }: Start): Partial<Re
 function withFields (start: Start, text: string, fields: Partial<ResponseObject>): string {
   const outline = readObjectText(text)
   if (outline === undefined) return text
-  const values = new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
-  for (const [name, value] of Object.entries(startedResponse(start))) {
-    if (!outline.fields.has(name) && !values.has(name)) values.set(name, JSON.stringify(value))
+  const values = new Map<string, string>()
+  for (const [name, value] of Object.entries(fields)) values.set(name, JSON.stringify(value))
+  const missing = ResponseObject.required.filter(name => !outline.fields.has(name) && !values.has(name))
+  if (missing.length > 0) {
+    const started = startedResponse(start)
+    for (const name of missing) values.set(name, JSON.stringify(started[name]))
   }
   const usage = outline.fields.get('usage')
-  if (usage !== undefined && !values.has('usage')) values.set('usage', completeUsage(text.slice(usage.start, usage.end)))
+  if (usage !== undefined) values.set('usage', completeUsage(text.slice(usage.start, usage.end)))
   return replaceFields(text, outline, values)
 }
 
 /** Details that are not reported are zero. */
-const usageDetails = { input_tokens_details: '{"cached_tokens":0}', output_tokens_details: '{"reasoning_tokens":0}' }
+const usageDetails = Object.entries({ input_tokens_details: '{"cached_tokens":0}', output_tokens_details: '{"reasoning_tokens":0}' })
 
 /** @param usage the text of an object, or `null` */
 function completeUsage (usage: string): string {
-  const outline = readObjectText(usage)
-  if (outline === undefined) return usage
-  return replaceFields(usage, outline, new Map(Object.entries(usageDetails).filter(([name]) => !outline.fields.has(name))))
+  const missing = usageDetails.filter(([name]) => !usage.includes(`"${name}"`))
+  const outline = missing.length === 0 ? undefined : readObjectText(usage)
+  return outline === undefined ? usage : replaceFields(usage, outline, new Map(missing))
 }

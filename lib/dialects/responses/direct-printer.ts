@@ -4,7 +4,8 @@
  */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
-import { endOfStream, sseFrame } from '../../wire/sse.ts'
+import { printAll, type FramePrinter } from '../../wire/frame-printer.ts'
+import { endOfStream, sseFrame, sseReader } from '../../wire/sse.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedCode } from './errors.ts'
 import { startedResponse } from './response-object.ts'
@@ -12,7 +13,6 @@ import { completeEvent } from './text-parts.ts'
 import type { GatewayError } from '../../core/errors.ts'
 import type { Call } from '../../core/call.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { FramePrinter } from '../../wire/frame-printer.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 
@@ -25,11 +25,12 @@ interface ResponseEvent {
 }
 
 type Frame = Pick<ChatEvent & { type: 'direct-frame' }, 'name' | 'json'>
+type Run = ChatEvent & { type: 'direct-run' }
 
 /** Names of events that are sent when the response is queued, where it is made in the background. */
 const queuedEvents: ReadonlySet<string | undefined> = new Set(['response.created', 'response.queued'])
 
-export class DirectPrinter implements FramePrinter<ChatEvent> {
+export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Array> {
   readonly #start: AnswerStart<ResponsesContext>
   readonly #translate: () => FramePrinter<ChatEvent>
   /** Set for an answer that turned out to have no event of this dialect. */
@@ -52,7 +53,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
     this.last = start.context.keep === undefined ? undefined : async () => await this.#stored()
   }
 
-  print (events: readonly ChatEvent[]): string {
+  print (events: readonly ChatEvent[]): string | Uint8Array {
     // Until a first event, which of both it is cannot be known.
     if (this.#translated === undefined && !this.#begun) {
       if (events.every(({ type }) => type === 'response-start')) return ''
@@ -60,9 +61,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
       else this.#translated = this.#translate()
     }
     if (this.#translated !== undefined) return this.#translated.print(events)
-    let text = ''
-    for (const event of events) if (event.type === 'direct-frame') text += this.#frame(event)
-    return text
+    return printAll(events, event => event.type === 'direct-frame' ? this.#frame(event) : event.type === 'direct-run' ? this.#run(event) : '')
   }
 
   end (): string {
@@ -83,6 +82,14 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
 
   keepAlive (): string {
     return this.#translated?.keepAlive?.() ?? ': ping\n'
+  }
+
+  #run ({ frames, count, firstNumber }: Run): string | Uint8Array {
+    if (firstNumber !== this.#sequence) {
+      return sseReader(Infinity).push(Buffer.from(frames)).map(({ event: name, data: json }) => this.#frame({ name, json })).join('')
+    }
+    this.#sequence += count
+    return frames
   }
 
   #frame ({ name, json: given }: Frame): string {

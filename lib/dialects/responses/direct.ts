@@ -22,7 +22,7 @@ export function directRequest (call: RoutedCall<ChatInput>, target: Target, cont
   const { request, items, direct } = context
   if (call.request.mcp_servers !== undefined || namesServers(request, items)) return undefined
   checkKeptObjects(call, request, items)
-  direct.accounts.set(target.route, target.account())
+  direct.accounts.set(target.route, target.account)
   return {
     dialect: 'responses',
     body: directBody(callerText(call, request), request, replacedFields(call, target, context)),
@@ -79,13 +79,13 @@ function settingsOf (settings: Readonly<Record<string, unknown>> = {}, request: 
 }
 
 /** Headers by which a caller would choose among the accounts of the gateway's own credential. */
-const accountHeader = /^openai-(?:organization|project)$/
-const providerHeader = /^(?:openai-|x-openai-)/
+const accountHeaders: ReadonlySet<string> = new Set(['openai-organization', 'openai-project'])
 
 function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {
   const sent: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
-    if (!providerHeader.test(name) || value === undefined || (providerKey === undefined && accountHeader.test(name))) continue
+    if (value === undefined || !(name.startsWith('openai-') || name.startsWith('x-openai-'))) continue
+    if (providerKey === undefined && accountHeaders.has(name)) continue
     sent[name] = [value].flat().join(',')
   }
   return sent

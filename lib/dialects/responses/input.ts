@@ -1,5 +1,6 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
+import { extend } from '../../core/call.ts'
 import { GatewayError, ValidationError } from '../../core/errors.ts'
 import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
@@ -33,7 +34,7 @@ export interface ResponsesContext {
   /** Set when only a provider of this dialect can answer: the reason why the others cannot. */
   readonly untranslatable?: GatewayError
   /** The routes that got the caller's own words, and the account of each. */
-  readonly direct: { readonly accounts: Map<Route, string> }
+  readonly direct: { readonly accounts: Map<Route, () => string> }
   readonly names: SentNames
   readonly approvals: Approvals
   /** Servers whose tools the conversation lists already. */
@@ -89,10 +90,10 @@ export function responsesInput (
     }
   }
   const context: ResponsesContext = {
-    id: itemId('resp'), request, items, stored, direct: { accounts: new Map() }, ...translation, kept, ...keep !== undefined && { keep }
+    id: itemId('resp'), request, items, stored, direct: { accounts: new Map() }, kept, ...translation, ...keep !== undefined && { keep }
   }
   const origin = continuation?.origin ?? [...stored.items.values()].findLast(item => item.origin !== undefined)?.origin
-  return { ...call, request: input, context, origin }
+  return extend(call, { request: input, context, origin })
 }
 
 interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'listed' | 'untranslatable'> {
@@ -250,5 +251,7 @@ function formatOf (format: NonNullable<NonNullable<ResponsesRequest['text']>['fo
 }
 
 function given (fields: { readonly [K in keyof ChatInput]?: ChatInput[K] | undefined }): Partial<ChatInput> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  const present: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) present[name] = value
+  return present
 }

@@ -8,6 +8,7 @@ import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream, wireEvent } from './chat-stream.ts'
+import { DeltaTemplate, deltaLength } from './delta-template.ts'
 import { failedResponse } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { usageOf } from './usage.ts'
@@ -85,12 +86,15 @@ const factual: ReadonlySet<string> = new Set([
 
 class DirectStream implements StreamReader<ChatEvent> {
   readonly #facts = new AnswerFacts()
+  /** The template of the delta that was read last. */
+  #template: DeltaTemplate | undefined
   #started = false
   done = false
 
   read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     if (name?.endsWith('.delta') === true) {
       into.push({ type: 'direct-frame', name, json: data, characters: deltaLength(data) })
+      this.#template = DeltaTemplate.of(name, data)
       return
     }
     if (this.#started && name?.startsWith('response.') === true && !factual.has(name)) {
@@ -122,6 +126,14 @@ class DirectStream implements StreamReader<ChatEvent> {
     this.#facts.end(response, into)
   }
 
+  readRun (frames: string, from: number, into: ChatEvent[]): number {
+    const run = this.#template?.readRun(frames, from)
+    if (run === undefined) return from
+    const { end, ...messages } = run
+    into.push({ type: 'direct-run', ...messages })
+    return end
+  }
+
   end (): void {
     throw new GatewayError('upstream_stream_interrupted')
   }
@@ -129,11 +141,4 @@ class DirectStream implements StreamReader<ChatEvent> {
 
 function frame (name: string | undefined, json: string): ChatEvent {
   return { type: 'direct-frame', name, json, ...heads.has(name) && { isHead: true } }
-}
-
-/** Returns about how much text is in a delta, which is padded at random. */
-function deltaLength (data: string): number {
-  const field = 'delta":"' // quotes are too many to look for
-  const start = data.indexOf(field)
-  return start === -1 ? 0 : Math.max(0, data.indexOf('"', start + field.length) - start - field.length)
 }

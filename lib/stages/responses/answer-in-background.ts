@@ -62,7 +62,7 @@ function keepIn (runs: BackgroundRuns, record: () => Promise<void>): KeepRespons
 
 async function written ({ status, body }: Reply, write: (text: string) => void): Promise<{ readonly status: number }> {
   if (typeof body === 'string' || body instanceof Uint8Array) return { status }
-  for await (const text of body) write(text.toString())
+  for await (const frames of body) write(typeof frames === 'string' ? frames : Buffer.from(frames).toString())
   return { status }
 }
 

@@ -13,16 +13,18 @@ import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { toThinkingBlock } from '../../../lib/chat/reasoning-item.ts'
 import { readObjectText } from '../../../lib/json/object-text.ts'
+import { CallRecord, noteOutput } from '../../../lib/core/record.ts'
 import { PrintedJson } from '../../../lib/core/reply.ts'
 import { openaiAdapters } from '../../../lib/providers/openai/index.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
 import { endOfStream, sseEvent } from '../../../lib/wire/sse.ts'
 import { anyAnswer } from './any-answer.ts'
-import { readResponse, streamOf } from '../../support/adapters.ts'
+import { readerAs, readResponse, streamOf } from '../../support/adapters.ts'
 import { holds } from '../../support/property.ts'
 import { readEvents } from '../../support/read-events.ts'
-import { responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import { cutAt, readPieces } from '../../support/read-pieces.ts'
+import { printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
 import { fixtures, responsesAsk } from '../../support/responses-api.ts'
 import { batchesOf, collect, route as answering, routedCall } from '../../support/stages.ts'
 import type { DirectScope } from '../../../lib/core/direct-request.ts'
@@ -32,6 +34,7 @@ import type { ResponseArchive, ResponseOrigin } from '../../../lib/dialects/resp
 import type { ResponsesContext } from '../../../lib/dialects/responses/input.ts'
 import type { Route } from '../../../lib/core/route.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
+import type { FramePrinter } from '../../../lib/wire/frame-printer.ts'
 import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
 
 const route: Route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
@@ -152,7 +155,7 @@ const directAsk = { ...responsesAsk(), direct: { dialect: 'responses' as const, 
 async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed: boolean): Promise<ResponseObject> {
   const dialect = responsesDialect()
   const made = responsesInput(routedCall<ResponsesRequest>({ model: 'mine', input: 'hi', store: false, ...streamed && { stream: true } }))
-  if (direct) made.context.direct.accounts.set(answering, 'a1')
+  if (direct) made.context.direct.accounts.set(answering, () => 'a1')
   const batches = batchesOf({ ...made, routes: [answering] }, [events.slice(0, 1), events.slice(1)])
   if (streamed) {
     const last = streamEvents((await collect(sseEncode(dialect)(normalise()(batches)))).join('')).at(-1)
@@ -225,12 +228,49 @@ t.test('unknown fields and events anywhere in a stream reach the caller as they 
     const all: object[] = events.map(event => withUnknown(event, more))
     for (const { at, fields } of strangers) all.splice(1 + at % (all.length - 1), 0, { type: 'response.of_the_future', ...fields })
     const text = textOf(all.map((event, number) => ({ ...event, sequence_number: number })) as StreamEvent[])
-    const start = responsesStart({ stream: true })
-    start.context.direct.accounts.set(start.route, 'a1')
-    const printer = encodeResponse({ ...start, head: { ...start.head, model: answering.modelId } })
+    const printer = directPrinter()
     const read = readEvents([Buffer.from(text)], streamOf(openaiAdapters.chat, directAsk))
-    assert.equal(printer.print(read) + printer.end(), text + endOfStream)
+    assert.equal(printedText(printer, read) + printer.end(), text + endOfStream)
   }))
+})
+
+function directPrinter (): FramePrinter<ChatEvent, string | Uint8Array> {
+  const start = responsesStart({ stream: true })
+  start.context.direct.accounts.set(start.route, () => 'a1')
+  return encodeResponse({ ...start, head: { ...start.head, model: answering.modelId } })
+}
+
+/** Forms of a message that most servers do not write. */
+const odd: ReadonlyArray<(frame: string) => string> = [
+  frame => frame.replaceAll('\n', '\r\n'), frame => frame.replace('data: {', 'data: {\ndata: '), frame => `: ping\n\n${frame}`, frame => frame.replace(/^event: .*\n/, ''),
+  frame => frame.replace(/"sequence_number":\d+/, '"sequence_number":3'), frame => frame.replace(/,"logprobs":\[\]/, '')
+]
+
+/** Passes a stream on to its caller. @param byRun deltas that follow each other are not taken apart */
+async function passedOn (pieces: readonly Buffer[], byRun: boolean): Promise<{ readonly text: string, readonly runs: number, readonly characters: number }> {
+  const { reader } = readerAs(openaiAdapters.chat, { ...directAsk, streamed: true }, 'sse')
+  const batches = await readPieces(pieces, byRun ? reader : streamOf(openaiAdapters.chat, directAsk))
+  const printer = directPrinter()
+  const record = new CallRecord('responses')
+  for (const batch of batches) noteOutput(record, batch)
+  return {
+    text: batches.map(batch => printedText(printer, batch)).join('') + printer.end(),
+    runs: batches.flat().filter(({ type }) => type === 'direct-run').length,
+    characters: record.outputCharacters ?? 0
+  }
+}
+
+t.test('deltas that pass as bytes are those that are read one by one, wherever the stream is cut', async t => {
+  let runs = 0
+  const streams = fc.record({ events: anyStream, odds: fc.array(fc.nat(odd.length * 4), { maxLength: 40 }), cuts: fc.array(fc.nat(4000), { maxLength: 6 }) })
+  await fc.assert(fc.asyncProperty(streams, async ({ events, odds, cuts }) => {
+    const frames = events.map((event, at) => (odd[odds[at] ?? odd.length] ?? String)(textOf([event])))
+    const pieces = cutAt(Buffer.from(frames.join('')), cuts)
+    const { runs: found, ...passed } = await passedOn(pieces, true)
+    assert.deepEqual({ ...passed, runs: 0 }, await passedOn(pieces, false))
+    runs += found
+  }), { numRuns: 150 })
+  t.ok(runs > 100, `${runs} runs`)
 })
 
 /** Adds fields to an event, and to the response, the item and the part in it. */

@@ -4,14 +4,14 @@ import { toResponse } from '../../../lib/dialects/responses/complete.ts'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { holds } from '../../support/property.ts'
-import { batchesOf, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import { batchesOf, printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
 import { anyAnswer, usage } from './any-answer.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
 function streamed (events: readonly ChatEvent[], perBatch = 1): string {
   const printer = encodeResponse(responsesStart({ stream: true }))
   let out = ''
-  for (let at = 0; at < events.length; at += perBatch) out += printer.print(events.slice(at, at + perBatch))
+  for (let at = 0; at < events.length; at += perBatch) out += printedText(printer, events.slice(at, at + perBatch))
   return out + printer.end()
 }
 
@@ -120,7 +120,7 @@ t.test('an answer that breaks off ends with response.failed, the finished items 
   for (const [failure, code] of rows) {
     const start = responsesStart()
     const printer = encodeResponse(start)
-    const out = printer.print([
+    const out = printedText(printer, [
       { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'a', kind: 'function' },
       { type: 'tool-call-end', choice: 0, call: 0 },
       { type: 'text-delta', choice: 0, text: 'unfinished' }
