@@ -10,7 +10,7 @@ export const ListedCooldown = Type.Object({
   model: Type.Optional(Type.String({ description: 'Its id. Absent where all of the provider cools down.' })),
   reason: OneOf(['rate_limited', 'circuit_open'], { description: '`rate_limited`: the provider limits requests. `circuit_open`: the model has failed too often.' }),
   origin: CooldownOrigin,
-  until: Type.String({ format: 'date-time' })
+  until: Type.String({ format: 'date-time', description: 'End of the cooldown.' })
 })
 export type ListedCooldown = Static<typeof ListedCooldown>
 

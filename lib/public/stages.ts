@@ -53,7 +53,7 @@ export { eventStream } from '../replies/event-stream.ts'
 export { jsonReply } from '../replies/json.ts'
 export { replyWith } from '../replies/reply-with.ts'
 export { streamOrJson } from '../replies/stream-or-json.ts'
-export { toAnswerReply } from '../replies/to-answer-reply.ts'
+export { toAnswerReply, toLargeReply } from '../replies/to-answer-reply.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'
 export type { PassThroughStage, Sink, Stage, Transformer } from '../core/stage.ts'

@@ -16,14 +16,14 @@ interface Pair {
   readonly ask: (body?: object, headers?: Record<string, string>) => Promise<{ status: number, route: string | null, attempts: string | null, text: string }>
 }
 
-async function start (t: Test, scripts: { one: Script, two: Script }, parts: Partial<ProviderSettings> = {}, keys: Record<string, ApiKey> = {}): Promise<Pair> {
+async function start (t: Test, scripts: { one: Script, two: Script }, parts: Partial<ProviderSettings> = {}, keys: Record<string, ApiKey> = {}, hedgeAfterMs = 20): Promise<Pair> {
   const one = await fakeUpstream(scripts.one)
   const two = await fakeUpstream(scripts.two)
   t.teardown(one.close)
   t.teardown(two.close)
   const api = await testGateway(t, {
     providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible', parts), upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')],
-    routes: [{ name: 'quick', models: ['one/m', 'two/m'], hedgeAfterMs: 20 }]
+    routes: [{ name: 'quick', models: ['one/m', 'two/m'], hedgeAfterMs }]
   }, keys)
   return {
     api,
@@ -55,7 +55,7 @@ for (const [kind, body, answer] of [
 }
 
 t.test('a model that answers in time is the only one that is called', async t => {
-  const { two, ask } = await start(t, { one: fine('one'), two: fine('two') })
+  const { two, ask } = await start(t, { one: fine('one'), two: fine('two') }, {}, {}, 60_000)
   t.match(await ask(), { route: 'one/m: first_choice', attempts: '1' })
   t.equal(two.requests.length, 0)
 })

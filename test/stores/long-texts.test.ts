@@ -1,0 +1,42 @@
+import { isLong, LongTexts } from '../../lib/stores/long-texts.ts'
+import { storeUser } from '../../lib/stores/use-store.ts'
+import { storeTest, type OpenStore } from '../support/stores.ts'
+
+async function open (openStore: OpenStore) {
+  const database = await openStore()
+  return {
+    texts: new LongTexts(database.query, storeUser(database, 'Texts')),
+    pieces: async () => await database.query.selectFrom('text_pieces').select(['owner_id', 'name', 'number']).orderBy('owner_id').orderBy('name').orderBy('number').execute()
+  }
+}
+
+const long = (letter: string): string => `${letter.repeat(131_071)}🎈${letter.repeat(200_000)}`
+
+storeTest('a long text is kept in pieces, and comes back as it was', async (t, openStore) => {
+  const { texts, pieces } = await open(openStore)
+  t.equal(isLong('short'), false)
+  t.equal(await texts.put('a', 'body', 'short'), 'short')
+  t.equal(await texts.get('a', 'short'), 'short')
+  t.same(await pieces(), [])
+  const inRow = await texts.put('a', 'body', long('x'))
+  t.ok(inRow.length < 100)
+  t.equal((await pieces()).length, 3)
+  t.equal(await texts.get('a', inRow), long('x'))
+  t.equal(await texts.get('b', inRow), undefined, 'that of another owner')
+})
+
+storeTest('a second text takes the place of the first one', async (t, openStore) => {
+  const { texts } = await open(openStore)
+  await texts.put('a', 'body', long('x'))
+  t.equal(await texts.get('a', await texts.put('a', 'body', long('y'))), long('y'))
+})
+
+storeTest('the texts of owners are deleted, all or those of some names', async (t, openStore) => {
+  const { texts, pieces } = await open(openStore)
+  for (const owner of ['a', 'b', 'c']) for (const name of ['body', 'answer']) await texts.put(owner, name, long('x'))
+  await texts.remove([])
+  t.equal((await pieces()).length, 18)
+  await texts.remove(['a', 'b'], ['answer'])
+  await texts.remove(['c'])
+  t.same(new Set((await pieces()).map(({ owner_id, name }) => `${owner_id} ${name}`)), new Set(['a body', 'b body']))
+})
