@@ -30,6 +30,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   audit: { key: ['at_ms', 'id'] },
   keys: { key: ['id'], sums: ['created_at_ms'] },
   usage: { key: ['at_ms', 'id'], sums: ['cost_nano_usd', 'prompt_tokens', 'completion_tokens', 'duration_ms'] },
+  usage_rollups: { key: ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'], sums: ['calls', 'cost_nano_usd'] },
   spending: { key: ['key_id', 'day_ms'], sums: ['cost_nano_usd'] },
   deferred: { key: ['id'], sums: ['size_bytes'] },
   responses: { key: ['id'], sums: ['size_bytes'] },

@@ -21,7 +21,7 @@ export interface Database {
   /** Makes a subquery pass over rows that another process is claiming at this moment. */
   readonly skipLocked: <DB, TB extends keyof DB, O>(claimed: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /**
-   * Writes rows in one transaction, and adds what they cost to the spending of their keys. A row that is there already is
+   * Writes rows in one transaction, and adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there already is
    * left as it is and counts once.
    *
    * @returns how many rows were not there
@@ -29,7 +29,7 @@ export interface Database {
   readonly insertUsage: (rows: readonly UsageRow[]) => Promise<number>
   /** Rows to give to `insertUsage` at once. */
   readonly maxBatchRows: number
-  /** Deletes usage rows that are older, or more, than are kept. */
+  /** Deletes usage rows and rollups that are older, or more, than are kept. */
   readonly pruneUsage: (retention: Retention, nowMs: number) => Promise<void>
   /** @throws StoreError when nothing can be written: read-only, locked for too long, or away. */
   readonly checkWritable: () => Promise<void>

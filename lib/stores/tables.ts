@@ -237,6 +237,45 @@ export interface SpendingRow {
   readonly cost_nano_usd: number
 }
 
+/**
+ * What the calls of an hour or a day used, by key, model, provider and endpoint: written with the rows, so that a report reads
+ * some thousands of these where it would read millions of those. A text that a row has not is empty here.
+ */
+export interface UsageRollupRow {
+  /** The length of the hour or the day. */
+  readonly span_ms: number
+  /** Its first millisecond. */
+  readonly from_ms: number
+  readonly key_id: string
+  readonly model: string
+  readonly provider: string
+  readonly endpoint: string
+  readonly calls: number
+  /** Calls that ended with an error, a refusal included, or with their process. */
+  readonly errors: number
+  /** Calls whose client disconnected. */
+  readonly cancelled: number
+  /** Calls whose cost is an estimate. */
+  readonly estimated_calls: number
+  /** Calls of unknown cost: their model has no price. */
+  readonly unpriced_calls: number
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly cached_tokens: number
+  readonly cache_write_tokens: number
+  readonly reasoning_tokens: number
+  readonly searches: number
+  readonly pages: number
+  readonly audio_ms: number
+  readonly characters: number
+  readonly images: number
+  readonly cost_nano_usd: number
+  /** Durations of complete calls as `Durations` prints them; `null` for none. */
+  readonly latencies: string | null
+  /** Their times to the first byte. */
+  readonly first_bytes: string | null
+}
+
 /** A gateway that uses the store and has keys with budgets. */
 export interface GatewayRow {
   readonly id: string
@@ -325,6 +364,7 @@ export interface Tables {
   secrets: SecretRow
   deferred: DeferredRow
   usage: UsageRow
+  usage_rollups: UsageRollupRow
   spending: SpendingRow
   gateways: GatewayRow
   holdings: HoldingRow

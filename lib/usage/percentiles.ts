@@ -1,44 +1,99 @@
-/** Percentiles of durations that are counted in buckets of two significant digits: within 10 %, and buckets add up. */
+/**
+ * Percentiles of durations that are counted in buckets of a tenth of their value at most.
+ *
+ * Buckets have numbers, which are in the store: they stay as they are. Counts add up, also as text: `24:3,25:1` and `24:2` are
+ * `24:3,25:1,24:2`.
+ */
 
-import { sql, type RawBuilder } from 'kysely'
 import type { Percentiles } from '../../schemas/admin/usage.ts'
 
-/** Returns the SQL of a bucket's lower bound, in milliseconds. */
-export function bucketOf (column: string): RawBuilder<number> {
-  const ms = sql.ref(column)
-  return sql<number>`case when ${ms} < 100 then ${ms} when ${ms} < 1000 then ${ms} - ${ms} % 10 when ${ms} < 10000 then ${ms} - ${ms} % 100
-    when ${ms} < 100000 then ${ms} - ${ms} % 1000 when ${ms} < 1000000 then ${ms} - ${ms} % 10000 else ${ms} - ${ms} % 100000 end`
+/** Buckets of one width. */
+interface Range {
+  readonly fromMs: number
+  readonly untilMs: number
+  readonly widthMs: number
+  /** The number of the first one. */
+  readonly first: number
 }
 
-/** Counts of buckets, by their lower bounds. */
+/** 35 buckets for each power of ten; what takes longer than the last range is in buckets of its width, up to 10 ms each has its own. */
+const ranges: readonly Range[] = [10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power, index) => [
+  { fromMs: power, untilMs: 2 * power, widthMs: power / 10, first: 35 * index + 10 },
+  { fromMs: 2 * power, untilMs: 5 * power, widthMs: power / 5, first: 35 * index + 20 },
+  { fromMs: 5 * power, untilMs: 10 * power, widthMs: power / 2, first: 35 * index + 35 }
+])
+
+const isLast = (range: Range): boolean => range === ranges.at(-1)
+
+/** Returns the SQL of the number of a duration's bucket. */
+export function bucketSql (column: string): string {
+  const cases = ranges.map(range => {
+    const { fromMs, untilMs, widthMs, first } = range
+    return `${isLast(range) ? 'else' : `when ${column} < ${untilMs} then`} ${first} + (${column} - ${fromMs}) / ${widthMs}`
+  })
+  return `case ${cases.join(' ')} end`
+}
+
+/** Returns the number of a duration's bucket. */
+export function bucketOf (ms: number): number {
+  const range = ranges.find(range => ms < range.untilMs || isLast(range))
+  return range === undefined ? 0 : range.first + Math.floor((ms - range.fromMs) / range.widthMs)
+}
+
+/** Returns the middle of a bucket. */
+function middleOf (bucket: number): number {
+  const range = ranges.findLast(({ first }) => bucket >= first) ?? ranges[0]
+  return range === undefined ? 0 : range.fromMs + (bucket - range.first) * range.widthMs + Math.floor(range.widthMs / 2)
+}
+
+/** Counts of buckets. */
 export class Durations {
-  readonly #counts = new Map<number, number>()
+  /** By bucket, with holes. */
+  readonly #counts: number[] = []
   #total = 0
 
   add (bucket: number, count: number): void {
-    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + count)
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + count
     this.#total += count
   }
 
   addAll (other: Durations): void {
-    for (const [bucket, count] of other.#counts) this.add(bucket, count)
+    other.#counts.forEach((count, bucket) => this.add(bucket, count))
+  }
+
+  /** Adds counts that were printed; a report reads some megabytes of them. */
+  addText (text: string): void {
+    let bucket = 0
+    let number = 0
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code === colon) {
+        bucket = number
+        number = 0
+      } else if (code === comma) {
+        this.add(bucket, number)
+        number = 0
+      } else {
+        number = number * 10 + code - zero
+      }
+    }
+    if (text !== '') this.add(bucket, number)
+  }
+
+  /** Prints the counts; `null` where nothing was measured. */
+  text (): string | null {
+    return this.#total === 0 ? null : this.#counts.flatMap((count, bucket) => `${bucket}:${count}`).join(',')
   }
 
   /** @returns `null` where nothing was measured */
   percentiles (): Percentiles | null {
     if (this.#total === 0) return null
-    const buckets = [...this.#counts].toSorted(([a], [b]) => a - b)
     const at = (share: number): number => {
       let left = share * this.#total
-      for (const [bucket, count] of buckets) if ((left -= count) <= 0) return middleOf(bucket)
-      return middleOf(buckets.at(-1)?.[0] ?? 0)
+      return middleOf(this.#counts.findIndex(count => count > 0 && (left -= count) <= 0))
     }
     return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
   }
 }
 
-/** Returns the middle of a bucket: its bounds are as far apart as one of its second digit. */
-function middleOf (bucket: number): number {
-  const digits = Math.max(0, Math.floor(Math.log10(Math.max(bucket, 1))) - 1)
-  return digits === 0 ? bucket : bucket + 10 ** digits / 2
-}
+const [zero, colon, comma] = [0x30, 0x3a, 0x2c]

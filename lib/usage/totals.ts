@@ -1,29 +1,35 @@
 /** Sums of the usage ledger, by key, model, provider, endpoint or day. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import { dayMs, dayText } from './day.ts'
 import type { Tables } from '../stores/tables.ts'
+import type { RollupSum } from '../stores/usage-rollups.ts'
+import { dayMs, dayText } from './day.ts'
+import { usageParts } from './usage-parts.ts'
 
 export const groupings = ['key', 'model', 'provider', 'endpoint', 'day'] as const
 export type Grouping = typeof groupings[number]
 
-/** Columns to add up; values that were not reported count as nothing. */
-const summed = [
-  'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'pages', 'audio_ms', 'characters',
-  'images', 'cache_write_tokens', 'searches', 'cost_nano_usd'
-] as const
+/** The sums by the names under which they are printed; values that were not reported count as nothing. */
+const sums = {
+  calls: 'calls',
+  failed: 'errors',
+  cancelled: 'cancelled',
+  unpriced: 'unpriced_calls',
+  estimated: 'estimated_calls',
+  prompt_tokens: 'prompt_tokens',
+  completion_tokens: 'completion_tokens',
+  cached_tokens: 'cached_tokens',
+  reasoning_tokens: 'reasoning_tokens',
+  pages: 'pages',
+  audio_ms: 'audio_ms',
+  characters: 'characters',
+  images: 'images',
+  cache_write_tokens: 'cache_write_tokens',
+  searches: 'searches',
+  cost_nano_usd: 'cost_nano_usd'
+} as const satisfies Readonly<Record<string, RollupSum>>
 
-export interface Sums extends Readonly<Record<typeof summed[number], number>> {
-  readonly calls: number
-  /** Calls that ended with an error, a refusal included, or with their process. */
-  readonly failed: number
-  /** Calls whose client disconnected. */
-  readonly cancelled: number
-  /** Calls of unknown cost: their model has no price. */
-  readonly unpriced: number
-  /** Calls whose cost is an estimate. */
-  readonly estimated: number
-}
+export type Sums = Readonly<Record<keyof typeof sums, number>>
 
 export interface Total {
   /** Values of the groupings, in the order of the request: names of keys, ids of models, days. */
@@ -33,19 +39,12 @@ export interface Total {
 
 /** Adds up each group: highest cost first, or in the order of days. */
 export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: readonly Grouping[]): Promise<Total[]> {
-  const count = (condition: RawBuilder<unknown>, name: string) => sql<number>`count(case when ${condition} then 1 end)`.as(name)
-  const rows = await query.selectFrom('usage').where('at_ms', '>=', sinceMs)
+  const nowMs = Date.now()
+  const rows = await usageParts(query, { fromMs: sinceMs, untilMs: nowMs }, {}, { smallestMs: dayMs, nowMs })
     .select(by.map(grouping => columns[grouping].as(grouping)))
-    .select([
-      sql<number>`count(*)`.as('calls'),
-      count(sql`outcome in ('error', 'interrupted')`, 'failed'),
-      count(sql`outcome = 'client_closed'`, 'cancelled'),
-      count(sql`cost_nano_usd is null`, 'unpriced'),
-      count(sql`estimated = 1 and cost_nano_usd > 0`, 'estimated'),
-      ...summed.map(name => sql<number>`coalesce(sum(${sql.ref(name)}), 0)`.as(name))
-    ])
+    .select(Object.entries(sums).map(([name, column]) => sql<number>`sum(${sql.ref(column)})`.as(name)))
     .groupBy(by.map(grouping => columns[grouping]))
-    .orderBy(by.includes('day') ? columns.day : sql`cost_nano_usd desc, calls desc, ${sql.join(by.map(grouping => sql`${columns[grouping]} nulls last`))}`)
+    .orderBy(by.includes('day') ? columns.day : sql`sum(cost_nano_usd) desc, sum(calls) desc, ${sql.join(by.map(grouping => sql`${columns[grouping]} nulls last`))}`)
     .execute()
   const names = by.includes('key') ? await keyNames(query) : new Map<string, string>()
   return rows.map(row => {
@@ -63,11 +62,11 @@ export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: r
 }
 
 const columns: Readonly<Record<Grouping, RawBuilder<unknown>>> = {
-  key: sql.ref('usage.key_id'),
-  model: sql.ref('usage.model'),
-  provider: sql.ref('usage.provider'),
-  endpoint: sql.ref('usage.endpoint'),
-  day: sql`usage.at_ms - usage.at_ms % ${sql.lit(dayMs)}`
+  key: sql.ref('record.key_id'),
+  model: sql`nullif(record.model, '')`,
+  provider: sql`nullif(record.provider, '')`,
+  endpoint: sql.ref('record.endpoint'),
+  day: sql`record.from_ms - record.from_ms % ${sql.lit(dayMs)}`
 }
 
 function isGrouping (name: string): name is Grouping {

@@ -3,20 +3,24 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Usage, UsageGroup, UsageSeries, UsageTotals, groupingNames } from '../../schemas/admin/usage.ts'
 import type { Tables } from '../stores/tables.ts'
-import { filteredCalls, projectOfRecord, type CallFilter } from './call-filter.ts'
-import { bucketOf, Durations } from './percentiles.ts'
+import { hourMs } from '../stores/usage-rollups.ts'
+import { projectOfRecord, type CallOrigin } from './call-filter.ts'
+import { dayMs } from './day.ts'
+import { Durations } from './percentiles.ts'
+import { usageParts, type Period } from './usage-parts.ts'
 
 export type ReportGrouping = typeof groupingNames[number]
 
 export interface UsageReportRequest {
-  readonly filter: CallFilter & { readonly fromMs: number, readonly untilMs: number }
+  readonly period: Period
+  readonly origin: CallOrigin
   readonly bucket: 'hour' | 'day'
   readonly groupBy?: ReportGrouping | undefined
   /** True: also the period of the same length before. */
   readonly compare?: boolean | undefined
 }
 
-export const bucketMs = { hour: 3_600_000, day: 86_400_000 } as const
+export const bucketMs = { hour: hourMs, day: dayMs } as const
 
 /** Groups that are listed one by one. */
 const maxGroups = 50
@@ -35,17 +39,17 @@ const sumNames = [
 type Sum = typeof sumNames[number]
 
 const groupColumns: Readonly<Record<ReportGrouping, RawBuilder<string | null>>> = {
-  project: projectOfRecord, key: sql.ref('record.key_id'), model: sql.ref('record.model'), provider: sql.ref('record.provider'), endpoint: sql.ref('record.endpoint')
+  project: projectOfRecord, key: sql.ref('record.key_id'), model: sql`nullif(record.model, '')`, provider: sql`nullif(record.provider, '')`, endpoint: sql.ref('record.endpoint')
 }
 
 export async function usageReport (query: Kysely<Tables>, request: UsageReportRequest): Promise<Usage> {
-  const { filter, bucket, groupBy, compare } = request
-  const { fromMs, untilMs } = filter
+  const { period, origin, bucket, groupBy, compare } = request
+  const { fromMs, untilMs } = period
   const times = timesOf(fromMs, untilMs, bucketMs[bucket])
-  const groups = await cellsOf(query, filter, bucketMs[bucket], groupBy)
+  const groups = await cellsOf(query, period, origin, bucketMs[bucket], groupBy)
   const all = merged([...groups.values()])
-  const before = { ...filter, fromMs: fromMs - (untilMs - fromMs), untilMs: fromMs }
-  const previous = compare === true ? merged([...(await cellsOf(query, before, bucketMs[bucket], undefined)).values()]) : undefined
+  const before = { fromMs: fromMs - (untilMs - fromMs), untilMs: fromMs }
+  const previous = compare === true ? merged([...(await cellsOf(query, before, origin, bucketMs[bucket], undefined)).values()]) : undefined
   return {
     from_ms: fromMs,
     until_ms: untilMs,
@@ -62,33 +66,24 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
 /** Cells of a group by the time of their bucket. */
 type Cells = ReadonlyMap<number, Cell>
 
-async function cellsOf (query: Kysely<Tables>, filter: CallFilter, spanMs: number, groupBy: ReportGrouping | undefined): Promise<Map<string | null, Map<number, Cell>>> {
+async function cellsOf (
+  query: Kysely<Tables>, period: Period, origin: CallOrigin, spanMs: number, groupBy: ReportGrouping | undefined
+): Promise<Map<string | null, Map<number, Cell>>> {
   const group = groupBy === undefined ? sql<string | null>`null` : groupColumns[groupBy]
-  const at = sql<number>`record.at_ms - record.at_ms % ${sql.lit(spanMs)}`
-  const count = (condition: RawBuilder<unknown>) => sql<number>`count(case when ${condition} then 1 end)`
-  const sum = (column: string) => sql<number>`coalesce(sum(${sql.ref(column)}), 0)`
-  const records = query.selectFrom(filteredCalls(query, filter).selectAll().select([group.as('group_id'), at.as('bucket_ms')]).as('record'))
-  const sums = await records.select([
-    'record.group_id', 'record.bucket_ms', sql<number>`count(*)`.as('calls'), count(sql`outcome in ('error', 'interrupted')`).as('errors'),
-    count(sql`outcome = 'client_closed'`).as('cancelled'), count(sql`estimated = 1 and cost_nano_usd > 0`).as('estimated_calls'),
-    count(sql`cost_nano_usd is null`).as('unpriced_calls'), sum('prompt_tokens').as('prompt_tokens'), sum('completion_tokens').as('completion_tokens'),
-    sum('cached_tokens').as('cached_tokens'), sum('reasoning_tokens').as('reasoning_tokens'), sum('images').as('images'), sum('audio_ms').as('audio_ms'),
-    sum('pages').as('pages'), sum('cost_nano_usd').as('cost_nano_usd')
-  ]).groupBy(['record.group_id', 'record.bucket_ms']).execute()
+  const at = sql<number>`record.from_ms - record.from_ms % ${sql.lit(spanMs)}`
+  const rows = await usageParts(query, period, origin, { smallestMs: spanMs, nowMs: Date.now() })
+    .select([group.as('group_id'), at.as('bucket_ms')])
+    .select(sumNames.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
+    .select((['latencies', 'first_bytes'] as const).map(name => sql<string | null>`string_agg(${sql.ref(name)}, ',')`.as(name)))
+    .groupBy(['group_id', 'bucket_ms']).execute()
   const groups = new Map<string | null, Map<number, Cell>>()
-  const cell = (id: string | null, ms: number): Cell => {
+  for (const { group_id: id, bucket_ms: ms, latencies, first_bytes: firstBytes, ...sums } of rows) {
     let cells = groups.get(id)
     if (cells === undefined) groups.set(id, cells = new Map())
-    let found = cells.get(ms)
-    if (found === undefined) cells.set(ms, found = emptyCell())
-    return found
-  }
-  for (const row of sums) for (const name of sumNames) cell(row.group_id, row.bucket_ms).sums[name] = row[name]
-  for (const [column, measure] of [['record.duration_ms', 'latencies'], ['record.first_byte_ms', 'firstBytes']] as const) {
-    const counted = await records.where(sql.ref(column), 'is not', null).where('record.outcome', '=', 'ok')
-      .select(['record.group_id', 'record.bucket_ms', bucketOf(column).as('ms'), sql<number>`count(*)`.as('count')])
-      .groupBy(['record.group_id', 'record.bucket_ms', 'ms']).execute()
-    for (const { group_id: id, bucket_ms: at, ms, count } of counted) cell(id, at)[measure].add(ms, count)
+    const cell = { sums, latencies: new Durations(), firstBytes: new Durations() }
+    cell.latencies.addText(latencies ?? '')
+    cell.firstBytes.addText(firstBytes ?? '')
+    cells.set(ms, cell)
   }
   return groups
 }

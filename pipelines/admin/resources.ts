@@ -27,8 +27,8 @@ export const resourceHandlers: AdminHandlers<
 
   'GET /admin/v1/providers': async (call, services) => {
     const untilMs = Date.now()
-    const filter = { fromMs: untilMs - hourMs, untilMs, projects: visibleProjects(call, undefined) }
-    const usage = await call.admin.reports.make('usageReport', { filter, bucket: 'hour', groupBy: 'provider' })
+    const period = { fromMs: untilMs - hourMs, untilMs }
+    const usage = await call.admin.reports.make('usageReport', { period, origin: { projects: visibleProjects(call, undefined) }, bucket: 'hour', groupBy: 'provider' })
     return { object: 'list', data: services.settings.providers.map(({ id }) => describeProvider(id, services, usage)) }
   },
 

@@ -27,7 +27,7 @@ export const usageHandlers: AdminHandlers<'GET /admin/v1/usage' | 'GET /admin/v1
 /** @throws GatewayError `invalid_value` naming the parameter */
 function reportRequest (call: AdminRequest<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'>): UsageReportRequest {
   const { search } = call
-  const { untilMs = Date.now(), fromMs = untilMs - dayMs, ...filter } = callFilter(call)
+  const { untilMs = Date.now(), fromMs = untilMs - dayMs, projects, keys, models, providers, endpoints } = callFilter(call)
   if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
   const bucket = search.get('bucket') ?? (untilMs - fromMs > 7 * dayMs ? 'day' : 'hour')
   if (bucket !== 'hour' && bucket !== 'day') throw invalid('bucket', '`bucket` must be `hour` or `day`.')
@@ -35,7 +35,7 @@ function reportRequest (call: AdminRequest<'GET /admin/v1/usage' | 'GET /admin/v
   const given = search.get('group_by') ?? undefined
   const groupBy = groupingNames.find(name => name === given)
   if (given !== undefined && groupBy === undefined) throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
-  return { filter: { ...filter, fromMs, untilMs }, bucket, groupBy, compare: search.get('compare') === 'true' }
+  return { period: { fromMs, untilMs }, origin: { projects, keys, models, providers, endpoints }, bucket, groupBy, compare: search.get('compare') === 'true' }
 }
 
 function invalid (param: string, message: string): GatewayError {

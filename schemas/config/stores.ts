@@ -42,6 +42,6 @@ export const CoordinationConfig = Section({
 }, 'What gateways on several machines share besides the store. Changes need a restart.')
 
 export const UsageConfig = Section({
-  keep_days: Count(90, 'Days that usage records are kept.', 3650),
+  keep_days: Count(90, 'Days that usage records, and their sums by hour and day, are kept.', 3650),
   keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000)
 }, 'Usage records: calls and their cost.')

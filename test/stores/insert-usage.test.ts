@@ -1,7 +1,11 @@
 import { spendingOf } from '../../lib/usage/spending.ts'
 import { dayMs } from '../../lib/usage/day.ts'
-import { usageRowOf } from '../support/usage.ts'
+import { Durations } from '../../lib/usage/percentiles.ts'
+import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
+import { hourMs, type RollupSum } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'
+import { usageRowOf } from '../support/usage.ts'
+import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const morning = Date.UTC(2025, 10, 21, 8)
 
@@ -33,4 +37,35 @@ storeTest('a row that cannot be written takes back those before it, and what the
   const store = await open()
   await t.rejects(store.insertUsage([usageRowOf(1), usageRowOf(2, { endpoint: null as unknown as string })])) // no type allows it
   t.equal(await spendingOf(store.query, 'key-1', 0, Date.now()), 0)
+})
+
+storeTest('rows are added to the sums of their hours and days, once, by writers at the same time as well', async (t, open) => {
+  const [one, other] = [await open(), await open()]
+  const row = (number: number, parts: Partial<UsageRow>): UsageRow => usageRowOf(number, { model: 'a/1', provider: 'a', cost_nano_usd: 7, prompt_tokens: 3, ...parts })
+  const rows = Array.from({ length: 300 }, (_, number) => row(number, {
+    at_ms: morning + number * 60_000, key_id: `key-${number % 3}`, duration_ms: 10 * number, first_byte_ms: number % 2 === 0 ? 250 : null
+  }))
+  const others = [
+    row(300, { at_ms: morning, outcome: 'error', cost_nano_usd: null, model: null, provider: null, key_id: 'key-0' }),
+    row(301, { at_ms: morning + 5, outcome: 'client_closed', estimated: 1, key_id: 'key-0', model: 'x'.repeat(5000), cached_tokens: 2 })
+  ]
+  const all = [...rows, ...others]
+  // Each row by two writers, in other batches.
+  await Promise.all([one, other].flatMap((store, writer) => Array.from({ length: 8 }, async (_, batch) => (
+    await retryWhenLocked(async () => await store.insertUsage(all.filter((_, index) => (index + writer) % 8 === batch)))
+  ))))
+  const spans = await one.query.selectFrom('usage_rollups').selectAll().orderBy('span_ms').orderBy('from_ms').orderBy('key_id').orderBy('model').execute()
+  for (const spanMs of [hourMs, dayMs]) {
+    const rollups = spans.filter(({ span_ms: ms }) => ms === spanMs)
+    const sum = (name: RollupSum): number => rollups.reduce((total, rollup) => total + rollup[name], 0)
+    t.same([sum('calls'), sum('errors'), sum('cancelled'), sum('estimated_calls'), sum('unpriced_calls')], [302, 1, 1, 1, 1])
+    t.same([sum('cost_nano_usd'), sum('prompt_tokens'), sum('cached_tokens')], [301 * 7, 302 * 3, 2])
+    const durations = new Durations()
+    for (const { latencies } of rollups) durations.addText(latencies ?? '')
+    t.match(durations.percentiles(), { p50: 1450, p95: 2900, p99: 2900 })
+  }
+  t.match(spans.filter(({ span_ms: ms, from_ms: fromMs }) => ms === hourMs && fromMs === morning), [
+    { key_id: 'key-0', model: '', provider: '', calls: 1, latencies: null, first_bytes: null },
+    { key_id: 'key-0', model: 'a/1', provider: 'a', calls: 20, first_bytes: '57:10' }, { key_id: 'key-0', model: 'x'.repeat(200) }, { key_id: 'key-1' }, { key_id: 'key-2' }
+  ])
 })

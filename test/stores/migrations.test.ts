@@ -1,7 +1,10 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { migrations } from '../../lib/stores/migrations.ts'
+import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { migrate } from '../../lib/stores/sqlite/migrate.ts'
+import { usageColumns } from '../../lib/stores/usage-columns.ts'
+import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
 
 function open (t: Test): InstanceType<typeof DatabaseSync> {
@@ -46,3 +49,24 @@ t.test('a file of a newer version is left alone', async t => {
   migrate(file)
   t.throws(() => migrate(file, migrations.slice(0, 3)), { message: `it was created by a newer version (step ${migrations.length} of 3)` })
 })
+
+t.test('rows of earlier versions are added up as those that are written now', async t => {
+  const rows = Array.from({ length: 50 }, (_, number) => usageRowOf(number, {
+    at_ms: number * 1_000_000, model: number % 3 === 0 ? null : 'a/1', outcome: number % 5 === 0 ? 'error' : 'ok', duration_ms: number * 111, first_byte_ms: number % 2 === 0 ? null : 7
+  }))
+  const rollups = (file: InstanceType<typeof DatabaseSync>): unknown[] => file.prepare('select * from usage_rollups order by 1, 2, 3, 4, 5, 6').all()
+    .map(row => ({ ...row, latencies: sorted(row['latencies']), first_bytes: sorted(row['first_bytes']) }))
+  const [old, fresh] = [open(t), open(t)]
+  migrate(old, migrations.filter(({ number }) => number < 15))
+  const insert = old.prepare(`insert into usage (${usageColumns.join(', ')}) values (${usageColumns.map(() => '?').join(', ')})`)
+  for (const row of rows) insert.run(...usageColumns.map(column => row[column]))
+  migrate(old)
+  migrate(fresh)
+  insertUsage({ write: work => work(sql => fresh.prepare(sql)) }, rows)
+  t.ok(rollups(old).length > 10)
+  t.same(rollups(old), rollups(fresh))
+})
+
+function sorted (counts: unknown): unknown {
+  return typeof counts === 'string' ? counts.split(',').toSorted() : counts
+}

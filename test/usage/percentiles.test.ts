@@ -1,6 +1,6 @@
 import t from 'tap'
 import { sql } from 'kysely'
-import { bucketOf, Durations } from '../../lib/usage/percentiles.ts'
+import { bucketOf, bucketSql, Durations } from '../../lib/usage/percentiles.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 
 t.test('percentiles of buckets are within 10 % of those of the values', async t => {
@@ -9,8 +9,10 @@ t.test('percentiles of buckets are within 10 % of those of the values', async t 
   for (const values of [[0], [1, 2, 3], Array.from({ length: 999 }, (_, index) => index * 7), Array.from({ length: 500 }, (_, index) => Math.round(1.03 ** index))]) {
     const durations = new Durations()
     for (const value of values) {
-      const { rows } = await sql<{ bucket: number }>`select ${bucketOf('value')} as bucket from (select ${value} as value) as v`.execute(query)
-      durations.add(rows[0]?.bucket ?? NaN, 1)
+      const { rows } = await sql<{ bucket: number }>`select ${sql.raw(bucketSql('value'))} as bucket from (select ${value} as value) as v`.execute(query)
+      const bucket = bucketOf(value)
+      if (rows[0]?.bucket !== bucket) t.equal(rows[0]?.bucket, bucket, `${value} is in the same bucket for SQL`)
+      durations.add(bucket, 1)
     }
     const found = durations.percentiles()
     const sorted = values.toSorted((a, b) => a - b)
@@ -24,8 +26,14 @@ t.test('percentiles of buckets are within 10 % of those of the values', async t 
 
 t.test('counts add up', async t => {
   const [one, other] = [new Durations(), new Durations()]
-  one.add(10, 1)
+  one.add(24, 1)
   other.add(50, 3)
   one.addAll(other)
-  t.match(one.percentiles(), { p50: 50, p99: 50 })
+  t.match(one.percentiles(), { p50: 155, p99: 155 })
+  t.equal(one.text(), '24:1,50:3')
+  const read = new Durations()
+  read.addText('')
+  read.addText([one.text(), '230:40'].join(','))
+  t.equal(read.text(), '24:1,50:3,230:40')
+  t.equal(new Durations().text(), null)
 })

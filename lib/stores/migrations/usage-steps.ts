@@ -1,6 +1,28 @@
 /** The usage ledger, and what it adds up to. */
 
+import { bucketSql } from '../../usage/percentiles.ts'
 import type { Migration } from './migration.ts'
+
+const group = 'key_id, model, provider, endpoint'
+
+/** Returns the statements that count a duration of complete calls in buckets, by hours, and by days from those. */
+function countDurations (column: 'latencies' | 'first_bytes', duration: 'duration_ms' | 'first_byte_ms'): string {
+  const texts = column === 'latencies' ? 'counts, null' : 'null, counts'
+  return `
+      create table counted as
+        select at_ms - at_ms % 3600000 as from_ms, key_id, substr(coalesce(model, ''), 1, 200) as model, coalesce(provider, '') as provider, endpoint,
+          ${bucketSql(duration)} as bucket, count(*) as number
+        from usage where outcome = 'ok' and ${duration} is not null group by 1, 2, 3, 4, 5, 6;
+      ${[3_600_000, 86_400_000].map(span => `
+      insert into usage_rollups
+        select ${span}, from_ms, ${group}, ${'0, '.repeat(16)} ${texts} from (
+          select from_ms, ${group}, string_agg(bucket || ':' || number, ',') as counts from (
+            select from_ms - from_ms % ${span} as from_ms, ${group}, bucket, sum(number) as number from counted group by 1, 2, 3, 4, 5, 6
+          ) as added group by from_ms, ${group}
+        ) as joined where true
+        on conflict (span_ms, from_ms, ${group}) do update set ${column} = excluded.${column};`).join('')}
+      drop table counted`
+}
 
 export const usageSteps: readonly Migration[] = [
   {
@@ -106,5 +128,60 @@ export const usageSteps: readonly Migration[] = [
       alter table usage add column searches bigint;
       alter table usage add column image_size text;
       alter table usage add column image_quality text`
+  },
+  {
+    // Sums of the rows by hour and by day, with those of the rows that are there.
+    number: 15,
+    sql: `
+      create table usage_rollups (
+        span_ms bigint not null,
+        from_ms bigint not null,
+        key_id text not null,
+        model text not null,
+        provider text not null,
+        endpoint text not null,
+        calls bigint not null,
+        errors bigint not null,
+        cancelled bigint not null,
+        estimated_calls bigint not null,
+        unpriced_calls bigint not null,
+        prompt_tokens bigint not null,
+        completion_tokens bigint not null,
+        cached_tokens bigint not null,
+        cache_write_tokens bigint not null,
+        reasoning_tokens bigint not null,
+        searches bigint not null,
+        pages bigint not null,
+        audio_ms bigint not null,
+        characters bigint not null,
+        images bigint not null,
+        cost_nano_usd bigint not null,
+        latencies text,
+        first_bytes text,
+        primary key (span_ms, from_ms, key_id, model, provider, endpoint)
+      ) without rowid;
+      insert into usage_rollups
+        select 3600000, at_ms - at_ms % 3600000, key_id, substr(coalesce(model, ''), 1, 200), coalesce(provider, ''), endpoint, count(*),
+          count(case when outcome in ('error', 'interrupted') then 1 end), count(case when outcome = 'client_closed' then 1 end),
+          count(case when estimated = 1 and cost_nano_usd > 0 then 1 end), count(case when cost_nano_usd is null then 1 end),
+          coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0), coalesce(sum(cached_tokens), 0),
+          coalesce(sum(cache_write_tokens), 0), coalesce(sum(reasoning_tokens), 0), coalesce(sum(searches), 0), coalesce(sum(pages), 0),
+          coalesce(sum(audio_ms), 0), coalesce(sum(characters), 0), coalesce(sum(images), 0), coalesce(sum(cost_nano_usd), 0), null, null
+        from usage group by 1, 2, 3, 4, 5, 6;
+      insert into usage_rollups
+        select 86400000, from_ms - from_ms % 86400000, ${group}, sum(calls), sum(errors), sum(cancelled), sum(estimated_calls),
+          sum(unpriced_calls), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(cache_write_tokens), sum(reasoning_tokens),
+          sum(searches), sum(pages), sum(audio_ms), sum(characters), sum(images), sum(cost_nano_usd), null, null
+        from usage_rollups group by 1, 2, ${group};
+      ${countDurations('latencies', 'duration_ms')};
+      ${countDurations('first_bytes', 'first_byte_ms')}`,
+    // Adds up counts that are joined by commas.
+    postgres: sql => `${sql};
+      create function added_durations (counts text) returns text language sql immutable as $$
+        select string_agg(bucket || ':' || number, ',') from (
+          select split_part(count, ':', 1) as bucket, sum(split_part(count, ':', 2)::bigint) as number
+          from unnest(string_to_array(counts, ',')) as count group by 1
+        ) as added
+      $$`
   }
 ]

@@ -1,6 +1,7 @@
 /** Opens a store in PostgreSQL, which several gateways share, through Kysely. */
 
 import { Kysely, PostgresDialect } from 'kysely'
+import { pruneRollups } from '../prune-rollups.ts'
 import { StoreError } from '../store-error.ts'
 import { serverConnections } from './server-connections.ts'
 import { insertUsage } from './insert-usage.ts'
@@ -53,7 +54,10 @@ export async function openPostgres (
       skipLocked: claimed => claimed.forUpdate().skipLocked(),
       maxBatchRows: 1000,
       insertUsage: async rows => await insertUsage(connected, partitions, rows),
-      pruneUsage: async (retention, nowMs) => await pruneUsage(partitions, retention, nowMs),
+      pruneUsage: async (retention, nowMs) => {
+        await pruneUsage(partitions, retention, nowMs)
+        await pruneRollups(query, retention, nowMs)
+      },
       isReachable: connected.isReachable,
       storeFileIntact: () => true,
       stopWaiting: () => undefined, // no query blocks the process

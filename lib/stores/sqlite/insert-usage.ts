@@ -2,6 +2,7 @@ import { dayOf } from '../../usage/day.ts'
 import { usageColumns, type UsageColumn } from '../usage-columns.ts'
 import type { SqliteDatabase } from '../database.ts'
 import type { UsageRow } from '../tables.ts'
+import { addRollups } from './add-rollups.ts'
 
 const insertInto = (names: readonly UsageColumn[]): string =>
   `insert into usage (${names.join(', ')}) values (${names.map(() => '?').join(', ')}) on conflict (at_ms, id) do nothing`
@@ -18,7 +19,7 @@ const addSpending = `insert into spending (key_id, day_ms, cost_nano_usd) values
   on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd`
 
 /**
- * Writes rows in one transaction, and adds what they cost to the spending of their keys. A row that is
+ * Writes rows in one transaction, and adds what they used to the sums of their hours and days and to the spending of their keys. A row that is
  * there already is left as it is and counts once.
  *
  * One prepared statement for one row: 200 rows take a third of the time of four statements of 50 rows
@@ -29,13 +30,13 @@ const addSpending = `insert into spending (key_id, day_ms, cost_nano_usd) values
 export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): number {
   return database.write(prepare => {
     const [insert, insertUsual] = [prepare(insertRow), prepare(insertUsualRow)]
-    let inserted = 0
+    const inserted: UsageRow[] = []
     const costs = new Map<string, Map<number, number>>()
     for (const row of rows) {
       const isUsual = rareColumns.every(column => row[column] === null)
       const { changes } = isUsual ? insertUsual.run(...valuesOf(row, usualColumns)) : insert.run(...valuesOf(row, usageColumns))
       const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost } = row
-      if (changes > 0) inserted++
+      if (changes > 0) inserted.push(row)
       if (changes === 0 || cost === null || cost === 0) continue
       let days = costs.get(keyId)
       if (days === undefined) costs.set(keyId, days = new Map())
@@ -44,7 +45,8 @@ export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: read
     }
     const add = prepare(addSpending)
     for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
-    return inserted
+    addRollups(prepare, inserted)
+    return inserted.length
   })
 }
 

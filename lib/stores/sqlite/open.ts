@@ -8,6 +8,7 @@
 
 import { closeSync, openSync } from 'node:fs'
 import { Kysely, SqliteDialect } from 'kysely'
+import { pruneRollups } from '../prune-rollups.ts'
 import { retryWhenLocked } from '../retry-when-locked.ts'
 import { StoreError } from '../store-error.ts'
 import { createPrivately, databasePath, fileId } from './database-file.ts'
@@ -57,7 +58,10 @@ export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: Da
     write,
     maxBatchRows: 200, // about a millisecond, in which the process does nothing else
     insertUsage: async rows => insertUsage({ write }, rows),
-    pruneUsage: async (retention, nowMs) => await pruneUsage(query, retention, nowMs),
+    pruneUsage: async (retention, nowMs) => {
+      await pruneUsage(query, retention, nowMs)
+      await pruneRollups(query, retention, nowMs)
+    },
     isReachable: isInPlace,
     checkWritable: async () => {
       try {

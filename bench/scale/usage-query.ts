@@ -1,0 +1,146 @@
+/**
+ * Measures the reports of the dashboard and of `headgate usage` over many usage records: each must take less than a second.
+ *
+ *     node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://…]
+ *
+ * The records are written by the database itself into a store of the version before rollups, which is then opened: what that
+ * takes is what an upgrade takes. They are spread over 90 days, 100 keys in 5 projects, 20 models of 5 providers and 2 endpoints.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { Secret } from '../../lib/core/secret.ts'
+import { migrations } from '../../lib/stores/migrations.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { createPrivately, databasePath } from '../../lib/stores/sqlite/database-file.ts'
+import { migrate as migrateSqlite } from '../../lib/stores/sqlite/migrate.ts'
+import { migrate as migratePostgres } from '../../lib/stores/postgres/migrate.ts'
+import { Partitions } from '../../lib/stores/postgres/partitions.ts'
+import { listCalls } from '../../lib/usage/calls-report.ts'
+import { dayMs } from '../../lib/usage/day.ts'
+import { usageTotals } from '../../lib/usage/totals.ts'
+import { usageReport, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
+import type { Database, StorePlace } from '../../lib/stores/database.ts'
+
+const days = 90
+const limitMs = 1000
+const stepRows = 1_000_000
+/** The steps before `usage_rollups`. */
+const before = migrations.filter(({ number }) => number < 15)
+
+const { values } = parseArgs({ options: { rows: { type: 'string', default: '20000000' }, postgres: { type: 'string' } } })
+const rows = Number(values.rows)
+const hourMs = dayMs / 24
+/** The end of the records: the beginning of this hour. */
+const endMs = Math.floor(Date.now() / hourMs) * hourMs
+const everyMs = days * dayMs / rows
+
+const directory = mkdtempSync(join(tmpdir(), 'headgate-usage-query-'))
+const place: StorePlace = {
+  server: { dataDir: directory },
+  store: { poolSize: 4, connectMs: 10_000, statementMs: 30_000, keysStaleMs: 1000, ...values.postgres !== undefined && { url: new Secret(values.postgres) } }
+}
+
+try {
+  const filled = await timed(async () => await (values.postgres === undefined ? fillSqlite() : fillPostgres(values.postgres)))
+  const opened = await timed(async () => await openDatabase(place))
+  console.log(`${rows} records in ${days} days, ${values.postgres === undefined ? 'SQLite' : 'PostgreSQL'}; written in ${seconds(filled.ms)}, opened with the rollups added in ${seconds(opened.ms)}`)
+  const isFast = await measure(opened.result)
+  await opened.result.close()
+  process.exitCode = isFast ? 0 : 1
+} finally {
+  rmSync(directory, { recursive: true })
+}
+
+/** Runs each report three times; the slowest counts. */
+async function measure ({ query }: Database): Promise<boolean> {
+  const period = (length: number): UsageReportRequest['period'] => ({ fromMs: endMs - length * dayMs, untilMs: endMs })
+  const report = (length: number, rest: Omit<UsageReportRequest, 'period' | 'origin'>) => async () => (
+    (await usageReport(query, { period: period(length), origin: {}, ...rest })).totals.calls
+  )
+  const reports: ReadonlyArray<readonly [name: string, run: () => Promise<number>, length: number]> = [
+    ['24 hours by hour and model, compared', report(1, { bucket: 'hour', groupBy: 'model', compare: true }), 1],
+    ['7 days by hour and key, compared', report(7, { bucket: 'hour', groupBy: 'key', compare: true }), 7],
+    ['30 days by day and project, compared', report(30, { bucket: 'day', groupBy: 'project', compare: true }), 30],
+    ['90 days by day and key', report(days, { bucket: 'day', groupBy: 'key' }), days],
+    ['7 days of one model', async () => (await usageReport(query, { period: period(7), origin: { models: ['p1/model-1'] }, bucket: 'hour' })).totals.calls, NaN],
+    ['headgate usage --since 90d --by key,model', async () => (await usageTotals(query, endMs - days * dayMs, ['key', 'model'])).reduce((sum, { sums }) => sum + sums.calls, 0), days],
+    ['first page of the calls', async () => (await listCalls(query, {}, { limit: 50 })).data.length, NaN]
+  ]
+  let isFast = true
+  for (const [name, run, length] of reports) {
+    let slowest = 0
+    for (let turn = 0; turn < 3; turn++) {
+      const { result, ms } = await timed(run)
+      slowest = Math.max(slowest, ms)
+      if (result === 0 || Math.abs(result - length * rows / days) > 1) throw new Error(`${name}: ${result} calls`)
+    }
+    isFast &&= slowest < limitMs
+    console.log(`${name.padEnd(44)} ${slowest.toFixed(0).padStart(6)} ms`)
+  }
+  return isFast
+}
+
+async function fillSqlite (): Promise<void> {
+  const path = databasePath(directory)
+  createPrivately(path)
+  const file = new DatabaseSync(path)
+  file.exec('pragma journal_mode = wal; pragma synchronous = off')
+  migrateSqlite(file, before)
+  file.exec(keys())
+  for (let from = 0; from < rows; from += stepRows) file.exec(records(from))
+  file.exec('pragma wal_checkpoint(truncate)')
+  file.close()
+}
+
+async function fillPostgres (url: string): Promise<void> {
+  const { Client } = await import('pg')
+  const client = new Client(url)
+  await client.connect()
+  try {
+    // The methods of a connection of a pool that are used there.
+    await migratePostgres(Object.assign(client, { release: () => undefined }), before)
+    const partitions = new Partitions({ use: async work => await work(Object.assign(client, { release: () => undefined })) })
+    await partitions.make(Array.from({ length: days + 1 }, (_, day) => endMs - day * dayMs))
+    await client.query(keys())
+    for (let from = 0; from < rows; from += stepRows) await client.query(records(from))
+    await client.query('analyze usage')
+  } finally {
+    await client.end()
+  }
+}
+
+function keys (): string {
+  const projects = Array.from({ length: 5 }, (_, index) => `('project-${index}', 'Project ${index}', 0)`)
+  const listed = Array.from({ length: 100 }, (_, index) => `('key-${index}', 'Key ${index}', 'digest-${index}', 0, 'project-${index % 5}')`)
+  return `insert into projects (id, name, created_at_ms) values ${projects.join(', ')};
+    insert into keys (id, name, digest, created_at_ms, project_id) values ${listed.join(', ')}`
+}
+
+/** Returns the statement that writes some records, in the order of their time; `h` stands for chance. */
+function records (from: number): string {
+  const until = Math.min(rows, from + stepRows)
+  return `insert into usage (id, call_id, at_ms, key_id, endpoint, requested_model, model, provider, outcome, status, error_code, streamed, attempts,
+      prompt_tokens, completion_tokens, cached_tokens, estimated, cost_nano_usd, own_provider_key, duration_ms, first_byte_ms)
+    with recursive numbers (n) as (select ${from} union all select n + 1 from numbers where n + 1 < ${until}),
+      chances as (select n, (cast(n as bigint) * 7919 + 104729) % 1000003 as h from numbers),
+      chosen as (select n, h, h % 100 as key, (h % 100 * 7 + h / 100 % 3) % 20 as model from chances)
+    select 'row-' || n, 'req-' || n, cast(${endMs - days * dayMs} + n * ${everyMs} as bigint), 'key-' || key, case when model % 10 = 0 then 'embeddings' else 'chat' end,
+      'model-' || model, 'p' || (model % 5) || '/model-' || model, 'p' || (model % 5), case when h % 50 = 0 then 'error' else 'ok' end,
+      case when h % 50 = 0 then 502 else 200 end, case when h % 50 = 0 then 'upstream_error' end, h % 2, 1, 200 + h % 4000, h % 900, 0, case when h % 20 = 0 then 1 else 0 end,
+      1000 * (h % 5000), 0, 150 + (h / 100) % 97 * (h % 89), 80 + (h / 100) % 1499
+    from chosen`
+}
+
+async function timed<T> (run: () => Promise<T>): Promise<{ readonly result: T, readonly ms: number }> {
+  const startMs = performance.now()
+  const result = await run()
+  return { result, ms: performance.now() - startMs }
+}
+
+function seconds (ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}

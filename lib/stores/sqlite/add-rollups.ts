@@ -1,0 +1,63 @@
+/** Adds rows to the sums of their hours and days. */
+
+import { bucketOf, Durations } from '../../usage/percentiles.ts'
+import { amounts, dimensionsOf, hourMs, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
+import type { UsageRow } from '../tables.ts'
+import type { Statement } from './statement-cache.ts'
+
+const names = [...rollupKey, ...rollupSums, ...Object.keys(rollupDurations)]
+const find = `select latencies, first_bytes from usage_rollups where ${rollupKey.map(name => `${name} = ?`).join(' and ')}`
+const write = `insert into usage_rollups (${names.join(', ')}) values (${names.map(() => '?').join(', ')})
+  on conflict (${rollupKey.join(', ')}) do update set latencies = excluded.latencies, first_bytes = excluded.first_bytes,
+  ${rollupSums.map(name => `${name} = usage_rollups.${name} + excluded.${name}`).join(', ')}`
+
+const amountOf = rollupSums.map(name => amounts[name].of)
+
+/** The sums of some rows that belong together. */
+interface Group {
+  readonly atMs: number
+  readonly dimensions: readonly string[]
+  readonly sums: number[]
+  readonly latencies: Durations
+  readonly firstBytes: Durations
+}
+
+/**
+ * Adds rows that were inserted just now, in the same transaction. Nearly all of a batch are of one hour and of few keys and models:
+ * they are added up here, so that each hour and day is written once.
+ */
+export function addRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
+  const groups = new Map<string, Group>()
+  for (const row of rows) {
+    const dimensions = dimensionsOf(row)
+    const name = `${Math.floor(row.at_ms / hourMs)}\0${dimensions.join('\0')}`
+    let group = groups.get(name)
+    if (group === undefined) groups.set(name, group = { atMs: row.at_ms, dimensions, sums: amountOf.map(() => 0), latencies: new Durations(), firstBytes: new Durations() })
+    add(group, row)
+  }
+  for (const group of groups.values()) for (const spanMs of rollupSpans) writeGroup(prepare, group, spanMs)
+}
+
+function add ({ sums, latencies, firstBytes }: Group, row: UsageRow): void {
+  for (const [index, amount] of amountOf.entries()) sums[index] = (sums[index] ?? 0) + amount(row)
+  if (row.outcome !== 'ok') return
+  latencies.add(bucketOf(row.duration_ms), 1)
+  if (row.first_byte_ms !== null) firstBytes.add(bucketOf(row.first_byte_ms), 1)
+}
+
+function writeGroup (prepare: (sql: string) => Statement, { atMs, dimensions, sums, latencies, firstBytes }: Group, spanMs: number): void {
+  const key = [spanMs, atMs - atMs % spanMs, ...dimensions]
+  const before = prepare(find).get(...key)
+  const counts = ([['latencies', latencies], ['first_bytes', firstBytes]] as const).map(([name, added]) => {
+    const text = before?.[name]
+    return typeof text === 'string' ? joined(text, added) : added.text()
+  })
+  prepare(write).run(...key, ...sums, ...counts)
+}
+
+function joined (text: string, added: Durations): string | null {
+  const durations = new Durations()
+  durations.addText(text)
+  durations.addAll(added)
+  return durations.text()
+}

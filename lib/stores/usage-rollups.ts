@@ -1,0 +1,68 @@
+/** Says what of a usage row adds up in `usage_rollups`: in SQL, and for a row in memory. */
+
+import { dayMs } from '../usage/day.ts'
+import { bucketSql } from '../usage/percentiles.ts'
+import type { UsageRollupRow, UsageRow } from './tables.ts'
+
+export const hourMs = 60 * 60 * 1000
+
+/** The spans of rollups. */
+export const rollupSpans = [hourMs, dayMs] as const
+
+/** The columns that tell rollups apart: the table's primary key. */
+export const rollupKey = ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'] as const
+
+/** Longest name of a model there. Callers choose it with providers that list no models, and an index of PostgreSQL takes no long one. */
+const maxModelLength = 200
+
+/** The columns of `rollupKey` that a row of `usage` has, with their SQL. */
+export const rollupDimensions = { key_id: 'key_id', model: `substr(coalesce(model, ''), 1, ${maxModelLength})`, provider: "coalesce(provider, '')", endpoint: 'endpoint' } as const
+
+/** Returns what they are for a row in memory. */
+export function dimensionsOf ({ key_id: keyId, model, provider, endpoint }: UsageRow): string[] {
+  return [keyId, (model ?? '').slice(0, maxModelLength), provider ?? '', endpoint]
+}
+
+/** The columns that are sums. */
+export type RollupSum = Exclude<keyof UsageRollupRow, typeof rollupKey[number] | 'latencies' | 'first_bytes'>
+
+interface Amount {
+  /** Of the columns of `usage`. */
+  readonly sql: string
+  readonly of: (row: UsageRow) => number
+}
+
+const reported = (column: keyof UsageRow & RollupSum): Amount => ({ sql: `coalesce(${column}, 0)`, of: row => row[column] ?? 0 })
+const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount => (
+  { sql: `case when ${condition} then 1 else 0 end`, of: row => holds(row) ? 1 : 0 }
+)
+
+/** What a usage row adds to each sum. */
+export const amounts: Readonly<Record<RollupSum, Amount>> = {
+  calls: { sql: '1', of: () => 1 },
+  errors: counted("outcome in ('error', 'interrupted')", ({ outcome }) => outcome === 'error' || outcome === 'interrupted'),
+  cancelled: counted("outcome = 'client_closed'", ({ outcome }) => outcome === 'client_closed'),
+  estimated_calls: counted('estimated = 1 and cost_nano_usd > 0', ({ estimated, cost_nano_usd: cost }) => estimated === 1 && (cost ?? 0) > 0),
+  unpriced_calls: counted('cost_nano_usd is null', ({ cost_nano_usd: cost }) => cost === null),
+  prompt_tokens: reported('prompt_tokens'),
+  completion_tokens: reported('completion_tokens'),
+  cached_tokens: reported('cached_tokens'),
+  cache_write_tokens: reported('cache_write_tokens'),
+  reasoning_tokens: reported('reasoning_tokens'),
+  searches: reported('searches'),
+  pages: reported('pages'),
+  audio_ms: reported('audio_ms'),
+  characters: reported('characters'),
+  images: reported('images'),
+  cost_nano_usd: reported('cost_nano_usd')
+}
+
+export const rollupSums = Object.keys(amounts) as RollupSum[] // its keys are those
+
+/** The durations that are counted in buckets, each of a column of `usage`; those of complete calls only. */
+export const rollupDurations = { latencies: 'duration_ms', first_bytes: 'first_byte_ms' } as const
+
+/** Returns the SQL of a row's count in its bucket; null where there is none. */
+export function countSql (duration: typeof rollupDurations[keyof typeof rollupDurations]): string {
+  return `case when outcome = 'ok' and ${duration} is not null then ${bucketSql(duration)} || ':1' end`
+}

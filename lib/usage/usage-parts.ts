@@ -1,0 +1,72 @@
+/**
+ * Reads usage as parts that add up: rollups of the whole hours and days of a period, and records of the rest of it.
+ */
+
+import { sql, type Kysely, type RawBuilder } from 'kysely'
+import type { Tables, UsageRollupRow } from '../stores/tables.ts'
+import { amounts, countSql, hourMs, rollupDimensions, rollupDurations, rollupSums } from '../stores/usage-rollups.ts'
+import { madeBy, type CallOrigin } from './call-filter.ts'
+import { dayMs } from './day.ts'
+
+export interface Period {
+  readonly fromMs: number
+  /** Exclusive. */
+  readonly untilMs: number
+}
+
+/** A piece of a period, read from records or from rollups of one span. */
+interface Piece extends Period {
+  readonly spanMs: number | undefined
+}
+
+/** What the records of a moment, an hour or a day add up to. */
+export type UsagePart = Omit<UsageRollupRow, 'span_ms'>
+
+const dimensions = Object.keys(rollupDimensions)
+const durations = Object.keys(rollupDurations)
+
+const columns = ['from_ms', ...dimensions, ...rollupSums, ...durations].map(name => sql.ref(`record.${name}`))
+
+const ofRecords = sql.raw([
+  'at_ms as from_ms', ...Object.entries(rollupDimensions).map(([name, from]) => `${from} as ${name}`),
+  ...rollupSums.map(name => `${amounts[name].sql} as ${name}`),
+  ...Object.entries(rollupDurations).map(([name, duration]) => `${countSql(duration)} as ${name}`)
+].join(', '))
+
+/**
+ * Begins a query on the parts of a period.
+ *
+ * @param smallestMs length of what is told apart: an hour or a day
+ * @param nowMs there are no records after it, so that the present hour is read as a whole
+ */
+export function usageParts (query: Kysely<Tables>, period: Period, origin: CallOrigin, { smallestMs, nowMs }: { readonly smallestMs: number, readonly nowMs: number }) {
+  const selects = piecesOf(period, smallestMs, nowMs).map(({ fromMs, untilMs, spanMs }) => spanMs === undefined
+    ? sql`select ${sql.join(columns)} from (select ${ofRecords} from usage where at_ms >= ${fromMs} and at_ms < ${untilMs}) as record where ${madeBy(origin)}`
+    : sql`select ${sql.join(columns)} from usage_rollups as record where span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs} and ${madeBy(origin)}`)
+  const parts: RawBuilder<UsagePart> = sql`(${sql.join(selects, sql` union all `)})`
+  return query.selectFrom(parts.as('record'))
+}
+
+/** Cuts a period into pieces, the largest that fit: records, hours, days, hours, records. */
+export function piecesOf ({ fromMs, untilMs }: Period, smallestMs: number, nowMs: number): Piece[] {
+  const endMs = untilMs >= nowMs ? ceil(untilMs, hourMs) : untilMs
+  const hours = inside({ fromMs, untilMs: endMs }, hourMs)
+  const days = smallestMs < dayMs ? { fromMs: hours.untilMs, untilMs: hours.untilMs } : inside(hours, dayMs)
+  return [
+    { fromMs, untilMs: hours.fromMs, spanMs: undefined },
+    { fromMs: hours.fromMs, untilMs: days.fromMs, spanMs: hourMs },
+    { ...days, spanMs: dayMs },
+    { fromMs: days.untilMs, untilMs: hours.untilMs, spanMs: hourMs },
+    { fromMs: hours.untilMs, untilMs: endMs, spanMs: undefined }
+  ].filter((piece, index) => piece.fromMs < piece.untilMs || index === 0)
+}
+
+/** Returns the whole spans of a period; where it has none, nothing at its end. */
+function inside ({ fromMs, untilMs }: Period, spanMs: number): Period {
+  const [first, end] = [ceil(fromMs, spanMs), untilMs - untilMs % spanMs]
+  return first < end ? { fromMs: first, untilMs: end } : { fromMs: untilMs, untilMs }
+}
+
+function ceil (ms: number, spanMs: number): number {
+  return Math.ceil(ms / spanMs) * spanMs
+}
