@@ -238,7 +238,7 @@ export interface SpendingRow {
 }
 
 /**
- * What the calls of an hour or a day used, by key, model, provider and endpoint: written with the rows, so that a report reads
+ * The sums of the calls of an hour or a day, by key, model, provider and endpoint: written with the rows, so that a report reads
  * some thousands of these where it would read millions of those. A text that a row has not is empty here.
  */
 export interface UsageRollupRow {

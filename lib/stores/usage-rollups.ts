@@ -9,7 +9,7 @@ export const hourMs = 60 * 60 * 1000
 /** The spans of rollups. */
 export const rollupSpans = [hourMs, dayMs] as const
 
-/** The columns that tell rollups apart: the table's primary key. */
+/** The columns that distinguish rollups: the primary key of the table. */
 export const rollupKey = ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'] as const
 
 /** Longest name of a model there. Callers choose it with providers that list no models, and an index of PostgreSQL takes no long one. */
@@ -27,7 +27,7 @@ export function dimensionsOf ({ key_id: keyId, model, provider, endpoint }: Usag
 export type RollupSum = Exclude<keyof UsageRollupRow, typeof rollupKey[number] | 'latencies' | 'first_bytes'>
 
 interface Amount {
-  /** Of the columns of `usage`. */
+  /** In SQL, with the columns of `usage`. */
   readonly sql: string
   readonly of: (row: UsageRow) => number
 }
@@ -37,7 +37,7 @@ const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount =
   { sql: `case when ${condition} then 1 else 0 end`, of: row => holds(row) ? 1 : 0 }
 )
 
-/** What a usage row adds to each sum. */
+/** The amount that a usage row adds to each sum. */
 export const amounts: Readonly<Record<RollupSum, Amount>> = {
   calls: { sql: '1', of: () => 1 },
   errors: counted("outcome in ('error', 'interrupted')", ({ outcome }) => outcome === 'error' || outcome === 'interrupted'),

@@ -1,5 +1,5 @@
 /**
- * Reads usage as parts that add up: rollups of the whole hours and days of a period, and records of the rest of it.
+ * Reads usage as parts that add up: rollups of the hours and days that a period contains, and records of the rest of it.
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
@@ -19,7 +19,7 @@ interface Piece extends Period {
   readonly spanMs: number | undefined
 }
 
-/** What the records of a moment, an hour or a day add up to. */
+/** The sums of a record, an hour or a day. */
 export type UsagePart = Omit<UsageRollupRow, 'span_ms'>
 
 const dimensions = Object.keys(rollupDimensions)
@@ -36,8 +36,8 @@ const ofRecords = sql.raw([
 /**
  * Begins a query on the parts of a period.
  *
- * @param smallestMs length of what is told apart: an hour or a day
- * @param nowMs there are no records after it, so that the present hour is read as a whole
+ * @param smallestMs the shortest time to distinguish: an hour or a day
+ * @param nowMs there are no records after it, so the present hour counts as complete
  */
 export function usageParts (query: Kysely<Tables>, period: Period, origin: CallOrigin, { smallestMs, nowMs }: { readonly smallestMs: number, readonly nowMs: number }) {
   const selects = piecesOf(period, smallestMs, nowMs).map(({ fromMs, untilMs, spanMs }) => spanMs === undefined
@@ -61,7 +61,7 @@ export function piecesOf ({ fromMs, untilMs }: Period, smallestMs: number, nowMs
   ].filter((piece, index) => piece.fromMs < piece.untilMs || index === 0)
 }
 
-/** Returns the whole spans of a period; where it has none, nothing at its end. */
+/** Returns the spans that a period contains; where it contains none, nothing at its end. */
 function inside ({ fromMs, untilMs }: Period, spanMs: number): Period {
   const [first, end] = [ceil(fromMs, spanMs), untilMs - untilMs % spanMs]
   return first < end ? { fromMs: first, untilMs: end } : { fromMs: untilMs, untilMs }

@@ -17,7 +17,7 @@ t.test('a period is read from the largest pieces that fit, without a gap', async
   t.same(shown(midnight - 1.5 * hourMs, midnight + 49.25 * hourMs, hourMs), [[-1.5, -1, undefined], [-1, 49, hourMs], [49, 49.25, undefined]])
   t.same(shown(midnight + hourMs, midnight + 5 * hourMs, dayMs), [[1, 5, hourMs]])
   t.same(shown(midnight + 0.25 * hourMs, midnight + 0.5 * hourMs, dayMs), [[0.25, 0.5, undefined]])
-  t.same(shown(midnight, midnight + 1.5 * hourMs, hourMs, midnight + 1.5 * hourMs), [[0, 2, hourMs]], 'the present hour is read as a whole')
+  t.same(shown(midnight, midnight + 1.5 * hourMs, hourMs, midnight + 1.5 * hourMs), [[0, 2, hourMs]], 'the present hour is read from its rollup')
   t.same(shown(midnight, midnight, hourMs), [])
 })
 
