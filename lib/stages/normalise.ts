@@ -28,7 +28,8 @@ export function normalise (options: NormaliseOptions = {}): Stage<ChatBatch> {
 class Normaliser implements Transformer<ChatBatch, ChatBatch> {
   readonly #ends = new Map<number, ChatEvent & { type: 'choice-end' }>()
   #usage: (ChatEvent & { type: 'usage' }) | undefined
-  #last: ChatBatch | undefined
+  /** Without its events: a stream that waits would keep the text of its last read. */
+  #last: Pick<ChatBatch, 'call' | 'route'> | undefined
   readonly #estimate: NormaliseOptions['estimate']
 
   constructor ({ estimate }: NormaliseOptions) {
@@ -37,7 +38,8 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
 
   push (batch: ChatBatch): ChatBatch | undefined {
     const isFirst = this.#last === undefined
-    this.#last = batch
+    const { call, route } = batch
+    if (this.#last?.call !== call || this.#last.route !== route) this.#last = { call, route }
     if (!isFirst && batch.events.length > 0 && isOnlyText(batch.events)) return batch
     const events = this.#read(batch.events)
     if (isFirst) {
@@ -45,7 +47,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
       const promptTokens = events.some(isDirect) ? undefined : this.#estimate?.(batch.call.request).prompt
       events.unshift(startOf(batch.events[0], batch.route, promptTokens))
     }
-    return events.length === 0 ? undefined : { call: batch.call, route: batch.route, events }
+    return events.length === 0 ? undefined : { call, route, events }
   }
 
   end (): ChatBatch | undefined {

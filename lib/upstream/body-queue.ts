@@ -2,8 +2,8 @@
  * Bytes between a socket that pushes and a pipeline that pulls.
  *
  * What has arrived since the last pull is handed over as one piece, so a consumer that falls
- * behind does more per step instead of falling further behind. Above 64 KiB (the high-water
- * mark) the socket is paused: a caller who never reads costs that much, not the complete answer.
+ * behind does more per step instead of falling further behind. Above 32 KiB (the high-water
+ * mark) the socket is paused: a caller who never reads costs that and a read of 64 KiB, not the complete answer.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -11,7 +11,7 @@ import { joinInTurns } from '../wire/join-in-turns.ts'
 import type { PullResult, PullSource } from '../core/flow.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
-const highWaterMark = 64 * 1024
+const highWaterMark = 32 * 1024
 /** Larger bodies are put together in turns of the event loop. */
 const largeBytes = 4 * 1024 * 1024
 

@@ -234,7 +234,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       }
       const end = text.indexOf('\n\n', at)
       const next = end === -1 ? text.length : end + 2
-      this.#readMessages(this.#messages.pushText(text.slice(at, next), ascii), into)
+      // A message that is not complete is kept: as a slice it would keep the text of all the read.
+      const part = end === -1 ? bytesAsText(bytes.subarray(at)) : text.slice(at, next)
+      this.#readMessages(this.#messages.pushText(part, ascii), into)
       at = next
     }
   }

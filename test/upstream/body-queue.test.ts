@@ -22,9 +22,9 @@ t.test('what has arrived since the last read is one piece', async t => {
   t.same([await queue.next(), await queue.next()], [{ done: true, value: undefined }, { done: true, value: undefined }])
 })
 
-t.test('above 64 KiB the socket is paused, once, until a read', async t => {
+t.test('above 32 KiB the socket is paused, once, until a read', async t => {
   const { queue, events } = start()
-  queue.push(Buffer.alloc(64 * 1024))
+  queue.push(Buffer.alloc(32 * 1024))
   t.same(events, [])
   queue.push(Buffer.alloc(1))
   queue.push(Buffer.alloc(1))
