@@ -73,25 +73,34 @@ export async function copyStore (from: Database, to: Database, onProgress: (prog
   const differences: TableDifference[] = []
   for (const [table, plan] of Object.entries(plans)) {
     if (plan === undefined) continue
-    await copyTable(from, to, table, plan, onProgress)
+    if (table === 'usage') await copyTable<UsageRow>(from.query, table, plan, { rows: usageStepRows, write: to.insertUsage, after: await lastCopied(from.query, to.query) }, onProgress)
+    else await copyTable<Row>(from.query, table, plan, { rows: stepRows, write: async rows => await writeOver(to.query, table, plan.key, rows) }, onProgress)
     differences.push(...await compare(from.query, to.query, table, plan))
   }
   return differences
 }
 
-async function copyTable (from: Database, to: Database, table: string, { key }: Plan, onProgress: (progress: CopyProgress) => void): Promise<void> {
-  const rows = await countOf(from.query, table)
-  const isUsage = table === 'usage'
-  let after = isUsage ? await lastCopied(from.query, to.query) : undefined
-  let copied = after === undefined ? 0 : await countOf(from.query, table, sql`at_ms <= ${after[0]}`)
+interface Steps<R> {
+  /** Rows of one step. */
+  readonly rows: number
+  readonly write: (rows: R[]) => Promise<unknown>
+  /** The key where an earlier copy ended; its first column is `at_ms`. */
+  readonly after?: readonly unknown[] | undefined
+}
+
+async function copyTable<R extends object> (
+  from: AnyQuery, table: string, { key }: Plan, { rows: perStep, write, after: begin }: Steps<R>, onProgress: (progress: CopyProgress) => void
+): Promise<void> {
+  const rows = await countOf(from, table)
+  let after = begin
+  let copied = begin === undefined ? 0 : await countOf(from, table, sql`at_ms <= ${begin[0]}`)
   onProgress({ table, rows, copied })
   for (;;) {
-    const step = await pageOf(from.query, table, key, after, isUsage ? usageStepRows : stepRows)
+    const step = await pageOf<R>(from, table, key, after, perStep)
     const last = step.at(-1)
     if (last === undefined) return
-    if (isUsage) await to.insertUsage(step as unknown as UsageRow[]) // every column of its table
-    else await writeOver(to.query, table, key, step)
-    after = key.map(column => last[column])
+    await write(step)
+    after = key.map((column): unknown => Reflect.get(last, column))
     copied += step.length
     onProgress({ table, rows, copied })
   }
@@ -106,10 +115,10 @@ async function lastCopied (from: AnyQuery, to: AnyQuery): Promise<unknown[] | un
   return isSame ? [last - 1, '\u{10FFFF}'] : undefined
 }
 
-async function pageOf (query: AnyQuery, table: string, key: readonly string[], after: readonly unknown[] | undefined, limit: number): Promise<Row[]> {
+async function pageOf<R> (query: AnyQuery, table: string, key: readonly string[], after: readonly unknown[] | undefined, limit: number): Promise<R[]> {
   const columns = sql.join(key.map(column => sql.ref(column)))
   const rest = after === undefined ? sql`` : sql`where (${columns}) > (${sql.join(after)})`
-  const { rows } = await sql<Row>`select * from ${sql.table(table)} ${rest} order by ${columns} limit ${sql.lit(limit)}`.execute(query)
+  const { rows } = await sql<R>`select * from ${sql.table(table)} ${rest} order by ${columns} limit ${sql.lit(limit)}`.execute(query)
   return rows
 }
 

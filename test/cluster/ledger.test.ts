@@ -2,50 +2,18 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { once } from 'node:events'
+import { availableParallelism, loadavg } from 'node:os'
 import t from 'tap'
 import { openKeyStore } from '../../lib/keys/key-store.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
-import { chat, clusterKey, clusterOf, startCallers, type Cluster, type Node } from '../support/cluster.ts'
+import { chat, clusterOf, countRecords, degradedParts, nothingLost, startCallers, stopNode, type Cluster, type Node } from '../support/cluster.ts'
 import { postgresServer } from '../support/postgres-server.ts'
 import { noPostgres, postgresPlace, storeTest } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import type { Test } from 'tap'
-import type { Database } from '../../lib/stores/database.ts'
 
 /** Kills of a gateway in one test. */
 const kills = Number(process.env['HEADGATE_TEST_KILLS'] ?? 4)
-
-interface Count {
-  /** Calls that succeeded without a record. */
-  readonly missing: number
-  /** Calls with two records. */
-  readonly double: number
-  /** True when budgets know what the records say. */
-  readonly sumsAgree: boolean
-}
-
-async function count ({ query }: Database, succeeded: readonly string[]): Promise<Count> {
-  const rows = await query.selectFrom('usage').select(['call_id', 'cost_nano_usd']).execute()
-  const recorded = new Set(rows.map(({ call_id: id }) => id))
-  const { spent } = await query.selectFrom('spending').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('spent')).executeTakeFirstOrThrow()
-  return {
-    missing: succeeded.filter(id => !recorded.has(id)).length,
-    double: rows.length - recorded.size,
-    sumsAgree: rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0) === (spent ?? 0)
-  }
-}
-
-const nothingLost: Count = { missing: 0, double: 0, sumsAgree: true }
-
-async function stop (node: Node): Promise<void> {
-  node.child.kill('SIGTERM')
-  await node.ended
-}
-
-async function health ({ url }: Node): Promise<string[]> {
-  const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${clusterKey}` } })
-  return (await answer.json() as { degraded?: string[] }).degraded ?? []
-}
 
 storeTest('a gateway that is killed again and again under load loses no record of an answer and writes none twice', async (t, open, place) => {
   const cluster = await clusterOf(t, { place })
@@ -63,10 +31,10 @@ storeTest('a gateway that is killed again and again under load loses no record o
     url = node.url
   }
   await callers.stop()
-  await stop(node)
+  await stopNode(node)
   t.comment(`${kills} kills, ${callers.succeeded.length} succeeded, ${callers.failures.length} cut off`)
   t.ok(callers.succeeded.length > kills)
-  t.strictSame(await count(await open(), callers.succeeded), nothingLost)
+  t.strictSame(await countRecords(await open(), callers.succeeded), nothingLost)
 })
 
 storeTest('a call whose gateway is killed as soon as its provider has it is on record as interrupted after the next start', async (t, open, place) => {
@@ -87,13 +55,13 @@ storeTest('a call whose gateway is killed as soon as its provider has it is on r
   await until(() => requests > 0, 'the call to be at the provider')
   node.child.kill('SIGKILL')
   await call
-  await stop(await cluster.start('one'))
+  await stopNode(await cluster.start('one'))
   const database = await open()
   const rows = await database.query.selectFrom('usage').selectAll().execute()
   t.match(rows, [{
     call_id: 'in-flight', outcome: 'interrupted', attempts: 1, model: 'openai/gpt-5', provider: 'openai', endpoint: 'chat', estimated: 1, prompt_tokens: 10, cost_nano_usd: 10_000
   }])
-  t.strictSame(await count(database, ['in-flight']), nothingLost)
+  t.strictSame(await countRecords(database, ['in-flight']), nothingLost)
 })
 
 t.test('PostgreSQL under several gateways', { skip: noPostgres }, async t => {
@@ -113,9 +81,10 @@ t.test('PostgreSQL under several gateways', { skip: noPostgres }, async t => {
       await until(async () => (await statuses()).every(status => status === wanted), `${wanted} everywhere`, 10_000)
       return performance.now() - startMs
     }
-    t.ok(await changes(200) < 1000)
+    const boundMs = 1000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+    t.ok(await changes(200) < boundMs)
     await keys.revoke(id)
-    t.ok(await changes(401) < 1000)
+    t.ok(await changes(401) < boundMs)
   })
 
   await t.test('it is killed under load and comes back: no call fails, no record is lost or there twice', async t => {
@@ -126,17 +95,17 @@ t.test('PostgreSQL under several gateways', { skip: noPostgres }, async t => {
     const callers = startCallers(t, () => nodes[next++ % 2]?.url)
     await until(() => callers.succeeded.length > 100, 'calls')
     await server.kill()
-    await until(async () => (await Promise.all(nodes.map(health))).every(parts => parts.includes('store') && parts.includes('keys') && parts.includes('ledger')), 'both to say what is degraded', 20_000)
+    await until(async () => (await Promise.all(nodes.map(degradedParts))).every(parts => parts.includes('store') && parts.includes('keys') && parts.includes('ledger')), 'both to say what is degraded', 20_000)
     const during = callers.succeeded.length
     await until(() => callers.succeeded.length > during + 100, 'calls without a store')
     server.restart()
-    await until(async () => (await Promise.all(nodes.map(health))).every(parts => parts.length === 0), 'both to be well again', 30_000)
+    await until(async () => (await Promise.all(nodes.map(degradedParts))).every(parts => parts.length === 0), 'both to be well again', 30_000)
     await callers.stop()
-    await Promise.all(nodes.map(stop))
+    await Promise.all(nodes.map(stopNode))
     const database = await openDatabase(place)
     t.teardown(database.close)
     t.comment(`${callers.succeeded.length} succeeded`)
     t.strictSame(callers.failures, [])
-    t.strictSame(await count(database, callers.succeeded), nothingLost)
+    t.strictSame(await countRecords(database, callers.succeeded), nothingLost)
   })
 })

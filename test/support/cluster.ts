@@ -6,7 +6,7 @@ import { Agent, request } from 'undici'
 import { startGateway, type Running } from './headgate.ts'
 import { chatAnswer, fakeUpstream } from './upstream.ts'
 import type { Test } from 'tap'
-import type { StorePlace } from '../../lib/stores/database.ts'
+import type { Database, StorePlace } from '../../lib/stores/database.ts'
 
 /** The key of the configuration that every node has. */
 export const clusterKey = 'cluster-key-of-the-tests'
@@ -17,7 +17,14 @@ export interface Cluster {
   /** The store of all nodes. */
   readonly place: StorePlace
   /** Starts a node; one of the same name takes over the directory of the one before. */
-  readonly start: (name: string, port?: number) => Promise<Node>
+  readonly start: (name: string, port?: number, own?: OwnOptions) => Promise<Node>
+}
+
+/** What only one node has. */
+export interface OwnOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Options of Node.js. */
+  readonly before?: readonly string[]
 }
 
 export interface ClusterOptions {
@@ -43,12 +50,12 @@ export async function clusterOf (t: Test, { place, script = { pieces: [chatAnswe
   }))
   return {
     place,
-    start: async (name, port = 0) => {
+    start: async (name, port = 0, { env: own = {}, before } = {}) => {
       const home = url === undefined ? place.server.dataDir : join(directory, name)
       mkdirSync(home, { recursive: true })
       return await startGateway(t, directory, {
-        PORT: String(port), HEADGATE_DATA_DIR: home, HEADGATE_API_KEYS: clusterKey, OPENAI_API_KEY: 'sk-mock', ...url !== undefined && { DATABASE_URL: url.reveal() }, ...env
-      })
+        PORT: String(port), HEADGATE_DATA_DIR: home, HEADGATE_API_KEYS: clusterKey, OPENAI_API_KEY: 'sk-mock', ...url !== undefined && { DATABASE_URL: url.reveal() }, ...env, ...own
+      }, [], before)
     }
   }
 }
@@ -73,7 +80,7 @@ export interface Callers {
 }
 
 /** Calls again and again, several at a time, over connections that stay open. @param url of the next call; calls wait while there is none */
-export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true } = {}): Callers {
+export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true, key = clusterKey, body: asked = {} } = {}): Callers {
   const succeeded: string[] = []
   const failures: string[] = []
   const agent = new Agent({ connections: parallel, pipelining: keepAlive ? 1 : 0 })
@@ -91,9 +98,9 @@ export function startCallers (t: Test, url: () => string | undefined, { parallel
         await new Promise(resolve => { setImmediate(resolve) })
         continue
       }
-      const id = `call-${caller}-${number++}`
+      const id = `call-${key.slice(0, 8)}-${caller}-${number++}`
       try {
-        const { status, body } = await chat(target, id, { agent })
+        const { status, body } = await chat(target, id, { key, body: asked, agent })
         if (status === 200) succeeded.push(id)
         else failures.push(`${id}: ${status} ${JSON.stringify(body)}`)
       } catch (error) {
@@ -110,4 +117,41 @@ export function startCallers (t: Test, url: () => string | undefined, { parallel
       await callers
     }
   }
+}
+
+/** What the usage records lack, or have too much of. */
+export interface RecordCount {
+  /** Calls that succeeded without a record. */
+  readonly missing: number
+  /** Calls with two records. */
+  readonly double: number
+  /** True when budgets know what the records say. */
+  readonly sumsAgree: boolean
+}
+
+/** Compares the usage records with the calls that succeeded. @param key whose records count. Default: all */
+export async function countRecords ({ query }: Database, succeeded: readonly string[], key?: string): Promise<RecordCount> {
+  const rows = await query.selectFrom('usage').select(['call_id', 'cost_nano_usd']).$if(key !== undefined, of => of.where('key_id', '=', key ?? '')).execute()
+  const recorded = new Set(rows.map(({ call_id: id }) => id))
+  const { spent } = await query.selectFrom('spending').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('spent'))
+    .$if(key !== undefined, of => of.where('key_id', '=', key ?? '')).executeTakeFirstOrThrow()
+  return {
+    missing: succeeded.filter(id => !recorded.has(id)).length,
+    double: rows.length - recorded.size,
+    sumsAgree: rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0) === (spent ?? 0)
+  }
+}
+
+export const nothingLost: RecordCount = { missing: 0, double: 0, sumsAgree: true }
+
+/** Stops a gateway as an operator does. */
+export async function stopNode (node: Node): Promise<void> {
+  node.child.kill('SIGTERM')
+  await node.ended
+}
+
+/** Returns what `/health` says does not work. */
+export async function degradedParts ({ url }: Node): Promise<string[]> {
+  const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${clusterKey}` } })
+  return (await answer.json() as { degraded?: string[] }).degraded ?? []
 }

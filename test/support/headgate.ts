@@ -76,9 +76,9 @@ export function launch (
 /** The longest wait for a line of output: a start on a busy machine takes seconds. */
 const lineMs = 60_000
 
-/** Starts a gateway on a free port, and the key it made for its first start. */
-export async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = []) {
-  const running = launch(t, ['start', ...args], cwd, { PORT: '0', ...env })
+/** Starts a gateway on a free port, and the key it made for its first start. @param before options of Node.js */
+export async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = [], before: readonly string[] = []) {
+  const running = launch(t, ['start', ...args], cwd, { PORT: '0', ...env }, [...before, main])
   const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
   return { ...running, url }
 }

@@ -42,7 +42,7 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
           throw error
         }
       }
-      // Kysely streams over a second form of `query`, which nothing here uses.
+      // Kysely streams over a second form of `query`, which nothing here uses, and names the commands of results, which `pg` has as text.
       return { query, release: () => client.release(failed) } as unknown as PostgresPoolClient
     },
     use: async work => {

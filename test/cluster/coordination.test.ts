@@ -1,0 +1,206 @@
+/** Three gateways with one PostgreSQL and one Redis: what they admit together, share, and survive. */
+
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t from 'tap'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { chat, clusterKey, clusterOf, countRecords, degradedParts, nothingLost, startCallers, stopNode, type Cluster, type Node } from '../support/cluster.ts'
+import { postgresServer } from '../support/postgres-server.ts'
+import { noRedis, startRedis } from '../support/redis.ts'
+import { startStallingProxy } from '../support/stalling-proxy.ts'
+import { noPostgres, postgresPlace } from '../support/stores.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, type Script, type SeenRequest } from '../support/upstream.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+
+const skip = noPostgres || noRedis
+const keys = { RATE_KEY: 'key-of-the-rate', CLOCK_KEY: 'key-of-the-clock', BUDGET_KEY: 'key-of-the-budget', COUNTED_KEY: 'key-of-counted-calls' }
+const clockAhead = join(import.meta.dirname, '../support/clock-ahead.js')
+const perMinute = 20
+const budgetNanoUsd = 5_000_000
+
+const config = {
+  store: { url: 'env:DATABASE_URL', statement_ms: 1000 },
+  // A slow machine is no reason to count alone.
+  coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 },
+  deferred: { for_all_providers: true },
+  keys: [
+    { name: 'rate', key: 'env:RATE_KEY', limits: { requests_per_minute: perMinute } },
+    { name: 'clock', key: 'env:CLOCK_KEY', limits: { requests_per_minute: perMinute } },
+    { name: 'budget', key: 'env:BUDGET_KEY', limits: { budget: { usd: budgetNanoUsd / 1e9, per: 'total' } } },
+    { name: 'counted', key: 'env:COUNTED_KEY', limits: { concurrent_calls: 1000 } }
+  ]
+}
+
+/** A refusal while all of a budget is spent or reserved. */
+const usedUp = / 402 |Open calls may exhaust the budget/
+
+/** Calls all nodes at once, and returns how many were admitted and how many were more than the limit and what refills it meanwhile. */
+async function rush (nodes: readonly Node[], key: string): Promise<{ admitted: number, overshoot: number }> {
+  const startMs = performance.now()
+  const statuses = await Promise.all(nodes.flatMap(({ url }, node) => (
+    Array.from({ length: perMinute }, async (_, number) => (await chat(url, `${key}-${node}-${number}`, { key })).status)
+  )))
+  const admitted = statuses.filter(status => status === 200).length
+  return { admitted, overshoot: Math.max(0, admitted - perMinute - Math.floor((performance.now() - startMs) / 60_000 * perMinute)) }
+}
+
+async function get (url: string): Promise<unknown> {
+  return await (await fetch(url, { headers: { authorization: `Bearer ${clusterKey}` } })).json()
+}
+
+async function kill (node: Node): Promise<void> {
+  node.child.kill('SIGKILL')
+  await once(node.child, 'close')
+}
+
+t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_000 }, async t => {
+  const redis = await startRedis(t)
+  const postgres = postgresServer(t)
+  const place = await postgresPlace(t, {}, postgres.url)
+  const rest = withResolvers<void>()
+  t.teardown(() => { rest.resolve() })
+  let held = 0
+  const script = async ({ text }: SeenRequest): Promise<Script> => {
+    if (text.includes('failing')) return { status: 500, pieces: ['{}'] }
+    if (text.includes('held')) {
+      held++
+      await rest.promise
+    }
+    return { pieces: [chatAnswer('x')] }
+  }
+  const cluster = await clusterOf(t, { place, config, script, env: { ...keys, REDIS_URL: redis.url } })
+  const nodes = await Promise.all(['one', 'two', 'three'].map(async name => await cluster.start(name))) as [Node, Node, Node]
+  const [one, two, three] = nodes
+
+  await t.test('a limit of twenty calls a minute admits twenty under load on all, and not one more', async t => {
+    const { admitted, overshoot } = await rush(nodes, keys.RATE_KEY)
+    t.ok(admitted >= perMinute, `${admitted} admitted`)
+    t.equal(overshoot, 0)
+  })
+
+  await t.test('what fails for one is known to the others before they call it', async t => {
+    const failing = { body: { model: 'openai/failing' } }
+    for (let call = 0; call < 5; call++) await chat(one.url, `failing-${call}`, failing)
+    const candidate = async (url: string): Promise<object | undefined> => {
+      const answer = await fetch(`${url}/v1/chat/completions`, {
+        method: 'POST', headers: { authorization: `Bearer ${clusterKey}`, 'content-type': 'application/json', 'x-headgate-dry-run': 'true' }, body: JSON.stringify({ model: 'openai/failing', messages: 'hi' })
+      })
+      return (await answer.json() as { candidates: object[] }).candidates[0]
+    }
+    t.match(await candidate(one.url), { state: 'circuit_open', origin: 'this_process' })
+    for (const { url } of [two, three]) {
+      t.match(await candidate(url), { state: 'circuit_open', origin: 'another_process' })
+      t.match(await get(`${url}/health`), { cooldowns: [{ provider: 'openai', model: 'openai/failing', reason: 'circuit_open', origin: 'another_process' }] })
+    }
+  })
+
+  await t.test('deferred calls that one has no room for begin at another at once, and each once', async t => {
+    const tickets = await Promise.all(Array.from({ length: 20 }, async (_, number) => (
+      String((await chat(one.url, `held-${number}`, { body: { deferred: true, messages: 'held' } })).body['request_id'])
+    )))
+    await until(() => held === 20, 'all to be at the provider', 8000) // gateways look by themselves every 10 s
+    rest.resolve()
+    const statuses = async (): Promise<number[]> => await Promise.all(tickets.map(async id => (
+      (await fetch(`${three.url}/v1/chat/deferred-completion/${id}`, { headers: { authorization: `Bearer ${clusterKey}` } })).status
+    )))
+    await until(async () => (await statuses()).every(status => status === 200), 'all answers', 10_000)
+    t.equal(held, 20)
+  })
+
+  await t.test('a gateway whose clock is five minutes ahead counts with the others', async t => {
+    const ahead = await cluster.start('ahead', 0, { before: ['--import', clockAhead], env: { HEADGATE_TEST_CLOCK_AHEAD_MS: '300000' } })
+    const { admitted, overshoot } = await rush([one, ahead], keys.CLOCK_KEY)
+    t.ok(admitted >= perMinute, `${admitted} admitted`)
+    t.equal(overshoot, 0)
+    await stopNode(ahead)
+    const database = await openDatabase(place)
+    t.teardown(database.close)
+    const { last } = await database.query.selectFrom('usage').select(({ fn }) => fn.max('at_ms').as('last')).executeTakeFirstOrThrow()
+    t.ok((last ?? 0) > Date.now() + 200_000, 'its records have its time')
+  })
+
+  await t.test('a budget is spent by all and exceeded by none, also when one is killed', async t => {
+    let next = 0
+    const live = [...nodes]
+    const callers = startCallers(t, () => live[next++ % live.length]?.url, { key: keys.BUDGET_KEY, body: { max_completion_tokens: 4 } })
+    await until(() => callers.succeeded.length > 100, 'calls', 20_000)
+    live.splice(1, 1)
+    await kill(two)
+    nodes[1] = await cluster.start('two')
+    live.push(nodes[1])
+    await until(() => callers.failures.filter(failure => usedUp.test(failure)).length > 20, 'the budget to be used up', 30_000)
+    await callers.stop()
+    const database = await openDatabase(place)
+    t.teardown(database.close)
+    const spent = async (): Promise<number> => {
+      const rows = await database.query.selectFrom('usage').select('cost_nano_usd').where('key_id', '=', 'configured:budget').execute()
+      return rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0)
+    }
+    // Those that were cut off hold up to 50,000 each for ten minutes, in which their provider may still work.
+    await until(async () => await spent() > budgetNanoUsd - 5 * 50_000, 'all records', 10_000)
+    t.comment(`${callers.succeeded.length} succeeded, ${await spent()} of ${budgetNanoUsd} spent`)
+    t.ok(await spent() <= budgetNanoUsd)
+    const failed = callers.failures.filter(failure => !usedUp.test(failure))
+    t.ok(failed.every(failure => /socket|ECONN|closed/.test(failure)), `no call failed but the ${failed.length} of the one that was killed`)
+  })
+
+  await t.test('Redis is killed under load, then PostgreSQL, and both come back: no call fails, no record is lost or there twice', async t => {
+    let next = 0
+    const callers = startCallers(t, () => nodes[next++ % 3]?.url, { key: keys.COUNTED_KEY })
+    const more = async (what: string): Promise<void> => {
+      const before = callers.succeeded.length
+      await until(() => callers.succeeded.length > before + 100, what, 20_000)
+    }
+    const degraded = async (part: string, wanted: boolean): Promise<void> => {
+      await until(async () => (await Promise.all(nodes.map(degradedParts))).every(parts => parts.includes(part) === wanted), `${part} to be ${wanted ? 'away' : 'back'}`, 30_000)
+    }
+    await more('calls')
+    await redis.kill()
+    await degraded('coordination', true)
+    await more('calls without Redis')
+    await postgres.kill()
+    await degraded('store', true)
+    await more('calls without either')
+    postgres.restart()
+    await redis.restart()
+    for (const part of ['coordination', 'store', 'ledger', 'keys']) await degraded(part, false)
+    await more('calls with both')
+    await callers.stop()
+    await Promise.all(nodes.map(stopNode))
+    const database = await openDatabase(place)
+    t.teardown(database.close)
+    t.comment(`${callers.succeeded.length} succeeded`)
+    t.strictSame(callers.failures, [])
+    t.strictSame(await countRecords(database, callers.succeeded, 'configured:counted'), nothingLost)
+  })
+})
+
+t.test('a network that stalls instead of closing connections, to Redis and then to PostgreSQL, fails no call', { skip, timeout: 90_000 }, async t => {
+  const redis = await startRedis(t)
+  const postgres = postgresServer(t)
+  const place = await postgresPlace(t, {}, postgres.url)
+  const cluster: Cluster = await clusterOf(t, { place, config: { ...config, coordination: { ...config.coordination, timeout_ms: 500 } }, env: keys })
+  const url = new URL(place.store.url?.reveal() ?? '')
+  const [toRedis, toPostgres] = await Promise.all([startStallingProxy(t, redis.port), startStallingProxy(t, Number(url.port))])
+  url.port = String(toPostgres.port)
+  const node = await cluster.start('one', 0, { env: { REDIS_URL: `redis://127.0.0.1:${toRedis.port}`, DATABASE_URL: url.href } })
+  const callers = startCallers(t, () => node.url, { key: keys.COUNTED_KEY })
+  for (const [proxy, part] of [[toRedis, 'coordination'], [toPostgres, 'store']] as const) {
+    const before = callers.succeeded.length
+    await until(() => callers.succeeded.length > before + 50, 'calls', 20_000)
+    proxy.stall()
+    await until(async () => (await degradedParts(node)).includes(part), `${part} to be away`, 20_000)
+    const during = callers.succeeded.length
+    await until(() => callers.succeeded.length > during + 50, 'calls meanwhile', 20_000)
+    proxy.resume()
+    await until(async () => (await degradedParts(node)).length === 0, 'all to be well', 30_000)
+  }
+  await callers.stop()
+  await stopNode(node)
+  const database = await openDatabase(place)
+  t.teardown(database.close)
+  t.comment(`${callers.succeeded.length} succeeded`)
+  t.strictSame(callers.failures, [])
+  t.strictSame(await countRecords(database, callers.succeeded, 'configured:counted'), nothingLost)
+})
