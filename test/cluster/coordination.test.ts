@@ -60,11 +60,11 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
   const place = await postgresPlace(t, {}, postgres.url)
   const rest = withResolvers<void>()
   t.teardown(() => { rest.resolve() })
-  let held = 0
+  let waiting = 0
   const script = async ({ text }: SeenRequest): Promise<Script> => {
     if (text.includes('failing')) return { status: 500, pieces: ['{}'] }
-    if (text.includes('held')) {
-      held++
+    if (text.includes('patience')) {
+      waiting++
       await rest.promise
     }
     return { pieces: [chatAnswer('x')] }
@@ -97,15 +97,15 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
 
   await t.test('deferred calls that one has no room for begin at another at once, and each once', async t => {
     const tickets = await Promise.all(Array.from({ length: 20 }, async (_, number) => (
-      String((await chat(one.url, `held-${number}`, { body: { deferred: true, messages: 'held' } })).body['request_id'])
+      String((await chat(one.url, `waiting-${number}`, { body: { deferred: true, messages: 'patience' } })).body['request_id'])
     )))
-    await until(() => held === 20, 'all to be at the provider', 8000) // gateways look by themselves every 10 s
+    await until(() => waiting === 20, 'all to be at the provider', 8000) // gateways look by themselves every 10 s
     rest.resolve()
     const statuses = async (): Promise<number[]> => await Promise.all(tickets.map(async id => (
       (await fetch(`${three.url}/v1/chat/deferred-completion/${id}`, { headers: { authorization: `Bearer ${clusterKey}` } })).status
     )))
     await until(async () => (await statuses()).every(status => status === 200), 'all answers', 10_000)
-    t.equal(held, 20)
+    t.equal(waiting, 20)
   })
 
   await t.test('a gateway whose clock is five minutes ahead counts with the others', async t => {

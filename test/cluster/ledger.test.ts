@@ -59,7 +59,7 @@ storeTest('a call whose gateway is killed as soon as its provider has it is on r
   const database = await open()
   const rows = await database.query.selectFrom('usage').selectAll().execute()
   t.match(rows, [{
-    call_id: 'in-flight', outcome: 'interrupted', attempts: 1, model: 'openai/gpt-5', provider: 'openai', endpoint: 'chat', estimated: 1, prompt_tokens: 10, cost_nano_usd: 10_000
+    call_id: 'in-flight', outcome: 'interrupted', attempts: 1, model: 'openai/gpt-5', provider: 'openai', endpoint: 'chat', estimated: 1, prompt_tokens: Number, cost_nano_usd: Number
   }])
   t.strictSame(await countRecords(database, ['in-flight']), nothingLost)
 })

@@ -125,6 +125,20 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     t.match(await limiter.reserve({ ...wanted, limits: { budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1 }), { reason: 'budget_reserved' })
   })
 
+  await t.test('a reservation whose reply was lost does not stay', async t => {
+    const nodes = await nodesOf(t, redis, 2)
+    const [one, two] = nodes
+    const wanted: ReservationRequest = { ...call, keyId: 'lost', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1000 }
+    redis.process().kill('SIGSTOP')
+    const alone = await one.limiter.reserve({ ...wanted, nanoUsd: 500 })
+    t.ok(alone.admitted, 'it has its share')
+    redis.process().kill('SIGCONT') // what was sent is done now
+    await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
+    t.not(reasonOf(await two.limiter.reserve(wanted)), 'admitted', 'the call is open')
+    if (alone.admitted) one.limiter.settle(alone.reservation, { tokens: 0, nanoUsd: 0 })
+    await until(async () => (await two.limiter.reserve(wanted)).admitted, 'all of the budget')
+  })
+
   await t.test('calls are refused or admitted where the configuration says so', async t => {
     let without: 'allow' | 'refuse' = 'refuse'
     const nodes = await nodesOf(t, redis, 2, { without: () => without })

@@ -20,7 +20,7 @@ export interface Cluster {
   readonly start: (name: string, port?: number, own?: OwnOptions) => Promise<Node>
 }
 
-/** What only one node has. */
+/** Options of one node only. */
 export interface OwnOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Options of Node.js. */
@@ -80,7 +80,7 @@ export interface Callers {
 }
 
 /** Calls again and again, several at a time, over connections that stay open. @param url of the next call; calls wait while there is none */
-export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true, key = clusterKey, body: asked = {} } = {}): Callers {
+export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true, key = clusterKey, body: sent = {} } = {}): Callers {
   const succeeded: string[] = []
   const failures: string[] = []
   const agent = new Agent({ connections: parallel, pipelining: keepAlive ? 1 : 0 })
@@ -100,7 +100,7 @@ export function startCallers (t: Test, url: () => string | undefined, { parallel
       }
       const id = `call-${key.slice(0, 8)}-${caller}-${number++}`
       try {
-        const { status, body } = await chat(target, id, { key, body: asked, agent })
+        const { status, body } = await chat(target, id, { key, body: sent, agent })
         if (status === 200) succeeded.push(id)
         else failures.push(`${id}: ${status} ${JSON.stringify(body)}`)
       } catch (error) {
@@ -119,7 +119,7 @@ export function startCallers (t: Test, url: () => string | undefined, { parallel
   }
 }
 
-/** What the usage records lack, or have too much of. */
+/** Counts what the usage records lack, or have too much of. */
 export interface RecordCount {
   /** Calls that succeeded without a record. */
   readonly missing: number
