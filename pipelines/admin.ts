@@ -25,7 +25,7 @@ export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'r
 }
 
 /** Returns false for routes whose shapes are settled and which nothing serves yet. */
-const isServed = (route: string): boolean => !/\/(?:passkeys?|configuration)(?:\/|$)/.test(route)
+const isServed = (route: string): boolean => !/\/configuration(?:\/|$)/.test(route)
 
 const routes = (Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]>).filter(([route]) => isServed(route)) // the keys of that object
 

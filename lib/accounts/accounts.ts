@@ -4,8 +4,10 @@ import type { Database } from '../stores/database.ts'
 import { storeUser } from '../stores/use-store.ts'
 import { AdminKeys } from './admin-keys.ts'
 import { AuditLog, gatewayActor, type Actor } from './audit-log.ts'
+import { Challenges } from './challenges.ts'
 import { Idempotency } from './idempotency.ts'
 import { Links, type NewLink } from './links.ts'
+import { Passkeys } from './passkeys.ts'
 import { Projects } from './projects.ts'
 import { Sessions } from './sessions.ts'
 import { Throttle } from './throttle.ts'
@@ -15,6 +17,8 @@ export class Accounts {
   readonly users: Users
   readonly sessions: Sessions
   readonly links: Links
+  readonly passkeys: Passkeys
+  readonly challenges: Challenges
   readonly projects: Projects
   readonly adminKeys: AdminKeys
   readonly audit: AuditLog
@@ -27,6 +31,8 @@ export class Accounts {
     this.users = new Users(query, use)
     this.sessions = new Sessions(query, use)
     this.links = new Links(query, use)
+    this.passkeys = new Passkeys(query, use)
+    this.challenges = new Challenges(query, use)
     this.projects = new Projects(query, use)
     this.adminKeys = new AdminKeys(query, use)
     this.audit = new AuditLog(query, use)

@@ -51,6 +51,13 @@ export class Users {
     )) !== undefined
   }
 
+  /** Returns whether a user can come back without a one-time link. */
+  async haveCredential (id: string): Promise<boolean> {
+    const user = this.#query.selectFrom('users').select('id').where('id', '=', id)
+    const passkeys = this.#query.selectFrom('passkeys').select('user_id').where('user_id', '=', id)
+    return await this.#use(async () => await user.where(query => query.or([query('password', 'is not', null), query('id', 'in', passkeys)])).executeTakeFirst()) !== undefined
+  }
+
   async find (id: string): Promise<UserRow | undefined> {
     return await this.#use(async () => await this.#query.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst())
   }
@@ -122,12 +129,14 @@ export class Users {
   async list (page: PageRequest): Promise<PageOf<User>> {
     const rows = this.#query.selectFrom('users').selectAll().where(beyond(page, 'created_at_ms', 'id', 'asc'))
     const found = await this.#use(async () => await rows.orderBy('created_at_ms').orderBy('id').limit(page.limit + 1).execute())
-    const projects = await this.projectsOf(found.map(({ id }) => id))
-    return pageOf(found, page, ({ created_at_ms: ms, id }) => ({ ms, id }), row => describeUser(row, projects.get(row.id)))
+    const ids = found.map(({ id }) => id)
+    const [projects, passkeys] = [await this.projectsOf(ids), await this.#passkeysOf(ids)]
+    return pageOf(found, page, ({ created_at_ms: ms, id }) => ({ ms, id }), row => describeUser(row, projects.get(row.id), passkeys.get(row.id)))
   }
 
   async describe (row: UserRow): Promise<User> {
-    return describeUser(row, (await this.projectsOf([row.id])).get(row.id))
+    const [projects, passkeys] = [await this.projectsOf([row.id]), await this.#passkeysOf([row.id])]
+    return describeUser(row, projects.get(row.id), passkeys.get(row.id))
   }
 
   /** Returns the projects of each of some users that are a member of any. */
@@ -153,6 +162,14 @@ export class Users {
     return left.numDeletedRows > 0n
   }
 
+  /** Counts the passkeys of each of some users that have any. */
+  async #passkeysOf (ids: readonly string[]): Promise<Map<string, number>> {
+    const rows = ids.length === 0 ? [] : await this.#use(async () => (
+      await this.#query.selectFrom('passkeys').select(['user_id', ({ fn }) => fn.countAll<number>().as('count')]).where('user_id', 'in', ids).groupBy('user_id').execute()
+    ))
+    return new Map(rows.map(({ user_id: user, count }) => [user, count]))
+  }
+
   async #keepAnOwner (id: string): Promise<void> {
     const user = await this.find(id)
     if (user?.role !== 'owner') return
@@ -171,7 +188,7 @@ function normalEmail (email: string): string {
   return email.trim().toLowerCase()
 }
 
-function describeUser (row: UserRow, projects: string[] = []): User {
+function describeUser (row: UserRow, projects: string[] = [], passkeys = 0): User {
   const { id, name, email, role, password, created_at_ms, last_seen_at_ms, disabled_at_ms: disabledAtMs } = row
-  return { id, name, email, role, disabled: disabledAtMs !== null, has_password: password !== null, passkeys: 0, projects, created_at_ms, last_seen_at_ms }
+  return { id, name, email, role, disabled: disabledAtMs !== null, has_password: password !== null, passkeys, projects, created_at_ms, last_seen_at_ms }
 }

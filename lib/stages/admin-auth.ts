@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net'
 import { adminKeyPrefix } from '../accounts/admin-keys.ts'
+import { readCookie } from '../accounts/cookies.ts'
 import { isAtLeast, seesAllProjects, type Principal, type PrincipalSession } from '../accounts/roles.ts'
 import { provesOrigin } from '../accounts/sessions.ts'
 import { extend, type Call } from '../core/call.ts'
@@ -59,27 +60,16 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
     }
     checkSite(call, settings.server)
     if (spec.role === 'none') return extend(call, { admin, origin, principal: undefined, credential: '' })
-    const cookie = sessionCookie(call, origin)
+    const cookie = readCookie(call.headers, 'session', origin.secure)
     const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)
     if (cookie === undefined || principal === undefined) throw noSession()
     if (method !== 'GET' && !provesOrigin(principal.session.csrfToken, call.headers['x-headgate-csrf'])) {
       throw new GatewayError('insufficient_permissions', { message: 'Send the `csrf_token` of the session as `X-Headgate-CSRF`.' })
     }
     checkRights(principal, spec)
-    if (spec.role !== 'self' && !principal.hasCredential && !isLoopback(settings.server.host)) throw noPassword()
+    if (spec.role !== 'self' && !isLoopback(settings.server.host) && !await admin.accounts.users.haveCredential(principal.id)) throw noCredential()
     return extend(call, { admin, origin, principal, credential: cookie })
   })
-}
-
-/** Returns the name of the cookie. With the prefix a browser takes it over TLS only, and from this host only. */
-export function cookieName (secure: boolean): string {
-  return secure ? '__Host-headgate' : 'headgate_session'
-}
-
-/** Returns the cookie of a request, whether or not there is such a session. */
-export function sessionCookie ({ headers }: Call, { secure }: Origin): string | undefined {
-  const name = `${cookieName(secure)}=`
-  return headers.cookie?.toString().split(';').map(pair => pair.trim()).find(pair => pair.startsWith(name))?.slice(name.length)
 }
 
 function noSession (): GatewayError {
@@ -98,13 +88,12 @@ async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Princ
 }
 
 /** Beyond loopback a link must not be all that keeps others out. */
-function noPassword (): GatewayError {
-  return new GatewayError('insufficient_permissions', { message: 'Set a password first: the dashboard is reachable from other machines.' })
+function noCredential (): GatewayError {
+  return new GatewayError('insufficient_permissions', { message: 'Set a password or add a passkey first: the dashboard is reachable from other machines.' })
 }
 
 interface SessionPrincipal extends Principal {
   readonly session: PrincipalSession
-  readonly hasCredential: boolean
 }
 
 async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<SessionPrincipal | undefined> {
@@ -117,7 +106,6 @@ async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<S
     id: user.id,
     name: user.name,
     role: user.role,
-    hasCredential: user.password !== null,
     session: { id: session.id, csrfToken: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 && Date.now() - session.created_at_ms < setPasswordMs },
     ...projects !== undefined && { projects: new Set(projects) }
   }

@@ -25,6 +25,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   members: { key: ['project_id', 'user_id'] },
   sessions: { key: ['digest'] },
   sign_in_links: { key: ['digest'] },
+  passkeys: { key: ['id'] },
   invitations: { key: ['id'] },
   admin_keys: { key: ['id'] },
   audit: { key: ['at_ms', 'id'] },
@@ -37,6 +38,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   response_items: { key: ['key_id', 'item_id'] },
   response_events: { key: ['response_id', 'sequence_number'] },
   text_pieces: { key: ['owner_id', 'name', 'number'] },
+  challenges: undefined,
   idempotent_answers: undefined,
   gateways: undefined,
   holdings: undefined

@@ -92,6 +92,33 @@ export interface SignInLinkRow {
   readonly expires_at_ms: number
 }
 
+/** A key pair of a user's device, of which this is the public half. */
+export interface PasskeyRow {
+  readonly id: string
+  readonly user_id: string
+  readonly name: string
+  /** The id that the device gave it, base64url. */
+  readonly credential_id: string
+  /** COSE, base64url. */
+  readonly public_key: string
+  /** Uses that the device has counted; 0 for one that does not. */
+  readonly uses: number
+  /** The host name that it is for. */
+  readonly host: string
+  readonly created_at_ms: number
+  readonly last_used_at_ms: number | null
+}
+
+/** A sign-in or a registration that has begun in a browser and goes on elsewhere: at a device, or at a provider of identities. */
+export interface ChallengeRow {
+  readonly id: string
+  readonly purpose: string
+  /** SHA-256 of what only that browser has, base64. */
+  readonly holder: string
+  readonly content: string
+  readonly expires_at_ms: number
+}
+
 export interface InvitationRow {
   readonly id: string
   readonly digest: string
@@ -352,6 +379,8 @@ export interface Tables {
   members: MemberRow
   sessions: SessionRow
   sign_in_links: SignInLinkRow
+  passkeys: PasskeyRow
+  challenges: ChallengeRow
   invitations: InvitationRow
   admin_keys: AdminKeyRow
   audit: AuditRow

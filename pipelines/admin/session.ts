@@ -1,8 +1,9 @@
 /** The session of the one who is signed in: who it is, the other sessions, the password, signing out. */
 
+import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { cookieName, sessionCookie, type AdminCall, type Origin } from '../../lib/stages/admin-auth.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Services } from '../../lib/services.ts'
 import type { SessionRow, UserRow } from '../../lib/stores/tables.ts'
 import { version } from '../../lib/text/version.ts'
@@ -19,7 +20,7 @@ export const sessionHandlers: AdminHandlers<
   'DELETE /admin/v1/session': async call => {
     const { id, session } = principalOf(call)
     await call.admin.accounts.sessions.end(id, session?.id ?? '')
-    return new AdminReply({ status: 200, headers: { 'set-cookie': printCookie('', call.origin, 0) }, body: JSON.stringify({ done: true }) })
+    return new AdminReply({ status: 200, headers: { 'set-cookie': printCookie({ kind: 'session', value: '', secure: call.origin.secure, maxAgeSeconds: 0 }) }, body: JSON.stringify({ done: true }) })
   },
 
   'GET /admin/v1/sessions': async call => {
@@ -64,25 +65,20 @@ export const sessionHandlers: AdminHandlers<
 /** Begins a session with a cookie of its own, in place of the one that the request came with. */
 export async function beginSession (call: AdminCall, services: Services, user: UserRow, byLink: boolean): Promise<AdminReply> {
   const { admin: { accounts: { sessions } }, origin, headers: { 'user-agent': agent } } = call
-  const presented = sessionCookie(call, origin)
+  const presented = readCookie(call.headers, 'session', origin.secure)
   const before = presented === undefined ? undefined : await sessions.find(presented)
   if (before !== undefined) await sessions.end(before.user.id, before.session.id)
   const { token, row } = await sessions.create(user.id, { address: origin.address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
   const maxAgeSeconds = Math.floor((row.expires_at_ms - row.created_at_ms) / 1000)
   return new AdminReply({
     status: 200,
-    headers: { 'set-cookie': printCookie(token, origin, maxAgeSeconds) },
+    headers: { 'set-cookie': printCookie({ kind: 'session', value: token, secure: origin.secure, maxAgeSeconds }) },
     body: JSON.stringify(await describeSession(call, services, user, { csrfToken: row.csrf_token, expiresAtMs: row.expires_at_ms }))
   })
 }
 
-/** Without TLS the cookie goes to the admin API only; the prefix of the other name asks for the path `/`. */
-function printCookie (token: string, { secure }: Origin, maxAgeSeconds: number): string {
-  const attributes = `HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}`
-  return `${cookieName(secure)}=${token}; ${secure ? 'Path=/; Secure' : 'Path=/admin'}; ${attributes}`
-}
-
-async function currentUser (call: AdminCall): Promise<UserRow> {
+/** Returns the user who is signed in. */
+export async function currentUser (call: AdminCall): Promise<UserRow> {
   const user = await call.admin.accounts.users.find(principalOf(call).id)
   if (user === undefined) throw new GatewayError('invalid_api_key')
   return user
@@ -99,14 +95,14 @@ async function describeSession (
 ): Promise<Session> {
   const { id, name, email, role, password } = user
   const seen = role === 'owner' || role === 'admin' ? undefined : new Set((await accounts.users.projectsOf([id])).get(id))
-  const projects = await accounts.projects.list({ limit: 200 }, seen)
+  const [projects, passkeys] = [await accounts.projects.list({ limit: 200 }, seen), await accounts.passkeys.list(id)]
   return {
     user: { id, name, email, role },
     csrf_token: csrfToken,
     expires_at_ms: expiresAtMs,
     has_password: password !== null,
-    passkeys: 0,
-    needs_credential: password === null,
+    passkeys: passkeys.length,
+    needs_credential: !await accounts.users.haveCredential(id),
     projects: projects.data.map(({ id, name }) => ({ id, name })),
     version,
     public_url: origin.url,

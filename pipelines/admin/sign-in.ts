@@ -13,9 +13,9 @@ import { beginSession } from './session.ts'
 export const signInHandlers: AdminHandlers<
   'GET /admin/v1/sign-in' | 'POST /admin/v1/sign-in/password' | 'POST /admin/v1/sign-in/link' | 'GET /admin/v1/invitation' | 'POST /admin/v1/sign-in/invitation'
 > = {
-  'GET /admin/v1/sign-in': async ({ admin: { accounts: { users } } }) => {
-    const password = await users.havePasswords()
-    return { password, passkey: false, oidc: null, first_start: !password }
+  'GET /admin/v1/sign-in': async ({ admin: { accounts: { users, passkeys } } }) => {
+    const [password, passkey] = [await users.havePasswords(), await passkeys.exist()]
+    return { password, passkey, oidc: null, first_start: !password && !passkey }
   },
 
   'POST /admin/v1/sign-in/password': async (call, services) => {
@@ -68,8 +68,8 @@ export const signInHandlers: AdminHandlers<
   }
 }
 
-/** Begins a session in place of the one that the request came with, if any. */
-async function signIn (call: AdminCall, services: Services, user: UserRow, act: Act, byLink: boolean): Promise<AdminReply> {
+/** Begins a session in place of the one that the request came with, if any, and writes that into the audit log. */
+export async function signIn (call: AdminCall, services: Services, user: UserRow, act: Act, byLink: boolean): Promise<AdminReply> {
   await call.admin.accounts.audit.add({ id: user.id, name: user.name, address: call.origin.address }, act)
   return await beginSession(call, services, user, byLink)
 }

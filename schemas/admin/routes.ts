@@ -20,10 +20,10 @@ import { Configuration, ConfigurationCheck, ConfigurationDraft, ConfigurationSav
 import {
   CreatedInvitation, Invitation, Member, NewInvitation, NewMember, NewProject, Project, ProjectChange, User, UserChange
 } from './organisation.ts'
+import { Passkey, PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from './passkeys.ts'
 import { CatalogueList, ProviderList, ToolServerList, ToolServerTools } from './resources.ts'
 import {
-  InvitationPreview, InvitationSignIn, LinkSignIn, Passkey, PasskeyOptions, PasskeyRegistration, PasskeySignIn, PasswordChange, PasswordSignIn,
-  ProfileChange, Session, SignIn, SignInOptions
+  InvitationPreview, InvitationSignIn, LinkSignIn, PasswordChange, PasswordSignIn, ProfileChange, Session, SignIn, SignInOptions
 } from './session.ts'
 import { Usage, usageQuery } from './usage.ts'
 import { AnyObject } from '../nullable.ts'
@@ -50,7 +50,7 @@ export const adminRoutes = {
     operationId: 'previewInvitation', summary: 'Describe an invitation.', role: 'none', query: { token: { description: 'Of the link.', type: 'string' } }, answer: InvitationPreview
   },
   'POST /admin/v1/sign-in/invitation': { operationId: 'acceptInvitation', summary: 'Accept an invitation: makes the user, and signs in.', role: 'none', request: InvitationSignIn, answer: Session },
-  'POST /admin/v1/sign-in/passkey/options': { operationId: 'beginPasskeySignIn', summary: 'Begin to sign in by passkey.', role: 'none', answer: PasskeyOptions },
+  'POST /admin/v1/sign-in/passkey/options': { operationId: 'beginPasskeySignIn', summary: 'Begin to sign in by passkey.', role: 'none', answer: PasskeyChallenge },
   'POST /admin/v1/sign-in/passkey': { operationId: 'signInByPasskey', summary: 'Sign in by passkey.', role: 'none', request: PasskeySignIn, answer: Session },
 
   'GET /admin/v1/session': { operationId: 'getSession', summary: 'Describe the session; 401 without one.', role: 'self', answer: Session },
@@ -60,7 +60,7 @@ export const adminRoutes = {
   'POST /admin/v1/profile': { operationId: 'updateProfile', summary: 'Change the name or the email of the user.', role: 'self', request: ProfileChange, answer: Session },
   'POST /admin/v1/profile/password': { operationId: 'setPassword', summary: 'Set the password of the user.', role: 'self', request: PasswordChange, answer: Session },
   'GET /admin/v1/passkeys': { operationId: 'listPasskeys', summary: 'List the passkeys of the user.', role: 'self', answer: Page(Passkey) },
-  'POST /admin/v1/passkeys/options': { operationId: 'beginPasskeyRegistration', summary: 'Begin to add a passkey.', role: 'self', answer: PasskeyOptions },
+  'POST /admin/v1/passkeys/options': { operationId: 'beginPasskeyRegistration', summary: 'Begin to add a passkey.', role: 'self', answer: PasskeyCreation },
   'POST /admin/v1/passkeys': { operationId: 'addPasskey', summary: 'Add a passkey.', role: 'self', request: PasskeyRegistration, answer: Passkey },
   'DELETE /admin/v1/passkeys/:passkey_id': { operationId: 'deletePasskey', summary: 'Remove a passkey of the user.', role: 'self', answer: Deleted },
 

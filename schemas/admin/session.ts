@@ -72,18 +72,3 @@ export const PasswordChange = Request({
   email: Type.Optional(Type.Union([Email], { description: 'Required when the user has none yet: it is what people sign in with.' }))
 })
 export type PasswordChange = Static<typeof PasswordChange>
-
-export const Passkey = Type.Object({ id: Id, name: Type.String(), created_at_ms: Milliseconds, last_used_at_ms: OrNull(Milliseconds) })
-export type Passkey = Static<typeof Passkey>
-
-/** Options for `navigator.credentials`, as `@simplewebauthn/browser` takes them in JSON. */
-export const PasskeyOptions = Type.Object({
-  challenge_id: Id, options: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: '`PublicKeyCredential…OptionsJSON`.' })
-})
-export type PasskeyOptions = Static<typeof PasskeyOptions>
-
-const Credential = Type.Unsafe<Record<string, unknown>>({ type: 'object', description: '`RegistrationResponseJSON` or `AuthenticationResponseJSON` of the browser.' })
-export const PasskeyRegistration = Request({ challenge_id: Id, name: Name, credential: Credential })
-export type PasskeyRegistration = Static<typeof PasskeyRegistration>
-export const PasskeySignIn = Request({ challenge_id: Id, credential: Credential })
-export type PasskeySignIn = Static<typeof PasskeySignIn>

@@ -80,6 +80,35 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('a passkey that was added on the page signs in, and does not once it is removed', async t => {
+    const place = url.replace('127.0.0.1', 'localhost')
+    const { page, faults } = await visit(browser, place)
+    const device = await page.context().newCDPSession(page)
+    await device.send('WebAuthn.enable')
+    await device.send('WebAuthn.addVirtualAuthenticator', {
+      options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true }
+    })
+    await enter(page, gateway, place)
+    await page.goto(`${place}/dashboard/profile`)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('Passkey added').waitFor()
+    await page.getByRole('region', { name: 'Passkeys' }).getByText('localhost').waitFor()
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByRole('navigation', { name: 'Main' }).waitFor()
+    await page.goto(`${place}/dashboard/profile`)
+    const passkeys = page.getByRole('region', { name: 'Passkeys' })
+    await passkeys.getByText('just now').first().waitFor()
+    t.equal(await passkeys.getByText('Never').count(), 0, 'its use is noted')
+
+    await page.getByRole('button', { name: /^Remove / }).click()
+    await page.getByRole('button', { name: 'Remove passkey' }).click()
+    await page.getByText('No passkeys yet').waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('pictures for the README', { skip: process.env['UPDATE_PICTURES'] === undefined && 'made with UPDATE_PICTURES=1' }, async () => {
     const { takePictures } = await import('./pictures.ts')
     await takePictures(browser, gateway, async page => await enter(page, gateway))
@@ -212,7 +241,7 @@ async function tabTo (page: Page, button: string): Promise<void> {
 }
 
 /** Signs the owner in. */
-async function enter (page: Page, { api: { url }, admin }: AdminGateway): Promise<void> {
+async function enter (page: Page, { api, admin }: AdminGateway, url = api.url): Promise<void> {
   const { token } = await admin.accounts.createOwnerLink()
   await page.goto(`${url}/dashboard/#/link/${token}`)
   await page.getByRole('button', { name: 'Continue' }).click()

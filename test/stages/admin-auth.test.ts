@@ -3,7 +3,7 @@ import { Admin } from '../../lib/accounts/admin.ts'
 import { asGatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
 import { openKeyStore } from '../../lib/keys/key-store.ts'
-import { adminAuth, cookieName, sessionCookie, type AdminCall } from '../../lib/stages/admin-auth.ts'
+import { adminAuth, type AdminCall } from '../../lib/stages/admin-auth.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
@@ -70,15 +70,7 @@ t.test('without a store there is nothing', async t => {
   t.equal(await authed(undefined, {}), 'not_found')
 })
 
-t.test('a cookie is found by its complete name', async t => {
-  const cookieOf = (cookie: string | undefined): string | undefined => sessionCookie(receivedCall({ headers: { cookie } }), { address: '', secure: false, url: '' })
-  t.equal(cookieOf('xheadgate_session=1; headgate_session=2'), '2')
-  t.equal(cookieOf('headgate_sessions=1'), undefined)
-  t.equal(cookieOf(undefined), undefined)
-  t.equal(cookieName(true), '__Host-headgate')
-})
-
-t.test('beyond loopback a session without a password may do nothing but set one', async t => {
+t.test('beyond loopback a session without a password or passkey may do nothing but add one', async t => {
   const admin = await open(t)
   const user = await admin.accounts.users.create({ name: 'Owner', role: 'owner' })
   const { token } = await admin.accounts.sessions.create(user.id, { address: null, userAgent: null }, true)

@@ -102,5 +102,30 @@ export const accountSteps: readonly Migration[] = [
         expires_at_ms bigint not null
       );
       create index idempotent_answers_by_expiry on idempotent_answers (expires_at_ms)`
+  },
+  {
+    // Passkeys, and sign-ins that have begun.
+    number: 16,
+    sql: `
+      create table passkeys (
+        id text primary key,
+        user_id text not null references users (id) on delete cascade,
+        name text not null,
+        credential_id text not null unique,
+        public_key text not null,
+        uses bigint not null,
+        host text not null,
+        created_at_ms bigint not null,
+        last_used_at_ms bigint
+      );
+      create index passkeys_by_user on passkeys (user_id);
+      create table challenges (
+        id text primary key,
+        purpose text not null,
+        holder text not null,
+        content text not null,
+        expires_at_ms bigint not null
+      );
+      create index challenges_by_expiry on challenges (expires_at_ms)`
   }
 ]

@@ -12,14 +12,15 @@ import { useAction } from '../state/action.ts'
 import { useResource } from '../state/resource.ts'
 import { enter } from '../state/session.ts'
 import { Frame } from './frame.tsx'
-import { readPasskey } from './passkey.ts'
+import { keepsPasskeys, readPasskey } from './passkey.ts'
 
 export function SignIn (): JSX.Element {
   const ways = useResource('ways', signal => api('GET /admin/v1/sign-in', { signal }))
   const passkey = useAction()
   if (ways.data === undefined) return <Frame title='Sign in to Headgate'>{ways.error === undefined ? <SkeletonLines lines={4} /> : <Failure error={ways.error} retry={() => void ways.reload()} />}</Frame>
   if (ways.data.first_start) return <FirstStart />
-  const { password, passkey: byPasskey, oidc } = ways.data
+  const { password, oidc } = ways.data
+  const byPasskey = ways.data.passkey && keepsPasskeys
   return (
     <Frame title='Sign in to Headgate'>
       {password && <PasswordForm />}

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api } from '../api/client.ts'
-import { createPasskey } from '../entrance/passkey.ts'
+import { createPasskey, keepsPasskeys } from '../entrance/passkey.ts'
 import { Button } from '../parts/button.tsx'
 import { Card } from '../parts/card.tsx'
 import { Confirm } from '../parts/confirm.tsx'
@@ -20,8 +20,6 @@ export function PasskeysCard (): JSX.Element | null {
   const { rows, error, update, reload } = usePages('passkeys', (_, signal) => api('GET /admin/v1/passkeys', signal === undefined ? {} : { signal }))
   const removing = useSignal<{ readonly id: string, readonly name: string } | undefined>(undefined)
   const adding = useAction()
-  // A gateway that has no passkeys says so by this status.
-  if (error?.status === 404) return null
   const add = async (): Promise<void> => {
     const { challenge_id, options } = await api('POST /admin/v1/passkeys/options')
     const passkey = await api('POST /admin/v1/passkeys', { body: { challenge_id, name: deviceName(), credential: await createPasskey(options) } })
@@ -30,14 +28,15 @@ export function PasskeysCard (): JSX.Element | null {
     await loadSession()
   }
   return (
-    <Card title='Passkeys' subtitle='Sign in with the lock of this device, without a password.' flush actions={<Button small icon='plus' busy={adding.busy} onClick={() => void adding.run(add)}>Add a passkey</Button>}>
+    <Card title='Passkeys' subtitle='Sign in with the lock of this device, without a password.' flush {...keepsPasskeys && { actions: <Button small icon='plus' busy={adding.busy} onClick={() => void adding.run(add)}>Add a passkey</Button> }}>
       <Failure error={adding.error} />
       <Failure error={error} retry={() => void reload()} />
       {error === undefined && (
         <Table
-          label='Passkeys' compact rows={rows} id={({ id }) => id} empty={<Empty icon='key' title='No passkeys yet' />}
+          label='Passkeys' compact rows={rows} id={({ id }) => id} empty={<Empty icon='key' title='No passkeys yet'>{!keepsPasskeys && <p>{elsewhere}</p>}</Empty>}
           columns={[
             { title: 'Name', cell: ({ name }) => name },
+            { title: 'For', cell: ({ host }) => <span class='mono'>{host}</span> },
             { title: 'Added', cell: ({ created_at_ms }) => <Moment at={created_at_ms} /> },
             { title: 'Last used', cell: ({ last_used_at_ms }) => <Moment at={last_used_at_ms} none='Never' /> },
             { title: 'Remove', actions: true, cell: passkey => <Button small kind='plain' icon='close' label={`Remove ${passkey.name}`} onClick={() => { removing.value = passkey }} /> }
@@ -51,6 +50,7 @@ export function PasskeysCard (): JSX.Element | null {
             const id = removing.value?.id ?? ''
             await api('DELETE /admin/v1/passkeys/:passkey_id', { at: { passkey_id: id } })
             update(rows => rows.filter(row => row.id !== id))
+            await loadSession()
           }}
         >
           It can no longer be used to sign in.
@@ -59,6 +59,10 @@ export function PasskeysCard (): JSX.Element | null {
     </Card>
   )
 }
+
+const elsewhere = location.hostname === '127.0.0.1'
+  ? 'Browsers keep passkeys for host names only. Open this page at localhost instead of 127.0.0.1 to add one.'
+  : 'Browsers keep passkeys for host names over HTTPS only. Open this page there to add one.'
 
 /** Returns `Chrome on Mac OS X`, or the parts of it that the browser names. */
 function deviceName (): string {

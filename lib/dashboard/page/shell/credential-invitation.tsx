@@ -1,4 +1,4 @@
-/** Reminds someone who came by a one-time link to set a password. */
+/** Reminds someone who came by a one-time link to set a password or to add a passkey. */
 
 import type { JSX } from 'preact'
 import { Button } from '../parts/button.tsx'
@@ -12,7 +12,7 @@ export function CredentialInvitation (): JSX.Element | null {
     <div class='banner'>
       <Notice tone='accent'>
         <div class='row between'>
-          <span class='grow'>You came by a one-time link. Set a password to come back without one.</span>
+          <span class='grow'>You came by a one-time link. Set a password or add a passkey to come back without one.</span>
           <Button small href={at('/profile')}>Secure your account</Button>
         </div>
       </Notice>

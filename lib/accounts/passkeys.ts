@@ -1,0 +1,150 @@
+/**
+ * Passkeys of users. The device holds the private half, unlocks it by fingerprint, face or PIN, and uses it for the host name
+ * alone that it was made for; here is the public half.
+ *
+ * @see https://www.w3.org/TR/webauthn-3/
+ */
+
+import type { Kysely } from 'kysely'
+import { GatewayError } from '../core/errors.ts'
+import type { Passkey, PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from '../../schemas/admin/passkeys.ts'
+import type { PasskeyRow, Tables, UserRow } from '../stores/tables.ts'
+import type { UseStore } from '../stores/use-store.ts'
+import { newId } from './random-tokens.ts'
+
+const maxPerUser = 20
+
+export interface NewPasskey {
+  readonly user: UserRow
+  readonly name: string
+  readonly challenge: string
+  /** The origin of the page. */
+  readonly page: URL
+  readonly credential: PasskeyRegistration['credential']
+}
+
+export interface PasskeyProof {
+  readonly challenge: string
+  readonly page: URL
+  readonly credential: PasskeySignIn['credential']
+}
+
+export class Passkeys {
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+
+  constructor (query: Kysely<Tables>, use: UseStore) {
+    this.#query = query
+    this.#use = use
+  }
+
+  /** Returns whether any user can sign in by passkey. */
+  async exist (): Promise<boolean> {
+    return await this.#use(async () => await this.#query.selectFrom('passkeys').select('id').limit(1).executeTakeFirst()) !== undefined
+  }
+
+  /** Lists the passkeys of a user, the newest first. */
+  async list (userId: string): Promise<Passkey[]> {
+    return (await this.#rows(userId)).map(describePasskey)
+  }
+
+  /** Returns what a browser needs to make a passkey. */
+  async creationOptions (user: UserRow, page: URL): Promise<PasskeyCreation['options']> {
+    const { generateRegistrationOptions } = await import('@simplewebauthn/server')
+    const rows = await this.#rows(user.id)
+    if (rows.length >= maxPerUser) throw new GatewayError('conflict', { message: `A user has at most ${maxPerUser} passkeys. Remove one first.` })
+    const { challenge, rp, user: account, pubKeyCredParams } = await generateRegistrationOptions({
+      rpName: 'Headgate', rpID: hostOf(page), userID: new TextEncoder().encode(user.id), userName: user.email ?? user.name, userDisplayName: user.name
+    })
+    return {
+      challenge,
+      rp,
+      user: account,
+      pubKeyCredParams,
+      excludeCredentials: rows.map(({ credential_id: id }) => ({ type: 'public-key', id })),
+      // Without a user name to look it up by, the device must keep the passkey itself, and must verify its user in place of a password.
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' }
+    }
+  }
+
+  /** @throws GatewayError `invalid_value` for what no device has made for this challenge and page */
+  async add ({ user, name, challenge, page, credential }: NewPasskey): Promise<Passkey> {
+    const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
+    const { registrationInfo } = await verifyRegistrationResponse({
+      response: credential, expectedChallenge: challenge, expectedOrigin: page.origin, expectedRPID: hostOf(page)
+    }).catch((cause: unknown) => { throw refused(cause) })
+    if (registrationInfo === undefined) throw refused()
+    const { credential: { id: credentialId, publicKey, counter } } = registrationInfo
+    const row: PasskeyRow = {
+      id: newId('passkey'),
+      user_id: user.id,
+      name,
+      credential_id: credentialId,
+      public_key: Buffer.from(publicKey).toString('base64url'),
+      uses: counter,
+      host: hostOf(page),
+      created_at_ms: Date.now(),
+      last_used_at_ms: null
+    }
+    const added = await this.#use(async () => (
+      await this.#query.insertInto('passkeys').values(row).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
+    ))
+    if (added.numInsertedOrUpdatedRows === 0n) throw new GatewayError('conflict', { message: 'This passkey was added before.' })
+    return describePasskey(row)
+  }
+
+  /** Returns what a browser needs to look for a passkey: of any user, as it knows which ones it has. */
+  async signInOptions (page: URL): Promise<PasskeyChallenge['options']> {
+    const { generateAuthenticationOptions } = await import('@simplewebauthn/server')
+    const { challenge } = await generateAuthenticationOptions({ rpID: hostOf(page) })
+    return { challenge, rpId: hostOf(page), userVerification: 'required' }
+  }
+
+  /** Returns the id of the user whose passkey it is. @throws GatewayError `invalid_credentials` for one that is unknown, or proves nothing */
+  async check ({ challenge, page, credential }: PasskeyProof): Promise<string> {
+    const row = await this.#use(async () => await this.#query.selectFrom('passkeys').selectAll().where('credential_id', '=', credential.id).executeTakeFirst())
+    if (row === undefined) throw wrongPasskey()
+    const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response: credential,
+      expectedChallenge: challenge,
+      expectedOrigin: page.origin,
+      expectedRPID: row.host,
+      credential: { id: row.credential_id, publicKey: new Uint8Array(Buffer.from(row.public_key, 'base64url')), counter: row.uses }
+    }).catch((cause: unknown) => { throw wrongPasskey(cause) })
+    if (!verified) throw wrongPasskey()
+    await this.#use(async () => (
+      await this.#query.updateTable('passkeys').set({ uses: authenticationInfo.newCounter, last_used_at_ms: Date.now() }).where('id', '=', row.id).execute()
+    ))
+    return row.user_id
+  }
+
+  /** @returns the passkey that works no more; `undefined` when the user has none with this id */
+  async remove (userId: string, id: string): Promise<Passkey | undefined> {
+    const row = await this.#use(async () => await this.#query.deleteFrom('passkeys').where('user_id', '=', userId).where('id', '=', id).returningAll().executeTakeFirst())
+    return row && describePasskey(row)
+  }
+
+  async #rows (userId: string): Promise<PasskeyRow[]> {
+    return await this.#use(async () => await this.#query.selectFrom('passkeys').selectAll().where('user_id', '=', userId).orderBy('created_at_ms', 'desc').orderBy('id').execute())
+  }
+}
+
+/** @throws GatewayError `invalid_value` for an address of numbers: browsers keep passkeys for names only */
+function hostOf ({ hostname }: URL): string {
+  if (!/^[\d.]+$|:/.test(hostname)) return hostname
+  throw new GatewayError('invalid_value', { message: 'Browsers keep passkeys for host names only. Open the dashboard by its name, such as `localhost`, instead of its IP address.' })
+}
+
+function refused (cause?: unknown): GatewayError {
+  return new GatewayError('invalid_value', { param: 'credential', message: 'The passkey is not valid for this page and this request.', cause })
+}
+
+/** Answers alike for a passkey that is unknown and for one that does not fit. */
+function wrongPasskey (cause?: unknown): GatewayError {
+  return new GatewayError('invalid_credentials', { message: 'This passkey does not sign anyone in here.', cause })
+}
+
+function describePasskey ({ id, name, host, created_at_ms, last_used_at_ms }: PasskeyRow): Passkey {
+  return { id, name, host, created_at_ms, last_used_at_ms }
+}

@@ -1,0 +1,74 @@
+/** Passkeys: listing, adding and removing one's own, and signing in by one. */
+
+import { challengeMs } from '../../lib/accounts/challenges.ts'
+import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'
+import { newToken } from '../../lib/accounts/random-tokens.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import { audit, notFound, param, principalOf } from './acts.ts'
+import { AdminReply, type AdminHandlers } from './handler.ts'
+import { currentUser } from './session.ts'
+import { signIn } from './sign-in.ts'
+
+export const passkeyHandlers: AdminHandlers<
+  'GET /admin/v1/passkeys' | 'POST /admin/v1/passkeys/options' | 'POST /admin/v1/passkeys' | 'DELETE /admin/v1/passkeys/:passkey_id' |
+  'POST /admin/v1/sign-in/passkey/options' | 'POST /admin/v1/sign-in/passkey'
+> = {
+  'GET /admin/v1/passkeys': async call => ({ object: 'list', data: await call.admin.accounts.passkeys.list(principalOf(call).id), next_cursor: null }),
+
+  'POST /admin/v1/passkeys/options': async call => {
+    const { passkeys, challenges } = call.admin.accounts
+    const options = await passkeys.creationOptions(await currentUser(call), pageOf(call))
+    return { challenge_id: await challenges.create({ purpose: 'add_passkey', holder: sessionId(call), content: options.challenge }), options }
+  },
+
+  'POST /admin/v1/passkeys': async call => {
+    const { admin: { accounts: { passkeys, challenges } }, request: { challenge_id: id, name, credential } } = call
+    const challenge = await challenges.take('add_passkey', id, sessionId(call))
+    if (challenge === undefined) throw new GatewayError('invalid_value', { param: 'challenge_id', message: usedUp })
+    const added = await passkeys.add({ user: await currentUser(call), name, challenge, page: pageOf(call), credential })
+    await audit(call, { action: 'passkey.add', subject: added })
+    return added
+  },
+
+  'DELETE /admin/v1/passkeys/:passkey_id': async call => {
+    const removed = await call.admin.accounts.passkeys.remove(principalOf(call).id, param(call, 'passkey_id'))
+    if (removed === undefined) throw notFound('passkey_id', 'passkey')
+    await audit(call, { action: 'passkey.delete', subject: removed })
+    return { id: removed.id, deleted: true }
+  },
+
+  'POST /admin/v1/sign-in/passkey/options': async call => {
+    const { admin: { accounts: { passkeys, challenges } }, origin: { secure } } = call
+    const options = await passkeys.signInOptions(pageOf(call))
+    const holder = newToken()
+    const id = await challenges.create({ purpose: 'passkey_sign_in', holder, content: options.challenge })
+    return new AdminReply({
+      status: 200,
+      headers: { 'set-cookie': printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 }) },
+      body: JSON.stringify({ challenge_id: id, options })
+    })
+  },
+
+  'POST /admin/v1/sign-in/passkey': async (call, services) => {
+    const { admin: { accounts: { throttle, challenges, passkeys, users } }, origin: { address, secure }, request: { challenge_id: id, credential } } = call
+    throttle.begin(address, '')
+    const challenge = await challenges.take('passkey_sign_in', id, readCookie(call.headers, 'sign_in', secure) ?? '')
+    if (challenge === undefined) throw new GatewayError('invalid_credentials', { message: usedUp })
+    const user = await users.find(await passkeys.check({ challenge, page: pageOf(call), credential }))
+    if (user === undefined || user.disabled_at_ms !== null) throw new GatewayError('invalid_credentials')
+    throttle.succeeded(address, '')
+    return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'passkey' } }, false)
+  }
+}
+
+const usedUp = 'This attempt was used or has expired. Begin again.'
+
+function sessionId (call: AdminCall): string {
+  return principalOf(call).session?.id ?? ''
+}
+
+/** Returns the address of the page as its browser says it, which `adminAuth` has compared with ours. */
+function pageOf ({ headers, origin }: AdminCall): URL {
+  return new URL(headers.origin ?? origin.url)
+}

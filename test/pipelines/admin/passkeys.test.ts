@@ -1,0 +1,104 @@
+/** Passkeys: how they are added and used, and what does not sign anyone in. */
+
+import t, { type Test } from 'tap'
+import { adminGateway, type AdminGateway, type Person } from '../../support/admin.ts'
+import { passkeyDevice, type PasskeyDevice } from '../../support/passkey-device.ts'
+import { settings } from '../../support/settings.ts'
+
+const page = 'https://ai.example.com'
+const fromPage = { origin: page }
+const begin = 'POST /admin/v1/sign-in/passkey/options'
+const signIn = 'POST /admin/v1/sign-in/passkey'
+
+async function open (t: Test): Promise<AdminGateway> {
+  return await adminGateway(t, { server: { ...settings().server, publicUrl: page } })
+}
+
+/** Adds a new device for a user. */
+async function register ({ send }: Person): Promise<PasskeyDevice> {
+  const device = passkeyDevice()
+  const { body: { challenge_id, options } } = await send('POST /admin/v1/passkeys/options', undefined, fromPage)
+  const { status } = await send('POST /admin/v1/passkeys', { challenge_id, name: 'Laptop', credential: device.create(options, page) }, fromPage)
+  if (status !== 200) throw new Error(`status ${status}`)
+  return device
+}
+
+/** Begins a sign-in, and returns what its browser has of it. */
+async function challenge ({ send }: AdminGateway) {
+  const { body, response } = await send(begin, undefined, fromPage)
+  return { id: body.challenge_id, options: body.options, cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? '' }
+}
+
+t.test('a passkey signs its user in, and says when', async t => {
+  const place = await open(t)
+  const person = await place.user('member')
+  t.match((await place.send('GET /admin/v1/sign-in')).body, { passkey: false, first_start: true })
+  const device = await register(person)
+  t.match((await place.send('GET /admin/v1/sign-in')).body, { passkey: true, first_start: false })
+  t.match((await person.send('GET /admin/v1/session')).body, { passkeys: 1, needs_credential: false })
+
+  const { id, options, cookie } = await challenge(place)
+  const { status, body, response } = await place.send(signIn, { challenge_id: id, credential: device.prove(options, page) }, { ...fromPage, cookie })
+  t.equal(status, 200)
+  t.match(body, { user: { id: person.user.id } })
+  t.match(response.headers.get('set-cookie'), /^headgate_session=/)
+  const { data: [passkey] } = (await person.send('GET /admin/v1/passkeys')).body
+  t.match(passkey, { name: 'Laptop', host: 'ai.example.com', last_used_at_ms: Number })
+
+  t.equal((await (await place.user('owner')).send(`DELETE /admin/v1/passkeys/${passkey.id}`)).status, 404, 'others do not remove it')
+  t.equal((await person.send(`DELETE /admin/v1/passkeys/${passkey.id}`)).status, 200)
+  const next = await challenge(place)
+  t.equal((await place.send(signIn, { challenge_id: next.id, credential: device.prove(next.options, page) }, { ...fromPage, cookie: next.cookie })).status, 401)
+  const acts = (await (await place.user('owner')).send('GET /admin/v1/audit?action=passkey')).body.data
+  t.same(acts.map(({ action }: { action: string }) => action), ['passkey.delete', 'passkey.add'])
+})
+
+t.test('a proof counts once, in the browser that began, for this page and this passkey', async t => {
+  const place = await open(t)
+  const device = await register(await place.user('owner'))
+  const expired = await challenge(place)
+  await place.database.query.updateTable('challenges').set({ expires_at_ms: Date.now() }).execute()
+  const [one, other] = [await challenge(place), await challenge(place)]
+  const send = async (from: typeof one, proof: object, cookie = from.cookie) => (await place.send(signIn, { challenge_id: from.id, credential: proof }, { ...fromPage, cookie })).status
+
+  t.equal(await send(expired, device.prove(expired.options, page)), 401, 'after its time')
+  t.equal(await send(one, device.prove(one.options, page), other.cookie), 401, 'with the cookie of another browser')
+  t.equal(await send(one, device.prove(one.options, page), ''), 401, 'without a cookie')
+  const proof = device.prove(one.options, page)
+  t.equal(await send(one, proof), 200)
+  t.equal(await send(one, proof), 401, 'a second time')
+})
+
+t.test('a proof of something else signs no one in', async t => {
+  const place = await open(t)
+  const device = await register(await place.user('owner'))
+  const cases: ReadonlyArray<readonly [name: string, prove: (options: Parameters<PasskeyDevice['prove']>[0]) => object]> = [
+    ['another page', options => device.prove(options, 'https://evil.example')],
+    ['another host', options => device.prove({ ...options, rpId: 'evil.example' }, page)],
+    ['another challenge', options => device.prove({ ...options, challenge: 'c'.repeat(43) }, page)],
+    ['a device that was copied', options => device.prove(options, page, 0)]
+  ]
+  device.prove((await challenge(place)).options, page, 7)
+  const seen = await challenge(place)
+  t.equal((await place.send(signIn, { challenge_id: seen.id, credential: device.prove(seen.options, page, 8) }, { ...fromPage, cookie: seen.cookie })).status, 200)
+  for (const [name, prove] of cases) {
+    const { id, options, cookie } = await challenge(place)
+    const { status, body } = await place.send(signIn, { challenge_id: id, credential: prove(options) }, { ...fromPage, cookie })
+    t.match([status, body.error.code], [401, 'invalid_credentials'], name)
+  }
+})
+
+t.test('a passkey is added by the session that began, once, and by its own page', async t => {
+  const place = await open(t)
+  const [person, thief] = [await place.user('member'), await place.user('member')]
+  const request = async () => (await person.send('POST /admin/v1/passkeys/options', undefined, fromPage)).body
+  const add = async ({ send }: Person, { challenge_id, options }: Awaited<ReturnType<typeof request>>, origin = page) => (
+    (await send('POST /admin/v1/passkeys', { challenge_id, name: 'Telephone', credential: passkeyDevice().create(options, origin) }, fromPage)).status
+  )
+  t.equal(await add(thief, await request()), 400, 'not by another session')
+  t.equal(await add(person, await request(), 'https://evil.example'), 400, 'not by another page')
+  const requested = await request()
+  t.same([await add(person, requested), await add(person, requested)], [200, 400])
+  const { body } = await person.send('POST /admin/v1/passkeys/options', undefined, { origin: place.api.url })
+  t.match(body.error.message, /host names only/)
+})
