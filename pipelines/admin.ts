@@ -54,17 +54,18 @@ function partsOf (route: AdminRoute): { readonly method: AdminRow['method'], rea
   return { method, path }
 }
 
-function docsOf ({ operationId, summary, role, scope, query, request, answer, mediaType }: AdminRouteSpec, method: string): Docs {
+function docsOf ({ operationId, summary, role, scope, query, request, answer, mediaType, redirects = false }: AdminRouteSpec, method: string): Docs {
   return {
     operationId,
     group: 'Administration',
     summary: role === 'none' || role === 'self' ? summary : `${summary} Needs the role \`${role}\`.`,
     ...query !== undefined && { query },
     ...request !== undefined && { request: { schema: request } },
-    answers: [{ description: summary, ...mediaType === undefined ? { schema: answer } : mediaType === 'text/csv' ? { mediaType } : { mediaType, schema: answer } }],
+    answers: redirects ? [{ status: 303, description: summary, mediaType: 'text/plain' }] : [{ description: summary, ...mediaType === undefined ? { schema: answer } : mediaType === 'text/csv' ? { mediaType } : { mediaType, schema: answer } }],
     errors: ['invalid_value', 'not_found', 'conflict', 'invalid_credentials', 'rate_limit_exceeded'],
     ...method !== 'GET' && { requestHeaders: { 'X-Headgate-CSRF': csrfHeader, ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader } } },
     ...(role === 'none' || role === 'self') && { headers: { 'set-cookie': 'The session, where one begins or ends.' } },
+    ...redirects && { headers: { location: 'Where the browser goes next.', 'set-cookie': 'What this browser has of the sign-in, or the session.' } },
     ...mediaType === 'text/csv' && { headers: { 'content-disposition': 'The name of the file.' } },
     access: role === 'none' ? 'open' : role === 'self' ? 'session' : 'administration'
   }

@@ -7,6 +7,7 @@
  */
 
 import { Type, type Static } from 'typebox'
+import { AccountsConfig } from './config/accounts.ts'
 import { DashboardConfig } from './config/dashboard.ts'
 import { Closed, Named, Text } from './config/entries.ts'
 import { KeyConfig } from './config/keys.ts'
@@ -43,6 +44,7 @@ export const Config = Closed({
   usage: UsageConfig,
   deferred: DeferredConfig,
   responses: ResponsesConfig,
-  dashboard: DashboardConfig
+  dashboard: DashboardConfig,
+  accounts: AccountsConfig
 }, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
 export type Config = Static<typeof Config>

@@ -68,6 +68,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   '@photostructure/sqlite': /^lib\/stores\//,
   '@modelcontextprotocol/client': /^lib\/mcp\//,
   'gpt-tokenizer': /^lib\/embeddings\/count-tokens/,
+  'openid-client': /^lib\/accounts\//,
   '@simplewebauthn/server': /^lib\/accounts\//,
   ioredis: /^lib\/coordination\//,
   pg: /^lib\/stores\/postgres\//,

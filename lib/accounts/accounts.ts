@@ -6,6 +6,7 @@ import { AdminKeys } from './admin-keys.ts'
 import { AuditLog, gatewayActor, type Actor } from './audit-log.ts'
 import { Challenges } from './challenges.ts'
 import { Idempotency } from './idempotency.ts'
+import { Identities } from './identities.ts'
 import { Links, type NewLink } from './links.ts'
 import { Passkeys } from './passkeys.ts'
 import { Projects } from './projects.ts'
@@ -18,6 +19,7 @@ export class Accounts {
   readonly sessions: Sessions
   readonly links: Links
   readonly passkeys: Passkeys
+  readonly identities: Identities
   readonly challenges: Challenges
   readonly projects: Projects
   readonly adminKeys: AdminKeys
@@ -32,6 +34,7 @@ export class Accounts {
     this.sessions = new Sessions(query, use)
     this.links = new Links(query, use)
     this.passkeys = new Passkeys(query, use)
+    this.identities = new Identities(query, use)
     this.challenges = new Challenges(query, use)
     this.projects = new Projects(query, use)
     this.adminKeys = new AdminKeys(query, use)

@@ -5,7 +5,7 @@ import type { Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { digestOf, newId } from './random-tokens.ts'
 
-export type ChallengePurpose = 'add_passkey' | 'passkey_sign_in'
+export type ChallengePurpose = 'add_passkey' | 'passkey_sign_in' | 'oidc_sign_in'
 
 export const challengeMs = 10 * 60_000
 /** Anyone may begin a sign-in: further ones end the oldest. */

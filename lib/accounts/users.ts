@@ -55,7 +55,9 @@ export class Users {
   async haveCredential (id: string): Promise<boolean> {
     const user = this.#query.selectFrom('users').select('id').where('id', '=', id)
     const passkeys = this.#query.selectFrom('passkeys').select('user_id').where('user_id', '=', id)
-    return await this.#use(async () => await user.where(query => query.or([query('password', 'is not', null), query('id', 'in', passkeys)])).executeTakeFirst()) !== undefined
+    const identities = this.#query.selectFrom('identities').select('user_id').where('user_id', '=', id)
+    const able = user.where(query => query.or([query('password', 'is not', null), query('id', 'in', passkeys), query('id', 'in', identities)]))
+    return await this.#use(async () => await able.executeTakeFirst()) !== undefined
   }
 
   async find (id: string): Promise<UserRow | undefined> {
@@ -170,13 +172,18 @@ export class Users {
     return new Map(rows.map(({ user_id: user, count }) => [user, count]))
   }
 
-  async #keepAnOwner (id: string): Promise<void> {
+  /** Returns whether a user is the only owner that is not disabled. */
+  async isLastOwner (id: string): Promise<boolean> {
     const user = await this.find(id)
-    if (user?.role !== 'owner') return
+    if (user?.role !== 'owner') return false
     const other = await this.#use(async () => (
       await this.#query.selectFrom('users').select('id').where('role', '=', 'owner').where('id', '!=', id).where('disabled_at_ms', 'is', null).limit(1).executeTakeFirst()
     ))
-    if (other === undefined) throw new GatewayError('conflict', { message: 'There must be another owner first.' })
+    return other === undefined
+  }
+
+  async #keepAnOwner (id: string): Promise<void> {
+    if (await this.isLastOwner(id)) throw new GatewayError('conflict', { message: 'There must be another owner first.' })
   }
 }
 

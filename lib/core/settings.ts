@@ -88,6 +88,7 @@ export type MetricsSettings = CamelCased<NonNullable<Config['metrics']>>
 type Transformed = 'catalogue' | 'providers' | 'models' | 'routes' | 'mcpServers' | 'keys' | 'server'
 
 export type DashboardSettings = CamelCased<Config['dashboard']>
+export type OidcSettings = NonNullable<CamelCased<Config['accounts']>['oidc']>
 
 export interface Settings extends Omit<CamelCased<Config>, Transformed> {
   readonly server: ServerSettings

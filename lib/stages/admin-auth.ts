@@ -41,7 +41,7 @@ type NeededServices = Pick<Services, 'settings' | 'admin'>
 /**
  * Authenticates a call of the admin API: one in, the same one with its principal out.
  *
- * A request with a cookie must come from our own pages: browsers say where a request comes from, and everything but a GET
+ * A request with a cookie must come from our own pages, unless it is one that only redirects: browsers say where a request comes from, and everything but a GET
  * carries the token of the session. An admin key is nothing that a browser adds by itself, and needs neither.
  *
  * @throws GatewayError `invalid_api_key` without a session or a key that works; `insufficient_permissions` for a request from
@@ -58,7 +58,7 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
       checkRights(principal, spec)
       return extend(call, { admin, origin, principal, credential: key })
     }
-    checkSite(call, settings.server)
+    if (spec.redirects !== true) checkSite(call, settings.server)
     if (spec.role === 'none') return extend(call, { admin, origin, principal: undefined, credential: '' })
     const cookie = readCookie(call.headers, 'session', origin.secure)
     const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)

@@ -26,6 +26,7 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   sessions: { key: ['digest'] },
   sign_in_links: { key: ['digest'] },
   passkeys: { key: ['id'] },
+  identities: { key: ['issuer', 'subject'] },
   invitations: { key: ['id'] },
   admin_keys: { key: ['id'] },
   audit: { key: ['at_ms', 'id'] },

@@ -109,6 +109,14 @@ export interface PasskeyRow {
   readonly last_used_at_ms: number | null
 }
 
+/** A user as a provider of OpenID Connect knows them. */
+export interface IdentityRow {
+  readonly issuer: string
+  readonly subject: string
+  readonly user_id: string
+  readonly created_at_ms: number
+}
+
 /** A sign-in or a registration that has begun in a browser and goes on elsewhere: at a device, or at a provider of identities. */
 export interface ChallengeRow {
   readonly id: string
@@ -380,6 +388,7 @@ export interface Tables {
   sessions: SessionRow
   sign_in_links: SignInLinkRow
   passkeys: PasskeyRow
+  identities: IdentityRow
   challenges: ChallengeRow
   invitations: InvitationRow
   admin_keys: AdminKeyRow

@@ -5,6 +5,7 @@ import { adminKeyHandlers } from './admin-keys.ts'
 import { auditHandlers } from './audit.ts'
 import { callHandlers } from './calls.ts'
 import { keyHandlers } from './keys.ts'
+import { oidcHandlers } from './oidc.ts'
 import { passkeyHandlers } from './passkeys.ts'
 import { projectHandlers } from './projects.ts'
 import { resourceHandlers } from './resources.ts'
@@ -14,6 +15,6 @@ import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 
 export const adminHandlers: Partial<AdminHandlers> = {
-  ...signInHandlers, ...sessionHandlers, ...passkeyHandlers, ...userHandlers, ...projectHandlers, ...keyHandlers, ...adminKeyHandlers, ...auditHandlers,
+  ...signInHandlers, ...sessionHandlers, ...passkeyHandlers, ...oidcHandlers, ...userHandlers, ...projectHandlers, ...keyHandlers, ...adminKeyHandlers, ...auditHandlers,
   ...usageHandlers, ...callHandlers, ...resourceHandlers
 }

@@ -62,19 +62,22 @@ export const sessionHandlers: AdminHandlers<
   }
 }
 
-/** Begins a session with a cookie of its own, in place of the one that the request came with. */
+/** Begins a session, and answers with it. */
 export async function beginSession (call: AdminCall, services: Services, user: UserRow, byLink: boolean): Promise<AdminReply> {
-  const { admin: { accounts: { sessions } }, origin, headers: { 'user-agent': agent } } = call
-  const presented = readCookie(call.headers, 'session', origin.secure)
+  const { cookie, row: { csrf_token: csrfToken, expires_at_ms: expiresAtMs } } = await createSession(call, user, byLink)
+  const body = JSON.stringify(await describeSession(call, services, user, { csrfToken, expiresAtMs }))
+  return new AdminReply({ status: 200, headers: { 'set-cookie': cookie }, body })
+}
+
+/** Creates a session with a cookie of its own, in place of the one that the request came with. */
+export async function createSession (call: AdminCall, user: UserRow, byLink: boolean): Promise<{ readonly cookie: string, readonly row: SessionRow }> {
+  const { admin: { accounts: { sessions } }, origin: { address, secure }, headers: { 'user-agent': agent } } = call
+  const presented = readCookie(call.headers, 'session', secure)
   const before = presented === undefined ? undefined : await sessions.find(presented)
   if (before !== undefined) await sessions.end(before.user.id, before.session.id)
-  const { token, row } = await sessions.create(user.id, { address: origin.address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
+  const { token, row } = await sessions.create(user.id, { address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
   const maxAgeSeconds = Math.floor((row.expires_at_ms - row.created_at_ms) / 1000)
-  return new AdminReply({
-    status: 200,
-    headers: { 'set-cookie': printCookie({ kind: 'session', value: token, secure: origin.secure, maxAgeSeconds }) },
-    body: JSON.stringify(await describeSession(call, services, user, { csrfToken: row.csrf_token, expiresAtMs: row.expires_at_ms }))
-  })
+  return { cookie: printCookie({ kind: 'session', value: token, secure, maxAgeSeconds }), row }
 }
 
 /** Returns the user who is signed in. */

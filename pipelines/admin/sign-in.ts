@@ -13,9 +13,14 @@ import { beginSession } from './session.ts'
 export const signInHandlers: AdminHandlers<
   'GET /admin/v1/sign-in' | 'POST /admin/v1/sign-in/password' | 'POST /admin/v1/sign-in/link' | 'GET /admin/v1/invitation' | 'POST /admin/v1/sign-in/invitation'
 > = {
-  'GET /admin/v1/sign-in': async ({ admin: { accounts: { users, passkeys } } }) => {
+  'GET /admin/v1/sign-in': async ({ admin: { accounts: { users, passkeys } } }, { settings: { accounts: { oidc } } }) => {
     const [password, passkey] = [await users.havePasswords(), await passkeys.exist()]
-    return { password, passkey, oidc: null, first_start: !password && !passkey }
+    return {
+      password,
+      passkey,
+      oidc: oidc === undefined ? null : { name: oidc.name, url: '/admin/v1/sign-in/oidc' },
+      first_start: !password && !passkey && oidc === undefined
+    }
   },
 
   'POST /admin/v1/sign-in/password': async (call, services) => {

@@ -1,5 +1,5 @@
 /**
- * Passkeys: what the browser is asked for and returns, in the JSON of the Web Authentication API. Bytes are base64url.
+ * Passkeys: the options and results of the browser, in the JSON of the Web Authentication API. Bytes are base64url.
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-parseCreationOptionsFromJSON
  */

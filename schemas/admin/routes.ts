@@ -38,6 +38,8 @@ export interface AdminRouteSpec {
   readonly query?: Readonly<Record<string, QueryParameter>>
   readonly request?: TSchema
   readonly answer: TSchema
+  /** True where a browser is sent, by other sites as well: the answer is a redirect. */
+  readonly redirects?: boolean
   /** Media type of the answer. Default: JSON. For an event stream, `answer` is one message. */
   readonly mediaType?: 'text/csv' | 'text/event-stream'
 }
@@ -52,6 +54,20 @@ export const adminRoutes = {
   'POST /admin/v1/sign-in/invitation': { operationId: 'acceptInvitation', summary: 'Accept an invitation: makes the user, and signs in.', role: 'none', request: InvitationSignIn, answer: Session },
   'POST /admin/v1/sign-in/passkey/options': { operationId: 'beginPasskeySignIn', summary: 'Begin to sign in by passkey.', role: 'none', answer: PasskeyChallenge },
   'POST /admin/v1/sign-in/passkey': { operationId: 'signInByPasskey', summary: 'Sign in by passkey.', role: 'none', request: PasskeySignIn, answer: Session },
+
+  'GET /admin/v1/sign-in/oidc': { operationId: 'beginOidcSignIn', summary: 'Send the browser to the provider of OpenID Connect.', role: 'none', answer: AnyObject, redirects: true },
+  'GET /admin/v1/sign-in/oidc/callback': {
+    operationId: 'signInByOidc',
+    summary: 'Sign in someone whom the provider has sent back. Sets the cookie of the session.',
+    role: 'none',
+    query: {
+      code: { description: 'Of the provider.', type: 'string' },
+      state: { description: 'As it was sent to the provider.', type: 'string' },
+      error: { description: 'Of the provider, instead of a code.', type: 'string' }
+    },
+    answer: AnyObject,
+    redirects: true
+  },
 
   'GET /admin/v1/session': { operationId: 'getSession', summary: 'Describe the session; 401 without one.', role: 'self', answer: Session },
   'DELETE /admin/v1/session': { operationId: 'signOut', summary: 'Sign out.', role: 'self', answer: Done },

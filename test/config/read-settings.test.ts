@@ -94,7 +94,8 @@ t.test('without a file and an environment everything has its default', async t =
     usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 1000, maxBytesPerKey: 268_435_456 },
     responses: { store: true, keepMs: 2_592_000_000, maxBytesPerKey: 268_435_456 },
-    dashboard: { enabled: true, insecure: false, editConfig: false }
+    dashboard: { enabled: true, insecure: false, editConfig: false },
+    accounts: {}
   })
 })
 

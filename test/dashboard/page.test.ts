@@ -4,6 +4,8 @@ import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
+import { client, identityProvider } from '../support/identity-provider.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { providerSettings } from '../support/settings.ts'
 import { usageRowOf } from '../support/usage.ts'
 
@@ -107,6 +109,31 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByText('No passkeys yet').waitFor()
     t.same(faults, [])
     await page.context().close()
+  })
+
+  t.test('someone whom a provider of OpenID Connect knows comes in, and one of another domain reads why not', async t => {
+    const provider = await identityProvider(t)
+    const { api } = await adminGateway(t, {
+      accounts: {
+        oidc: {
+          name: 'Example', issuer: provider.issuer, clientId: client.id, clientSecret: new Secret(client.secret), scopes: ['openid', 'email', 'profile'],
+          groupsClaim: 'groups', roles: {}, allowedDomains: ['example.com']
+        }
+      }
+    })
+    provider.allow(`${api.url}/admin/v1/sign-in/oidc/callback`)
+    provider.people.set('ada', { email: 'ada@example.com', email_verified: true, name: markup })
+    provider.people.set('eve', { email: 'eve@evil.example', email_verified: true })
+    for (const [subject, text] of [['eve', 'People with your email address cannot sign in here'], ['ada', 'Overview']] as const) {
+      provider.signsIn = subject
+      const { page } = await visit(browser, api.url)
+      await page.goto(`${api.url}/dashboard/`)
+      await page.getByRole('link', { name: 'Continue with Example' }).click()
+      await page.getByText(text).first().waitFor()
+      if (subject === 'ada') await page.getByText(markup).first().waitFor()
+      t.equal(await page.title(), subject === 'ada' ? 'Overview · Headgate' : 'Sign in · Headgate')
+      await page.context().close()
+    }
   })
 
   t.test('pictures for the README', { skip: process.env['UPDATE_PICTURES'] === undefined && 'made with UPDATE_PICTURES=1' }, async () => {

@@ -26,6 +26,8 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'DELETE /admin/v1/sessions/:session_id': { least: 'session' },
   'POST /admin/v1/profile': { least: 'session', body: {} },
   'POST /admin/v1/profile/password': { least: 'session', body: {} },
+  'GET /admin/v1/sign-in/oidc': { least: 'all' },
+  'GET /admin/v1/sign-in/oidc/callback': { least: 'all' },
   'POST /admin/v1/sign-in/passkey/options': { least: 'all' },
   'POST /admin/v1/sign-in/passkey': { least: 'all', body: {} },
   'GET /admin/v1/passkeys': { least: 'session' },

@@ -67,6 +67,7 @@ export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more
     const [method = '', path = ''] = route.split(' ')
     const response = await fetch(api.url + path, {
       method,
+      redirect: 'manual',
       headers: { ...credentials, ...body !== undefined && { 'content-type': 'application/json' }, ...headers },
       ...body !== undefined && { body: JSON.stringify(body) }
     })

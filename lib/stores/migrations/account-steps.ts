@@ -127,5 +127,17 @@ export const accountSteps: readonly Migration[] = [
         expires_at_ms bigint not null
       );
       create index challenges_by_expiry on challenges (expires_at_ms)`
+  },
+  {
+    number: 17,
+    sql: `
+      create table identities (
+        issuer text not null,
+        subject text not null,
+        user_id text not null references users (id) on delete cascade,
+        created_at_ms bigint not null,
+        primary key (issuer, subject)
+      );
+      create unique index identities_by_user on identities (user_id, issuer)`
   }
 ]

@@ -13,6 +13,7 @@ import { useResource } from '../state/resource.ts'
 import { enter } from '../state/session.ts'
 import { Frame } from './frame.tsx'
 import { keepsPasskeys, readPasskey } from './passkey.ts'
+import { Refused } from './refused.tsx'
 
 export function SignIn (): JSX.Element {
   const ways = useResource('ways', signal => api('GET /admin/v1/sign-in', { signal }))
@@ -23,6 +24,7 @@ export function SignIn (): JSX.Element {
   const byPasskey = ways.data.passkey && keepsPasskeys
   return (
     <Frame title='Sign in to Headgate'>
+      <Refused />
       {password && <PasswordForm />}
       {password && (byPasskey || oidc !== null) && <div class='or'>or</div>}
       {(byPasskey || oidc !== null) && (

@@ -1,0 +1,102 @@
+/**
+ * Signs people in by a provider of OpenID Connect: by a code that is bound to the browser (state), to this sign-in (nonce) and
+ * to this process' request (PKCE).
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
+ */
+
+import type { Configuration } from 'openid-client'
+import type { OidcSettings } from '../core/settings.ts'
+import { isLoopback } from '../net/loopback.ts'
+
+const timeoutSeconds = 10
+/** Keys and addresses of a provider change rarely. */
+const keepMs = 60 * 60_000
+
+/** The part of a sign-in that the gateway keeps until the provider sends the browser back. */
+export interface OidcSignIn {
+  readonly verifier: string
+  readonly nonce: string
+  readonly redirectUri: string
+}
+
+/** A person as the provider describes them. */
+export interface OidcPerson {
+  readonly issuer: string
+  readonly subject: string
+  readonly name: string
+  readonly email: string | undefined
+  readonly emailVerified: boolean
+  readonly groups: readonly string[]
+}
+
+/** Returns the address to send the browser to, and what to keep until it comes back with `state`. */
+export async function beginOidc (settings: OidcSettings, redirectUri: string, state: (kept: OidcSignIn) => Promise<string>): Promise<URL> {
+  const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier } = await import('openid-client')
+  const configuration = await discover(settings)
+  const kept: OidcSignIn = { verifier: randomPKCECodeVerifier(), nonce: randomNonce(), redirectUri }
+  return buildAuthorizationUrl(configuration, {
+    redirect_uri: redirectUri,
+    scope: settings.scopes.join(' '),
+    state: await state(kept),
+    nonce: kept.nonce,
+    code_challenge: await calculatePKCECodeChallenge(kept.verifier),
+    code_challenge_method: 'S256'
+  })
+}
+
+/**
+ * Exchanges the code that the browser came back with.
+ *
+ * @param query of the address that it came back to
+ * @throws Error of `openid-client` for an answer that is an error, or was not made for this sign-in
+ */
+export async function finishOidc (settings: OidcSettings, { verifier, nonce, redirectUri }: OidcSignIn, query: string, state: string): Promise<OidcPerson> {
+  const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
+  const configuration = await discover(settings)
+  const tokens = await authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
+    pkceCodeVerifier: verifier, expectedNonce: nonce, expectedState: state, idTokenExpected: true
+  })
+  const claims = tokens.claims()
+  if (claims === undefined) throw new Error('the provider sent no id token')
+  const isComplete = claims['email'] !== undefined && claims[settings.groupsClaim] !== undefined
+  // Many providers keep the id token small.
+  const isAskable = !isComplete && configuration.serverMetadata().userinfo_endpoint !== undefined
+  const more = isAskable ? await fetchUserInfo(configuration, tokens.access_token, claims.sub) : {}
+  return personOf({ ...more, ...claims }, settings)
+}
+
+const known = new WeakMap<OidcSettings, { readonly configuration: Promise<Configuration>, readonly untilMs: number }>()
+
+async function discover (settings: OidcSettings): Promise<Configuration> {
+  const found = known.get(settings)
+  if (found !== undefined && found.untilMs > Date.now()) return await found.configuration
+  const configuration = load(settings)
+  known.set(settings, { configuration, untilMs: Date.now() + keepMs })
+  configuration.catch(() => known.delete(settings))
+  return await configuration
+}
+
+async function load ({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
+  const { allowInsecureRequests, ClientSecretBasic, discovery, None } = await import('openid-client')
+  const server = new URL(issuer)
+  return await discovery(server, clientId, undefined, clientSecret === undefined ? None() : ClientSecretBasic(clientSecret.reveal()), {
+    timeout: timeoutSeconds,
+    // Tokens travel in clear to a provider of this machine only.
+    ...server.protocol === 'http:' && isLoopback(server.hostname) && { execute: [allowInsecureRequests] }
+  })
+}
+
+function personOf (claims: Readonly<Record<string, unknown>>, { groupsClaim }: OidcSettings): OidcPerson {
+  const text = (name: string): string | undefined => typeof claims[name] === 'string' && claims[name] !== '' ? claims[name] : undefined
+  const groups = claims[groupsClaim]
+  const email = text('email')
+  return {
+    issuer: text('iss') ?? '',
+    subject: text('sub') ?? '',
+    name: (text('name') ?? text('preferred_username') ?? email ?? 'User').slice(0, 100),
+    email,
+    emailVerified: claims['email_verified'] === true,
+    groups: Array.isArray(groups) ? groups.filter(group => typeof group === 'string') : []
+  }
+}

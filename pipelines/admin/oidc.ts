@@ -1,0 +1,67 @@
+/** Signing in by a provider of OpenID Connect. A browser goes there and comes back, so every answer is a redirect. */
+
+import { admitPerson, Refusal } from '../../lib/accounts/admit-person.ts'
+import { challengeMs } from '../../lib/accounts/challenges.ts'
+import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'
+import { beginOidc, finishOidc, type OidcSignIn } from '../../lib/accounts/oidc.ts'
+import { newToken } from '../../lib/accounts/random-tokens.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { noteError } from '../../lib/core/record.ts'
+import type { OidcSettings } from '../../lib/core/settings.ts'
+import type { Services } from '../../lib/services.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import { AdminReply, type AdminHandlers } from './handler.ts'
+import { createSession } from './session.ts'
+
+export const oidcHandlers: AdminHandlers<'GET /admin/v1/sign-in/oidc' | 'GET /admin/v1/sign-in/oidc/callback'> = {
+  'GET /admin/v1/sign-in/oidc': async (call, services) => {
+    const { admin: { accounts: { challenges } }, origin: { secure, url } } = call
+    const settings = oidcOf(services)
+    const holder = newToken()
+    try {
+      const address = await beginOidc(settings, `${url}/admin/v1/sign-in/oidc/callback`, async kept => (
+        await challenges.create({ purpose: 'oidc_sign_in', holder, content: JSON.stringify(kept) })
+      ))
+      return redirect(address.href, printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 }))
+    } catch (error) {
+      return refuse(call, error)
+    }
+  },
+
+  'GET /admin/v1/sign-in/oidc/callback': async (call, services) => {
+    const { admin: { accounts }, origin: { address, secure }, query, search } = call
+    const settings = oidcOf(services)
+    const state = search.get('state') ?? ''
+    const content = await accounts.challenges.take('oidc_sign_in', state, readCookie(call.headers, 'sign_in', secure) ?? '')
+    if (content === undefined) return toPage('expired')
+    try {
+      const kept = JSON.parse(content) as OidcSignIn // written above
+      const user = await admitPerson(accounts, await finishOidc(settings, kept, query ?? '', state), settings)
+      await accounts.audit.add({ id: user.id, name: user.name, address }, { action: 'session.sign_in', subject: user, after: { by: 'oidc', role: user.role } })
+      const { cookie } = await createSession(call, user, false)
+      return redirect('/dashboard/', cookie)
+    } catch (error) {
+      return refuse(call, error)
+    }
+  }
+}
+
+function oidcOf ({ settings: { accounts: { oidc } } }: Services): OidcSettings {
+  if (oidc === undefined) throw new GatewayError('not_found')
+  return oidc
+}
+
+/** Logs with the call why it failed, as its answer does not say so. */
+function refuse ({ record }: AdminCall, cause: unknown): AdminReply {
+  noteError(record, new GatewayError('invalid_credentials', { cause }))
+  return toPage(cause instanceof Refusal ? cause.reason : 'provider_failed')
+}
+
+/** Sends the browser to the page, which has a sentence for the reason. */
+function toPage (reason: string): AdminReply {
+  return redirect(`/dashboard/?refused=${reason}`)
+}
+
+function redirect (location: string, cookie?: string): AdminReply {
+  return new AdminReply({ status: 303, headers: { location, 'content-type': 'text/plain; charset=utf-8', ...cookie !== undefined && { 'set-cookie': cookie } }, body: '' })
+}

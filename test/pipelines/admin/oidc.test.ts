@@ -1,0 +1,144 @@
+/** Signing in by a certified provider of OpenID Connect: who comes in, as whom, and who does not. */
+
+import t, { type Test } from 'tap'
+import { adminGateway, type AdminGateway } from '../../support/admin.ts'
+import { client, identityProvider, type IdentityProvider, type TestPerson } from '../../support/identity-provider.ts'
+import { Secret } from '../../../lib/core/secret.ts'
+import type { OidcSettings } from '../../../lib/core/settings.ts'
+
+interface Place extends AdminGateway {
+  readonly provider: IdentityProvider
+  /** Signs a person in with a new browser. @returns where that ended, and the session if there is one */
+  readonly come: (subject: string, person: TestPerson) => Promise<Arrival>
+}
+
+interface Arrival { readonly at: string, readonly session: any } // eslint-disable-line -- tests read whatever fields they expect
+
+async function open (t: Test, parts: Partial<OidcSettings> = {}): Promise<Place> {
+  const provider = await identityProvider(t)
+  const oidc: OidcSettings = {
+    name: 'Example',
+    issuer: provider.issuer,
+    clientId: client.id,
+    clientSecret: new Secret(client.secret),
+    scopes: ['openid', 'email', 'profile', 'groups'],
+    groupsClaim: 'groups',
+    roles: {},
+    allowedDomains: [],
+    ...parts
+  }
+  const place = await adminGateway(t, { accounts: { oidc } })
+  const { url } = place.api
+  provider.allow(`${url}/admin/v1/sign-in/oidc/callback`)
+  return {
+    ...place,
+    provider,
+    come: async (subject, person) => {
+      provider.people.set(subject, person)
+      provider.signsIn = subject
+      const browser = new Browser()
+      const at = await browser.follow(`${url}/admin/v1/sign-in/oidc`)
+      const session = await browser.get(`${url}/admin/v1/session`)
+      return { at: at.slice(url.length), session: session.status === 200 ? await session.json() : undefined }
+    }
+  }
+}
+
+/** Keeps cookies by origin, and follows redirects up to the page. */
+class Browser {
+  readonly #cookies = new Map<string, string>()
+
+  async get (address: string): Promise<Response> {
+    const { origin } = new URL(address)
+    const pairs = [...this.#cookies].filter(([key]) => key.startsWith(`${origin} `)).map(([key, value]) => `${key.slice(origin.length + 1)}=${value}`)
+    const response = await fetch(address, { redirect: 'manual', headers: { cookie: pairs.join('; '), accept: 'text/html' } })
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      this.#cookies.set(`${origin} ${name}`, value)
+    }
+    return response
+  }
+
+  /** @param until ends before an address with this text is opened */
+  async follow (address: string, until = '/dashboard/'): Promise<string> {
+    for (let at = address, steps = 0; steps < 20; steps++) {
+      if (at.includes(until)) return at
+      const location = (await this.get(at)).headers.get('location')
+      if (location === null) return at
+      at = new URL(location, at).href
+    }
+    throw new Error('redirects without an end')
+  }
+}
+
+const ada = { email: 'Ada@Example.com', email_verified: true, name: 'Ada <b>Lovelace</b>' }
+
+t.test('a person whom the provider knows comes in as a viewer, and as the same user again', async t => {
+  const { come, send, user } = await open(t)
+  t.match((await send('GET /admin/v1/sign-in')).body, { oidc: { name: 'Example', url: '/admin/v1/sign-in/oidc' }, first_start: false })
+  const first = await come('subject-1', ada)
+  t.match(first, { at: '/dashboard/', session: { user: { name: ada.name, email: 'ada@example.com', role: 'viewer' }, needs_credential: false } })
+  const again = await come('subject-1', { ...ada, email: 'ada.king@example.com' })
+  t.equal(again.session.user.id, first.session.user.id, 'by subject, whatever the email is now')
+  const acts = (await (await user('owner')).send('GET /admin/v1/audit?action=session')).body.data
+  t.match(acts[0], { action: 'session.sign_in', after: { by: 'oidc', role: 'viewer' } })
+})
+
+t.test('another person does not become a user by an email', async t => {
+  const { come, user } = await open(t)
+  const { user: owner } = await user('owner')
+  t.match(await come('unverified', { email: owner.email ?? '', email_verified: false }), { at: '/dashboard/?refused=email_taken', session: undefined })
+  const linked = await come('subject-1', { email: owner.email ?? '', email_verified: true })
+  t.equal(linked.session.user.id, owner.id, 'a verified one is that of the user')
+  t.match(await come('subject-2', { email: owner.email ?? '', email_verified: true }), { at: '/dashboard/?refused=email_taken' }, 'whom the provider now knows as someone else')
+})
+
+t.test('groups decide the role at every sign-in; without one of them no one comes in', async t => {
+  const { come, user, admin } = await open(t, { roles: { ops: 'admin', team: 'member' } })
+  await user('owner')
+  const roleFor = async (groups: readonly string[]) => (await come('subject-1', { ...ada, groups })).session?.user.role
+  t.equal(await roleFor(['team']), 'member')
+  t.equal(await roleFor(['other', 'team', 'ops']), 'admin', 'the mightiest counts')
+  t.equal(await roleFor(['team']), 'member')
+  t.match(await come('subject-1', { ...ada, groups: ['toString'] }), { at: '/dashboard/?refused=no_role', session: undefined })
+  t.match(await come('subject-2', { name: 'No groups' }), { at: '/dashboard/?refused=no_role' })
+  const found = await admin.accounts.users.findByEmail('ada@example.com')
+  await admin.accounts.users.update(found?.id ?? '', { disabled: true })
+  t.match(await come('subject-1', { ...ada, groups: ['team'] }), { at: '/dashboard/?refused=user_disabled' })
+})
+
+t.test('the last owner stays one, whatever the groups say', async t => {
+  const { come, user } = await open(t, { roles: { team: 'member' }, defaultRole: 'viewer' })
+  const { user: owner } = await user('owner')
+  t.match((await come('subject-1', { email: owner.email ?? '', email_verified: true, groups: ['team'] })).session.user, { id: owner.id, role: 'owner' })
+  await user('owner')
+  t.equal((await come('subject-1', { groups: [] })).session.user.role, 'viewer')
+})
+
+t.test('only verified emails of the allowed domains come in', async t => {
+  const { come } = await open(t, { allowedDomains: ['Example.com'] })
+  t.match(await come('subject-1', ada), { at: '/dashboard/' })
+  for (const person of [{ email: 'a@evil.example', email_verified: true }, { email: 'a@sub.example.com', email_verified: true }, { email: 'b@example.com', email_verified: false }, {}]) {
+    t.match(await come(JSON.stringify(person), person), { at: '/dashboard/?refused=domain_not_allowed', session: undefined }, JSON.stringify(person))
+  }
+})
+
+t.test('a code counts once, in the browser that began', async t => {
+  const { api: { url, lines }, provider } = await open(t)
+  provider.signsIn = 'subject-1'
+  const [victim, thief] = [new Browser(), new Browser()]
+  await victim.follow(`${url}/admin/v1/sign-in/oidc`, '/auth?')
+  const callback = await thief.follow(`${url}/admin/v1/sign-in/oidc`, '/callback?')
+  const end = async (browser: Browser, address: string) => (await browser.get(address)).headers.get('location')
+  t.equal(await end(victim, callback), '/dashboard/?refused=expired', 'the code of another browser signs no one in')
+  t.equal(await end(thief, callback.replace(/code=[^&]+/, 'code=wrong')), '/dashboard/?refused=provider_failed')
+  t.equal(await end(thief, callback), '/dashboard/?refused=expired', 'a second time')
+  t.ok(lines.some(({ status, cause }) => status === 303 && cause !== undefined), 'the log says why')
+})
+
+t.test('without a provider that answers, the page says so; without one in the configuration there is no such way', async t => {
+  const place = await open(t, { issuer: 'http://127.0.0.1:9' })
+  t.match(await place.come('subject-1', ada), { at: '/dashboard/?refused=provider_failed' })
+  const { api: { url } } = await adminGateway(t)
+  t.equal((await fetch(`${url}/admin/v1/sign-in/oidc`, { redirect: 'manual' })).status, 404)
+})

@@ -1,0 +1,61 @@
+/** A provider of OpenID Connect on a free port: `oidc-provider`, with people who come from a test. */
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Provider } from 'oidc-provider'
+import type { Test } from 'tap'
+
+export interface TestPerson {
+  readonly email?: string
+  readonly email_verified?: boolean
+  readonly name?: string
+  readonly groups?: readonly string[]
+}
+
+export interface IdentityProvider {
+  readonly issuer: string
+  /** People by subject. Each change counts from the next sign-in on. */
+  readonly people: Map<string, TestPerson>
+  /** Says who signs in next: no one types anything there. */
+  signsIn: string
+  /** Sets where browsers may be sent back. */
+  readonly allow: (redirectUri: string) => void
+}
+
+export const client = { id: 'headgate', secret: 'a secret of the client' }
+
+export async function identityProvider (t: Test): Promise<IdentityProvider> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => { server.close().closeAllConnections() })
+  const { port } = server.address() as AddressInfo // of TCP
+  const people = new Map<string, TestPerson>()
+  const redirectUris: string[] = []
+  const provider = new Provider(`http://127.0.0.1:${port}`, {
+    clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: ['https://nowhere.example'], scope: 'openid email profile groups' }],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
+    scopes: ['openid', 'email', 'profile', 'groups'],
+    pkce: { required: () => true },
+    features: { devInteractions: { enabled: false } },
+    cookies: { keys: ['a key of the test'] },
+    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, ...people.get(id) }) }),
+    interactions: { url: (_, { uid }) => `/interaction/${uid}` }
+  })
+  provider.Client.prototype.redirectUriAllowed = uri => redirectUris.includes(uri)
+  const place: IdentityProvider = { issuer: `http://127.0.0.1:${port}`, people, signsIn: '', allow: uri => { redirectUris.push(uri) } }
+  const answer = provider.callback()
+  server.on('request', (request, response) => {
+    if (request.url?.startsWith('/interaction/') !== true) return void answer(request, response)
+    void interact(provider, place, request, response)
+  })
+  return place
+}
+
+/** Signs a person in, and allows what the client wants. */
+async function interact (provider: Provider, { signsIn }: IdentityProvider, ...[request, response]: Parameters<Provider['interactionDetails']>): Promise<void> {
+  const { prompt, params, grantId } = await provider.interactionDetails(request, response)
+  if (prompt.name === 'login') return await provider.interactionFinished(request, response, { login: { accountId: signsIn } })
+  const grant = (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ?? new provider.Grant({ accountId: signsIn, clientId: client.id })
+  grant.addOIDCScope(String(params['scope']))
+  await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } }, { mergeWithLastSubmission: true })
+}
