@@ -1,22 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { dimensions } from '../../test/scaling/chat-bodies.ts'
 import { ValueCounter } from '../../lib/json/value-counter.ts'
-import { completeAnswer } from '../support/answers.ts'
 import { loadFactor } from './liveness.ts'
-import { fakeProvider, sendJson } from './provider.ts'
-import { eventually, finding, type Finding, type Scenario } from './scenario.ts'
+import { send, type Input } from './input.ts'
+import { fakeProvider } from './provider.ts'
+import { finding, type Finding, type Scenario } from './scenario.ts'
+import { largeAnswers, maxBytesPerKey, storedInputs } from './stored-inputs.ts'
 import { watchTurns } from './turn-watch.ts'
 import { providerAt, startWorld, type World } from './world.ts'
 import type { LongestTurn } from './loop-turns.ts'
-
-interface Input {
-  readonly name: string
-  readonly path: string
-  readonly body: () => Buffer | FormData
-  readonly headers?: Readonly<Record<string, string>>
-  /** Returns the address of an answer that is fetched later, if it is: it is waited for. */
-  readonly later?: (answer: Record<string, unknown>) => string | undefined
-}
 
 const models = ['sandbox/echo', 'openai/gpt-5', 'anthropic/claude-sonnet-4-5', 'google/gemini-2.5-flash', 'xai/grok-4']
 const chatPath = '/v1/chat/completions'
@@ -184,21 +176,6 @@ const otherInputs: readonly Input[] = [
   { name: 'a variation of an image', path: '/v1/images/variations', body: () => form({ model: 'openai/dall-e-2' }, ['image', 'a.png', png]) }
 ]
 
-const deferredAt: Input['later'] = ({ request_id: id }) => typeof id === 'string' ? `/v1/chat/deferred-completion/${id}` : undefined
-const responseAt: Input['later'] = ({ id, background }) => background === true ? `/v1/responses/${String(id)}` : undefined
-
-/** Calls that the store keeps: as large as they may be, and larger. */
-const storedInputs: readonly Input[] = [48, 6].flatMap((size): Input[] => {
-  const url = `data:image/png;base64,${'A'.repeat(size * MB)}`
-  const input = [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }]
-  const json = (body: object) => (): Buffer => Buffer.from(JSON.stringify({ model: 'openai/gpt-5', ...body }))
-  return [
-    { name: `a deferred call of ${size} MB`, path: chatPath, later: deferredAt, body: json({ deferred: true, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] }) },
-    { name: `a stored response of ${size} MB`, path: '/v1/responses', body: json({ input }) },
-    { name: `a response in the background of ${size} MB`, path: '/v1/responses', later: responseAt, body: json({ background: true, input }) }
-  ]
-})
-
 interface Group {
   readonly inputs: readonly Input[]
   /** Processor time that one turn of the event loop may take, in milliseconds on a quiet machine. */
@@ -215,7 +192,7 @@ const groups: Readonly<Record<string, Group>> = {
     inputs: [{ name: 'a tool server that is not there', path: chatPath, body: () => Buffer.from(JSON.stringify({ model: 'openai/gpt-5', messages: 'x', mcp_servers: ['soak/tools'] })) }],
     maxTurnMs: 50
   },
-  'calls that are stored: deferred, responses, in the background': { inputs: storedInputs, maxTurnMs: 50 },
+  'calls that are stored, read and deleted: deferred, responses, in the background': { inputs: storedInputs, maxTurnMs: 50 },
   'texts, documents, recordings and images at other endpoints': { inputs: otherInputs, maxTurnMs: 50 }
 }
 
@@ -224,12 +201,13 @@ export const stalls: Scenario = {
   name: 'turns of the event loop',
   run: async () => {
     const turns = watchTurns()
-    const upstream = await fakeProvider((_, response) => sendJson(response, completeAnswer))
+    const upstream = await fakeProvider(largeAnswers)
     const { port } = upstream
     const world = await startWorld({
       ...turns.options,
       configuration: {
         deferred: { for_all_providers: true },
+        responses: { max_bytes_per_key: maxBytesPerKey },
         mcp_servers: { 'soak/tools': { url: 'http://127.0.0.1:9/mcp' } },
         providers: {
           sandbox: { kind: 'sandbox', options: { words_per_second: 0 } },
@@ -245,7 +223,7 @@ export const stalls: Scenario = {
         let worst: LongestTurn = { workMs: 0, turnMs: 0, gcMs: 0, maxGcMs: 0 }
         let worstName = ''
         let gcMs = 0
-        for (const input of inputs.filter(({ name }) => name.includes(process.env['SOAK_INPUT'] ?? ''))) {
+        for (const input of inputs.filter(input => `${name}: ${input.name}`.includes(process.env['SOAK_INPUT'] ?? ''))) {
           await turns.longest(world)
           const status = await send(world, input)
           const seen = await turns.longest(world)
@@ -254,7 +232,6 @@ export const stalls: Scenario = {
           if (seen.workMs > worst.workMs) [worst, worstName] = [seen, `${input.name}, status ${status}`]
         }
         findings.push(finding(`${name}: less than ${maxTurnMs} ms in a turn`, worst.workMs < maxTurnMs * loadFactor(),
-         
           `${inputs.length} bodies; at most ${worst.workMs.toFixed(0)} ms in a turn (${worstName}); pauses of the garbage collector at most ${gcMs.toFixed(0)} ms; ${world.rssMb()} MB`))
       }
       return findings
@@ -273,19 +250,5 @@ async function warmUp (world: World): Promise<void> {
     for (const model of models) await world.post(chatPath, { model, messages: 'x' })
     for (const model of ['openai/whisper-1', 'sandbox/listener']) await world.postForm('/v1/audio/transcriptions', form({ model }, ['file', 'a.wav', wav.subarray(0, 1000)]))
   }
-}
-
-async function send (world: World, { path, body, headers = {}, later }: Input): Promise<number | 'closed'> {
-  const content = body()
-  try {
-    if (Buffer.isBuffer(content)) {
-      const { status, text } = await world.post(path, content, { headers })
-      const address = status === 200 ? later?.(JSON.parse(text) as Record<string, unknown>) : undefined
-      if (address !== undefined && !await eventually(async () => await world.isReady(address))) throw new Error(`no answer at ${address}`)
-      return status
-    }
-    return (await world.postForm(path, content)).status
-  } catch {
-    return 'closed' // An answer that came before the body had been sent.
-  }
+  for (let round = 0; round < 5; round++) await world.post('/v1/responses', { model: 'openai/gpt-5', background: true, stream: true, input: 'an answer of 1 MB' })
 }

@@ -19,6 +19,7 @@ export interface World {
   readonly log: string
   readonly post: (path: string, body: unknown, options?: PostOptions) => Promise<Answer>
   readonly postForm: (path: string, form: FormData) => Promise<Answer>
+  readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<Answer>
   /** Returns whether an answer that is fetched later is there. */
   readonly isReady: (path: string) => Promise<boolean>
   /** Sums the lines of a metric. @param label one they must have: `endpoint="chat"` */
@@ -107,10 +108,14 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
       const answer = await fetch(url + path, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body: form })
       return { status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text() }
     },
+    ask: async (method, path) => {
+      const answer = await fetch(url + path, { method, headers: { authorization: `Bearer ${key}` } })
+      return { status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text() }
+    },
     isReady: async path => {
       const answer = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })
       const { status } = Object(await answer.json()) as { readonly status?: string }
-      return answer.status === 200 && status !== 'queued' && status !== 'in_progress'
+      return answer.status !== 202 && status !== 'queued' && status !== 'in_progress'
     },
     metric: async (name, label = '') => {
       const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()

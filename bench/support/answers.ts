@@ -43,7 +43,7 @@ export const roleFrame = frame({ role: 'assistant', content: '' }, null)
 export const lastFrames =
   `${frame({}, 'stop')}data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`
 
-function frame (delta: unknown, finish: string | null): string {
+export function frame (delta: unknown, finish: string | null): string {
   const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
   return `data: ${JSON.stringify({ ...head, choices, usage: null })}\n\n`
 }

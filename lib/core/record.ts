@@ -47,6 +47,8 @@ export class CallRecord {
   session: string | undefined = undefined
   /** Size of a JSON body, after decompression. */
   bodyBytes = 0
+  /** Memory of what the request takes from stored responses. */
+  storedInputBytes = 0
   streamed: boolean | undefined = undefined
   /** True when the caller brought a key of their own to the provider, who bills them. */
   ownProviderKey: boolean | undefined = undefined
@@ -216,4 +218,9 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
   record.cause = failure.cause
   record.outcome = failure.code === 'client_closed_request' ? 'client_closed' : 'error'
   return record.outcome
+}
+
+/** Returns the size of a request, with what it takes from stored responses. */
+export function requestBytes ({ bodyBytes, storedInputBytes }: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): number {
+  return bodyBytes + storedInputBytes
 }

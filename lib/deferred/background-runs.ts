@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto'
 import { sleep } from '../async/sleep.ts'
 import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
+import { append } from '../json/append.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { endOfStream, splitFrames, sseEvent } from '../wire/sse.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -63,6 +64,9 @@ interface PromiseWithResolvers {
 
 /** Milliseconds between two writes of a stream to the store, and between two looks of other processes. */
 const writeEveryMs = 200
+
+/** Characters of frames that are sent or written at once; one frame may be longer. */
+const joinedLength = 256 * 1024
 
 /** Bytes of a stream for each byte of a response as it may be stored: events of a token each take some hundred bytes. */
 const maxStreamShare = 16
@@ -154,9 +158,9 @@ export class BackgroundRuns {
         }
         next = Math.max(next, stored) // the response may have been deleted
       } else {
-        const text = frames.slice(next - stored).join('')
-        next = Math.max(next, stored + frames.length)
-        if (text !== '') yield text
+        const some = firstOf(frames, next - stored)
+        next += some.length
+        if (some.length > 0) yield some.join('')
         else await abortable(changed.promise, signal)
       }
     }
@@ -218,7 +222,7 @@ export class BackgroundRuns {
   #add (running: Running, text: string): void {
     const frames = splitFrames(text).filter(frame => frame !== endOfStream)
     if (frames.length === 0) return
-    for (const frame of frames) running.frames.push(frame)
+    append(running.frames, frames)
     running.last = frames.at(-1)
     running.changed.resolve()
     running.changed = promise()
@@ -229,12 +233,12 @@ export class BackgroundRuns {
     const before = running.written
     const write = async (): Promise<void> => {
       await before.catch(() => undefined) // its caller reports it; its frames are still there
-      const { stored: from } = running
-      const added = [...running.frames]
-      if (added.length === 0) return
-      await this.#store.addFrames(id, from, added)
-      running.frames = running.frames.slice(added.length)
-      running.stored = from + added.length
+      while (running.frames.length > 0) {
+        const added = firstOf(running.frames, 0)
+        await this.#store.addFrames(id, running.stored, added)
+        running.frames = running.frames.slice(added.length)
+        running.stored += added.length
+      }
     }
     running.written = write()
     await running.written
@@ -267,6 +271,13 @@ function endingOf (response: ResponseObject, number: number): string {
   const { status } = response
   const type = `response.${status === 'completed' || status === 'incomplete' ? status : 'failed'}`
   return sseEvent(type, JSON.stringify({ type, response, sequence_number: number }))
+}
+
+/** Returns frames from a place on, as many as are joined in a turn of the event loop: at least one, if there is one. */
+function firstOf (frames: readonly string[], from: number): readonly string[] {
+  let to = from
+  for (let length = 0; to < frames.length && length < joinedLength; to++) length += frames[to]?.length ?? 0
+  return frames.slice(from, to)
 }
 
 function endsStream (frame: string | undefined): boolean {

@@ -4,6 +4,7 @@
  */
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
+import { requestBytes } from '../core/record.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
@@ -13,7 +14,7 @@ const largeBodyBytes = 1024 * 1024
 
 /** Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through. */
 export function callerText ({ record, bodyText }: Pick<RoutedCall<unknown>, 'record' | 'bodyText'>, request: object): string | undefined {
-  return record.bodyBytes >= largeBodyBytes ? undefined : bodyText?.() ?? JSON.stringify(request)
+  return requestBytes(record) >= largeBodyBytes ? undefined : bodyText?.() ?? JSON.stringify(request)
 }
 
 /**

@@ -34,8 +34,7 @@ function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncI
   return eventStream(printer.last === undefined ? frames : endedBy(printer.last, frames), printer.keepAlive?.bind(printer))
 }
 
-async function * endedBy (last: () => Promise<string>, frames: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | Uint8Array, void, undefined> {
+async function * endedBy (last: () => AsyncIterable<string>, frames: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | Uint8Array, void, undefined> {
   yield * frames
-  const text = await last()
-  if (text !== '') yield text
+  yield * last()
 }

@@ -1,5 +1,6 @@
 /** An image request as it reaches the sandbox, from JSON or from a form. */
 
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { readFormBody } from './read-form-body.ts'
 import { Refusal } from './refusal.ts'
@@ -60,9 +61,9 @@ async function readFields (request: UpstreamRequest): Promise<Map<string, string
       for (const [name, value] of Object.entries(json)) fields.set(name, String(value))
       return fields
     }
-    for (const [name, value] of await readFormBody(request)) {
-      const text = typeof value === 'string' ? value : Buffer.from(await value.arrayBuffer()).toString('latin1')
-      fields.set(name.replace('[]', ''), text)
+    for (const { name, fileName, bytes } of await readFormBody(request)) {
+      fields.set(name.replace('[]', ''), bytes.toString(fileName === undefined ? 'utf8' : 'latin1'))
+      await yieldFairly()
     }
     return fields
   } catch {

@@ -6,7 +6,7 @@ import { dataOf, done } from './chat-stream.ts'
 import { readDirectives } from './directives.ts'
 import { transcriptionModel } from './sandbox-models.ts'
 import { hash } from './random.ts'
-import { readFormBody } from './read-form-body.ts'
+import { readFormBody, type SandboxFormPart } from './read-form-body.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script, type Step } from './script.ts'
 import { tokenLogprobs, tokensOf } from './tokens.ts'
@@ -34,29 +34,26 @@ export async function translate (request: UpstreamRequest, options: SandboxOptio
 }
 
 async function listen (request: UpstreamRequest, options: SandboxOptions, toEnglish: boolean): Promise<Script> {
-  const form = await formOf(request)
-  const text = (name: string): string => {
-    const value = form.get(name)
-    return typeof value === 'string' ? value : ''
-  }
+  const parts = await partsOf(request)
+  const all = (name: string): string[] => parts.filter(part => part.name === name && part.fileName === undefined).map(({ bytes }) => bytes.toString())
+  const text = (name: string): string => all(name)[0] ?? ''
   const model = text('model').replace(/^sandbox\//, '')
   if (model !== transcriptionModel) {
     throw new Refusal(404, `The model '${model}' does not exist. Available model: ${transcriptionModel}.`, { code: 'model_not_found', param: 'model' })
   }
-  const file = form.get('file')
-  if (file === null || typeof file === 'string') throw new Refusal(400, 'The form has no file.', { param: 'file' })
-  const bytes = Buffer.from(await file.arrayBuffer())
+  const file = parts.find(part => part.name === 'file')
+  if (file?.fileName === undefined) throw new Refusal(400, 'The form has no file.', { param: 'file' })
   const directives = readDirectives(text('prompt'), model, 1)
-  const heard = hear(file.name, bytes, toEnglish ? 'english' : text('language'))
-  const withLogprobs = form.getAll('include[]').includes('logprobs')
+  const heard = hear(file.fileName, file.bytes, toEnglish ? 'english' : text('language'))
+  const withLogprobs = all('include[]').includes('logprobs')
   const streamed = text('stream') === 'true'
   const script = streamed
     ? streamOf(heard, withLogprobs, directives.pace ?? options.wordsPerSecond)
-    : completeOf(heard, text('response_format'), form.getAll('timestamp_granularities[]').includes('word'), withLogprobs)
+    : completeOf(heard, text('response_format'), all('timestamp_granularities[]').includes('word'), withLogprobs)
   return applyDirectives(script, directives, streamed)
 }
 
-async function formOf (request: UpstreamRequest): Promise<FormData> {
+async function partsOf (request: UpstreamRequest): Promise<SandboxFormPart[]> {
   try {
     return await readFormBody(request)
   } catch {

@@ -7,6 +7,7 @@
  * sign of life.
  */
 
+import { requestBytes } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { AnswerBatches } from '../upstream/answer-batches.ts'
@@ -140,7 +141,7 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   return {
     request, route, quirks, direct,
     streamed: request.stream === true,
-    isLarge: call.record.bodyBytes >= largeBodyBytes,
+    isLarge: requestBytes(call.record) >= largeBodyBytes,
     textRuns: call.printsTextRuns === true,
     callerBody: call.callerBody?.()
   }

@@ -10,6 +10,7 @@
 import { sql, type Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError } from '../core/errors.ts'
+import { append } from '../json/append.ts'
 import { parseText } from '../json/parse-text.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
@@ -249,7 +250,8 @@ export class ResponseStore implements ResponseArchive {
     for (const row of rows) {
       const own = await this.#itemsOf(row, takeMemory)
       if (own === undefined) return undefined
-      for (const item of [...own.input, ...own.output]) items.push(item)
+      append(items, own.input)
+      append(items, own.output)
     }
     if (items.length > this.#options().maxItems) throw tooLong()
     return { id, rootId: newest.root_id, items, origin: originOf(newest) }
@@ -267,7 +269,8 @@ export class ResponseStore implements ResponseArchive {
     for (const row of rows) {
       const own = await this.#itemsOf(row, takeMemory)
       if (own === undefined) return undefined
-      for (const item of row.id === id ? own.input : [...own.input, ...own.output]) items.push(item)
+      append(items, own.input)
+      if (row.id !== id) append(items, own.output)
     }
     return items
   }

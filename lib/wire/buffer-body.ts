@@ -1,11 +1,17 @@
+import { joinInTurns } from './join-in-turns.ts'
+
 type Body = string | Uint8Array | (() => AsyncIterable<Uint8Array>) | undefined
 
-/** Returns the body of a request that never leaves the process, in one piece. */
+/** Returns the body of a request in one piece; a large one is put together in turns of the event loop. */
 export async function bufferBody (body: Body): Promise<Buffer> {
   if (body === undefined) return Buffer.alloc(0)
   if (typeof body === 'string') return Buffer.from(body)
-  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  const pieces: Uint8Array[] = []
-  for await (const piece of body()) pieces.push(piece)
-  return Buffer.concat(pieces)
+  if (body instanceof Uint8Array) return view(body)
+  const pieces: Buffer[] = []
+  for await (const piece of body()) pieces.push(view(piece))
+  return await joinInTurns(pieces)
+}
+
+function view ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
 }

@@ -32,8 +32,8 @@ export interface FramePrinter<E, F extends string | Uint8Array = string> {
   readonly end: () => string
   /** Returns the last frames of an answer that broke off. Default: one message named `error`, as OpenAI's clients read it. */
   readonly fail?: (failure: GatewayError, call: Call) => string
-  /** Does what must be done before the last frames are sent, and returns them: those after `end` or `fail`. Default: none. */
-  readonly last?: (() => Promise<string>) | undefined
+  /** Does what must be done before the last frames are sent, and yields them: those after `end` or `fail`. Default: none. */
+  readonly last?: (() => AsyncIterable<string>) | undefined
   /** Returns what to send when there was nothing to send for a while. Default: a comment. */
   readonly keepAlive?: () => string
 }

@@ -43,7 +43,7 @@ t.test('a printer may have something to do before its last words', async t => {
   const pings = { text: 'ping' }
   class Slow {
     readonly #pings = pings
-    readonly last: (() => Promise<string>) | undefined = async () => 'last words'
+    readonly last = async function * () { yield * ['last ', 'words'] }
     print (): string { return 'a ' }
     end (): string { return 'end ' }
     keepAlive (): string { return this.#pings.text }

@@ -7,6 +7,9 @@ import { fitRequest } from '../../lib/dialects/messages/fit.ts'
 import { countTokensInput, messagesInput, type MessagesContext } from '../../lib/dialects/messages/input.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
 import { responsesDialect } from '../../lib/dialects/responses/index.ts'
+import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
+import { textCompletions } from '../../lib/dialects/text-completions/index.ts'
+import { textInput } from '../../lib/dialects/text-completions/input.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { responsesCall, responsesStart } from '../support/responses.ts'
 import { routedCall } from '../support/stages.ts'
@@ -14,6 +17,7 @@ import type { AnswerDialect, AnswerHead, AnswerStart } from '../../lib/dialects/
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { MessagesRequest } from '../../schemas/messages-request.ts'
+import type { TextCompletionRequest } from '../../schemas/text-completions.ts'
 import type { ResponsesRequest } from '../../schemas/responses.ts'
 
 type Body = (size: number) => object
@@ -87,7 +91,7 @@ const head: AnswerHead = { type: 'response-start', id: '1', model: 'm', createdS
 const messagesContext: MessagesContext = { request: { model: 'one/m', messages: [] }, keyId: 'key', hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() } }
 
 /** Names the parts of an answer that become blocks and items. */
-const blocks = new Set(['texts', 'thinking blocks', 'annotations', 'calls', 'arguments of a call', 'results of tools'])
+const blocks = new Set(['log probabilities', 'texts', 'thinking blocks', 'annotations', 'calls', 'arguments of a call', 'results of tools'])
 
 function answersScale<C> (dialect: string, { encode, complete }: AnswerDialect<C>, startOf: () => AnswerStart<C>): void {
   t.test(`answers of ${dialect} are written in linear time`, async t => {
@@ -107,8 +111,44 @@ function answersScale<C> (dialect: string, { encode, complete }: AnswerDialect<C
   })
 }
 
-answersScale('the Messages API', messages, () => {
+const textStart = (): AnswerStart => {
+  const call = { ...routedCall<ChatInput>({ model: 'one/m', messages: [] }), record: new CallRecord('completions') }
+  return { head, call, route: call.routes[0], context: undefined }
+}
+const messagesStart = (): AnswerStart<MessagesContext> => {
   const call = { ...routedCall<ChatInput>({ model: 'one/m', messages: [] }), record: new CallRecord('messages') }
   return { head, call, route: call.routes[0], context: messagesContext }
-})
+}
+
+answersScale('the Messages API', messages, messagesStart)
 answersScale('the Responses API', responsesDialect(), () => responsesStart())
+answersScale('text completions', textCompletions, textStart)
+
+t.test('prompts of text completions become conversations in linear time', async t => {
+  scalesWith(t, 'a long prompt', { from: 1024, doublings: 3, input: size => routedCall<TextCompletionRequest>({ model: 'one/m', prompt: 'a '.repeat(size * 16) }), run: textInput })
+  scalesWith(t, 'bias for many tokens', {
+    doublings: 3,
+    input: size => routedCall<TextCompletionRequest>({ model: 'one/m', prompt: 'a', logit_bias: Object.fromEntries(list(size, index => [String(index), 1])) }),
+    run: textInput
+  })
+})
+
+t.test('an event may have more of a thing than a function takes arguments', t => {
+  const many = 150_000
+  const events: ChatEvent[] = [
+    head,
+    { type: 'text-delta', choice: 0, text: 'a', logprobs: { content: list(many, () => ({ token: 'a', logprob: 0 })) } },
+    { type: 'annotation-delta', choice: 0, annotations: list(many, () => ({ type: 'url_citation', url: 'https://a.example' })) },
+    { type: 'text-delta', choice: 0, text: 'a', logprobs: { content: list(many, () => ({ token: 'a', logprob: 0 })) } },
+    { type: 'choice-end', choice: 0, reason: 'stop' }
+  ]
+  const complete = <C>(dialect: AnswerDialect<C>, start: AnswerStart<C>): void => {
+    t.ok(dialect.complete(start, [{ call: start.call, route: start.call.routes[0], events }]))
+  }
+  complete(chatCompletions, textStart())
+  complete(textCompletions, textStart())
+  complete(messages, messagesStart())
+  const start = responsesStart()
+  complete(responsesDialect(), { ...start, call: { ...start.call, request: { ...start.call.request, logprobs: true } } })
+  t.end()
+})

@@ -3,7 +3,7 @@
 import { responsesInput, type ResponsesContext } from '../../lib/dialects/responses/input.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
-import { routedCall } from './stages.ts'
+import { collect, routedCall } from './stages.ts'
 import type { AnswerStart, ChatBatch, DialectCall } from '../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { FramePrinter } from '../../lib/wire/frame-printer.ts'
@@ -37,6 +37,11 @@ export function batchesOf ({ call }: AnswerStart<ResponsesContext>, events: read
 /** Returns what is printed of events as text. */
 export function printedText (printer: FramePrinter<ChatEvent, string | Uint8Array>, events: readonly ChatEvent[]): string {
   return Buffer.from(printer.print(events)).toString()
+}
+
+/** Returns the frames that a printer sends after its end. */
+export async function lastFrames ({ last }: FramePrinter<ChatEvent, string | Uint8Array>): Promise<string[]> {
+  return last === undefined ? [] : await collect(last())
 }
 
 export type StreamEvent = { readonly type: string, readonly sequence_number: number } & Readonly<Record<string, unknown>>

@@ -9,6 +9,7 @@ import { endOfStream, sseFrame, sseReader } from '../../wire/sse.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedCode } from './errors.ts'
 import { startedResponse } from './response-object.ts'
+import { maxKeptLength, tooLong } from './kept-length.ts'
 import { completeEvent } from './text-parts.ts'
 import type { GatewayError } from '../../core/errors.ts'
 import type { Call } from '../../core/call.ts'
@@ -43,14 +44,14 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
   #shown = ''
   /** Events with the items that are done. */
   readonly #done: string[] = []
+  #doneLength = 0
   #last: ResponseEvent | undefined
-  readonly last: (() => Promise<string>) | undefined
+  readonly last = (): AsyncIterable<string> => this.#stored()
 
   constructor (start: AnswerStart<ResponsesContext>, translate: () => FramePrinter<ChatEvent>) {
     this.#start = start
     this.#translate = translate
     this.#sequence = start.context.queued === undefined ? 0 : queuedEvents.size
-    this.last = start.context.keep === undefined ? undefined : async () => await this.#stored()
   }
 
   print (events: readonly ChatEvent[]): string | Uint8Array {
@@ -66,7 +67,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
 
   end (): string {
     if (this.#translated !== undefined) return this.#translated.end()
-    return this.last === undefined ? this.#ending(response => shownResponse(this.#start, response)) : ''
+    return this.#start.context.keep === undefined ? this.#ending(response => shownResponse(this.#start, response)) : ''
   }
 
   /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
@@ -111,6 +112,8 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
         this.#last = this.#repaired(split(name, json))
         return ''
       case 'response.output_item.done':
+        this.#doneLength += json.length
+        if (this.#doneLength > maxKeptLength) throw tooLong()
         this.#done.push(json)
     }
     return sseFrame(name, this.#numbered(json))
@@ -129,11 +132,11 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
     return this.#last === undefined ? '' : this.#printed(this.#last, shown(this.#last.response)) + endOfStream
   }
 
-  async #stored (): Promise<string> {
-    if (this.#translated !== undefined) return await this.#translated.last?.() ?? ''
-    if (this.#last === undefined) return '' // its caller has left
+  async * #stored (): AsyncGenerator<string, void, undefined> {
+    if (this.#translated !== undefined) return yield * this.#translated.last?.() ?? []
+    if (this.#last === undefined || this.#start.context.keep === undefined) return // its caller has left, or all is sent
     const response = await storedResponse(this.#start, this.#last.response)
-    return this.#ending(() => response)
+    yield this.#ending(() => response)
   }
 
   #printed ({ name, before, after }: ResponseEvent, response: string): string {

@@ -2,6 +2,8 @@
 
 import { DirectPrinter } from './direct-printer.ts'
 import { failedCode } from './errors.ts'
+import { printText } from '../../json/print-in-turns.ts'
+import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
 import { endOfStream, sseEvent } from '../../wire/sse.ts'
@@ -18,6 +20,11 @@ export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrin
   return start.context.direct.accounts.has(start.route) ? new DirectPrinter(start, () => new Printer(start)) : new Printer(start)
 }
 
+/** Bounds what is printed at once of what an answer repeats at its end. */
+const printedAtOnceLength = 256 * 1024
+/** Events that repeat what was written before. */
+const endings = /\.(?:done|completed|incomplete|failed)$/
+
 /** Every fourth ping is an event, which agents count as a sign of life; comments are not. */
 const pingsPerKeepaliveEvent = 4
 
@@ -33,12 +40,15 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   readonly #keep: KeepResponse | undefined
   /** The end of a response that is to be stored first. */
   #ended: ResponseObject | undefined
-  /** Stores the response, and returns the frames of its end. Absent where nothing is stored: they are those of `end` then. */
-  readonly last: (() => Promise<string>) | undefined
+  /** The length of what the end of the answer repeats. */
+  #kept = 0
+  /** Events that are printed in turns of the event loop, after `end`: those from the end of a large item on. */
+  #waiting: WireEvent[] | undefined
+  /** Stores the response, and yields the frames that are not sent by then. */
+  readonly last = (): AsyncIterable<string> => this.#rest()
 
   constructor (start: AnswerStart<ResponsesContext>) {
     this.#keep = start.context.keep
-    this.last = this.#keep === undefined ? undefined : async () => await this.#stored()
     this.#response = startedResponse(start)
     this.#items = new OutputItems(this, {
       names: start.context.names, approvals: start.context.approvals, listed: start.context.listed, model: start.head.model, logprobs: start.call.request.logprobs === true
@@ -50,11 +60,15 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   event (event: WireEvent): void {
-    this.#frames += sseEvent(event.type, JSON.stringify({ ...event, sequence_number: this.#sequence++ }))
+    const numbered = { ...event, sequence_number: this.#sequence++ }
+    if (this.#kept > printedAtOnceLength && endings.test(event.type)) this.#waiting ??= []
+    if (this.#waiting === undefined) this.#frames += sseEvent(event.type, JSON.stringify(numbered))
+    else this.#waiting.push(numbered)
   }
 
   /** Printing a delta between constant halves costs a tenth of printing an object. */
   text (place: TextPlace, delta: string, logprobs: readonly unknown[]): void {
+    if (this.#waiting !== undefined) return this.event({ type: 'response.output_text.delta', ...place, delta, logprobs })
     if (this.#textFrame?.place !== place) this.#textFrame = { place, before: textFrame(place) }
     const shown = logprobs.length === 0 ? '[]' : JSON.stringify(logprobs)
     this.#frames += `${this.#textFrame.before}${JSON.stringify(delta)},"logprobs":${shown},"sequence_number":${this.#sequence++}}\n\n`
@@ -62,7 +76,11 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
 
   print (events: readonly ChatEvent[]): string {
     this.#idleTicks = 0
-    for (const event of events) this.#items.add(event)
+    for (const event of events) {
+      this.#kept += keptLength(event)
+      if (this.#kept > maxKeptLength) throw tooLong()
+      this.#items.add(event)
+    }
     return this.#taken()
   }
 
@@ -86,20 +104,25 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   #finish (changes: Partial<ResponseObject>): string {
     const { usage, done } = this.#items
     const response = finished(this.#response, { ...changes, output: [...done] }, usage === undefined ? null : responseUsage(usage))
-    if (this.#keep === undefined) return this.#last(response)
+    if (this.#keep === undefined) return this.#end(response)
     this.#ended = response
     return this.#taken()
   }
 
-  async #stored (): Promise<string> {
+  async * #rest (): AsyncGenerator<string, void, undefined> {
     const response = this.#ended
-    if (response === undefined) return '' // its caller has left
-    return this.#last(await this.#keep?.(response) ?? response)
+    if (response !== undefined) {
+      const text = this.#end(await this.#keep?.(response) ?? response)
+      if (text !== '') yield text
+    }
+    if (this.#waiting === undefined) return
+    for (const event of this.#waiting) yield sseEvent(event.type, await printText(event))
+    yield endOfStream
   }
 
-  #last (response: ResponseObject): string {
+  #end (response: ResponseObject): string {
     this.event({ type: `response.${response.status}`, response })
-    return this.#taken() + endOfStream
+    return this.#waiting === undefined ? this.#taken() + endOfStream : this.#taken()
   }
 
   #taken (): string {

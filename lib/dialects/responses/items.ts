@@ -4,6 +4,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
+import { append } from '../../json/append.ts'
 import { openReasoning } from './reasoning-state.ts'
 import { shortened } from './stored-input.ts'
 import type { Approvals } from './approvals.ts'
@@ -133,14 +134,14 @@ class Reader {
     const turn = this.#currentTurn()
     const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content.map(assistantPart(path))
     const said = parts.filter(part => part.type !== 'text' || part.text !== '')
-    if (said.length > 0) (turn.content ??= []).push(...said)
+    if (said.length > 0) append(turn.content ??= [], said)
     return turn
   }
 
   #reasoning ({ summary, encrypted_content: sealed }: ReasoningItem): Message {
     const turn = this.#currentTurn()
     const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
-    if (state?.blocks !== undefined) (turn.thinking_blocks ??= []).push(...state.blocks)
+    if (state?.blocks !== undefined) append(turn.thinking_blocks ??= [], state.blocks)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
     const text = (summary ?? []).map(part => part.text).join('\n\n')
     if (text !== '') turn.reasoning_content = turn.reasoning_content === undefined ? text : `${turn.reasoning_content}\n\n${text}`

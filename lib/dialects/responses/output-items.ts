@@ -6,6 +6,7 @@
  * another is open waits in line until that one is done.
  */
 
+import { append } from '../../json/append.ts'
 import { OpenCall } from './output/open-call.ts'
 import { OpenCustomCall } from './output/open-custom-call.ts'
 import { OpenFunctionCall } from './output/open-function-call.ts'
@@ -172,7 +173,7 @@ export class OutputItems {
   #annotate (annotations: readonly unknown[]): void {
     const last = this.#line.at(-1)
     if (last instanceof OpenMessage) last.annotate(annotations)
-    else this.#annotations.push(...annotations)
+    else append(this.#annotations, annotations)
   }
 
   #startCall ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): void {

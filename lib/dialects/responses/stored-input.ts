@@ -12,7 +12,7 @@ export interface StoredInput {
   readonly items: ReadonlyMap<string, FoundItem>
 }
 
-type ReadingCall = Pick<ValidCall<ResponsesRequest>, 'request' | 'key' | 'takeMemory'>
+type ReadingCall = Pick<ValidCall<ResponsesRequest>, 'request' | 'key' | 'record' | 'takeMemory'>
 
 export const nothingStored: StoredInput = { items: new Map() }
 
@@ -30,11 +30,15 @@ export function readStored (call: ReadingCall, archive: ResponseArchive | undefi
 }
 
 async function read (
-  previous: string | undefined, ids: readonly string[], { key, takeMemory }: ReadingCall, archive: ResponseArchive | undefined
+  previous: string | undefined, ids: readonly string[], { key, record, takeMemory }: ReadingCall, archive: ResponseArchive | undefined
 ): Promise<StoredInput> {
-  const continuation = previous === undefined ? undefined : await archive?.continuation(key.id, previous, takeMemory)
+  const take = (bytes: number): void => {
+    record.storedInputBytes += bytes
+    takeMemory?.(bytes)
+  }
+  const continuation = previous === undefined ? undefined : await archive?.continuation(key.id, previous, take)
   if (previous !== undefined && continuation === undefined) throw previousNotFound(previous)
-  return { items: await archive?.items(key.id, ids, takeMemory) ?? new Map(), ...continuation !== undefined && { continuation } }
+  return { items: await archive?.items(key.id, ids, take) ?? new Map(), ...continuation !== undefined && { continuation } }
 }
 
 /** Returns the id of an item that stands for a stored one; reasoning without its state is looked up as well. */

@@ -1,3 +1,4 @@
+import { append } from '../../json/append.ts'
 import { TextChunks } from './text-chunks.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { TextCompletion, TextCompletionChoice, TextLogprobs } from '../../../schemas/text-completions.ts'
@@ -11,7 +12,7 @@ export function completeText ({ head }: AnswerStart, batches: readonly ChatBatch
     for (const event of events) {
       const chunk = chunks.of(event)
       usage = chunk?.usage ?? usage
-      for (const piece of chunk?.choices ?? []) append(piece, choices)
+      for (const piece of chunk?.choices ?? []) addPiece(piece, choices)
     }
   }
   return {
@@ -21,7 +22,7 @@ export function completeText ({ head }: AnswerStart, batches: readonly ChatBatch
   }
 }
 
-function append (piece: TextCompletionChoice, choices: Map<number, TextCompletionChoice>): void {
+function addPiece (piece: TextCompletionChoice, choices: Map<number, TextCompletionChoice>): void {
   const choice = choices.get(piece.index)
   if (choice === undefined) return void choices.set(piece.index, piece)
   choice.text += piece.text
@@ -31,8 +32,8 @@ function append (piece: TextCompletionChoice, choices: Map<number, TextCompletio
 }
 
 function addLogprobs (all: TextLogprobs, more: TextLogprobs): void {
-  all.tokens.push(...more.tokens)
-  all.token_logprobs.push(...more.token_logprobs)
-  all.top_logprobs.push(...more.top_logprobs)
-  all.text_offset.push(...more.text_offset)
+  append(all.tokens, more.tokens)
+  append(all.token_logprobs, more.token_logprobs)
+  append(all.top_logprobs, more.top_logprobs)
+  append(all.text_offset, more.text_offset)
 }

@@ -5,6 +5,7 @@ import { EarlyReply } from '../../core/early-reply.ts'
 import { map, type Stage } from '../../core/stage.ts'
 import { nowSeconds } from '../../core/now-seconds.ts'
 import { toJsonReply, type Reply } from '../../core/reply.ts'
+import { requestBytes } from '../../core/record.ts'
 import { runDetached } from '../../deferred/detached-call.ts'
 import { failedCode } from '../../dialects/responses/errors.ts'
 import { startedResponse } from '../../dialects/responses/response-object.ts'
@@ -35,7 +36,7 @@ export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 
       firstFrames: isStreamed ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number)) : [],
       failed: error => failedResponse(queued, error),
       run: async (signal, write) => {
-        await runDetached(services, 'responses', { ...call, bodyBytes: call.record.bodyBytes }, signal, runs.events, async detached => {
+        await runDetached(services, 'responses', { ...call, bodyBytes: requestBytes(call.record) }, signal, runs.events, async detached => {
           const own: ResponsesContext = { ...context, queued, keep: keepIn(runs, async () => await services.recordAnswer?.(detached)) }
           return await written(await answer({ ...call, ...detached, context: own }), write)
         })

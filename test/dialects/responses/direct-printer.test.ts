@@ -3,7 +3,7 @@ import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { startedResponse } from '../../../lib/dialects/responses/response-object.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { endOfStream } from '../../../lib/wire/sse.ts'
-import { printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import { lastFrames, printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
 import type { ResponsesContext } from '../../../lib/dialects/responses/input.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { FramePrinter } from '../../../lib/wire/frame-printer.ts'
@@ -83,7 +83,7 @@ t.test('a response is stored before its end is sent, with its origin', async t =
   } })
   const text = printedText(direct, [...begin, ...middle, completed]) + direct.end()
   t.notMatch(text, 'response.completed')
-  t.match(streamEvents(await direct.last?.() ?? '').at(-1), { type: 'response.completed', sequence_number: 5, response: { store: false, model: 'openai/gpt-5' } })
+  t.match(streamEvents((await lastFrames(direct)).join('')).at(-1), { type: 'response.completed', sequence_number: 5, response: { store: false, model: 'openai/gpt-5' } })
   t.same(stored, [['resp_up', 'openai/gpt-5', 'completed', { providerId: 'openai', account: 'a1', responseId: 'resp_up' }]])
 })
 

@@ -4,7 +4,7 @@ import { toResponse } from '../../../lib/dialects/responses/complete.ts'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { holds } from '../../support/property.ts'
-import { batchesOf, printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import { batchesOf, lastFrames, printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
 import { anyAnswer, usage } from './any-answer.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
@@ -155,3 +155,34 @@ function equal (found: unknown, wanted: unknown, what: string): void {
 function same (found: unknown, wanted: unknown, what: string): void {
   equal(JSON.stringify(found), JSON.stringify(wanted), what)
 }
+
+t.test('what a large answer repeats at its end is printed apart, in the same order', async t => {
+  const answer = (length: number): ChatEvent[] => [
+    { type: 'text-delta', choice: 0, text: 'x'.repeat(length) },
+    { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'get', kind: 'function' },
+    { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' },
+    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'text-delta', choice: 0, text: 'bye' },
+    { type: 'choice-end', choice: 0, reason: 'stop' }
+  ]
+  const print = async (length: number): Promise<{ now: string, later: string[] }> => {
+    const printer = encodeResponse(responsesStart({ stream: true }))
+    const now = answer(length).map(event => printer.print([event])).join('') + printer.end()
+    return { now, later: await lastFrames(printer) }
+  }
+  const [small, large] = [await print(10), await print(300_000)]
+  t.same(small.later, [])
+  t.match(streamEvents(large.now).at(-1), { type: 'response.output_text.delta' })
+  const all = [...streamEvents(large.now), ...streamEvents(large.later.join(''))]
+  t.strictSame(all.map(({ type }) => type), streamEvents(small.now).map(({ type }) => type))
+  all.forEach((event, index) => equal(event.sequence_number, index, 'sequence_number'))
+  t.equal(large.later.at(-1), 'data: [DONE]\n\n')
+})
+
+t.test('a provider that does not end its answer is ended: what it wrote is kept for the end', async t => {
+  const printer = encodeResponse(responsesStart({ stream: true }))
+  const text = 'x'.repeat(8_000_000)
+  const event: ChatEvent = { type: 'text-delta', choice: 0, text }
+  for (let count = 0; count < 8; count++) printer.print([event])
+  t.throws(() => printer.print([event]), { code: 'upstream_invalid_response' })
+})

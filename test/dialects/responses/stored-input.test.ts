@@ -1,5 +1,6 @@
 import t from 'tap'
 import { isReference, readStored, shortened } from '../../../lib/dialects/responses/stored-input.ts'
+import { CallRecord } from '../../../lib/core/record.ts'
 import type { ResponseArchive, StoredItem } from '../../../lib/dialects/responses/archive.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 
@@ -17,7 +18,7 @@ const archive: ResponseArchive = {
 }
 const empty: ResponseArchive = { ...archive, continuation: async () => undefined }
 const read = (parts: Partial<ResponsesRequest>, keyId = 'key', from: ResponseArchive | undefined = archive): ReturnType<typeof readStored> =>
-  readStored({ request: { model: 'one/m', input: 'hi', ...parts }, key: { id: keyId, name: 'test' } }, from)
+  readStored({ request: { model: 'one/m', input: 'hi', ...parts }, key: { id: keyId, name: 'test' }, record: new CallRecord('responses') }, from)
 
 t.test('a request that takes nothing from the store does not wait for it', async t => {
   t.equal(read({}), undefined)

@@ -1,4 +1,5 @@
 import { nonEmptyText, numberOf, objectOf } from '../../../json/guards.ts'
+import { append } from '../../../json/append.ts'
 import { itemId } from '../item-ids.ts'
 import { OpenItem, type TextPlace } from './open-item.ts'
 import type { OutputItem, OutputPart } from '../../../../schemas/response-items.ts'
@@ -16,7 +17,7 @@ export class OpenMessage extends OpenItem {
       const part = this.#part(kind)
       if (part.type === 'output_text') {
         part.text += text
-        if (logprobs.length > 0) part.logprobs.push(...logprobs as Array<Record<string, unknown>>)
+        append(part.logprobs, logprobs as Array<Record<string, unknown>>)
         this.listener.text(this.#placeOf(), text, logprobs)
       } else {
         part.refusal += text

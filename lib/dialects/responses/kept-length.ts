@@ -1,0 +1,32 @@
+/** Bounds what is kept of a streamed answer until its end, which repeats it. */
+
+import { invalidResponse } from '../../providers/provider-failure.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { GatewayError } from '../../core/errors.ts'
+
+/** Characters, as many as a complete answer may have by default: no model writes a hundredth of it. */
+export const maxKeptLength = 64 * 1024 * 1024
+
+/** Characters of a probability as it is printed. */
+const probabilityLength = 64
+
+/** Returns about how many characters an event adds to the end of the answer. */
+export function keptLength (event: ChatEvent): number {
+  switch (event.type) {
+    case 'text-delta': return event.text.length + (event.logprobs?.content ?? []).reduce<number>((sum, token) => sum + probabilitiesOf(token) * probabilityLength, 0)
+    case 'refusal-delta':
+    case 'reasoning-delta':
+    case 'tool-call-delta': return event.text.length
+    case 'annotation-delta': return JSON.stringify(event.annotations).length
+    default: return 0
+  }
+}
+
+function probabilitiesOf (token: unknown): number {
+  const { top_logprobs: others } = Object(token) as { readonly top_logprobs?: unknown }
+  return 1 + (Array.isArray(others) ? others.length : 0)
+}
+
+export function tooLong (): GatewayError {
+  return invalidResponse(`a streamed answer of more than ${maxKeptLength} characters`)
+}
