@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Starts a PostgreSQL of its own for tests in a directory, the one that is there already if any, and prints its address;
-# `stop` ends it at once, as a crash does.
+# `stop` ends it at once, as a crash does. Without options it does not wait for the disk.
 #
-#     .ci/postgres.sh start DIRECTORY
+#     .ci/postgres.sh start DIRECTORY [-c fsync=on …]
 #     .ci/postgres.sh stop DIRECTORY
 set -eu
 action=$1
 directory=$2
+shift 2
 PATH=$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 command -v initdb >/dev/null || exit 69
 
@@ -32,5 +33,5 @@ if [ ! -d data ]; then
   echo "$port" >port
 fi
 port=$(cat port)
-as pg_ctl -D data -w -l server.log -o "-c listen_addresses=127.0.0.1 -p $port -k '$directory' -c fsync=off -c max_connections=200" start >start.log
+as pg_ctl -D data -w -l server.log -o "-c listen_addresses=127.0.0.1 -p $port -k '$directory' -c fsync=off -c max_connections=200 $*" start >start.log
 echo "postgres://headgate@127.0.0.1:$port/postgres"

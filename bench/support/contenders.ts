@@ -82,10 +82,10 @@ export const contenders: readonly Contender[] = [
       })
     }
   },
-  headgate('Headgate', 1),
-  headgate('Headgate × 2', 2),
+  headgate('Headgate'),
+  headgate('Headgate × 2', { workers: 2 }),
   {
-    ...headgate('Headgate before', 1, process.env['BENCH_BEFORE']),
+    ...headgate('Headgate before', { folder: process.env['BENCH_BEFORE'] }),
     missing: () => process.env['BENCH_BEFORE'] === undefined ? 'BENCH_BEFORE names no folder with another version, built' : undefined
   }
 ]
@@ -93,19 +93,27 @@ export const contenders: readonly Contender[] = [
 const nginx = '/usr/sbin/nginx'
 const trust = tls === undefined ? {} : { NODE_EXTRA_CA_CERTS: tls.certificate }
 
-/** @param folder a checkout of its own, built; by default this one */
-function headgate (name: string, workers: number, folder?: string): Contender {
+export interface HeadgateOptions {
+  readonly workers?: number
+  /** A checkout of its own, built; by default this one. */
+  readonly folder?: string | undefined
+  /** Entries of the configuration, in place of those of all. */
+  readonly config?: Readonly<Record<string, unknown>>
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export function headgate (name: string, { workers = 1, folder, config = {}, env = {} }: HeadgateOptions = {}): Contender {
   return {
     name,
     headers: () => bearer,
     start: async (upstreamPort, options) => {
       const port = await freePort()
       const file = join(scratch, `headgate-${port}.yaml`)
-      writeFileSync(file, headgateConfiguration(port, upstreamPort, workers, folder === undefined))
+      writeFileSync(file, JSON.stringify({ ...headgateConfiguration(port, upstreamPort, workers, folder === undefined), ...config }))
       return await started(port, bearer, {
         ...node(folder === undefined ? '../../lib/main.js' : pathToFileURL(join(folder, 'build/lib/main.js')).href, ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
-        env: { ...trust, BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers) },
+        env: { ...trust, BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers), ...env },
         output: join(scratch, `headgate-${port}.log`)
       })
     }
@@ -143,8 +151,8 @@ function portkeyHeaders (upstreamPort: number): Record<string, string> {
 }
 
 /** As in production: keys, limits, validation, usage and the log are on, all with their defaults. */
-function headgateConfiguration (port: number, upstreamPort: number, workers: number, isCurrent: boolean): string {
-  return JSON.stringify({
+function headgateConfiguration (port: number, upstreamPort: number, workers: number, isCurrent: boolean): Record<string, unknown> {
+  return {
     // All callers have one key, and some lanes have 10,000 of them. Earlier versions may not know a setting.
     ...isCurrent && { limits: { open_calls: 20_000, max_share_per_key: 1 } },
     server: { port, workers, data_dir: join(scratch, `data-${port}`) },
@@ -162,7 +170,7 @@ function headgateConfiguration (port: number, upstreamPort: number, workers: num
       google: { base_url: `http://127.0.0.1:${upstreamPort}/v1beta`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
     },
     keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
-  })
+  }
 }
 
 /** One process that forwards as it is: what a proxy in C costs. */

@@ -1,0 +1,103 @@
+/** A node that reserves and settles: a process of `limits`, which takes jobs as messages. `node limit-node.js REDIS` */
+
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadSettings } from '../../lib/config/read-settings.ts'
+import { openCoordination } from '../../lib/process/open-coordination.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { percentile } from '../support/statistics.ts'
+import { SlicedLimiter } from './sliced-limiter.ts'
+
+export interface LimitJob {
+  readonly way: 'round trip' | 'slices'
+  readonly keyId: string
+  /** Requests per minute. */
+  readonly limit: number
+  /** Requests of a slice. */
+  readonly slice: number
+  readonly callsPerSecond: number
+  readonly seconds: number
+  /** The part of these calls that this node has. */
+  readonly skew: number
+}
+
+export interface LimitResult {
+  readonly admitted: number
+  /** What this node has of the limit and did not use. */
+  readonly unused: number
+  readonly cpuUsPerCall: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Scripts that Redis ran. */
+  readonly commands: number
+}
+
+const redisUrl = process.argv[2] ?? ''
+const settings = loadSettings({ env: { REDIS: redisUrl }, cwd: tmpdir(), config: { coordination: { url: 'env:REDIS', timeout_ms: 5000 } } })
+const coordination = await openCoordination(settings, {
+  usageDatabase: await openDatabase(mkdtempSync(join(tmpdir(), 'headgate-limit-node-'))),
+  log: createLog('silent', { write: () => undefined }),
+  without: () => 'refuse'
+})
+if (coordination === undefined) throw new Error('there is no Redis')
+const { limiter } = coordination
+const sliced = await SlicedLimiter.connect(redisUrl)
+
+process.on('message', (job: LimitJob) => {
+  void run(job).then(result => process.send?.(result))
+})
+
+async function run ({ way, keyId, limit, slice, callsPerSecond, seconds, skew }: LimitJob): Promise<LimitResult> {
+  const wanted = { keyId, limits: { requestsPerMinute: limit }, tokens: 0, nanoUsd: 0 }
+  const latencies: number[] = []
+  let [admitted, commands, refused] = [0, 0, false]
+  const taken = sliced.commands
+  const call = async (): Promise<void> => {
+    const startMs = performance.now()
+    if (way === 'slices') {
+      if (!await sliced.reserve(keyId, limit, slice)) refused = true
+      else admitted++
+    } else {
+      const decision = await limiter.reserve(wanted)
+      if (decision.admitted) {
+        limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 0 })
+        admitted++
+        commands++
+      } else refused = true
+      commands++
+    }
+    latencies.push(performance.now() - startMs)
+  }
+  const cpuBefore = process.cpuUsage()
+  const startMs = performance.now()
+  const open = new Set<Promise<void>>()
+  let begun = 0
+  await new Promise<void>(resolve => {
+    const timer = setInterval(() => {
+      const passedMs = performance.now() - startMs
+      if (passedMs > seconds * 1000 || refused) {
+        clearInterval(timer)
+        resolve()
+        return
+      }
+      while (begun < passedMs / 1000 * callsPerSecond * skew && open.size < 256) {
+        begun++
+        const one: Promise<void> = call().finally(() => open.delete(one))
+        open.add(one)
+      }
+    }, 1)
+  })
+  await Promise.all(open)
+  const { user, system } = process.cpuUsage(cpuBefore)
+  const sorted = latencies.toSorted((a, b) => a - b)
+  return {
+    admitted,
+    unused: sliced.unused(keyId),
+    cpuUsPerCall: (user + system) / latencies.length,
+    p50Ms: percentile(sorted, 0.5),
+    p99Ms: percentile(sorted, 0.99),
+    commands: commands + sliced.commands - taken
+  }
+}
