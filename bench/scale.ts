@@ -1,5 +1,5 @@
 /**
- * What several machines cost, on PostgreSQL and Redis of its own: `npm run bench:scale -- [--only calls,limits,ledger,outage,idle,regions]
+ * Measures what several machines cost, on PostgreSQL and Redis of its own: `npm run bench:scale -- [--only calls,limits,ledger,outage,idle,regions]
  * [--rounds 5] [--outage-seconds 60]`.
  *
  * Each part prints a table. The gateway has a core of its own; PostgreSQL, Redis, provider and callers share the others.

@@ -1,4 +1,4 @@
-/** What a gateway costs without calls, and its start: the embedded default against PostgreSQL and Redis. */
+/** Measures a gateway without calls, and its start: the embedded default against PostgreSQL and Redis. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headgate } from '../support/contenders.ts'

@@ -25,7 +25,7 @@ export interface LimitJob {
 
 export interface LimitResult {
   readonly admitted: number
-  /** What this node has of the limit and did not use. */
+  /** Requests of the limit that this node took and did not hand out. */
   readonly unused: number
   readonly cpuUsPerCall: number
   readonly p50Ms: number

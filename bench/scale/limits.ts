@@ -17,8 +17,6 @@ const callsPerSecond = 500
 const limit = 20_000
 const sliceOf = { 'round trip': 1, slices: limit / 100 } as const
 
-type Way = keyof typeof sliceOf
-
 export async function limits ({ redisUrl, redisPid }: Servers): Promise<string> {
   const rows: string[][] = []
   for (const nodes of [1, 2, 8]) {

@@ -13,7 +13,7 @@ const seconds = 60
 
 interface Part {
   left: number
-  /** The moment at which what was asked for arrives. */
+  /** The moment at which what was requested arrives. */
   arrivesMs: number
   arriving: number
 }
@@ -41,7 +41,7 @@ function simulate (share: number): { waited: number, unused: number, transfers: 
           waited++
         } else part.left -= cost
       }
-      // Asked for in time: what two round trips use.
+      // Requested in time: what two round trips use.
       if (part.arrivesMs === Infinity && kept > 0 && part.left < Math.max(1, 2 * roundTripMs) * wanted * meanCost) {
         part.arriving = Math.min(kept, Math.max(100, kept * share / regions.length))
         part.arrivesMs = nowMs + roundTripMs

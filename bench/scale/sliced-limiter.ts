@@ -2,7 +2,7 @@
 
 import type { Redis } from 'ioredis'
 
-/** What is left of the limit, a slice of which is taken. */
+/** Takes a slice of what is left of the limit. */
 const take = `
   local left = tonumber(redis.call('GET', KEYS[1]) or ARGV[1])
   local taken = math.min(left, tonumber(ARGV[2]))

@@ -186,3 +186,11 @@ t.test('systemd takes the unit', { skip: !has('systemd-analyze', '--version') &&
   t.equal(stderr, '')
   t.equal(status, 0)
 })
+
+t.test('kubectl builds the manifests with the configuration in them', { skip: !has('kubectl', 'version', '--client') && 'kubectl is not installed' }, async t => {
+  const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
+  t.equal(status, 0, stderr)
+  const built = parseAllDocuments(stdout).map(document => document.toJS() as Manifest & { data?: Record<string, string> })
+  t.same(built.map(({ kind }) => kind).toSorted(), ['ConfigMap', 'PodDisruptionBudget', 'Service', 'Service', 'StatefulSet'])
+  t.equal(built.find(({ kind }) => kind === 'ConfigMap')?.data?.['headgate.yaml'], read('headgate.yaml'))
+})
