@@ -2,7 +2,7 @@
  * Decides on calls of limited keys while the processes of all machines cannot count together: each by itself, within its
  * share of each limit.
  *
- * What is left of a budget is divided when a key calls for the first time; until the processes count together again, each
+ * Divides what is left of a budget when a key calls for the first time; until the processes count together again, each
  * spends its part and no other counts there. So none has to know what the others spend meanwhile.
  */
 

@@ -160,7 +160,7 @@ export class RedisLimiter implements Limiter {
       if (group === undefined) groups.set(name, [open])
       else group.push(open)
     }
-    for (const group of groups.values()) this.#counters.renew(group).catch(() => undefined) // again when Redis is back
+    for (const group of groups.values()) this.#counters.renew(group).catch(() => undefined) // `RedisServer` has emitted it; `#reconcile` renews them all
   }
 
   #newReader (): SpendingReader {

@@ -190,6 +190,7 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
     ['JSON', '{}', { status: 415, code: 'unsupported_media_type' }, 'application/json'],
     ['another multipart', written([field]), { status: 415, code: 'unsupported_media_type' }, `multipart/mixed; boundary=${boundary}`],
     ['no boundary', written([field]), { status: 400, code: 'invalid_value', message: /boundary/ }, 'multipart/form-data'],
+    ['a boundary of 71 characters', written([field]), { status: 400, code: 'invalid_value', message: /boundary of the form is longer than 70/ }, `multipart/form-data; boundary=${'x'.repeat(71)}`],
     ['an empty boundary', written([field]), { status: 400, code: 'invalid_value' }, 'multipart/form-data; boundary='],
     ['another boundary', written([field]), { status: 400, code: 'invalid_value' }, 'multipart/form-data; boundary=abc'],
     ['cut in a part', written([field, file('file', 'sou')], ''), { status: 400, code: 'invalid_value', message: /well-formed/ }],
