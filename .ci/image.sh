@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Executes the instructions of examples/deployment/Dockerfile without a container engine: each stage is a layer over the files
 # of this machine, in which the same commands run at the same paths. Then starts the gateway as the image does, and
-# runs its health check. Needs root and `unshare`; exits with 69 without. The node of PATH takes the place of the base image's.
+# runs its health check. Needs root, `unshare` and overlays; exits with 69 without. The node of PATH takes the place of the base image's.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 file=$root/examples/deployment/Dockerfile
@@ -25,7 +25,7 @@ stage () { # name
   stages=$((stages + 1))
   layer=$scratch/$stages
   mkdir -p "$layer"/{upper,work,root}
-  mount -t overlay overlay -o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work" "$layer/root"
+  mount -t overlay overlay -o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work" "$layer/root" || exit 69
   mount --rbind /dev "$layer/root/dev"
   mount -t proc proc "$layer/root/proc"
   mount -t tmpfs -o mode=1777 tmpfs "$layer/root/tmp"

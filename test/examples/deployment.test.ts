@@ -15,6 +15,7 @@ import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { providerKeys, variables } from '../../lib/config/environment.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
+import { isDashboardServed } from '../../lib/dashboard/is-served.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -24,7 +25,7 @@ const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
 /** Names of the variables that the configuration refers to. */
 const references = [...read('headgate.yaml').matchAll(/env:(\w+)/g)].map(([, name = '']) => name)
 const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://postgres/headgate', REDIS_URL: 'redis://redis' }
-const { server, metrics, limits } = loadSettings({ env, cwd: folder })
+const { server, metrics, limits, dashboard } = loadSettings({ env, cwd: folder })
 const stopSeconds = (server.shutdownDelayMs + server.drainMs) / 1000
 const known: ReadonlySet<string> = new Set([...variables, ...references, 'NODE_ENV'])
 const paths: ReadonlySet<unknown> = new Set(endpointDocs.filter(({ method }) => method === 'GET').map(({ path }) => path))
@@ -39,9 +40,10 @@ function assignments (lines: readonly string[]): string[] {
   return lines.flatMap(line => [...line.matchAll(/(\w+)=/g)].map(([, name = '']) => name))
 }
 
-t.test('the configuration names what it takes from the environment', async t => {
+t.test('the configuration names what it takes from the environment, and serves the dashboard behind the proxy', async t => {
   t.same(references, ['DATABASE_URL', 'REDIS_URL'])
-  t.match(read('headgate.yaml'), /trust_proxy: true/)
+  t.equal(server.host, '0.0.0.0')
+  t.ok(isDashboardServed({ server, dashboard }))
 })
 
 t.test('the image starts what the package has, with variables and ports that there are', async t => {
