@@ -9,9 +9,13 @@ import { toLargeReply } from '../lib/replies/to-answer-reply.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { eventStream } from '../lib/replies/event-stream.ts'
 import { PrintedJson, toJsonReply, type Reply } from '../lib/core/reply.ts'
+import { ownProviderKey } from '../lib/routing/provider-choice.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { deleteAtProvider } from '../lib/upstream/delete-response.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
+import type { Secret } from '../lib/core/secret.ts'
+import type { ResponseOrigin } from '../lib/dialects/responses/archive.ts'
 import type { Services } from '../lib/services.ts'
 import { ErrorBody } from '../schemas/errors.ts'
 import { DeletedResponse, InputItemList, ResponseObject, ResponseStreamEvent } from '../schemas/responses.ts'
@@ -45,7 +49,8 @@ export const cancelResponseDocs: Docs = {
 export const deleteResponseDocs: Docs = {
   ...common,
   operationId: 'deleteResponse',
-  summary: 'Delete a stored response. Responses that continue it can still be continued.',
+  summary: 'Delete a stored response, also at the provider that keeps it. Responses that continue it can still be continued.',
+  headers: { 'x-headgate-provider-copy': '`deleted`, or `kept` where the provider did not delete its copy; absent where it has none.' },
   answers: [{ description: 'The response is deleted.', schema: DeletedResponse }]
 }
 
@@ -112,9 +117,26 @@ function invalid (param: string, message: string): GatewayError {
 export function deleteResponse (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async call => {
     const id = idOf(call)
-    if (await services.responseStore?.remove(call.key.id, id) !== true) throw notFound(id)
-    return toJsonReply({ id, object: 'response', deleted: true } satisfies DeletedResponse)
+    const callerKey = ownProviderKey(call.headers)
+    const removed = await services.responseStore?.remove(call.key.id, id)
+    if (removed === undefined) throw notFound(id)
+    const reply = toJsonReply({ id, object: 'response', deleted: true } satisfies DeletedResponse)
+    if (removed.origin === undefined) return reply
+    const copy = await deleteCopy(services, call, removed.origin, callerKey)
+    return { ...reply, headers: { ...reply.headers, 'x-headgate-provider-copy': copy } }
   }))
+}
+
+/** Deletes what a provider keeps. Its failure is no reason to keep the response here, nor to say that it is still there. */
+async function deleteCopy ({ providers }: Services, { record }: AuthedCall, origin: ResponseOrigin, callerKey: Secret | undefined): Promise<'deleted' | 'kept'> {
+  record.providerId = origin.providerId
+  try {
+    await deleteAtProvider(providers.get(origin.providerId), origin, callerKey)
+    return 'deleted'
+  } catch (error) {
+    record.cause = error
+    return 'kept'
+  }
 }
 
 /** Serves GET /v1/responses/{response_id}/input_items. */

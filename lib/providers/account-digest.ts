@@ -2,6 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from './provider.ts'
 
+/** Returns the credential of an account: the caller's own, or a configured one; `undefined` where neither is. */
+export function credentialOf (provider: Pick<Provider, 'authorize'>, account: string, callerKey?: Secret): Readonly<Record<string, string>> | undefined {
+  if (callerKey !== undefined && accountDigest(provider, callerKey) === account) return provider.authorize(callerKey.reveal())
+  for (let place = 0; ; place++) {
+    const credential = provider.authorize(undefined, place)
+    if (accountDigest(provider, undefined, place) === account) return credential
+    if (Object.keys(credential).length === 0) return undefined // there is no further one
+  }
+}
+
 /**
  * Returns what identifies an account at a provider: a digest of the credential.
  *

@@ -96,6 +96,8 @@ export interface Adapter<R, E> {
   readonly read: (head: UpstreamHead, ask: Ask<R>) => BodyReader<E>
   /** States what a status other than 2xx means. `body` is parsed JSON, else text. */
   readonly error: (failure: UpstreamFailure, ask: Ask<R>) => Failure
+  /** Makes the request that deletes a response, where the provider keeps some. */
+  readonly deleteResponse?: (id: string) => UpstreamRequest
   /** Returns the parts of a request that is too large for one, at least one; absent: it never is. */
   readonly split?: (ask: Ask<R>) => ReadonlyArray<Ask<R>>
   /** Makes one answer of that many parts. Default: each part holds choices of its own. */

@@ -50,6 +50,12 @@ const rowsAtOnce = 16
 const itemsAtOnce = 1000
 const framesAtOnce = 16
 
+/** A response that was deleted here. */
+export interface RemovedResponse {
+  /** Absent where no provider keeps it. */
+  readonly origin: ResponseOrigin | undefined
+}
+
 export class ResponseStore implements ResponseArchive {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
@@ -310,14 +316,14 @@ export class ResponseStore implements ResponseArchive {
     return { input: items, output: output.filter(hasId) }
   }
 
-  /** Deletes a response of a key. @returns false when there is none. @throws GatewayError `overloaded` */
-  async remove (keyId: string, id: string): Promise<boolean> {
+  /** Deletes a response of a key. @returns where its provider keeps it as well; `undefined` when there is none. @throws GatewayError `overloaded` */
+  async remove (keyId: string, id: string): Promise<RemovedResponse | undefined> {
     const hidden = await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).returning('id').executeTakeFirst())
-    if (hidden === undefined) return false
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).returning('origin').executeTakeFirst())
+    if (hidden === undefined) return undefined
     let next: string | null | undefined = id
     while (next != null) next = await this.#dropUnused(next)
-    return true
+    return { origin: originOf(hidden) }
   }
 
   /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */

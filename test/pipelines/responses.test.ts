@@ -73,6 +73,30 @@ t.test('a conversation goes back to the provider and the credential that keep it
   t.same(provider.requests.slice(1).map(({ json }) => Reflect.get(Object(json), 'previous_response_id') as unknown), provider.requests.slice(1).map((_, turn) => `resp_up${turn}`))
 })
 
+t.test('a response that its provider keeps is deleted there as well, with the credential that made it', async t => {
+  const statuses = [200, 404, 500]
+  const provider = await fakeUpstream((request, number) => request.method === 'DELETE' ? { status: statuses.shift() ?? 200, pieces: ['{}'] } : openaiScript(request, number))
+  t.teardown(provider.close)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const apiKeys = [{ key: new Secret('first-credential'), weight: 1 }, { key: new Secret('second-credential'), weight: 1 }]
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`, 'openai', 'openai', { apiKeys })] }, { other: { id: 'key-2', name: 'other' } }, { database })
+  const remove = async (id: string, headers: Record<string, string> = {}): Promise<Response> => await api.get(`${path}/${id}`, { method: 'DELETE', headers })
+  for (const copy of ['deleted', 'deleted', 'kept']) {
+    const { id } = await (await api.post(path, { model: 'openai/gpt-5', input: 'Hi' })).json() as { id: string } // as above
+    const made = provider.requests.at(-1)
+    t.equal((await remove(id, { authorization: 'Bearer other' })).status, 404)
+    t.equal(provider.requests.at(-1), made, 'nothing is sent for another key')
+    const answer = await remove(id)
+    t.match([answer.status, answer.headers.get('x-headgate-provider-copy'), await answer.json()], [200, copy, { id, deleted: true }])
+    const sent = provider.requests.at(-1)
+    t.match([sent?.method, sent?.path, sent?.headers.authorization], ['DELETE', `/v1/responses/${id}`, made?.headers.authorization])
+    t.equal((await remove(id)).status, 404)
+  }
+  const unkept = await (await api.post(path, { model: 'openai/gpt-5', input: 'Hi', store: false })).json() as { id: string } // as above
+  t.equal((await remove(unkept.id)).status, 404)
+})
+
 t.test('a server of chat completions behind the name of OpenAI is found out once, and gets translations', async t => {
   const provider = await fakeUpstream(({ path }) => path.endsWith('/responses') ? { status: 404, pieces: ['{"detail":"Not Found"}'] } : { pieces: [chatAnswer('Hello')] })
   t.teardown(provider.close)

@@ -18,6 +18,10 @@ export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEv
     request: ask => {
       const request = azureChat.request(ask)
       return { ...request, path: pathOf(request.path, ask.route.model, apiVersion) }
+    },
+    deleteResponse: id => {
+      const request = azureChat.deleteResponse(id)
+      return { ...request, path: pathOf(request.path, '', apiVersion) }
     }
   }
 }
@@ -27,7 +31,7 @@ const azureChat = withResponses(chatCompletions)
 function pathOf (path: string, deployment: string, apiVersion: string | undefined): string {
   if (apiVersion === undefined) return `/openai/v1${path}`
   // The body of a response names the deployment.
-  const place = path === '/responses' ? path : `/deployments/${encodeURIComponent(deployment)}${path}`
+  const place = path.startsWith('/responses') ? path : `/deployments/${encodeURIComponent(deployment)}${path}`
   return `/openai${place}?api-version=${encodeURIComponent(apiVersion)}`
 }
 

@@ -25,7 +25,7 @@ const responses: ChatAdapter = {
  * Returns the adapter of a server that has this API beside chat completions: it gets the requests of callers who speak it,
  * and chat with models that are not served otherwise.
  */
-export function withResponses (chat: ChatAdapter): ChatAdapter {
+export function withResponses (chat: ChatAdapter): ChatAdapter & Required<Pick<ChatAdapter, 'deleteResponse'>> {
   const adapterOf = ({ direct, route }: Pick<Ask<ChatInput>, 'direct' | 'route'>): ChatAdapter =>
     direct?.dialect === 'responses' || (direct === undefined && route.traits?.responsesOnly === true) ? responses : chat
   return {
@@ -33,6 +33,7 @@ export function withResponses (chat: ChatAdapter): ChatAdapter {
     request: ask => adapterOf(ask).request(ask),
     read: (head, ask) => adapterOf(ask).read(head, ask),
     error: (failure, ask) => adapterOf(ask).error(failure, ask),
+    deleteResponse: id => ({ method: 'DELETE', path: `/responses/${encodeURIComponent(id)}`, headers: { accept: 'application/json' } }),
     split: ask => adapterOf(ask).split?.(ask) ?? [ask]
   }
 }
