@@ -3,10 +3,11 @@ import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
 import { bytesAsText, sseReader, type SseReader } from '../wire/sse.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
+import { startAlarm } from '../async/alarm.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
+import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { OpenAttempt } from './open-attempt.ts'
-import type { SlowStreamSettings } from '../core/settings.ts'
 import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions<E> {
@@ -18,15 +19,6 @@ export interface StreamOptions<E> {
   /** Longest wait without an event, while bytes come all the same. */
   readonly idleEventsMs: number
   readonly slow?: SlowStreamGuard | undefined
-}
-
-/** The slowest stream that is accepted. */
-export interface SlowStreamGuard extends SlowStreamSettings {
-  /**
-   * Decides whether a stream that is too slow is given up. Each true one is a request more, at another model or of a caller
-   * who asks again, so their number is capped.
-   */
-  readonly mayGiveUp: (moment: 'before_output' | 'after_output') => boolean
 }
 
 /** The rest of a body is read for so long: its connection can then be used again. */
@@ -52,13 +44,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
   #overdue = false
   #failure: unknown
-  /** Waited since the last event; a pause of the caller's does not count. */
-  #idleMs = 0
-  /** Waited in the present window of the slow-stream guard, and events that came in it. */
-  #windowMs = 0
-  #windowEvents = 0
-  /** True once the first output is there, or is waited for no longer. */
-  #watched = false
+  readonly #pace: StreamPace
 
   constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
     this.#body = body
@@ -66,6 +52,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#reader = reader
     this.#messages = sseReader(options.eventBytes)
     this.#options = options
+    this.#pace = new StreamPace(options.slow, options.idleEventsMs)
   }
 
   /**
@@ -77,8 +64,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   async untilReal (holdMs: number): Promise<void> {
     const { slow } = this.#options
     const slowMs = slow?.firstOutputMs ?? Infinity
-    const slowAfter = slowMs === Infinity ? undefined : startTimer(slowMs, 'slow')
-    const over = startTimer(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
+    const slowAfter = slowMs === Infinity ? undefined : startAlarm(slowMs, 'slow')
+    const over = startAlarm(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
     let alarms = [...slowAfter === undefined ? [] : [slowAfter.rings], over.rings]
     try {
       while (!this.#finished) {
@@ -104,9 +91,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     } finally {
       slowAfter?.stop()
       over.stop()
-      this.#watched = true
-      this.#windowMs = 0
-      this.#windowEvents = 0
+      this.#pace.guard()
     }
   }
 
@@ -141,9 +126,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       this.#pending = given
     }
     const startedAtMs = performance.now()
-    const { slow } = this.#options
-    const reading = this.#watched && slow?.pauseMs !== undefined ? this.#withinPause(slow, this.#pending) : this.#pending
-    return reading.then(read => {
+    return this.#pace.wait(this.#pending).then(read => {
       this.#pending = undefined
       return this.#take(read, into, performance.now() - startedAtMs)
     }, (error: unknown) => {
@@ -153,38 +136,15 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 
   #take (read: PullResult<Uint8Array>, into: E[], waitedMs: number): boolean | Promise<boolean> {
-    this.#idleMs += waitedMs
+    this.#pace.noteWait(waitedMs)
     if (read.done === true) return this.#end(into)
     this.#sizeBytes += read.value.length
     const before = into.length
     const rest = this.#readBytes(read.value, into)
     if (rest !== undefined) return rest.then(() => true)
-    if (this.#options.slow !== undefined && this.#watched) this.#checkRate(this.#options.slow, waitedMs, countOutputs(into, before))
+    // What is there already still goes out before the failure.
+    if (!this.#finished && this.#pace.isTooSlow(() => countOutputs(into, before))) this.#failure ??= tooSlow()
     return true
-  }
-
-  /** Waits for a read, but not longer for an event than the guard allows. */
-  async #withinPause<T> (slow: SlowStreamGuard, pending: Promise<T>): Promise<T> {
-    const pause = startTimer(Math.max(0, (slow.pauseMs ?? Infinity) - this.#idleMs), 'paused' as const)
-    try {
-      const first = await Promise.race([pending, pause.rings])
-      if (first !== 'paused') return first
-      if (slow.mayGiveUp('after_output')) throw tooSlow()
-    } finally {
-      pause.stop()
-    }
-    return await pending
-  }
-
-  /** Counts the events of a window of waiting. What is there already still goes out before the failure. */
-  #checkRate (slow: SlowStreamGuard, waitedMs: number, events: number): void {
-    this.#windowMs += waitedMs
-    this.#windowEvents += events
-    if (slow.eventsPerSecond === undefined || this.#windowMs < slow.windowMs) return
-    const isSlow = this.#windowEvents * 1000 < slow.eventsPerSecond * this.#windowMs
-    this.#windowMs = 0
-    this.#windowEvents = 0
-    if (isSlow && !this.#finished && slow.mayGiveUp('after_output')) this.#failure ??= tooSlow()
   }
 
   /** @returns a promise when more has to be read first */
@@ -192,7 +152,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     if (!this.#started) {
       const start = opening(bytes)
       if (start === '' || start === '\ufeff') {
-        this.#checkIdle()
+        this.#pace.checkIdle()
         return undefined
       }
       this.#started = true
@@ -208,9 +168,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       this.#finished = true
       this.#readRest()
     } else if (into.length > before) {
-      this.#idleMs = 0
+      this.#pace.noteEvents()
     } else {
-      this.#checkIdle()
+      this.#pace.checkIdle()
     }
     return undefined
   }
@@ -239,10 +199,6 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       this.#readMessages(this.#messages.pushText(part, ascii), into)
       at = next
     }
-  }
-
-  #checkIdle (): void {
-    if (this.#idleMs > this.#options.idleEventsMs) throw new GatewayError('upstream_timeout')
   }
 
   #end (into: E[]): boolean {
@@ -315,21 +271,6 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
 function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
-}
-
-interface Alarm<T> {
-  readonly rings: Promise<T>
-  readonly stop: () => void
-}
-
-function startTimer<T> (ms: number, value: T): Alarm<T> {
-  let timer: NodeJS.Timeout | undefined
-  const rings = new Promise<T>(resolve => { timer = setTimeout(resolve, ms, value) })
-  return { rings, stop: () => clearTimeout(timer) }
-}
-
-function tooSlow (): GatewayError {
-  return new GatewayError('upstream_too_slow')
 }
 
 /** Counts the events from a place on; a run counts as many as are in it. */
