@@ -25,7 +25,7 @@ export async function deleteAtProvider (provider: Provider | undefined, { accoun
   const { status, body } = await transport.send(request, { signal: AbortSignal.timeout(maxMs), credential, timeouts, streamed: false })
   if (status !== 404 && (status < 200 || status > 299)) {
     body.cancel()
-    throw new GatewayError('upstream_error', { cause: `the provider answered with status ${status} when a response was to be deleted` })
+    throw new GatewayError('upstream_error', { cause: `status ${status} of the deletion of a response` })
   }
   await body.buffer(maxBytes)
 }
