@@ -68,7 +68,7 @@ const table: readonly EndpointRow[] = [
   { ...post, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
   { ...post, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
   { ...post, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
-  { ...post, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
+  { ...post, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },
   { ...get, name: 'responses', method: 'DELETE', path: responsePath, docs: deleteResponseDocs, pipeline: deleteResponse },
   { ...get, name: 'responses', method: 'POST', path: `${responsePath}/cancel`, docs: cancelResponseDocs, pipeline: cancelResponse },

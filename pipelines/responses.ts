@@ -1,8 +1,8 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
-import { GatewayError } from '../lib/core/errors.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { chain, map } from '../lib/core/stage.ts'
+import { compaction } from '../lib/dialects/responses/compaction.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
@@ -12,7 +12,7 @@ import { countPrompt } from '../lib/stages/count-prompt.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
-import { InputTokens, ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
+import { CompactedResponse, CompactRequest, InputTokens, ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, resumedConversation, type ConversationOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
@@ -52,10 +52,13 @@ export const countInputTokensDocs: Docs = {
 export const compactDocs: Docs = {
   operationId: 'compactResponse',
   group: 'Responses',
-  summary: 'Always refused: no provider compacts conversations for others. Clients summarise the conversation themselves.',
-  answers: [],
+  summary: 'Have OpenAI compact a conversation. Other providers have nothing like it.',
+  routed: true,
+  request: { schema: CompactRequest },
+  answers: [{ description: 'The items that stand for it, as they came.', schema: CompactedResponse }],
   errorBody: ErrorBody,
-  errors: ['not_found']
+  errors: ['invalid_value', 'not_found', ...fromProvider],
+  dryRun: RouteDecision
 }
 
 /** Serves POST /v1/responses. */
@@ -82,9 +85,7 @@ export function countInputTokens (services: Services): Handler<Call> {
   )
 }
 
-/** Serves POST /v1/responses/compact, which is refused in words: it is no response either. */
-export function compact (services: Pick<Services, 'keys'>): Handler<Call> {
-  return pipeline(auth(services), replyWith(async () => {
-    throw new GatewayError('not_found', { message: 'Compaction is not available. Send a shorter conversation as `input`.' })
-  }))
+/** Serves POST /v1/responses/compact. */
+export function compact (services: Services, options: ConversationOptions = {}): Handler<Call> {
+  return conversation(services, compaction(services.responseStore), options)
 }

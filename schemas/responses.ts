@@ -195,6 +195,19 @@ export const InputItemList = Type.Object({
 }, { description: 'One page of the items that a response was made of. Each has an id.' })
 export type InputItemList = Static<typeof InputItemList>
 
+const { model, input, instructions, previous_response_id, service_tier, prompt_cache_key, prompt_cache_retention } = ResponsesRequest.properties
+
+export const CompactRequest = Type.Object({
+  model, input, instructions, previous_response_id, service_tier, prompt_cache_key, prompt_cache_retention
+}, { description: 'Asks for items that stand for a conversation.' })
+export type CompactRequest = WithoutNulls<Static<typeof CompactRequest>>
+
+export const CompactedResponse = Type.Object({
+  id: Type.String(), object: Type.Literal('response.compaction'), created_at: Type.Integer({ description: 'Unix time.' }),
+  output: Type.Array(AnyObject, { description: 'The items that stand for the conversation: the `input` of later requests begins with them.' }), usage: ResponseUsage
+}, { description: 'A conversation that was compacted.' })
+export type CompactedResponse = Static<typeof CompactedResponse>
+
 const number = Type.Integer({ minimum: 0 })
 const ofItem = { item_id: Type.String(), output_index: number }
 const ofPart = { ...ofItem, content_index: number }

@@ -43,6 +43,10 @@ function script ({ path, json, method, text }: SeenRequest): Script {
       text: 'hi', logprobs: [{ token: 'hi', logprob: -0.1, bytes: [104, 105] }],
       usage: { type: 'tokens', input_tokens: 1, input_token_details: { text_tokens: 0, audio_tokens: 1 }, output_tokens: 1, total_tokens: 2 }
     })] }
+    case '/responses/compact': return { pieces: [JSON.stringify({
+      id: 'resp_c', object: 'response.compaction', created_at: 1763686800, output: [{ id: 'cmp_1', type: 'compaction', encrypted_content: 'gAAA' }],
+      usage: { input_tokens: 3, input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 }, output_tokens: 2, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 5 }
+    })] }
     case '/v1/messages/count_tokens': return { pieces: ['{"input_tokens":7}'] }
     default: return { status: 404, pieces: ['{"error":{"message":"no such path","type":"invalid_request_error"}}'] }
   }
@@ -188,6 +192,7 @@ t.test('responses', async t => {
 t.test('stored responses', async () => {
   await post('/v1/responses/input_tokens', { model: 'sandbox/echo', input: 'Hello.' })
   await post('/v1/responses/compact', { model: 'sandbox/echo', input: 'Hello.' })
+  await post('/v1/responses/compact', { model: 'openai/m', input: 'Hello.' })
   const { id } = await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.' })).json() as { id: string }
   const streamed = async (input: string): Promise<string> => {
     const response = await api.post('/v1/responses', { model: 'sandbox/echo', input, background: true, stream: true })
@@ -345,6 +350,7 @@ const requests: readonly Request[] = [
   { path: '/v1/messages/count_tokens', fields: { messages }, wrongShape: 400, isRouted: false },
   { path: '/v1/responses', fields: { input: 'hi' }, wrongShape: 400 },
   { path: '/v1/responses/input_tokens', fields: { input: 'hi' }, wrongShape: 400, isRouted: false },
+  { path: '/v1/responses/compact', fields: { input: 'hi' }, wrongShape: 400 },
   { path: '/v1/embeddings', fields: { input: 'hi' } },
   { path: '/v1/images/generations', fields: { prompt: 'hi' } },
   { path: '/v1/images/edits', fields: { prompt: 'hi', image }, isForm: true },
@@ -408,7 +414,7 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
 })
 
 const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete' | 'post', path: string, url?: string]> = [
-  ['post', '/v1/responses/compact'], ['post', `${storedResponse}/cancel`, '/v1/responses/unknown/cancel'],
+  ['post', `${storedResponse}/cancel`, '/v1/responses/unknown/cancel'],
   ['get', deferred, deferred.replace('{request_id}', 'unknown')], ['delete', deferred, deferred.replace('{request_id}', 'unknown')],
   ['get', storedResponse, '/v1/responses/unknown'], ['delete', storedResponse, '/v1/responses/unknown'],
   ['get', `${storedResponse}/input_items`, '/v1/responses/unknown/input_items'],

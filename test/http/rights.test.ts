@@ -16,6 +16,7 @@ const image: Script = { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] }
 const transcript: Script = { pieces: ['{"text":"x"}'] }
 
 /** An answer in Anthropic's words. */
+const compacted: Script = { pieces: ['{"id":"resp_1","object":"response.compaction","created_at":1,"output":[],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}'] }
 const message: Script = { pieces: ['{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}'] }
 
 interface EndpointCase {
@@ -36,6 +37,7 @@ const endpoints: readonly EndpointCase[] = [
   { path: 'messages', allowed: 'claude-haiku-4-5', forbidden: 'claude-opus-4-6', body: { max_tokens: 10, messages: [{ role: 'user', content: 'x' }] }, answer: message },
   { path: 'messages/count_tokens', allowed: 'claude-haiku-4-5', forbidden: 'claude-opus-4-6', body: { messages: [{ role: 'user', content: 'x' }] }, answer: { pieces: ['{"input_tokens":5}'] } },
   { path: 'responses', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { input: 'x', store: false }, answer: { pieces: [chatAnswer('x')] } },
+  { path: 'responses/compact', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { input: 'x' }, answer: compacted },
   { path: 'responses/input_tokens', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { input: 'x' }, answer: { pieces: [chatAnswer('x')] }, isSent: false },
   { path: 'embeddings', allowed: 'text-embedding-3-small', forbidden: 'text-embedding-3-large', body: { input: 'x' }, answer: { pieces: ['{"data":[{"index":0,"embedding":[1]}]}'] } },
   { path: 'audio/speech', allowed: 'tts-1', forbidden: 'tts-1-hd', body: { input: 'x', voice: 'alloy' }, answer: { headers: { 'content-type': 'audio/mpeg' }, pieces: ['sound'] } },
@@ -48,7 +50,7 @@ const endpoints: readonly EndpointCase[] = [
 ]
 
 /** No model is named there. */
-const bodiless = new Set(['/v1/responses/compact', '/v1/responses/:response_id/cancel'])
+const bodiless = new Set(['/v1/responses/:response_id/cancel'])
 
 t.test('every endpoint that takes a body is in this table', async t => {
   const { services } = (await testGateway(t, {})).gateway
@@ -76,11 +78,12 @@ for (const { path, allowed, forbidden, body, file, answer, isSent = true } of en
     t.teardown(upstream.close)
     const owner = path === 'ocr' ? 'mistral' : path.startsWith('messages') ? 'anthropic' : 'openai'
     const other = owner === 'openai' ? 'mistral' : 'openai'
+    const parts = path === 'responses/compact' ? {} : chatOnly
     const [good, bad, off] = [`${owner}/${allowed}`, `${owner}/${forbidden}`, `${owner}/off`]
     const api = await testGateway(t, {
       providers: [
-        upstreamAt(`${upstream.url}/v1`, owner, owner, chatOnly), upstreamAt(`${upstream.url}/v1`, other, other, chatOnly),
-        upstreamAt(`${upstream.url}/v1`, 'twin', owner, chatOnly)
+        upstreamAt(`${upstream.url}/v1`, owner, owner, parts), upstreamAt(`${upstream.url}/v1`, other, other, parts),
+        upstreamAt(`${upstream.url}/v1`, 'twin', owner, parts)
       ],
       models: [modelSettings(off, { status: 'disabled' }), modelSettings('nick', { alias: bad }), modelSettings(`${owner}/nick`, { alias: `twin/${allowed}` })],
       routes: [{ name: 'both', models: [good, bad] }, { name: 'bad', models: [bad] }],

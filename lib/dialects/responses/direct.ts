@@ -19,16 +19,21 @@ type Target = Pick<FitTarget, 'route' | 'model' | 'account'>
  * @throws GatewayError `insufficient_permissions` for what this caller may not ask this provider
  */
 export function directRequest (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): DirectRequest | undefined {
-  const { request, items, direct } = context
+  const { request, items } = context
   if (call.request.mcp_servers !== undefined || namesServers(request, items)) return undefined
+  return passedOn(call, target, context, replacedFields(call, target, context))
+}
+
+/** Makes the request that has the provider compact a conversation, which is no answer: it has no limits, tools or settings. */
+export function compactRequest (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): DirectRequest {
+  return { ...passedOn(call, target, context, { ...ownFields, ...conversationFields(target, context) }), action: 'compact' }
+}
+
+/** @throws GatewayError `insufficient_permissions` */
+function passedOn (call: RoutedCall<ChatInput>, target: Target, { request, items, direct }: ResponsesContext, values: Readonly<Record<string, unknown>>): DirectRequest {
   checkKeptObjects(call, request, items)
   direct.accounts.set(target.route, target.account)
-  return {
-    dialect: 'responses',
-    body: directBody(callerText(call, request), request, replacedFields(call, target, context)),
-    headers: sentHeaders(call),
-    query: ''
-  }
+  return { dialect: 'responses', body: directBody(callerText(call, request), request, values), headers: sentHeaders(call), query: '' }
 }
 
 function namesServers ({ tools }: ResponsesRequest, items: ResponsesContext['items']): boolean {
@@ -41,17 +46,24 @@ const ownFields = { mcp_servers: undefined, credentials: undefined, max_turns: u
 
 /** Returns the fields that are sent in place of the caller's; those that are `undefined` are not sent. */
 function replacedFields (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): Record<string, unknown> {
-  const { request, stored: { continuation } } = context
-  const { route } = target
+  const { request } = context
   const { max_completion_tokens: limit } = call.request
-  const isHere = (origin: ProviderAccount): boolean => origin.providerId === route.providerId && origin.account === target.account()
-  const input = sentItems(context, isHere)
   return {
     ...ownFields,
-    ...settingsOf(route.settings, request),
-    model: route.model,
+    ...settingsOf(target.route.settings, request),
     ...limit !== undefined && limit !== request.max_output_tokens && { max_output_tokens: limit },
     ...storeFields(call, target, context),
+    ...conversationFields(target, context)
+  }
+}
+
+/** Returns the name of the model there, and what is not kept there of the conversation. */
+function conversationFields ({ route, account }: Target, context: ResponsesContext): Record<string, unknown> {
+  const { continuation } = context.stored
+  const isHere = (origin: ProviderAccount): boolean => origin.providerId === route.providerId && origin.account === account()
+  const input = sentItems(context, isHere)
+  return {
+    model: route.model,
     ...continuation !== undefined && { previous_response_id: continuation.origin !== undefined && isHere(continuation.origin) ? continuation.origin.responseId : undefined },
     ...input !== undefined && { input }
   }

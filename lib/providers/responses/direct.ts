@@ -19,10 +19,10 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { Ask, BodyReader, StreamReader, UpstreamRequest } from '../provider.ts'
 import type { WireItem, WireResponse } from './wire.ts'
 
-export function directRequest ({ body, headers }: DirectRequest, streamed: boolean): UpstreamRequest {
+export function directRequest ({ action, body, headers }: DirectRequest, streamed: boolean): UpstreamRequest {
   return {
     method: 'POST',
-    path: '/responses',
+    path: action === undefined ? '/responses' : `/responses/${action}`,
     headers: { 'content-type': 'application/json', accept: streamed ? 'text/event-stream' : 'application/json', ...headers },
     body
   }

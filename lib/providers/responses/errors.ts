@@ -3,6 +3,7 @@
 import { readError as readDialectError } from '../chat-completions/errors.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ProviderFailure, aboutInput, type Failure } from '../provider-failure.ts'
+import type { DirectRequest } from '../../core/direct-request.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 /** The fields of chat completions that are others here. */
@@ -20,9 +21,10 @@ export function readError (failure: UpstreamFailure): Failure {
   return field in chatNames ? { ...stated, param: chatNames[field] } : stated
 }
 
-/** States the same for callers of this API. A path that is not found is a server without it. */
-export function readDirectError (failure: UpstreamFailure): Failure {
+/** States the same for callers of this API. A path that is not found is a server without it, which may have the answer by another. */
+export function readDirectError (failure: UpstreamFailure, action?: DirectRequest['action']): Failure {
   const stated = aboutInput(readDialectError(failure))
+  if (action !== undefined) return stated
   const isMissing = failure.status === 405 || failure.status === 501 || (stated.kind === 'model' && !/model|deployment/i.test(`${stated.message} ${String(stated.cause?.['code'])}`))
   return isMissing ? { ...stated, kind: 'missing_api' } : stated
 }

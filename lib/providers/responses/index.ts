@@ -17,7 +17,7 @@ const responses: ChatAdapter = {
   directDialects: ['responses'],
   request: ask => ask.direct === undefined ? chatRequest(ask) : directRequest(ask.direct, ask.streamed),
   read: (_head, ask) => ask.direct === undefined ? jsonOrSse(ask, readResponse, readStream) : directReader(ask),
-  error: (failure, ask) => ask.direct === undefined ? readError(failure) : readDirectError(failure),
+  error: (failure, ask) => ask.direct === undefined ? readError(failure) : readDirectError(failure, ask.direct.action),
   split: ask => splitChoices(ask, 1)
 }
 

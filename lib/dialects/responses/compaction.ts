@@ -1,0 +1,40 @@
+/**
+ * Compaction: a provider of this dialect makes items of a conversation that stand for all of it, in words that only it can read.
+ * Its request and its answer are passed on as they are; other providers have nothing like it.
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { PrintedJson } from '../../core/reply.ts'
+import { compactRequest } from './direct.ts'
+import { encodeResponse } from './encode.ts'
+import { responsesErrors } from './errors.ts'
+import { responsesInput, type ResponsesContext } from './input.ts'
+import { responsesSizes } from './sizes.ts'
+import { readStored } from './stored-input.ts'
+import { CompactRequest } from '../../../schemas/responses.ts'
+import type { ResponseArchive } from './archive.ts'
+import type { Dialect } from '../dialect.ts'
+
+/** @param archive has the responses that a conversation continues */
+export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRequest, ResponsesContext> {
+  return {
+    schema: CompactRequest,
+    sizes: responsesSizes,
+    input: call => readStored(call, archive)?.then(stored => responsesInput(call, { stored })) ?? responsesInput(call),
+    fit: () => { throw unavailable().with({ fault: 'unsupported' }) },
+    directDialect: 'responses',
+    directRequest: compactRequest,
+    encode: encodeResponse,
+    complete: (_start, batches) => {
+      for (const { events } of batches) {
+        for (const event of events) if (event.type === 'direct-answer') return new PrintedJson(event.json)
+      }
+      throw unavailable()
+    },
+    errors: responsesErrors
+  }
+}
+
+function unavailable (): GatewayError {
+  return new GatewayError('not_found', { message: 'Compaction is available for models of OpenAI only. Send a shorter conversation as `input`.' })
+}
