@@ -13,6 +13,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 
 /** Files that only put parts together or name them, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
+  'async/alarm': ['upstream/stream-attempt', 'rings for the streams that are waited for there'],
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
   'coordination/redis-messages': ['coordination/redis-server', 'a part of its connection'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
@@ -24,6 +25,7 @@ const elsewhere: Reasons = {
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
   'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
   'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],
+  'dialects/responses/compaction': ['pipelines/responses', 'passes a request and its answer on'],
   'dialects/responses/direct-answer': ['dialects/responses/direct-printer', 'replaces fields of the responses that are printed'],
   'dialects/responses/sent-items': ['dialects/responses/direct', 'the items of the requests that are made there'],
   'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
@@ -32,6 +34,8 @@ const elsewhere: Reasons = {
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
   'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
+  'upstream/delete-response': ['pipelines/responses', 'one request to a provider'],
+  'upstream/stream-pace': ['upstream/stream-attempt', 'watches the streams that are read there'],
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],
   'usage/calls-report': ['pipelines/admin/usage', 'the calls of a gateway'],
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],
