@@ -122,7 +122,6 @@ const messagesStart = (): AnswerStart<MessagesContext> => {
 
 answersScale('the Messages API', messages, messagesStart)
 answersScale('the Responses API', responsesDialect(), () => responsesStart())
-answersScale('text completions', textCompletions, textStart)
 
 t.test('prompts of text completions become conversations in linear time', async t => {
   scalesWith(t, 'a long prompt', { from: 1024, doublings: 3, input: size => routedCall<TextCompletionRequest>({ model: 'one/m', prompt: 'a '.repeat(size * 16) }), run: textInput })
