@@ -31,6 +31,20 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     for (const { query } of databases) t.same(await query.selectFrom('keys').selectAll().execute(), [])
   })
 
+  await t.test('a gateway waits for another one that changes the schema, longer than for any query', async t => {
+    const statementMs = 200 // the client gives up a query a second later
+    const place = await postgresPlace(t, { statementMs })
+    const { Client } = await import('pg')
+    const other = new Client(place.store.url?.reveal())
+    await other.connect()
+    t.teardown(async () => await other.end())
+    await other.query('begin; select pg_advisory_xact_lock(7403651)')
+    const opened = open(t, place)
+    await other.query(`select pg_sleep(${(statementMs + 1500) / 1000})`)
+    await other.query('commit')
+    t.same(await (await opened).query.selectFrom('keys').selectAll().execute(), [])
+  })
+
   await t.test('rows are in the partition of their month, which gateways make together', async t => {
     const place = await postgresPlace(t)
     const [one, two] = [await open(t, place), await open(t, place)]

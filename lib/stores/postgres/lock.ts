@@ -10,7 +10,7 @@ const schemaLock = 7_403_651
 export async function locked<T> (client: Pick<PoolClient, 'query'>, work: () => Promise<T>): Promise<T> {
   await client.query('begin; set local statement_timeout = 0')
   try {
-    await client.query(`select pg_advisory_xact_lock(${schemaLock})`)
+    await client.query(untimed(`select pg_advisory_xact_lock(${schemaLock})`))
     const result = await work()
     await client.query('commit')
     return result
@@ -18,4 +18,9 @@ export async function locked<T> (client: Pick<PoolClient, 'query'>, work: () => 
     await client.query('rollback').catch(() => undefined) // the connection may be what failed; the error is the one above
     throw error
   }
+}
+
+/** Returns a query that the client waits for as long as a timer can. The server has no limit for it in `locked`. */
+export function untimed (text: string): { readonly text: string, readonly query_timeout: number } {
+  return { text, query_timeout: 2 ** 31 - 1 }
 }

@@ -1,6 +1,6 @@
 import { lastNumber, migrations, newerVersion } from '../migrations.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { locked } from './lock.ts'
+import { locked, untimed } from './lock.ts'
 import type { PoolClient } from 'pg'
 
 /**
@@ -20,7 +20,7 @@ export async function migrate (client: PoolClient, steps: readonly Migration[] =
     const done = await lastStep(client)
     for (const { number, sql, postgres } of steps) {
       if (number <= done) continue
-      await client.query(withRowid(postgres?.(sql) ?? sql))
+      await client.query(untimed(withRowid(postgres?.(sql) ?? sql)))
       await client.query('insert into migrations (number, applied_at_ms) values ($1, $2)', [number, Date.now()])
     }
   })
