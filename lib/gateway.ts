@@ -39,6 +39,7 @@ import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Admin } from './accounts/admin.ts'
 import type { Keys } from './keys/keys.ts'
+import type { LiveConfiguration } from './config/live-configuration.ts'
 import type { KeyStore } from './keys/key-store.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
@@ -78,6 +79,8 @@ export interface GatewayParts {
   readonly keys: Keys
   /** The same keys where they can be changed, for the admin API. Default: there is no admin API. */
   readonly keyStore?: KeyStore
+  /** The configuration it was started with, for the admin API. */
+  readonly configuration?: LiveConfiguration
   readonly log: Log
   /** The store of deferred completions and of responses; it stays open until after `close`, and waits for no lock from now on. */
   readonly database?: Database
@@ -133,13 +136,13 @@ function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }:
 }
 
 /** Loads what the admin API works with, when it is first used. */
-async function openAdmin (database: Database, keys: KeyStore): Promise<Admin> {
+async function openAdmin (database: Database, keys: KeyStore, configuration: LiveConfiguration | undefined): Promise<Admin> {
   const { Admin } = await import('./accounts/admin.ts')
-  return new Admin(database, keys)
+  return new Admin(database, keys, configuration)
 }
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, keyStore, log, database, usageDatabase, coordination, observers = [], providers = [] } = given
+  const { keys, keyStore, configuration, log, database, usageDatabase, coordination, observers = [], providers = [] } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints(services)])
@@ -171,7 +174,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   })
   const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
   let opened: Promise<Admin> | undefined
-  const admin = database === undefined || keyStore === undefined ? undefined : async () => await (opened ??= openAdmin(database, keyStore))
+  const admin = database === undefined || keyStore === undefined ? undefined : async () => await (opened ??= openAdmin(database, keyStore, configuration))
   const parts = {
     keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns }, ...admin !== undefined && { admin },

@@ -24,10 +24,7 @@ export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'r
   readonly pipeline: (services: Services) => Handler<Call>
 }
 
-/** Returns false for routes whose shapes are settled and which nothing serves yet. */
-const isServed = (route: string): boolean => !/\/configuration(?:\/|$)/.test(route)
-
-const routes = (Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]>).filter(([route]) => isServed(route)) // the keys of that object
+const routes = Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]> // the keys of that object
 
 export const adminRows: readonly AdminRow[] = routes.map(([route, spec]) => {
   const { method, path } = partsOf(route)

@@ -1,5 +1,6 @@
 /** Holds what the admin API works with: one for a process, whatever its configuration. Opened when it is first needed. */
 
+import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { KeyStore } from '../keys/key-store.ts'
 import { StoredKeys } from '../keys/stored-keys.ts'
 import type { Database } from '../stores/database.ts'
@@ -12,7 +13,11 @@ export class Admin {
   readonly keys: StoredKeys
   readonly reports: Reports
 
-  constructor (database: Database, keys: KeyStore) {
+  /** Absent where the gateway is part of another program. */
+  readonly configuration: LiveConfiguration | undefined
+
+  constructor (database: Database, keys: KeyStore, configuration?: LiveConfiguration) {
+    this.configuration = configuration
     this.accounts = new Accounts(database)
     this.reports = new Reports(database)
     this.keys = new StoredKeys(keys, database.query, storeUser(database, 'Keys'))

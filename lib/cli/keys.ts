@@ -2,10 +2,16 @@
 
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import type { NewKey } from '../../schemas/admin/keys.ts'
+import { Admin } from '../accounts/admin.ts'
+import { commandLineActor } from '../accounts/audit-log.ts'
+import { createKey, revokeKey } from '../accounts/key-acts.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import { endpointNames } from '../core/endpoint.ts'
+import { GatewayError } from '../core/errors.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
-import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
+import { fromKeyLimits } from '../keys/key-limits.ts'
+import { DuplicateKeyNameError, openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
 import { isServerPattern, mayNameUrls } from '../mcp/tool-scope.ts'
 import { nearestWord } from '../text/nearest-word.ts'
@@ -83,7 +89,7 @@ Endpoints: ${endpointNames.join(', ')}`,
     const database = await openDatabase(settings)
     const store = await openKeyStore(database, settings.keys)
     try {
-      return await perform(store, terminal, { path, isNew })
+      return await perform({ store, admin: new Admin(database, store) }, terminal, { path, isNew })
     } finally {
       store.close()
       await database.close()
@@ -92,7 +98,12 @@ Endpoints: ${endpointNames.join(', ')}`,
 }
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
-type Perform = (store: KeyStore, terminal: Terminal, place: StorePlace) => Promise<ExitCode>
+type Perform = (keys: KeyAccess, terminal: Terminal, place: StorePlace) => Promise<ExitCode>
+
+interface KeyAccess {
+  readonly store: KeyStore
+  readonly admin: Admin
+}
 
 interface StorePlace {
   readonly path: string
@@ -117,8 +128,20 @@ function create (values: Values): Perform {
   mcpServers?.forEach(checkSlug)
   const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
   const limits = limitsOf(limitOptions)
-  return async (store, { out, error: printError }, { path, isNew }) => {
-    const { id, key } = await store.create({ name, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits })
+  const wanted: NewKey = {
+    name,
+    ...endpoints !== undefined && { endpoints },
+    ...models !== undefined && { models },
+    ...mcpServers !== undefined && { mcp_servers: mcpServers },
+    ...mcpUrls !== undefined && { mcp_urls: mcpUrls },
+    ...providerObjects !== undefined && { provider_objects: providerObjects },
+    ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs },
+    ...limits !== undefined && { limits: fromKeyLimits(limits) }
+  }
+  return async ({ admin }, { out, error: printError }, { path, isNew }) => {
+    const { key: { id }, secret: key } = await createKey(admin, commandLineActor, wanted).catch((error: unknown) => {
+      throw error instanceof GatewayError && error.code === 'conflict' ? new DuplicateKeyNameError(name) : error
+    })
     out(json
       ? JSON.stringify({ id, name, key }, null, 2)
       : `${key}\n\nCreated "${name}" (${id}). Save the key now: it is not shown again.`)
@@ -185,7 +208,7 @@ function splitLists (values: readonly string[] | undefined): string[] | undefine
 }
 
 function list ({ json }: Values): Perform {
-  return async (store, { out }) => {
+  return async ({ store }, { out }) => {
     const listed = await store.list()
     if (json) out(JSON.stringify(listed, null, 2))
     else if (listed.length === 0) out('No keys.')
@@ -196,16 +219,17 @@ function list ({ json }: Values): Perform {
 
 function revoke (_values: Values, [idOrName]: readonly string[]): Perform {
   if (idOrName === undefined) throw new CommandError('the id or name of a key is required', { exitCode: 2 })
-  return async (store, { out }) => {
-    const key = await store.revoke(idOrName)
-    if (key === undefined) {
+  return async ({ store, admin }, { out }) => {
+    const active = await admin.keys.findActive(idOrName)
+    if (active === undefined) {
       const configured = (await store.list()).some(({ source, id, name }) =>
         source === 'configuration' && (id === idOrName || name === idOrName))
       throw new CommandError(configured
         ? `"${idOrName}" is defined in the configuration; remove it there`
         : `no active key has the id or name "${idOrName}"`)
     }
-    out(`Revoked "${key.name}" (${key.id}).`)
+    const { name, id } = await revokeKey(admin, commandLineActor, active)
+    out(`Revoked "${name}" (${id}).`)
     return 0
   }
 }

@@ -31,6 +31,8 @@ export interface ConfigSources {
   readonly cwd: string
   /** Default: `HEADGATE_CONFIG`, else `headgate.yaml` where there is one; relative to `cwd`. */
   readonly file?: string | undefined
+  /** The text of the file, in place of what it holds. */
+  readonly text?: string | undefined
   /** The entries of a configuration file, given instead of one. */
   readonly config?: Readonly<Record<string, unknown>>
 }
@@ -59,7 +61,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const { env, cwd } = sources
   const environment = readEnvironment(env, cwd)
   const file = configFile(sources)
-  const document = sources.config === undefined ? openDocument(file, cwd) : documentOf(sources.config)
+  const document = readFile(sources)
   const { value } = document
   const report = createReport(document, applyEnvironment(value, environment))
   acceptEarlierNames(value, report)
@@ -107,6 +109,13 @@ export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
   return { path: resolve(cwd, named ?? 'headgate.yaml'), explicit: named !== undefined }
 }
 
+/** Reads the entries of the file, or those that are given in its place. @throws ConfigError */
+export function readFile (sources: ConfigSources): ConfigDocument {
+  if (sources.config !== undefined) return documentOf(sources.config)
+  const file = configFile(sources)
+  return sources.text === undefined ? openDocument(file, sources.cwd) : readDocument(sources.text, shownName(file.path, sources.cwd))
+}
+
 /** Copied, since the environment is written into it. */
 function documentOf (config: Readonly<Record<string, unknown>>): ConfigDocument {
   return { ...emptyDocument('configuration'), value: structuredClone(config) }
@@ -125,7 +134,8 @@ function openDocument ({ path, explicit }: ConfigFile, cwd: string): ConfigDocum
   }
 }
 
-function shownName (path: string, cwd: string): string {
+/** Returns a path as the operator would write it: relative where it lies below the working directory. */
+export function shownName (path: string, cwd: string): string {
   const name = relative(cwd, path)
   return name.startsWith('..') || isAbsolute(name) ? path : name
 }

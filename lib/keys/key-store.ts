@@ -37,6 +37,8 @@ export interface NewKey {
   readonly projectId?: string | undefined
   /** Name of the user or admin key that makes it. */
   readonly createdBy?: string | undefined
+  /** True for one that lists leave out: the page made it for its own calls. */
+  readonly temporary?: boolean | undefined
 }
 
 export interface KeyStore extends Required<Keys> {
@@ -46,7 +48,7 @@ export interface KeyStore extends Required<Keys> {
    * @throws DuplicateKeyNameError when an active key has that name
    */
   readonly create: (wanted: NewKey) => Promise<{ readonly id: string, readonly key: string }>
-  /** Lists all keys, also revoked ones, oldest first, after those of the configuration. */
+  /** Lists all keys but temporary ones, also revoked ones, oldest first, after those of the configuration. */
   readonly list: () => Promise<readonly ListedKey[]>
   /** Lists the keys of the configuration. */
   readonly configured: () => readonly ListedKey[]
@@ -184,7 +186,7 @@ export async function openKeyStore (
       return undefined
     },
 
-    create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits, projectId, createdBy }) => {
+    create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits, projectId, createdBy, temporary = false }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
       if (taken) throw new DuplicateKeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
@@ -204,6 +206,7 @@ export async function openKeyStore (
         revoked_at_ms: null,
         hint: hintOf(key),
         created_by: createdBy ?? null,
+        temporary: temporary ? 1 : null,
         ...projectId !== undefined && { project_id: projectId }
       }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
       if (added.numInsertedOrUpdatedRows === 0n) throw new DuplicateKeyNameError(name)
@@ -212,7 +215,7 @@ export async function openKeyStore (
     },
 
     list: async () => {
-      const rows = await query.selectFrom('keys').selectAll().orderBy('created_at_ms').execute()
+      const rows = await query.selectFrom('keys').selectAll().where('temporary', 'is', null).orderBy('created_at_ms').execute()
       return [...configuredKeys(), ...rows.map(listedKey)]
     },
 

@@ -41,12 +41,17 @@ export class StoredKeys {
     this.#use = use
   }
 
-  /** @throws GatewayError `conflict` when an active key has the name */
-  async create (wanted: NewKey, createdBy: string): Promise<CreatedKey> {
+  /**
+   * Creates a key.
+   *
+   * @param temporary true for one that lists leave out
+   * @throws GatewayError `conflict` when an active key has the name
+   */
+  async create (wanted: NewKey, createdBy: string, temporary = false): Promise<CreatedKey> {
     const { name, project_id: projectId, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: providerObjects, limits, expires_at_ms: expiresAtMs } = wanted
     try {
       const { id, key: secret } = await this.#use(async () => await this.#keys.create({
-        name, projectId, createdBy, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits: limits && toKeyLimits(limits)
+        name, projectId, createdBy, temporary, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits: limits && toKeyLimits(limits)
       }))
       return { key: await this.require(id), secret }
     } catch (error) {
@@ -92,10 +97,17 @@ export class StoredKeys {
     return await this.require(id)
   }
 
-  /** Lists keys, those of the configuration first, then the newest. */
+  /** Returns the id of the active key of the store that has this id, or else this name. */
+  async findActive (idOrName: string): Promise<string | undefined> {
+    const found = await this.#use(async () => await this.#query.selectFrom('keys').select('id').where('revoked_at_ms', 'is', null)
+      .where(key => key.or([key('id', '=', idOrName), key('name', '=', idOrName)])).execute())
+    return (found.find(({ id }) => id === idOrName) ?? found[0])?.id
+  }
+
+  /** Lists keys, those of the configuration first, then the newest; without temporary ones. */
   async list ({ projects, status, search }: KeyFilter, page: PageRequest): Promise<PageOf<Key>> {
     const now = Date.now()
-    let rows = this.#rows().where(beyond(page, 'keys.created_at_ms', 'keys.id', 'desc'))
+    let rows = this.#rows().where('temporary', 'is', null).where(beyond(page, 'keys.created_at_ms', 'keys.id', 'desc'))
     if (projects !== undefined) rows = rows.where('project_id', 'in', [...projects, ''])
     if (status !== undefined) rows = rows.where(sql<boolean>`${statusAt(now)} = ${status}`)
     if (search !== undefined) {

@@ -1,5 +1,6 @@
 /** Runs one process that answers calls: store, keys, gateway and the watch on the configuration. */
 
+import { LiveConfiguration } from '../config/live-configuration.ts'
 import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
@@ -9,11 +10,10 @@ import { openDatabase } from '../stores/open-database.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { isDashboardUnsafe } from '../dashboard/is-served.ts'
-import { Secret } from '../core/secret.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
 import type { ConfigSources } from '../config/read-settings.ts'
-import type { ProviderSettings, ServerSettings, Settings } from '../core/settings.ts'
+import type { ServerSettings, Settings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
@@ -78,7 +78,9 @@ export async function serve (
     const key = await prepare?.(keys)
     const linkToken = await prepareLink?.(database)
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
+    const configuration = new LiveConfiguration(sources, settings)
     const gateway: Gateway = await createGateway(settings, {
+      configuration,
       keys,
       keyStore: keys,
       log,
@@ -96,7 +98,7 @@ export async function serve (
       else publishMetrics(families)
     }
     const address = await listen(gateway, settings.server, waitToListen)
-    const watch = watchForChanges(sources, { gateway, keys, log, settings })
+    const watch = watchForChanges(sources, { gateway, keys, log, configuration })
     closing.push(() => watch?.close())
     logUncaught(log)
     return { gateway, address, key, linkToken, close }
@@ -125,20 +127,17 @@ interface ReloadTargets {
   readonly gateway: Gateway
   readonly keys: KeyStore
   readonly log: Log
-  /** The settings this process was started with. */
-  readonly settings: Settings
+  readonly configuration: LiveConfiguration
 }
 
 /** Watches the configuration; without it the gateway still runs. */
-function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings: started }: ReloadTargets): SettingsWatch | undefined {
-  let current = started
+function watchForChanges (sources: ConfigSources, { gateway, keys, log, configuration }: ReloadTargets): SettingsWatch | undefined {
   const reload = async (settings: Settings): Promise<void> => {
     keys.replaceConfigured(settings.keys) // first, so that removed keys are refused at once
     await gateway.reload(settings)
     log.level = settings.server.logLevel
-    log.info({ changed: changedEntries(current, settings), pid: process.pid }, 'configuration reloaded')
-    current = settings
-    const entries = restartOnlyChanges(started, settings)
+    const { changed, needs_restart: entries } = configuration.reloaded(settings)
+    log.info({ changed, pid: process.pid }, 'configuration reloaded')
     if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
   }
   try {
@@ -167,56 +166,6 @@ export function logUnsafeDashboard (settings: Settings, log: Log): void {
 
 export function logWarnings (warnings: readonly Problem[], log: Log): void {
   if (warnings.length > 0) log.warn({ warnings: formatWarnings(warnings) }, 'configuration warnings')
-}
-
-/** Maps settings that a running process cannot change to their entries in the file. */
-const restartOnly = {
-  host: 'server.host',
-  acceptedHosts: 'server.accepted_hosts',
-  port: 'server.port',
-  workers: 'server.workers',
-  dataDir: 'server.data_dir',
-  shutdownDelayMs: 'server.shutdown_delay_ms',
-  drainMs: 'server.drain_ms',
-  workerTimeoutMs: 'server.worker_timeout_ms',
-  keepAliveMs: 'server.keep_alive_ms',
-  maxClientConnections: 'server.max_client_connections'
-} as const satisfies Record<Exclude<keyof ServerSettings, 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'>, string>
-
-/** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
-function changedEntries (before: Settings, after: Settings): string[] {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
-  return names.filter(name => differ(Reflect.get(before, name), Reflect.get(after, name)))
-    .flatMap(name => changedParts(fileEntries[name] ?? name, Reflect.get(before, name), Reflect.get(after, name)))
-}
-
-/** Maps settings to the entries of the file that are not named like them. */
-const fileEntries: Readonly<Record<string, string>> = { toolServers: 'mcp_servers' }
-
-/** Names the providers that differ, since a file has many; any other entry is named alone. */
-function changedParts (entry: string, before: unknown, after: unknown): string[] {
-  if (entry !== 'providers' || !Array.isArray(before) || !Array.isArray(after)) return [entry]
-  const byId = (list: ProviderSettings[]): Map<string, ProviderSettings> => new Map(list.map(provider => [provider.id, provider]))
-  const [old, next] = [byId(before), byId(after)]
-  return [...new Set([...old.keys(), ...next.keys()])]
-    .filter(id => differ(old.get(id), next.get(id))).map(id => `providers.${id}`)
-}
-
-/** Compares settings with their secrets, which `isDeepStrictEqual` cannot see. */
-function differ (a: unknown, b: unknown): boolean {
-  const print = (value: unknown): string | undefined => JSON.stringify(value, function (this: object, name, printed: unknown) {
-    const original: unknown = Reflect.get(this, name)
-    return original instanceof Secret ? original.reveal() : printed
-  })
-  return print(a) !== print(b)
-}
-
-function restartOnlyChanges (running: Settings, wanted: Settings): string[] {
-  const changed = Object.entries(restartOnly).filter(([name]) => (
-    differ(Reflect.get(running.server, name), Reflect.get(wanted.server, name))
-  )).map(([, entry]) => entry)
-  const sections = (['metrics', 'store', 'coordination'] as const).filter(name => differ(running[name], wanted[name]))
-  return [...changed, ...sections]
 }
 
 /** Logs uncaught exceptions and unhandled rejections; from here on no input may end the process. */

@@ -29,6 +29,8 @@ export interface KeyTable {
   readonly hint: string | null
   /** Id of the user or admin key that created it. */
   readonly created_by: string | null
+  /** 1 for a key that lists leave out, else `null`. */
+  readonly temporary: number | null
   /** Counts its changes, so that every process notices them. */
   readonly changes: Generated<number>
   /** The digest before the last rotation, which works until `previous_until_ms`. */

@@ -1,7 +1,6 @@
 /** Builds the endpoint of one route of the admin API: who it is, what the request says, and what is done. */
 
 import { extend, type Call } from '../../lib/core/call.ts'
-import { GatewayError } from '../../lib/core/errors.ts'
 import { map } from '../../lib/core/stage.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import { replyWith } from '../../lib/replies/reply-with.ts'
@@ -16,8 +15,7 @@ import { adminHandlers } from './handlers.ts'
 export function adminEndpoint (services: Services, route: AdminRoute, method: string): Handler<Call> {
   const spec: AdminRouteSpec = adminRoutes[route]
   const check = spec.request === undefined ? undefined : bodyCheck(spec.request)
-  const handler: AdminHandler<AdminRoute> | undefined = adminHandlers[route] // its request is that of the route, as checked below
-  if (handler === undefined) return async () => await Promise.reject(new GatewayError('not_found'))
+  const handler: AdminHandler<AdminRoute> = adminHandlers[route] // its request is that of the route, as checked below
   return pipeline(
     adminAuth(services, spec, method),
     map(async call => {

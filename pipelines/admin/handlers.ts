@@ -4,6 +4,7 @@ import type { AdminHandlers } from './handler.ts'
 import { adminKeyHandlers } from './admin-keys.ts'
 import { auditHandlers } from './audit.ts'
 import { callHandlers } from './calls.ts'
+import { configurationHandlers } from './configuration.ts'
 import { keyHandlers } from './keys.ts'
 import { oidcHandlers } from './oidc.ts'
 import { passkeyHandlers } from './passkeys.ts'
@@ -14,7 +15,7 @@ import { signInHandlers } from './sign-in.ts'
 import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 
-export const adminHandlers: Partial<AdminHandlers> = {
+export const adminHandlers: AdminHandlers = {
   ...signInHandlers, ...sessionHandlers, ...passkeyHandlers, ...oidcHandlers, ...userHandlers, ...projectHandlers, ...keyHandlers, ...adminKeyHandlers, ...auditHandlers,
-  ...usageHandlers, ...callHandlers, ...resourceHandlers
+  ...usageHandlers, ...callHandlers, ...resourceHandlers, ...configurationHandlers
 }

@@ -1,6 +1,7 @@
 /** Keys of callers: members make and change those of their projects. */
 
 import { randomBytes } from 'node:crypto'
+import { createKey, keySettings, revokeKey } from '../../lib/accounts/key-acts.ts'
 import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { endpointNames } from '../../lib/core/endpoint.ts'
@@ -8,7 +9,7 @@ import { defaultProject } from '../../lib/keys/stored-keys.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
-import { audit, notFound, param, principalOf, visibleProject } from './acts.ts'
+import { actorOf, audit, notFound, param, principalOf, visibleProject } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 const playgroundMs = 60 * 60_000
@@ -31,9 +32,7 @@ export const keyHandlers: AdminHandlers<
     checkScope(call, request)
     const project = await visibleProject(call, request.project_id ?? defaultProject)
     if (project.archived_at_ms !== null) throw new GatewayError('conflict', { param: 'project_id', message: 'The project is archived.' })
-    const created = await call.admin.keys.create(request, principalOf(call).name)
-    await audit(call, { action: 'key.create', subject: created.key, after: settingsOf(created.key) })
-    return created
+    return await createKey(call.admin, actorOf(call), request)
   },
 
   'GET /admin/v1/keys/:key_id': async call => await visibleKey(call),
@@ -42,7 +41,7 @@ export const keyHandlers: AdminHandlers<
     checkScope(call, call.request)
     const before = await changeableKey(call)
     const after = await call.admin.keys.update(before.id, call.request)
-    await audit(call, { action: 'key.update', subject: after, before: settingsOf(before), after: settingsOf(after) })
+    await audit(call, { action: 'key.update', subject: after, before: keySettings(before), after: keySettings(after) })
     return after
   },
 
@@ -57,9 +56,7 @@ export const keyHandlers: AdminHandlers<
     const key = await visibleKey(call)
     if (key.status === 'revoked') return key
     const { id } = await changeableKey(call)
-    const revoked = await call.admin.keys.revoke(id)
-    await audit(call, { action: 'key.revoke', subject: revoked })
-    return revoked
+    return await revokeKey(call.admin, actorOf(call), id)
   },
 
   'POST /admin/v1/playground/key': async call => {
@@ -67,10 +64,9 @@ export const keyHandlers: AdminHandlers<
     const { name, role } = principalOf(call)
     if (role === 'viewer') throw new GatewayError('insufficient_permissions', { message: 'This needs the role `member`.' })
     const expiresAtMs = Date.now() + playgroundMs
-    const { key, secret } = await call.admin.keys.create({
+    const { key, secret } = await createKey(call.admin, actorOf(call), {
       name: `Playground of ${name.slice(0, 60)}, ${randomBytes(4).toString('hex')}`, project_id: projectId, expires_at_ms: expiresAtMs
-    }, name)
-    await audit(call, { action: 'key.create', subject: key, after: { project_id: projectId, expires_at_ms: expiresAtMs } })
+    }, true)
     return { key_id: key.id, secret, expires_at_ms: expiresAtMs }
   }
 }
@@ -109,8 +105,4 @@ async function changeableKey (call: AdminCall): Promise<Key> {
   if (key.source === 'configuration') throw new GatewayError('conflict', { message: 'The key is defined in the configuration: change it there.' })
   if (key.status === 'revoked') throw new GatewayError('conflict', { message: 'The key is revoked.' })
   return key
-}
-
-function settingsOf ({ name, project_id, endpoints, models, mcp_servers, mcp_urls, provider_objects, limits, expires_at_ms }: Key): object {
-  return { name, project_id, endpoints, models, mcp_servers, mcp_urls, provider_objects, limits, expires_at_ms }
 }

@@ -9,6 +9,7 @@ import type { SessionRow, UserRow } from '../../lib/stores/tables.ts'
 import { version } from '../../lib/text/version.ts'
 import type { Session } from '../../schemas/admin/session.ts'
 import { audit, notFound, param, principalOf } from './acts.ts'
+import { mayEdit } from './configuration.ts'
 import { AdminReply, type AdminHandlers } from './handler.ts'
 
 export const sessionHandlers: AdminHandlers<
@@ -94,7 +95,7 @@ async function currentSession (call: AdminCall, services: Services): Promise<Ses
 }
 
 async function describeSession (
-  { admin: { accounts }, origin }: AdminCall, _services: Services, user: UserRow, { csrfToken, expiresAtMs }: { readonly csrfToken: SessionRow['csrf_token'], readonly expiresAtMs: number }
+  { admin: { accounts, configuration }, origin }: AdminCall, { settings }: Services, user: UserRow, { csrfToken, expiresAtMs }: { readonly csrfToken: SessionRow['csrf_token'], readonly expiresAtMs: number }
 ): Promise<Session> {
   const { id, name, email, role, password } = user
   const seen = role === 'owner' || role === 'admin' ? undefined : new Set((await accounts.users.projectsOf([id])).get(id))
@@ -109,7 +110,7 @@ async function describeSession (
     projects: projects.data.map(({ id, name }) => ({ id, name })),
     version,
     public_url: origin.url,
-    features: { edit_config: false, keep_bodies: false }
+    features: { edit_config: configuration !== undefined && mayEdit(user, settings), keep_bodies: false }
   }
 }
 

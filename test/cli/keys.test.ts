@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { headgate } from '../support/command.ts'
 
 t.test('keys are created, listed and revoked, and printed only once', async t => {
@@ -26,6 +27,13 @@ t.test('keys are created, listed and revoked, and printed only once', async t =>
   t.match(await headgate(t, ['keys', 'create', '--name', 'ci'], directory), { code: 1, error: /a key named "ci" already/ })
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 0, out: new RegExp(id) })
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 1, error: /no active key/ })
+  const database = await openSqlite(join(directory, '.headgate'))
+  const acts = await database.query.selectFrom('audit').selectAll().orderBy('at_ms').execute()
+  await database.close()
+  t.match(acts, [
+    { actor: 'command line', action: 'key.create', subject: id, subject_name: 'ci' }, { action: 'key.create', subject_name: 'second' }, { actor: 'command line', action: 'key.revoke', subject: id }
+  ])
+  t.notMatch(JSON.stringify(acts), key)
   t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked +\S+ +requests_per_minute=60,tokens_per_minute=100000,concurrent_calls=8,budget=20.5\/month +chat/ })
 })
 

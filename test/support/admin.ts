@@ -3,10 +3,11 @@
 import { Admin } from '../../lib/accounts/admin.ts'
 import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
 import type { Database } from '../../lib/stores/database.ts'
-import { openSqlite } from '../../lib/stores/sqlite/open.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { adminRoutes } from '../../schemas/admin/routes.ts'
 import { conformance } from './conformance.ts'
 import { testGateway, type TestGateway } from './gateway.ts'
+import { testPlace } from './stores.ts'
 import type { Role } from '../../schemas/admin/common.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
@@ -44,10 +45,11 @@ export interface Person {
   readonly send: Send
 }
 
+/** Starts the gateway, on PostgreSQL where there is one for tests. */
 export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more: Partial<GatewayParts> = {}): Promise<AdminGateway> {
-  const directory = t.testdir()
-  const database = await openSqlite(directory)
-  const usageDatabase = await openSqlite(directory, { busyTimeoutMs: 0 })
+  const place = await testPlace(t)
+  const database = await openDatabase(place)
+  const usageDatabase = await openDatabase(place, { busyTimeoutMs: 0, maxConnections: 2 })
   const keys = await openKeyStore(database, parts.keys ?? [], { pollMs: 60_000 })
   const api = await testGateway(t, parts, {}, { database, usageDatabase, keys, keyStore: keys, ...more })
   t.teardown(async () => {

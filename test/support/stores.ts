@@ -22,6 +22,11 @@ const address = process.env['HEADGATE_TEST_POSTGRES']
 /** The reason why tests on PostgreSQL do not run; false where they do. */
 export const noPostgres = address === undefined && 'HEADGATE_TEST_POSTGRES is not the address of a PostgreSQL'
 
+/** Returns a store for a test that runs once: on PostgreSQL where there is one. */
+export async function testPlace (t: Test): Promise<StorePlace> {
+  return noPostgres === false ? await postgresPlace(t) : sqlitePlace(t)
+}
+
 /** Adds a test of one behaviour, once for each engine. */
 export function storeTest (name: string, run: (t: Test, open: OpenStore, place: StorePlace) => Promise<void>): void {
   void t.test(name, async t => await run(t, ...opening(t, sqlitePlace(t))))

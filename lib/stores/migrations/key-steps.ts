@@ -31,5 +31,9 @@ export const keySteps: readonly Migration[] = [
   {
     number: 11,
     sql: 'alter table keys add column provider_objects bigint'
+  },
+  {
+    number: 18,
+    sql: 'alter table keys add column temporary bigint'
   }
 ]

@@ -59,6 +59,8 @@ t.test('members see and change keys of their projects only', async t => {
   t.equal((await viewer.send('POST /admin/v1/playground/key', { project_id: mine.id })).status, 403)
   const { body } = await member.send('POST /admin/v1/playground/key', { project_id: mine.id })
   t.ok(body.secret.startsWith('hg_') && body.expires_at_ms < Date.now() + 3_700_000)
+  t.same((await member.send('GET /admin/v1/keys')).body.data.map(({ name }: { name: string }) => name), ['x', 'mine'], 'keys of the playground are not listed')
+  t.equal((await member.send(`DELETE /admin/v1/keys/${body.key_id}`)).body.status, 'revoked')
 })
 
 t.test('the models and the end of a project hold for all its keys', async t => {

@@ -1,0 +1,41 @@
+/** The configuration of this process: what is in effect, and its file. */
+
+import { GatewayError } from '../../lib/core/errors.ts'
+import { jsonSchema } from '../../lib/config/editor-schema.ts'
+import type { LiveConfiguration } from '../../lib/config/live-configuration.ts'
+import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { Role } from '../../schemas/admin/common.ts'
+import { audit, principalOf } from './acts.ts'
+import type { AdminHandlers } from './handler.ts'
+
+export const configurationHandlers: AdminHandlers<
+  'GET /admin/v1/configuration' | 'GET /admin/v1/configuration/schema' | 'POST /admin/v1/configuration/check' | 'POST /admin/v1/configuration'
+> = {
+  'GET /admin/v1/configuration': async (call, { settings }) => configurationOf(call).describe(mayEdit(principalOf(call), settings)),
+
+  'GET /admin/v1/configuration/schema': async () => jsonSchema(),
+
+  'POST /admin/v1/configuration/check': async call => configurationOf(call).check(call.request.text),
+
+  'POST /admin/v1/configuration': async (call, { settings }) => {
+    const configuration = configurationOf(call)
+    if (!mayEdit(principalOf(call), settings)) {
+      throw new GatewayError('insufficient_permissions', { message: 'The configuration is not saved here: `dashboard.edit_config` is not set.' })
+    }
+    const { changed, needs_restart } = configuration.save(call.request.text, call.request.revision)
+    await audit(call, { action: 'configuration.save', after: { changed, needs_restart } })
+    return configuration.describe(true)
+  }
+}
+
+/** Returns true for one who may save the file in the dashboard. */
+export function mayEdit ({ role }: { readonly role: Role }, { dashboard }: Settings): boolean {
+  return role === 'owner' && dashboard.editConfig
+}
+
+/** @throws GatewayError `not_found` for a gateway that is part of another program */
+function configurationOf ({ admin: { configuration } }: AdminCall): LiveConfiguration {
+  if (configuration === undefined) throw new GatewayError('not_found', { message: 'This gateway has no configuration of its own.' })
+  return configuration
+}

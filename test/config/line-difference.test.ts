@@ -1,0 +1,18 @@
+import t from 'tap'
+import { lineDifference } from '../../lib/config/line-difference.ts'
+
+const shown = (before: string, after: string): string[] => lineDifference(before, after).map(({ kind, text }) => `${{ same: ' ', added: '+', removed: '-' }[kind]}${text}`)
+
+t.test('lines that stay are found between those that change', async t => {
+  t.same(shown('a\nb\nc\nd', 'a\nx\nc\ny\nd'), [' a', '-b', '+x', ' c', '+y', ' d'])
+  t.same(shown('', 'a'), ['-', '+a'])
+  t.same(shown('a\nb', 'a\nb'), [' a', ' b'])
+  t.same(shown('a\na', 'a'), [' a', '-a'])
+})
+
+t.test('texts that share little are replaced, without a table of all pairs', async t => {
+  const lines = (name: string): string => Array.from({ length: 5000 }, (_, index) => `${name} ${index}`).join('\n')
+  const difference = shown(`first\n${lines('a')}\nlast`, `first\n${lines('b')}\nlast`)
+  t.equal(difference.length, 10_002)
+  t.same([difference[0], difference[1], difference[5001], difference.at(-1)], [' first', '-a 0', '+b 0', ' last'])
+})

@@ -1,0 +1,95 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { LiveConfiguration } from '../../../lib/config/live-configuration.ts'
+import { loadSettings, type ConfigSources } from '../../../lib/config/read-settings.ts'
+import { adminGateway, type AdminGateway } from '../../support/admin.ts'
+import type { Test } from 'tap'
+
+const text = `# The company's gateway
+server:
+  port: 9000
+providers:
+  openai: {api_key: env:OPENAI_KEY}
+  sandbox: {kind: sandbox}
+`
+
+interface Place extends AdminGateway {
+  readonly file: string
+  readonly configuration: LiveConfiguration
+  readonly sources: ConfigSources
+}
+
+async function start (t: Test, editConfig: boolean): Promise<Place> {
+  const cwd = mkdtempSync(join(tmpdir(), 'headgate-configuration-'))
+  t.teardown(() => rmSync(cwd, { recursive: true }))
+  writeFileSync(join(cwd, 'headgate.yaml'), text)
+  const sources = { env: { OPENAI_KEY: 'the-secret-itself', HOST: '127.0.0.1' }, cwd }
+  const configuration = new LiveConfiguration(sources, loadSettings(sources))
+  const { dashboard } = loadSettings(sources)
+  return { ...await adminGateway(t, { dashboard: { ...dashboard, editConfig } }, { configuration }), file: join(cwd, 'headgate.yaml'), configuration, sources }
+}
+
+const entry = (body: { readonly entries: ReadonlyArray<{ readonly path: string }> }, path: string): unknown => body.entries.find(found => found.path === path)
+
+t.test('every entry is shown with its origin, and no secret', async t => {
+  const { user } = await start(t, false)
+  const { body } = await (await user('admin')).send('GET /admin/v1/configuration')
+  t.match(body, { file: 'headgate.yaml', text, editable: false, warnings: [], reloads: [] })
+  t.same(entry(body, 'server.port'), { path: 'server.port', value: 9000, origin: 'file', variable: null })
+  t.same(entry(body, 'server.host'), { path: 'server.host', value: '127.0.0.1', origin: 'environment', variable: 'HOST' })
+  t.same(entry(body, 'usage.keep_days'), { path: 'usage.keep_days', value: 90, origin: 'default', variable: null })
+  t.match(entry(body, 'providers.openai.api_key'), { value: 'env:OPENAI_KEY', origin: 'file' })
+  t.notMatch(JSON.stringify(body), 'the-secret-itself')
+  t.match((await (await user('admin')).send('GET /admin/v1/configuration/schema')).body, { properties: { server: Object } })
+  t.equal((await (await user('member')).send('GET /admin/v1/configuration')).status, 403)
+})
+
+t.test('a draft is checked and compared; nothing is saved', async t => {
+  const { user, file } = await start(t, true)
+  const { send } = await user('owner')
+  const check = async (draft: string) => (await send('POST /admin/v1/configuration/check', { text: draft })).body
+  const { diff, ...good } = await check(text.replace('9000', '9001').replace('  sandbox: {kind: sandbox}\n', ''))
+  t.same(good, { valid: true, problems: [], warnings: [], changed: ['server', 'providers.sandbox'], needs_restart: ['server.port'] })
+  t.same(diff.filter(({ kind }: { kind: string }) => kind !== 'same'), [
+    { kind: 'removed', text: '  port: 9000' }, { kind: 'added', text: '  port: 9001' }, { kind: 'removed', text: '  sandbox: {kind: sandbox}' }
+  ])
+  t.match(await check(text.replace('port', 'prot')), { valid: false, problems: [{ file: 'headgate.yaml', line: 3, path: 'server.prot', suggestion: 'server.port' }], changed: [] })
+  t.match(await check('a: [b'), { valid: false, problems: [{ line: 1 }] })
+  t.match(await check(text.replace('OPENAI_KEY', 'NOT_SET')), { valid: false, problems: [{ path: 'providers.openai.api_key' }] })
+  t.equal(readFileSync(file, 'utf8'), text)
+})
+
+t.test('the owner saves the file where that is allowed, and not over the change of another', async t => {
+  const { user, file, configuration, sources } = await start(t, true)
+  const [owner, admin] = [await user('owner'), await user('admin')]
+  const { body: before } = await owner.send('GET /admin/v1/configuration')
+  t.equal(before.editable, true)
+  t.equal((await owner.send('GET /admin/v1/session')).body.features.edit_config, true)
+  const next = text.replace('9000', '9001')
+  const mode = statSync(file).mode
+  t.equal((await admin.send('POST /admin/v1/configuration', { text: next, revision: before.revision })).status, 403)
+  t.match(await owner.send('POST /admin/v1/configuration', { text: 'server: 5', revision: before.revision }), { status: 400, body: { error: { param: 'text' } } })
+  const saved = await owner.send('POST /admin/v1/configuration', { text: next, revision: before.revision })
+  t.match(saved, { status: 200, body: { text: next } })
+  t.equal(readFileSync(file, 'utf8'), next)
+  t.equal(statSync(file).mode, mode)
+  t.match(await owner.send('POST /admin/v1/configuration', { text, revision: before.revision }), { status: 409, body: { error: { param: 'revision' } } })
+  t.match((await owner.send('GET /admin/v1/audit?action=configuration')).body.data, [{ action: 'configuration.save', after: { changed: ['server'], needs_restart: ['server.port'] } }])
+
+  configuration.reloaded(loadSettings(sources))
+  t.match((await owner.send('GET /admin/v1/configuration')).body.reloads, [{ changed: ['server'], needs_restart: ['server.port'] }])
+  writeFileSync(file, 'server: 5')
+  t.match((await owner.send('GET /admin/v1/configuration')).body, { warnings: [{ path: 'server' }], entries: saved.body.entries }, 'a file with problems leaves what is in effect')
+})
+
+t.test('without the setting it is not saved, and a gateway of another program has none', async t => {
+  const { user, file } = await start(t, false)
+  const owner = await user('owner')
+  const { revision } = (await owner.send('GET /admin/v1/configuration')).body
+  t.equal((await owner.send('POST /admin/v1/configuration', { text: '', revision })).status, 403)
+  t.equal(readFileSync(file, 'utf8'), text)
+  const other = await adminGateway(t)
+  t.equal((await (await other.user('owner')).send('GET /admin/v1/configuration')).status, 404)
+})
