@@ -1,8 +1,10 @@
 /** The page of the dashboard in a real browser, from the first sign-in to the first call, and every page of it. */
 
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
+import { configuredGateway } from '../support/configured.ts'
 import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
 import { client, identityProvider } from '../support/identity-provider.ts'
 import { Secret } from '../../lib/core/secret.ts'
@@ -203,6 +205,31 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await tabTo(page, 'Done')
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: 'By keyboard' }).waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('the configuration is shown with its origins, and its file is reviewed and saved', async t => {
+    const place = await configuredGateway(t, '# ours\nusage:\n  keep_days: 30\n', true)
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place, place.api.url)
+    await page.goto(`${place.api.url}/dashboard/configuration`)
+    const kept = page.getByRole('row', { name: /usage\.keep_days/ })
+    await kept.getByText('file').waitFor()
+    t.match(await kept.textContent(), '30')
+
+    await page.goto(`${place.api.url}/dashboard/configuration?tab=file`)
+    const editor = page.getByRole('textbox', { name: 'Configuration' })
+    await editor.fill('# ours\nusage:\n  keep_dayz: 31\n')
+    await page.getByRole('button', { name: 'Review changes' }).click()
+    await page.getByText('usage.keep_dayz').first().waitFor()
+    await editor.fill('# ours\nusage:\n  keep_days: 31\n')
+    await page.getByRole('button', { name: 'Review changes' }).click()
+    t.match(await page.getByRole('region', { name: 'Difference' }).textContent(), 'keep_days: 31')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Configuration saved').waitFor()
+    t.match(readFileSync(place.file, 'utf8'), 'keep_days: 31')
+    t.same(await accessibilityFaults(page), [])
     t.same(faults, [])
     await page.context().close()
   })

@@ -68,6 +68,10 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'GET /admin/v1/providers': { least: 'viewer', scope: 'models:read' },
   'GET /admin/v1/tool-servers': { least: 'member', scope: 'models:read' },
   'GET /admin/v1/tool-servers/:org/:name': { least: 'member', scope: 'models:read' },
+  'GET /admin/v1/configuration': { least: 'admin', scope: 'configuration:read' },
+  'GET /admin/v1/configuration/schema': { least: 'admin', scope: 'configuration:read' },
+  'POST /admin/v1/configuration/check': { least: 'admin', scope: 'configuration:read', body: {} },
+  'POST /admin/v1/configuration': { least: 'owner', scope: 'configuration:write', body: {} },
   'GET /admin/v1/audit': { least: 'admin', scope: 'audit:read' }
 }
 

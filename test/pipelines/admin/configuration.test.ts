@@ -1,11 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { LiveConfiguration } from '../../../lib/config/live-configuration.ts'
-import { loadSettings, type ConfigSources } from '../../../lib/config/read-settings.ts'
-import { adminGateway, type AdminGateway } from '../../support/admin.ts'
-import type { Test } from 'tap'
+import { loadSettings } from '../../../lib/config/read-settings.ts'
+import { adminGateway } from '../../support/admin.ts'
+import { configuredGateway } from '../../support/configured.ts'
 
 const text = `# The company's gateway
 server:
@@ -15,26 +12,10 @@ providers:
   sandbox: {kind: sandbox}
 `
 
-interface Place extends AdminGateway {
-  readonly file: string
-  readonly configuration: LiveConfiguration
-  readonly sources: ConfigSources
-}
-
-async function start (t: Test, editConfig: boolean): Promise<Place> {
-  const cwd = mkdtempSync(join(tmpdir(), 'headgate-configuration-'))
-  t.teardown(() => rmSync(cwd, { recursive: true }))
-  writeFileSync(join(cwd, 'headgate.yaml'), text)
-  const sources = { env: { OPENAI_KEY: 'the-secret-itself', HOST: '127.0.0.1' }, cwd }
-  const configuration = new LiveConfiguration(sources, loadSettings(sources))
-  const { dashboard } = loadSettings(sources)
-  return { ...await adminGateway(t, { dashboard: { ...dashboard, editConfig } }, { configuration }), file: join(cwd, 'headgate.yaml'), configuration, sources }
-}
-
 const entry = (body: { readonly entries: ReadonlyArray<{ readonly path: string }> }, path: string): unknown => body.entries.find(found => found.path === path)
 
 t.test('every entry is shown with its origin, and no secret', async t => {
-  const { user } = await start(t, false)
+  const { user } = await configuredGateway(t, text, false)
   const { body } = await (await user('admin')).send('GET /admin/v1/configuration')
   t.match(body, { file: 'headgate.yaml', text, editable: false, warnings: [], reloads: [] })
   t.same(entry(body, 'server.port'), { path: 'server.port', value: 9000, origin: 'file', variable: null })
@@ -47,7 +28,7 @@ t.test('every entry is shown with its origin, and no secret', async t => {
 })
 
 t.test('a draft is checked and compared; nothing is saved', async t => {
-  const { user, file } = await start(t, true)
+  const { user, file } = await configuredGateway(t, text, true)
   const { send } = await user('owner')
   const check = async (draft: string) => (await send('POST /admin/v1/configuration/check', { text: draft })).body
   const { diff, ...good } = await check(text.replace('9000', '9001').replace('  sandbox: {kind: sandbox}\n', ''))
@@ -62,7 +43,7 @@ t.test('a draft is checked and compared; nothing is saved', async t => {
 })
 
 t.test('the owner saves the file where that is allowed, and not over the change of another', async t => {
-  const { user, file, configuration, sources } = await start(t, true)
+  const { user, file, configuration, sources } = await configuredGateway(t, text, true)
   const [owner, admin] = [await user('owner'), await user('admin')]
   const { body: before } = await owner.send('GET /admin/v1/configuration')
   t.equal(before.editable, true)
@@ -85,7 +66,7 @@ t.test('the owner saves the file where that is allowed, and not over the change 
 })
 
 t.test('without the setting it is not saved, and a gateway of another program has none', async t => {
-  const { user, file } = await start(t, false)
+  const { user, file } = await configuredGateway(t, text, false)
   const owner = await user('owner')
   const { revision } = (await owner.send('GET /admin/v1/configuration')).body
   t.equal((await owner.send('POST /admin/v1/configuration', { text: '', revision })).status, 403)
