@@ -37,7 +37,7 @@ interface ExtensibleForm {
 /** @param maxParts parts with and without names; one more is the error that `tooMany` makes */
 export function formParserPlugin (boundary: string, maxParts: number, tooMany: () => GatewayError): NonNullable<ExtendedFormidableOptions['enabledPlugins']>[number] {
   return typedForm => {
-    const form = typedForm as unknown as ExtensibleForm
+    const form = typedForm as unknown as ExtensibleForm // as its own plugins use it
     form.type = 'multipart'
     // oxlint-disable-next-line no-underscore-dangle -- the name that formidable's plugins use
     form._parser = new FormParser(boundary, maxParts, tooMany, {
