@@ -8,7 +8,6 @@
  * ```
  */
 
-import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deferredChat } from '../pipelines/chat.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
@@ -22,6 +21,8 @@ import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp } from './http/app.ts'
+import { withCors } from './http/cors.ts'
+import { createHttpServer } from './http/create-server.ts'
 import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
@@ -227,7 +228,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const expiring = setInterval(() => {
     responseStore?.expire(Date.now()).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired responses'))
   }, expireEveryMs).unref()
-  const server = createServer({
+  const { tls, corsOrigins } = settings.server
+  const { server, close: closeServer } = await createHttpServer({
     keepAliveTimeout: settings.server.keepAliveMs,
     headersTimeout: settings.limits.headersMs,
     // Node looks for late headers only every 30 s by itself.
@@ -235,7 +237,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     requestTimeout: 0, // bodies have a clock of their own
     requireHostHeader: false, // refused by the app, with a body and an id
     maxHeaderSize: 32 * 1024
-  }, app.handle)
+  }, withCors(corsOrigins, app.handle), tls && {
+    ...tls,
+    onReload: () => log.info({ certificate: tls.certificate }, 'TLS certificate reloaded'),
+    onFailure: error => log.error({ cause: loggableError(error) }, 'TLS certificate unusable; keeping the current one')
+  })
   server.maxConnections = settings.server.maxClientConnections
   server.on('clientError', refuseMalformed)
   // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
@@ -275,7 +281,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       })
       await ledger?.importJournals()
       const { host } = settings.server
-      const address = await listen(server, { host, port: await mayListen?.() ?? settings.server.port })
+      const address = await listen(server, { host, port: await mayListen?.() ?? settings.server.port, secure: tls !== undefined })
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()
@@ -309,6 +315,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       app.abortAll(new GatewayError('shutting_down'))
       for (const { abandonedAnswers: abandoned } of [services, ...outgoing]) abandoned.stop()
       await withTimeout(1000, app.whenIdle())
+      closeServer()
       server.close()
       server.closeAllConnections()
       await closed

@@ -43,6 +43,7 @@ const elsewhere: Reasons = {
   'usage/usage-report': ['pipelines/admin/usage', 'the sums of a gateway'],
   'wire/frame-printer': ['dialects/chat-completions/encode', 'puts together what is printed there'],
   'wire/join-in-turns': ['http/parse-body', 'copies the pieces of a body'],
+  'http/create-server': ['http/tls-files', 'chooses between HTTP and HTTPS'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
   'keys/key-rows': ['keys/key-store', 'reads what the store wrote'],
@@ -57,6 +58,7 @@ const elsewhere: Reasons = {
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
+  'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them'],
   'process/primary': ['process/start-workers', 'a process with workers']
 }
 

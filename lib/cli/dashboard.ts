@@ -26,12 +26,12 @@ password: use it after the first start, or when one is forgotten.
     const { values: { config, user: email }, positionals: [action, ...others] } = parseArgs({ args: [...args], options, allowPositionals: true })
     if (action !== 'link' || others.length > 0) throw new CommandError('use "headgate dashboard link"', { exitCode: 2 })
     const settings = loadSettings({ ...terminal, file: config })
-    if (!isDashboardServed(settings)) throw new CommandError('this configuration serves no dashboard: see dashboard.enabled, dashboard.insecure and server.trust_proxy')
+    if (!isDashboardServed(settings)) throw new CommandError('this configuration serves no dashboard: see dashboard.enabled')
     const database = await openDatabase(settings)
     try {
       const accounts = new Accounts(database)
       const { token } = await linkOf(accounts, email)
-      out(dashboardLink(settings.server.publicUrl ?? urlOf(settings.server), token))
+      out(dashboardLink(settings.server.publicUrl ?? urlOf({ ...settings.server, secure: settings.server.tls !== undefined }), token))
     } finally {
       await database.close()
     }

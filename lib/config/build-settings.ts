@@ -51,7 +51,8 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd, catalogu
     server: {
       ...serverSettings,
       workers: workers === 'auto' ? availableParallelism() : workers,
-      dataDir: resolve(cwd, server.data_dir)
+      dataDir: resolve(cwd, server.data_dir),
+      ...server.tls !== undefined && { tls: { certificate: resolve(cwd, server.tls.certificate), key: resolve(cwd, server.tls.key) } }
     },
     providers: providers.map(([id, entry]) => provider(id, entry, secret)),
     // A provider may be off in one environment and on in another: its models come and go with it.

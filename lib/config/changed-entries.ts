@@ -8,6 +8,8 @@ const restartOnly = {
   host: 'server.host',
   acceptedHosts: 'server.accepted_hosts',
   port: 'server.port',
+  tls: 'server.tls',
+  corsOrigins: 'server.cors_origins',
   workers: 'server.workers',
   dataDir: 'server.data_dir',
   shutdownDelayMs: 'server.shutdown_delay_ms',

@@ -4,6 +4,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../../schemas/config.ts'
+import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import { endpointNames } from '../core/endpoint.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
@@ -20,6 +21,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkModels(config, known, report)
   checkToolServers(config, report)
   checkListening(config, report)
+  checkDashboard(config, report)
   checkHosts(config, report)
   checkKeys(config, report)
   checkPorts(config, report)
@@ -107,6 +109,13 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
 /** Refuses a port in the host: a colon stands in addresses only; the port has an entry of its own. */
 function checkListening ({ server: { host } }: Config, report: Report): void {
   if (host.includes(':') && isIP(host) === 0) report.add(['server', 'host'], 'is not a valid address; the port is `server.port`')
+}
+
+/** Refuses to serve the dashboard where passwords and sessions would travel in clear. */
+function checkDashboard ({ dashboard: { enabled, insecure }, server: { host, trust_proxy: trustProxy, tls } }: Config, report: Report): void {
+  if (!isDashboardUnsafe({ dashboard: { enabled, insecure }, server: { host, trustProxy, ...tls !== undefined && { tls } } })) return
+  report.add(['server', 'host'], 'is reachable from other machines, where the dashboard needs TLS: set `server.tls`, or `server.trust_proxy: true` behind a proxy that ' +
+    'ends TLS; or `dashboard: false` for none, or `dashboard.insecure: true` to send passwords in clear')
 }
 
 /**

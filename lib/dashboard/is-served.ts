@@ -3,13 +3,16 @@
 import { isLoopback } from '../net/loopback.ts'
 import type { Settings } from '../core/settings.ts'
 
-export type DashboardPlace = Pick<Settings, 'dashboard'> & { readonly server: Pick<Settings['server'], 'host' | 'trustProxy'> }
+export interface DashboardPlace {
+  readonly dashboard: Pick<Settings['dashboard'], 'enabled' | 'insecure'>
+  readonly server: Pick<Settings['server'], 'host' | 'trustProxy' | 'tls'>
+}
 
 export function isDashboardServed (place: DashboardPlace): boolean {
   return place.dashboard.enabled && !isDashboardUnsafe(place)
 }
 
 /** Returns true where it would be served, if that were safe. */
-export function isDashboardUnsafe ({ dashboard: { enabled, insecure }, server: { host, trustProxy } }: DashboardPlace): boolean {
-  return enabled && !isLoopback(host) && !trustProxy && !insecure
+export function isDashboardUnsafe ({ dashboard: { enabled, insecure }, server: { host, trustProxy, tls } }: DashboardPlace): boolean {
+  return enabled && !isLoopback(host) && !trustProxy && tls === undefined && !insecure
 }

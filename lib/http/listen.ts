@@ -4,10 +4,12 @@ import type { AddressInfo } from 'node:net'
 export interface Address {
   readonly host: string
   readonly port: number
+  /** True for HTTPS. */
+  readonly secure?: boolean
 }
 
 /** Starts listening, and resolves with where that is: port 0 takes any free one. */
-export async function listen (server: Server, { host, port }: Address): Promise<Address> {
+export async function listen (server: Server, { host, port, secure = false }: Address): Promise<Address> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -16,7 +18,7 @@ export async function listen (server: Server, { host, port }: Address): Promise<
     })
   })
   const address = server.address() as AddressInfo // listening on TCP, so it is one
-  return { host, port: address.port }
+  return { host, port: address.port, ...secure && { secure } }
 }
 
 export function isEverywhere ({ host }: Address): boolean {
@@ -28,7 +30,7 @@ export function isEverywhere ({ host }: Address): boolean {
  * to connect to.
  */
 export function urlOf (address: Address): string {
-  const { host, port } = address
+  const { host, port, secure = false } = address
   const reachable = isEverywhere(address) ? 'localhost' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+  return `${secure ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

@@ -9,7 +9,6 @@ import type { Database } from '../stores/database.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { Metrics } from '../telemetry/metrics.ts'
-import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
 import type { ConfigSources } from '../config/read-settings.ts'
@@ -157,11 +156,6 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log, configur
 export function logLowFileLimit (server: ServerSettings, log: Log): void {
   const { limit, wanted, low } = openFiles(server)
   if (low) log.warn({ limit, wanted }, 'limit of open files is low; raise it, or lower server.max_client_connections')
-}
-
-/** Logs that the dashboard would travel in clear, and so is off. */
-export function logUnsafeDashboard (settings: Settings, log: Log): void {
-  if (isDashboardUnsafe(settings)) log.warn({ host: settings.server.host }, 'dashboard off beyond loopback; set server.trust_proxy behind TLS, or dashboard.insecure')
 }
 
 export function logWarnings (warnings: readonly Problem[], log: Log): void {

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'
-import { Closed, Count, hour, HttpUrl, Milliseconds, Section } from './entries.ts'
+import { Closed, Count, hour, HttpUrl, Milliseconds, Section, Text } from './entries.ts'
 
 export const ServerConfig = Section({
   host: Type.String({
@@ -43,6 +43,13 @@ export const ServerConfig = Section({
     default: false,
     description: 'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and ends TLS. The dashboard relies on them.'
   }),
+  tls: Type.Optional(Closed({
+    certificate: Text('File of the certificate with its chain, PEM, relative to the working directory.'),
+    key: Text('File of its private key, PEM, relative to the working directory.')
+  }, { description: 'Serves HTTPS. Files that change are used for new connections within seconds. Default: HTTP.' })),
+  cors_origins: Type.Array(Type.String({
+    pattern: '^(\\*|https?://[^\\s/?#@]+)$', patternErrorMessage: 'must be an origin such as `https://app.example.com`, or `*`'
+  }), { default: [], description: 'Origins of pages that may call the API (CORS), never the admin API; `*` for any. Default: none.' }),
   shutdown_delay_ms: Type.Integer({
     minimum: 0,
     maximum: hour,

@@ -25,5 +25,6 @@ t.test('it is for users that there are, and for a dashboard that is served', asy
   t.match(await headgate(t, ['dashboard', 'link', '--user', 'no@example.com'], directory), { code: 1, error: /no active user has the email/ })
   t.match(await headgate(t, ['dashboard'], directory), { code: 2, error: /use "headgate dashboard link"/ })
   const off = t.testdir({ off: { 'headgate.yaml': 'dashboard: false\n' }, open: { 'headgate.yaml': 'server: { host: 0.0.0.0 }\n' } })
-  for (const name of ['off', 'open']) t.match(await headgate(t, ['dashboard', 'link'], join(off, name)), { code: 1, error: /serves no dashboard/ })
+  t.match(await headgate(t, ['dashboard', 'link'], join(off, 'off')), { code: 1, error: /serves no dashboard/ })
+  t.match(await headgate(t, ['dashboard', 'link'], join(off, 'open')), { code: 1, error: /server\.host.*needs TLS/ })
 })

@@ -17,7 +17,7 @@ t.test('hosts that allow nothing are refused', async t => {
 
 t.test('addresses that no server can listen on are refused', async t => {
   for (const host of ['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'gateway-1.example']) {
-    t.equal(load(t, `server: {host: '${host}'}`).server.host, host)
+    t.equal(load(t, `server: {host: '${host}'}\ndashboard: false`).server.host, host)
   }
   for (const host of ['a\\0b', 'a b', 'http://a', 'a/b', '[::1]', 'a\\nb', 'é']) {
     t.same(lines(t, `server: {host: "${host}"}`), ['headgate.yaml:1:16  server.host  must be an address or a name of this machine'], host)
@@ -25,6 +25,13 @@ t.test('addresses that no server can listen on are refused', async t => {
   for (const host of ['localhost:8080', '127.0.0.1:8080', '::g']) {
     t.same(lines(t, `server: {host: '${host}'}`), ['headgate.yaml:1:16  server.host  is not a valid address; the port is `server.port`'], host)
   }
+})
+
+t.test('beyond loopback the dashboard needs TLS, or the word of the operator', async t => {
+  for (const safe of ['{host: 127.0.0.1}', '{host: 0.0.0.0, trust_proxy: true}', '{host: 0.0.0.0, tls: {certificate: a, key: b}}', '{host: 0.0.0.0}\ndashboard: false', '{host: 0.0.0.0}\ndashboard: {insecure: true}']) {
+    t.ok(load(t, `server: ${safe}`), safe)
+  }
+  t.match(lines(t, "server: {host: '0.0.0.0'}"), [/^headgate\.yaml:1:16 {2}server\.host {2}is reachable from other machines.*`server\.tls`.*`server\.trust_proxy.*`dashboard: false`.*`dashboard\.insecure/])
 })
 
 t.test('a day the calendar does not have is no expiry', async t => {

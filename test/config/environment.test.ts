@@ -10,7 +10,7 @@ const root = new URL('../../../', import.meta.url)
 
 t.test('variables win over the file, the environment over .env', async t => {
   const cwd = directory(t, {
-    'headgate.yaml': 'server:\n  port: 1\n  host: a.example\n  log_level: warn\n  public_health: true\n',
+    'headgate.yaml': 'dashboard: false\nserver:\n  port: 1\n  host: a.example\n  log_level: warn\n  public_health: true\n',
     '.env': 'PORT=2\nHOST=b.example\nHEADGATE_WORKERS=auto\nOPENAI_API_KEY=from-dotenv\n'
   })
   const env = {

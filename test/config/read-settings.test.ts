@@ -13,6 +13,7 @@ t.test('without a file and an environment everything has its default', async t =
     server: {
       host: '127.0.0.1',
       acceptedHosts: [],
+      corsOrigins: [],
       port: 8080,
       workers: 1,
       logLevel: 'info',

@@ -1,10 +1,9 @@
 /** Redis as it is run where it must not fail: behind Sentinels, as a cluster, and over TLS. */
 
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
+import { makeCertificate } from '../support/certificate.ts'
 import { connectTo, noRedis, startRedis, startSentinel } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import type { Test } from 'tap'
@@ -32,9 +31,7 @@ async function exchangeMessages (t: Test, [one, two]: readonly [RedisServer, Red
 
 t.test('over TLS, with a certificate of an authority of its own', { skip: noRedis }, async t => {
   const directory = t.testdir()
-  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=localhost',
-    '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  const { certificate, key } = makeCertificate(directory)
   const { port } = await startRedis(t, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no', '--requirepass', 'secret')
   const url = `rediss://:secret@localhost:${port}`
   const servers = await Promise.all([connectTo(t, `${url}?sslrootcert=${certificate}`), connectTo(t, `${url}?sslrootcert=${certificate}`)] as const)

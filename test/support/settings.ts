@@ -19,6 +19,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       dataDir: '',
       publicHealth: false,
       trustProxy: false,
+      corsOrigins: [],
       shutdownDelayMs: 0,
       drainMs: 1_000,
       workerTimeoutMs: 10_000,

@@ -1,11 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer as createSecureServer } from 'node:https'
 import { createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { httpTransport } from '../../lib/upstream/http-transport.ts'
+import { makeCertificate } from '../support/certificate.ts'
 import { httpServer } from '../support/http-server.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
@@ -115,9 +114,7 @@ t.test('a body that fails fails its request, and one whose response comes early 
 })
 
 t.test('a server over TLS is reached, unless its certificate is of no known authority', async t => {
-  const folder = t.testdir({})
-  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  const { certificate, key } = makeCertificate(t.testdir({}))
   const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (request, response) => { request.pipe(response) })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

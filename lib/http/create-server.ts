@@ -1,0 +1,18 @@
+/** Creates the server of HTTP, or of HTTPS where the configuration has a certificate. */
+
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import type { TlsPaths, TlsWatchOptions } from './tls-files.ts'
+
+export interface HttpServer {
+  readonly server: Server
+  /** Stops looking at the files of the certificate. */
+  readonly close: () => void
+}
+
+/** @throws Error for a certificate or a key that cannot be used */
+export async function createHttpServer (options: ServerOptions, handle: RequestListener, tls: (TlsPaths & TlsWatchOptions) | undefined): Promise<HttpServer> {
+  if (tls === undefined) return { server: createServer(options, handle), close: () => undefined }
+  const [https, { followTlsFiles, readTlsFiles }] = await Promise.all([import('node:https'), import('./tls-files.ts')])
+  const server = https.createServer({ ...options, ...readTlsFiles(tls) }, handle)
+  return { server, close: followTlsFiles(server, tls, tls) }
+}

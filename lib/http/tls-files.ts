@@ -1,0 +1,49 @@
+/** The certificate and the key of HTTPS, from files that another program renews: new ones are used from the next connection on. */
+
+import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import type { Server } from 'node:https'
+
+export interface TlsPaths {
+  readonly certificate: string
+  readonly key: string
+}
+
+export interface TlsPair {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+export interface TlsWatchOptions {
+  readonly onReload: () => void
+  /** Called with the reason why the new files cannot be used; the ones before stay in use. */
+  readonly onFailure: (error: unknown) => void
+  readonly everyMs?: number
+}
+
+/** @throws Error for files that cannot be read, or that do not belong together */
+export function readTlsFiles ({ certificate, key }: TlsPaths): TlsPair {
+  const pair = { cert: readFileSync(certificate), key: readFileSync(key) }
+  createSecureContext(pair)
+  return pair
+}
+
+/**
+ * Gives a server the new pair when one of the files has changed. Files are looked at by their path, not watched by their
+ * directory: mounted secrets are links that are swapped somewhere else.
+ *
+ * @returns a function that ends it
+ */
+export function followTlsFiles (server: Server, paths: TlsPaths, { onReload, onFailure, everyMs = 2000 }: TlsWatchOptions): () => void {
+  const reload = (): void => {
+    try {
+      server.setSecureContext(readTlsFiles(paths))
+      onReload()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+  const watched = [paths.certificate, paths.key]
+  for (const path of watched) watchFile(path, { interval: everyMs, persistent: false }, reload)
+  return () => { for (const path of watched) unwatchFile(path, reload) }
+}

@@ -1,0 +1,17 @@
+/** Certificates of an authority of their own, made by `openssl`. */
+
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+
+export interface CertificateFiles {
+  readonly certificate: string
+  readonly key: string
+}
+
+/** Writes a new certificate for `localhost` and `127.0.0.1` into a directory, in place of the one before. */
+export function makeCertificate (directory: string, name = 'localhost'): CertificateFiles {
+  const [certificate, key] = [join(directory, 'certificate.pem'), join(directory, 'key.pem')]
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', `/CN=${name}`,
+    '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  return { certificate, key }
+}
