@@ -46,9 +46,17 @@ export async function createRedisClient (place: RedisPlace, options: ClientOptio
   const { Redis, Cluster } = await import('ioredis')
   const { address: { hosts: [first, ...others] }, isCluster, sentinel } = place
   // The scripts are methods at run time only, which no type of the package says.
-  if (isCluster === true) return new Cluster([first, ...others], clusterOptions(place, options)) as Cluster & Scripts
+  if (isCluster === true) return connectingNodes(new Cluster([first, ...others], clusterOptions(place, options)) as Cluster & Scripts)
   const at = sentinel === undefined ? first : sentinelOptions(sentinel, place, options)
   return new Redis({ ...serverOptions(place, options), ...at }) as Redis & Scripts
+}
+
+/** Connects to each node of a cluster when it is found, not with its first commands, of which all but one would be refused. */
+function connectingNodes<C extends Cluster> (cluster: C): C {
+  cluster.on('+node', (node: Redis) => {
+    node.connect().catch((error: unknown) => cluster.emit('error', error))
+  })
+  return cluster
 }
 
 function serverOptions (place: RedisPlace, options: ClientOptions) {

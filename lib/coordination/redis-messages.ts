@@ -34,6 +34,11 @@ export class RedisMessages {
     else if (this.#client.status === 'wait') this.#client.connect().catch((error: unknown) => this.#fail(error))
   }
 
+  /** Connects again where the client has given up. */
+  reconnect (): void {
+    if (this.#client.status === 'end') this.#client.connect().catch((error: unknown) => this.#fail(error))
+  }
+
   close (): void {
     this.#client.disconnect()
   }

@@ -135,6 +135,9 @@ export class RedisServer extends EventEmitter<Events> {
     if (this.#beating) return
     this.#beating = true
     try {
+      this.#messages.reconnect()
+      // A client gives up when Sentinels change their mind while it connects.
+      if (this.#redis.status === 'end') await this.#redis.connect()
       const sentMs = steadyNow()
       const [nowMs, processes] = await this.#redis.hgBeat(processesKey, this.id, missedBeats * this.#beatMs) as [number, number] // see the script
       this.#aheadMs = nowMs - Math.round((sentMs + steadyNow()) / 2)

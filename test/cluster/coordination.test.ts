@@ -9,7 +9,7 @@ import { postgresServer } from '../support/postgres-server.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { startStallingProxy } from '../support/stalling-proxy.ts'
 import { noPostgres, postgresPlace } from '../support/stores.ts'
-import { until } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import { chatAnswer, type Script, type SeenRequest } from '../support/upstream.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 
@@ -45,10 +45,6 @@ async function rush (nodes: readonly Node[], key: string): Promise<{ admitted: n
   return { admitted, overshoot: Math.max(0, admitted - perMinute - Math.floor((performance.now() - startMs) / 60_000 * perMinute)) }
 }
 
-async function get (url: string): Promise<unknown> {
-  return await (await fetch(url, { headers: { authorization: `Bearer ${clusterKey}` } })).json()
-}
-
 async function kill (node: Node): Promise<void> {
   node.child.kill('SIGKILL')
   await once(node.child, 'close')
@@ -80,19 +76,25 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
   })
 
   await t.test('what fails for one is known to the others before they call it', async t => {
-    const failing = { body: { model: 'openai/failing' } }
-    for (let call = 0; call < 5; call++) await chat(one.url, `failing-${call}`, failing)
-    const candidate = async (url: string): Promise<object | undefined> => {
+    const body = { model: 'openai/failing', messages: 'hi' }
+    const candidate = async ({ url }: Node): Promise<{ origin?: string } | undefined> => {
       const answer = await fetch(`${url}/v1/chat/completions`, {
-        method: 'POST', headers: { authorization: `Bearer ${clusterKey}`, 'content-type': 'application/json', 'x-headgate-dry-run': 'true' }, body: JSON.stringify({ model: 'openai/failing', messages: 'hi' })
+        method: 'POST', headers: { authorization: `Bearer ${clusterKey}`, 'content-type': 'application/json', 'x-headgate-dry-run': 'true' }, body: JSON.stringify(body)
       })
       return (await answer.json() as { candidates: object[] }).candidates[0]
     }
-    t.match(await candidate(one.url), { state: 'circuit_open', origin: 'this_process' })
-    for (const { url } of [two, three]) {
-      t.match(await candidate(url), { state: 'circuit_open', origin: 'another_process' })
-      t.match(await get(`${url}/health`), { cooldowns: [{ provider: 'openai', model: 'openai/failing', reason: 'circuit_open', origin: 'another_process' }] })
+    const listed = async ({ url }: Node): Promise<string | undefined> => {
+      const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${clusterKey}` } })
+      const { cooldowns = [] } = await answer.json() as { cooldowns?: Array<{ model?: string, origin: string }> }
+      return cooldowns.find(({ model }) => model === body.model)?.origin
     }
+    // Each probe that fails doubles the time for which the circuit is open, from five seconds on: it outlasts a look at all nodes.
+    let calls = 0
+    const origins = await eventually(async () => {
+      await chat(one.url, `failing-${calls++}`, { body })
+      return await Promise.all(nodes.flatMap(node => [candidate(node).then(found => found?.origin), listed(node)]))
+    }, found => !found.includes(undefined), 'all to know', 60_000)
+    t.same(origins, ['this_process', 'this_process', 'another_process', 'another_process', 'another_process', 'another_process'])
   })
 
   await t.test('deferred calls that one has no room for begin at another at once, and each once', async t => {

@@ -9,6 +9,9 @@ import { until } from '../support/until.ts'
 import type { Test } from 'tap'
 import type { RedisServer } from '../../lib/coordination/redis-server.ts'
 
+/** A slow machine is no reason for Redis to count as away. */
+const patient = { timeoutMs: 5000 }
+
 /** Checks that processes count together: twenty calls of eight keys each, of which ten are admitted. */
 async function countTogether (t: Test, servers: readonly RedisServer[]): Promise<void> {
   const limiters = servers.map(server => new RedisLimiter(server, { without: () => 'refuse', onFailure: error => t.error(error) }))
@@ -25,8 +28,8 @@ async function exchangeMessages (t: Test, [one, two]: readonly [RedisServer, Red
   two.subscribe('topic', message => messages.push(message))
   await until(() => messages.includes(undefined), 'the subscription')
   one.publish('topic', 'hello')
-  await until(() => messages.includes('hello'), 'the message')
-  t.pass()
+  await until(() => messages.length > 1 && messages.at(-1) !== undefined, 'the message')
+  t.equal(messages.at(-1), 'hello')
 }
 
 t.test('over TLS, with a certificate of an authority of its own', { skip: noRedis }, async t => {
@@ -34,7 +37,7 @@ t.test('over TLS, with a certificate of an authority of its own', { skip: noRedi
   const { certificate, key } = makeCertificate(directory)
   const { port } = await startRedis(t, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate, '--tls-auth-clients', 'no', '--requirepass', 'secret')
   const url = `rediss://:secret@localhost:${port}`
-  const servers = await Promise.all([connectTo(t, `${url}?sslrootcert=${certificate}`), connectTo(t, `${url}?sslrootcert=${certificate}`)] as const)
+  const servers = await Promise.all([connectTo(t, `${url}?sslrootcert=${certificate}`, patient), connectTo(t, `${url}?sslrootcert=${certificate}`, patient)] as const)
   await countTogether(t, servers)
   await exchangeMessages(t, servers)
   const distrusting = await connectTo(t, url)
@@ -45,7 +48,7 @@ t.test('over TLS, with a certificate of an authority of its own', { skip: noRedi
   t.match(String(withoutPassword.failure), /NOAUTH/, 'says why')
 })
 
-t.test('behind Sentinels, which name another primary when one dies', { skip: noRedis, timeout: 60_000 }, async t => {
+t.test('behind Sentinels, which name another primary when one dies', { skip: noRedis, timeout: 120_000 }, async t => {
   const [primary, replica] = [await startRedis(t), await startRedis(t)]
   const admin = new Redis(replica.port, '127.0.0.1')
   t.teardown(() => admin.disconnect())
@@ -60,11 +63,11 @@ t.test('behind Sentinels, which name another primary when one dies', { skip: noR
     return of('num-other-sentinels') === '2' && of('num-slaves') === '1'
   }, 'Sentinels to know each other', 20_000)
   const url = `redis://${sentinels.map(port => `127.0.0.1:${port}`).join(',')}`
-  const servers = await Promise.all([connectTo(t, url, { sentinel: 'primary' }), connectTo(t, url, { sentinel: 'primary' })] as const)
+  const servers = await Promise.all([connectTo(t, url, { ...patient, sentinel: 'primary' }), connectTo(t, url, { ...patient, sentinel: 'primary' })] as const)
   await countTogether(t, servers)
   await primary.kill()
-  await until(() => servers.every(({ isUp }) => !isUp), 'the primary to be away')
-  await until(() => servers.every(({ isUp, processes }) => isUp && processes === 2), 'the other one', 30_000)
+  await until(() => servers.every(({ isUp }) => !isUp), 'the primary to be away', 20_000)
+  await until(() => servers.every(({ isUp, processes }) => isUp && processes === 2), 'the other one', 60_000)
   await countTogether(t, servers)
   await exchangeMessages(t, servers)
 })
@@ -81,12 +84,12 @@ t.test('as a cluster, where each key of the gateway has a place of its own', { s
   }
   await until(async () => (await Promise.all(admins.map(async admin => await admin.call('CLUSTER', 'INFO')))).every(info => String(info).includes('cluster_state:ok') && String(info).includes('cluster_known_nodes:3')), 'the cluster', 20_000)
   const url = `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
-  const servers = await Promise.all([connectTo(t, url, { isCluster: true }), connectTo(t, url, { isCluster: true })] as const)
+  const servers = await Promise.all([connectTo(t, url, { ...patient, isCluster: true }), connectTo(t, url, { ...patient, isCluster: true })] as const)
   await until(() => servers.every(({ isUp, processes }) => isUp && processes === 2), 'both to be connected')
   await countTogether(t, servers)
   const used = await Promise.all(admins.map(async admin => await admin.dbsize()))
   t.ok(used.every(size => size > 0), `keys are on all nodes: ${used.join(' ')}`)
   await exchangeMessages(t, servers)
   await nodes[2]?.kill()
-  await until(() => servers.every(({ isUp }) => !isUp), 'a cluster without all places to be away', 10_000)
+  await until(() => servers.every(({ isUp }) => !isUp), 'a cluster without all places to be away', 20_000)
 })
