@@ -43,7 +43,6 @@ const elsewhere: Reasons = {
   'usage/usage-report': ['pipelines/admin/usage', 'the sums of a gateway'],
   'wire/frame-printer': ['dialects/chat-completions/encode', 'puts together what is printed there'],
   'wire/join-in-turns': ['http/parse-body', 'copies the pieces of a body'],
-  'http/create-server': ['http/tls-files', 'chooses between HTTP and HTTPS'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
   'keys/key-rows': ['keys/key-store', 'reads what the store wrote'],

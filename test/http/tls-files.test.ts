@@ -1,16 +1,12 @@
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { request } from 'node:https'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
-import { createGateway } from '../../lib/gateway.ts'
 import { createHttpServer } from '../../lib/http/create-server.ts'
-import { listen, urlOf } from '../../lib/http/listen.ts'
+import { listen } from '../../lib/http/listen.ts'
 import { checkTlsFiles } from '../../lib/process/check-tls-files.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
 import { makeCertificate } from '../support/certificate.ts'
-import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 
 /** Connects, and returns the name that the certificate of the server has. */
@@ -52,14 +48,4 @@ t.test('a certificate without its key is refused at the start', async t => {
   await t.rejects(createHttpServer({}, () => undefined, { ...tls, certificate: one.certificate, key: `${one.key}x` }), { code: 'ENOENT' })
   await t.rejects(checkTlsFiles({ tls: { certificate: one.certificate, key: other.key } }), { message: /^cannot serve HTTPS with server\.tls: .*mismatch/ })
   await t.resolves(checkTlsFiles({ tls: one }))
-})
-
-t.test('a gateway with a certificate is at https://', async t => {
-  const paths = makeCertificate(t.testdir({}))
-  const gateway = await createGateway(settings({ server: { ...settings().server, tls: paths } }), { keys: { check: () => undefined }, log: createLog('silent') })
-  t.teardown(async () => await gateway.close())
-  const url = urlOf(await gateway.listen())
-  t.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
-  const [response] = await once(request(`${url}/readyz`, { ca: readFileSync(paths.certificate), agent: false }).end(), 'response')
-  t.equal(response.resume().statusCode, 200)
 })
