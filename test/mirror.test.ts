@@ -15,6 +15,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 const elsewhere: Reasons = {
   'async/alarm': ['upstream/stream-attempt', 'rings for the streams that are waited for there'],
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
+  'config/changed-entries': ['process/serve', 'names what a reload has changed, for its log line'],
   'coordination/redis-messages': ['coordination/redis-server', 'a part of its connection'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
