@@ -15,7 +15,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 const elsewhere: Reasons = {
   'async/alarm': ['upstream/stream-attempt', 'rings for the streams that are waited for there'],
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
-  'config/changed-entries': ['process/serve', 'names what a reload has changed, for its log line'],
+  'config/live-configuration': ['pipelines/admin/configuration', 'the file and the reloads that its routes show'],
   'coordination/redis-messages': ['coordination/redis-server', 'a part of its connection'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
@@ -55,6 +55,8 @@ const elsewhere: Reasons = {
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
   'upstream/connector': ['upstream/http-transport', 'opens the sockets of its requests, over TLS as well'],
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],
+  'stores/usage-rollups': ['stores/insert-usage', 'says what adds up there'],
+  'stores/prune-rollups': ['stores/prune-usage', 'prunes beside the records'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],

@@ -5,10 +5,10 @@ import t from 'tap'
 import { createGateway } from '../../lib/gateway.ts'
 import { urlOf } from '../../lib/http/listen.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
-import { makeCertificate } from '../support/certificate.ts'
+import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { settings } from '../support/settings.ts'
 
-t.test('a gateway with a certificate is at https://', async t => {
+t.test('a gateway with a certificate is at https://', { skip: noOpenSsl }, async t => {
   const paths = makeCertificate(t.testdir({}))
   const gateway = await createGateway(settings({ server: { ...settings().server, tls: paths } }), { keys: { check: () => undefined }, log: createLog('silent') })
   t.teardown(async () => await gateway.close())

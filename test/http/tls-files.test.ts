@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { createHttpServer } from '../../lib/http/create-server.ts'
 import { listen } from '../../lib/http/listen.ts'
 import { checkTlsFiles } from '../../lib/process/check-tls-files.ts'
-import { makeCertificate } from '../support/certificate.ts'
+import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 
 /** Connects, and returns the name that the certificate of the server has. */
@@ -28,7 +28,7 @@ async function serve (t: Test, directory: string) {
   return { paths, port, last: () => outcomes.at(-1) }
 }
 
-t.test('a certificate that was renewed is used for new connections; one that cannot be used is not', async t => {
+t.test('a certificate that was renewed is used for new connections; one that cannot be used is not', { skip: noOpenSsl }, async t => {
   const directory = t.testdir({})
   const { paths, port, last } = await serve(t, directory)
   t.equal(await nameAt(port), 'first')
@@ -40,7 +40,7 @@ t.test('a certificate that was renewed is used for new connections; one that can
   t.equal(await nameAt(port), 'second')
 })
 
-t.test('a certificate without its key is refused at the start', async t => {
+t.test('a certificate without its key is refused at the start', { skip: noOpenSsl }, async t => {
   const directory = t.testdir({ a: {}, b: {} })
   const [one, other] = [makeCertificate(join(directory, 'a')), makeCertificate(join(directory, 'b'))]
   const tls = { onReload: () => undefined, onFailure: () => undefined }

@@ -1,7 +1,10 @@
 /** Certificates of an authority of their own, made by `openssl`. */
 
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+
+/** The reason why tests with a certificate do not run; false where they do. */
+export const noOpenSsl = spawnSync('openssl', ['version']).status !== 0 && 'openssl is not installed'
 
 export interface CertificateFiles {
   readonly certificate: string

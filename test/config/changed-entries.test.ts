@@ -1,0 +1,29 @@
+import t from 'tap'
+import { changedEntries, restartOnlyChanges } from '../../lib/config/changed-entries.ts'
+import { loadSettings } from '../../lib/config/read-settings.ts'
+import { directory } from '../support/config.ts'
+import type { Test } from 'tap'
+import type { Settings } from '../../lib/core/settings.ts'
+
+function settingsOf (t: Test, file: string, env: Record<string, string> = { A: 'one' }): Settings {
+  return loadSettings({ env, cwd: directory(t, { 'headgate.yaml': file }) })
+}
+
+const providers = 'providers:\n  a: { base_url: "http://a.example", api_key: env:A }\n  b: { base_url: "http://b.example" }\n'
+
+t.test('providers that differ are named one by one, other entries by their section', async t => {
+  const before = settingsOf(t, providers)
+  const listed = (file: string, env?: Record<string, string>): string[] => changedEntries(before, { ...settingsOf(t, file, env), server: before.server })
+  t.same(listed(providers), [])
+  t.same(listed(providers, { A: 'two' }), ['providers.a'], 'a secret counts')
+  t.same(listed(providers.replace('b.example', 'c.example')), ['providers.b'])
+  t.same(listed(providers.replace('  b:', '  c:')), ['providers.b', 'providers.c'])
+  t.same(listed(`${providers}mcp_servers: { o/n: { url: "http://tools.example" } }\nlimits: { call_ms: 5000 }\n`).toSorted(), ['limits', 'mcp_servers'])
+})
+
+t.test('entries that need a restart are listed apart from those that do not', async t => {
+  const base = settingsOf(t, '')
+  const server = { ...base.server, port: 1, logLevel: 'warn', publicHealth: true } as const
+  t.same(restartOnlyChanges(base, { ...base, server }), ['server.port'])
+  t.same(restartOnlyChanges(base, { ...base, metrics: { host: '127.0.0.1', port: 1 }, limits: { ...base.limits, callMs: 1 } }), ['metrics'])
+})
