@@ -80,7 +80,7 @@ export function retrieveResponse (services: Services): Handler<Call> {
 
 /** Streams a response from one event on. @throws GatewayError `invalid_value` for one that was not made as a stream in the background */
 async function replay ({ responseStore, backgroundRuns }: Services, { key, signal }: AuthedCall, id: string, from: number): Promise<Reply> {
-  if (backgroundRuns === undefined || await responseStore?.hasStream(id) !== true) {
+  if (backgroundRuns === undefined || await responseStore?.frames.has(id) !== true) {
     throw new GatewayError('invalid_value', { param: 'stream', message: 'Only responses that were created with `background` and `stream` can be streamed.' })
   }
   return eventStream(backgroundRuns.stream(key.id, id, from, signal))

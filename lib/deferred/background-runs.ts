@@ -186,7 +186,7 @@ export class BackgroundRuns {
   /** Reads the stored frames of a stream from a number on: their text, the number after them, and the last of them or the one before. */
   async * #storedFrames (id: string, from: number): AsyncGenerator<{ readonly text: string, readonly number: number, readonly last: string | undefined }, void, undefined> {
     let at = Math.max(from - 1, 0)
-    for await (const frames of this.#store.frames(id, at)) {
+    for await (const frames of this.#store.frames.read(id, at)) {
       const text = frames.slice(Math.max(from - at, 0)).join('')
       at += frames.length
       yield { text, number: Math.max(from, at), last: frames.at(-1) }
@@ -235,7 +235,7 @@ export class BackgroundRuns {
       await before.catch(() => undefined) // its caller reports it; its frames are still there
       while (running.frames.length > 0) {
         const added = firstOf(running.frames, 0)
-        await this.#store.addFrames(id, running.stored, added)
+        await this.#store.frames.add(id, running.stored, added)
         running.frames = running.frames.slice(added.length)
         running.stored += added.length
       }

@@ -7,23 +7,23 @@
  * A response with long texts belongs to no key until all their pieces are stored.
  */
 
-import { sql, type Kysely } from 'kysely'
-import { yieldFairly } from '../async/yield-fairly.ts'
+import type { Kysely } from 'kysely'
 import { GatewayError } from '../core/errors.ts'
-import { append } from '../json/append.ts'
 import { parseText } from '../json/parse-text.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
-import { splitFrames } from '../wire/sse.ts'
 import { isLong, LongTexts, storingMs } from './long-texts.ts'
+import { ResponseFrames } from './response-frames.ts'
+import { ResponseRoom } from './response-room.ts'
+import { hasId, originOf, StoredConversations, type ConversationBounds } from './stored-conversations.ts'
 import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
-import type { ResponseRow, Tables } from './tables.ts'
+import type { Tables } from './tables.ts'
 import type { Continuation, FoundItem, ResponseArchive, ResponseOrigin, ResponseToKeep, StoredItem, TakeMemory } from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
-export interface ResponseStoreOptions {
+export interface ResponseStoreOptions extends ConversationBounds {
   readonly keeps: boolean
   /** Time a response is kept. */
   readonly keepMs: number
@@ -31,24 +31,9 @@ export interface ResponseStoreOptions {
   readonly maxBytesPerKey: number
   /** Bytes of the body of a call that is kept, and of its response. */
   readonly maxBodyBytes: number
-  /** Bounds of a conversation that is read. */
-  readonly maxItems: number
-  readonly maxBytes: number
 }
 
-const conversationColumns = ['id', 'root_id', 'status', 'response', 'input', 'origin'] as const
-type ConversationRow = Pick<ResponseRow, typeof conversationColumns[number]>
-
 const inProgress: readonly string[] = ['queued', 'in_progress']
-
-/** A key's size is counted again when this part of the bound was added. */
-const recountShare = 1 / 16
-
-/** Responses that are hidden at once when a key has too many, and those of which the rows are read or deleted at once. */
-const rowsAtOnce = 16
-/** Items, and frames of a stream, that are deleted at once. */
-const itemsAtOnce = 1000
-const framesAtOnce = 16
 
 /** A response that was deleted here. */
 export interface RemovedResponse {
@@ -60,11 +45,13 @@ export class ResponseStore implements ResponseArchive {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
   readonly #texts: LongTexts
+  readonly #conversations: StoredConversations
+  readonly #room: ResponseRoom
   readonly #options: () => ResponseStoreOptions
+  /** The streams of those in the background. */
+  readonly frames: ResponseFrames
   /** Returns the time by the clock that leases and expiries are compared with. */
   readonly now: () => number
-  /** Bytes that were added for a key since it was counted. */
-  readonly #added = new Map<string, number>()
 
   /** @param options read anew each time: they may change */
   constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'now'>, options: () => ResponseStoreOptions) {
@@ -72,6 +59,9 @@ export class ResponseStore implements ResponseArchive {
     this.now = database.now
     this.#use = storeUser(database, 'Stored responses')
     this.#texts = new LongTexts(this.#query, this.#use)
+    this.#conversations = new StoredConversations(this.#query, this.#use, this.#texts, this.now, options)
+    this.#room = new ResponseRoom(this.#query, this.#use, this.#texts)
+    this.frames = new ResponseFrames(this.#query, this.#use, this.#texts)
     this.#options = options
   }
 
@@ -111,8 +101,8 @@ export class ResponseStore implements ResponseArchive {
       const shown = await this.#use(async () => await this.#query.updateTable('responses').set({ ...complete, ...texts }).where('id', '=', response.id).returning('id').executeTakeFirst())
       if (shown === undefined) return await this.#texts.remove([response.id]) // it took too long
     }
-    await this.#noteItems(keyId, response.id, itemIds)
-    await this.#makeRoom(keyId, sizeBytes)
+    await this.#conversations.noteItems(keyId, response.id, itemIds)
+    await this.#room.make(keyId, sizeBytes, this.#options().maxBytesPerKey, nowMs)
   }
 
   /**
@@ -156,7 +146,7 @@ export class ResponseStore implements ResponseArchive {
     if (row === undefined) return false
     if (!isOpen) {
       await this.#texts.remove([id], inProgress)
-      await this.#noteItems(row.key_id, id, response.output.filter(hasId).map(({ id }) => id))
+      await this.#conversations.noteItems(row.key_id, id, response.output.filter(hasId).map(({ id }) => id))
     }
     return true
   }
@@ -195,37 +185,6 @@ export class ResponseStore implements ResponseArchive {
     }
   }
 
-  /** Stores frames of the stream of a response, from a number on. @throws GatewayError `overloaded` */
-  async addFrames (responseId: string, from: number, frames: readonly string[]): Promise<void> {
-    const text = frames.join('')
-    const frame = await this.#texts.put(responseId, `frames-${from}`, text)
-    await this.#use(async () => await this.#query.insertInto('response_events').values({ response_id: responseId, sequence_number: from, frame })
-      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame })).execute())
-    await this.#use(async () => await this.#query.updateTable('responses').set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', Buffer.byteLength(text)) }))
-      .where('id', '=', responseId).execute())
-  }
-
-  /** Says whether a response has a stream. @throws GatewayError `overloaded` */
-  async hasStream (responseId: string): Promise<boolean> {
-    return await this.#use(async () => await this.#query.selectFrom('response_events').select('response_id')
-      .where('response_id', '=', responseId).limit(1).executeTakeFirst()) !== undefined
-  }
-
-  /** Yields the frames of the stream of a response, from a number on; none for one that has no stream. @throws GatewayError `overloaded` */
-  async * frames (responseId: string, from = 0): AsyncGenerator<readonly string[], void, undefined> {
-    const frames = this.#query.selectFrom('response_events').where('response_id', '=', responseId)
-    const first = await this.#use(async () => await frames.select(({ fn }) => fn.max<number | null>('sequence_number').as('number'))
-      .where('sequence_number', '<=', from).executeTakeFirst())
-    for (let next = first?.number ?? 0; ;) {
-      const row = await this.#use(async () => await frames.select(['sequence_number', 'frame']).where('sequence_number', '>=', next)
-        .orderBy('sequence_number').limit(1).executeTakeFirst())
-      const text = row === undefined ? undefined : await this.#texts.get(responseId, row.frame)
-      if (row === undefined || text === undefined) return
-      yield splitFrames(text).slice(Math.max(0, from - row.sequence_number))
-      next = row.sequence_number + 1
-    }
-  }
-
   /** Returns the status of a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
   async status (keyId: string, id: string): Promise<string | undefined> {
     const row = await this.#use(async () => await this.#query.selectFrom('responses').select('status')
@@ -249,18 +208,7 @@ export class ResponseStore implements ResponseArchive {
   }
 
   async continuation (keyId: string, id: string, takeMemory?: TakeMemory): Promise<Continuation | undefined> {
-    const rows = await this.#conversation(keyId, id, takeMemory)
-    const newest = rows?.at(-1)
-    if (rows === undefined || newest === undefined || !continuable.has(newest.status)) return undefined
-    const items: StoredItem[] = []
-    for (const row of rows) {
-      const own = await this.#itemsOf(row, takeMemory)
-      if (own === undefined) return undefined
-      append(items, own.input)
-      append(items, own.output)
-    }
-    if (items.length > this.#options().maxItems) throw tooLong()
-    return { id, rootId: newest.root_id, items, origin: originOf(newest) }
+    return await this.#conversations.continuation(keyId, id, takeMemory)
   }
 
   /**
@@ -269,51 +217,11 @@ export class ResponseStore implements ResponseArchive {
    * @throws GatewayError `context_length_exceeded`, `overloaded`
    */
   async inputItems (keyId: string, id: string, takeMemory?: TakeMemory): Promise<readonly StoredItem[] | undefined> {
-    const rows = await this.#conversation(keyId, id, takeMemory)
-    if (rows === undefined) return undefined
-    const items: StoredItem[] = []
-    for (const row of rows) {
-      const own = await this.#itemsOf(row, takeMemory)
-      if (own === undefined) return undefined
-      append(items, own.input)
-      if (row.id !== id) append(items, own.output)
-    }
-    return items
+    return await this.#conversations.inputItems(keyId, id, takeMemory)
   }
 
   async items (keyId: string, ids: readonly string[], takeMemory?: TakeMemory): Promise<ReadonlyMap<string, FoundItem>> {
-    const found = new Map<string, FoundItem>()
-    if (ids.length === 0) return found
-    const wanted = new Map<string, number>()
-    for (const id of ids) wanted.set(id, (wanted.get(id) ?? 0) + 1)
-    const holders = new Set<string>()
-    let bytes = 0
-    for (const { item_id: itemId, id, size_bytes: sizeBytes } of await this.#holders(keyId, [...wanted.keys()])) {
-      // An item that is named again is sent again.
-      bytes += sizeBytes * ((wanted.get(itemId) ?? 1) - (holders.has(id) ? 1 : 0))
-      holders.add(id)
-    }
-    if (bytes > this.#options().maxBytes) throw tooLong('input', 'The items that `input` refers to are too long.')
-    takeMemory?.(2 * bytes) // as bytes, and as the texts of the items
-    for (const holder of holders) {
-      const row = await this.#use(async () => await this.#query.selectFrom('responses').select(conversationColumns)
-        .where('id', '=', holder).where('expires_at_ms', '>', this.now()).executeTakeFirst())
-      const own = row === undefined ? undefined : await this.#itemsOf(row, takeMemory)
-      if (row === undefined || own === undefined) continue
-      for (const item of [...own.input, ...own.output]) {
-        if (wanted.has(item.id)) found.set(item.id, { item, origin: originOf(row) })
-      }
-    }
-    return found
-  }
-
-  /** Returns the items of a response; `undefined` when it is being deleted. */
-  async #itemsOf ({ id, input, response }: ConversationRow, takeMemory?: TakeMemory): Promise<{ input: StoredItem[], output: StoredItem[] } | undefined> {
-    const texts = [await this.#texts.get(id, input), await this.#texts.get(id, response)]
-    if (texts[0] === undefined || texts[1] === undefined) return undefined
-    const items = await parseText(texts[0], takeMemory) as StoredItem[] // stored by `keep`
-    const { output } = await parseText(texts[1], takeMemory) as ResponseObject // as above
-    return { input: items, output: output.filter(hasId) }
+    return await this.#conversations.items(keyId, ids, takeMemory)
   }
 
   /** Deletes a response of a key. @returns where its provider keeps it as well; `undefined` when there is none. @throws GatewayError `overloaded` */
@@ -321,148 +229,12 @@ export class ResponseStore implements ResponseArchive {
     const hidden = await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
       .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).returning('origin').executeTakeFirst())
     if (hidden === undefined) return undefined
-    let next: string | null | undefined = id
-    while (next != null) next = await this.#dropUnused(next)
+    await this.#room.release(id)
     return { origin: originOf(hidden) }
   }
 
   /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */
   async expire (nowMs: number): Promise<void> {
-    for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
-      const rows = await this.#use(async () => await this.#query.selectFrom('responses').select('id').where('expires_at_ms', '<=', nowMs)
-        .where(build => build.not(build.exists(build.selectFrom('responses as other').select('other.id')
-          .whereRef('other.root_id', '=', 'responses.root_id').where('other.expires_at_ms', '>', nowMs)))).limit(rowsAtOnce).execute())
-      await this.#drop(rows.map(({ id }) => id))
-      deleted = rows.length
-    }
+    await this.#room.expire(nowMs)
   }
-
-  /** Deletes a hidden response that nothing continues. @returns the one that it continued, if it was deleted */
-  async #dropUnused (id: string): Promise<string | null | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('previous_id').where('id', '=', id).where('expires_at_ms', '=', 0)
-      .where(build => build.not(build.exists(build.selectFrom('responses as next').select('next.id').where('next.previous_id', '=', id))))
-      .executeTakeFirst())
-    if (row !== undefined) await this.#drop([id])
-    return row?.previous_id
-  }
-
-  /** Deletes hidden responses: their rows last, so that another process can go on. */
-  async #drop (ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    await this.#texts.remove(ids)
-    const frames = this.#query.selectFrom('response_events').select(['response_id', 'sequence_number']).where('response_id', 'in', ids).limit(framesAtOnce)
-    await inSteps(framesAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_events')
-      .where(build => build(build.refTuple('response_id', 'sequence_number'), 'in', frames.$asTuple('response_id', 'sequence_number')))
-      .returning('sequence_number').execute()))
-    const items = this.#query.selectFrom('response_items').select(['key_id', 'item_id']).where('response_id', 'in', ids).limit(itemsAtOnce)
-    await inSteps(itemsAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_items')
-      .where(build => build(build.refTuple('key_id', 'item_id'), 'in', items.$asTuple('key_id', 'item_id')))
-      .returning('item_id').execute()))
-    await this.#use(async () => await this.#query.deleteFrom('responses').where('id', 'in', ids).execute())
-  }
-
-  async #noteItems (keyId: string, responseId: string, ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    for (const part of parts(ids)) {
-      const rows = part.map(id => ({ key_id: keyId, item_id: id, response_id: responseId }))
-      await this.#use(async () => await this.#query.insertInto('response_items').values(rows)
-        .onConflict(conflict => conflict.columns(['key_id', 'item_id']).doNothing()).execute())
-    }
-  }
-
-  /** Returns where these items are. */
-  async #holders (keyId: string, itemIds: readonly string[]) {
-    const holders: Array<Pick<ResponseRow, 'id' | 'size_bytes'> & { readonly item_id: string }> = []
-    for (const part of parts(itemIds)) {
-      const rows = await this.#use(async () => await this.#query.selectFrom('response_items').innerJoin('responses', 'responses.id', 'response_items.response_id')
-        .select(['response_items.item_id', 'responses.id', 'responses.size_bytes'])
-        .where('response_items.key_id', '=', keyId).where('item_id', 'in', part).execute())
-      for (const row of rows) holders.push(row)
-    }
-    return holders
-  }
-
-  /** Hides the oldest responses of a key until the rest is within the bound; sums are made once in a while only. */
-  async #makeRoom (keyId: string, sizeBytes: number): Promise<void> {
-    const { maxBytesPerKey } = this.#options()
-    const added = (this.#added.get(keyId) ?? maxBytesPerKey) + sizeBytes
-    if (added < maxBytesPerKey * recountShare) {
-      this.#added.set(keyId, added)
-      return
-    }
-    this.#added.set(keyId, 0)
-    while (await this.#keptBytes(keyId) > maxBytesPerKey) {
-      await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
-        .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('expires_at_ms', '>', 0)
-          .orderBy('created_at_ms').limit(rowsAtOnce)).execute())
-      await this.expire(this.now())
-    }
-  }
-
-  async #keptBytes (keyId: string): Promise<number> {
-    const { bytes } = await this.#use(async () => await this.#query.selectFrom('responses')
-      .select(({ fn, eb }) => fn.sum<number | null>(eb('size_bytes', '+', eb.ref('stream_bytes'))).as('bytes')).where('key_id', '=', keyId).executeTakeFirstOrThrow())
-    return bytes ?? 0
-  }
-
-  /**
-   * Returns the rows of a conversation up to a response, the first one first; `undefined` for a response that is unknown, and
-   * for a conversation of which a part is lost.
-   */
-  async #conversation (keyId: string, id: string, takeMemory?: TakeMemory): Promise<ConversationRow[] | undefined> {
-    const { maxItems, maxBytes } = this.#options()
-    const links = await this.#use(async () => await this.#chain(keyId, id, maxItems)
-      .selectFrom('chain').select(['id', 'previous_id', 'size_bytes']).orderBy('depth', 'desc').execute())
-    const bytes = links.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0)
-    if (links.length > maxItems || bytes > maxBytes) throw tooLong()
-    if (links[0]?.previous_id !== null) return undefined
-    takeMemory?.(2 * bytes) // as bytes, and as the texts of the items
-    const rows = new Map<string, ConversationRow>()
-    for (const part of parts(links.map(({ id }) => id), rowsAtOnce)) {
-      for (const row of await this.#use(async () => await this.#query.selectFrom('responses').select(conversationColumns).where('id', 'in', part).execute())) rows.set(row.id, row)
-      await yieldFairly()
-    }
-    const found = links.flatMap(({ id }) => rows.get(id) ?? [])
-    return found.length === links.length ? found : undefined
-  }
-
-  /** Begins a query on the rows of a conversation, from a response back to the first one. */
-  #chain (keyId: string, id: string, maxLinks: number) {
-    const columns = ['responses.id', 'responses.previous_id', 'responses.root_id', 'responses.status', 'responses.size_bytes'] as const
-    return this.#query.withRecursive('chain(id, previous_id, root_id, status, size_bytes, depth)', query => query.selectFrom('responses')
-      .select([...columns, sql<number>`0`.as('depth')])
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now())
-      .unionAll(query.selectFrom('responses').innerJoin('chain', 'chain.previous_id', 'responses.id')
-        .select([...columns, sql<number>`chain.depth + 1`.as('depth')]).where('chain.depth', '<', maxLinks)))
-  }
-}
-
-/** Statuses of responses that others may continue. */
-const continuable: ReadonlySet<string> = new Set(['completed', 'incomplete'])
-
-function originOf ({ origin }: Pick<ResponseRow, 'origin'>): ResponseOrigin | undefined {
-  return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // as above
-}
-
-/** Other providers of this dialect may leave the id of an item out; it cannot be referred to. */
-function hasId (item: ResponseObject['output'][number]): item is ResponseObject['output'][number] & StoredItem {
-  return typeof item.id === 'string'
-}
-
-/** Deletes until a step finds fewer rows than it would delete, each step in a turn of its own. */
-async function inSteps (most: number, step: () => Promise<readonly unknown[]>): Promise<void> {
-  while ((await step()).length === most) await yieldFairly()
-}
-
-/** Values of one statement: databases bound their number. */
-const maxValues = 1000
-
-function * parts (ids: readonly string[], size = maxValues): Generator<string[]> {
-  for (let start = 0; start < ids.length; start += size) yield ids.slice(start, start + size)
-}
-
-function tooLong (
-  param = 'previous_response_id', message = 'The conversation that `previous_response_id` continues is too long.'
-): GatewayError {
-  return new GatewayError('context_length_exceeded', { param, message })
 }

@@ -10,12 +10,12 @@ const frame = (number: number): string => `event: response.test\ndata: {"number"
 storeTest('frames that could not be stored are stored with the next ones', async (t, open) => {
   const database = await open()
   const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
-  const addFrames = store.addFrames.bind(store)
+  const add = store.frames.add.bind(store.frames)
   let writes = 0
-  t.intercept(store, 'addFrames', {
-    value: async (...args: Parameters<typeof addFrames>) => {
+  t.intercept(store.frames, 'add', {
+    value: async (...args: Parameters<typeof add>) => {
       if (writes++ === 1) throw new Error('the store is locked')
-      await addFrames(...args)
+      await add(...args)
     }
   })
   const failures: unknown[] = []
@@ -36,7 +36,7 @@ storeTest('frames that could not be stored are stored with the next ones', async
   })
   await runs.whenIdle()
   const stored: string[] = []
-  for await (const frames of store.frames('resp_1')) stored.push(...frames)
+  for await (const frames of store.frames.read('resp_1')) stored.push(...frames)
   t.same(stored, [0, 1, 2].map(frame))
   t.match(failures, [{ message: 'the store is locked' }])
 })

@@ -139,19 +139,19 @@ storeTest('frames of a stream are read from a number on, whatever their size, an
   const { store, keep, database } = await open(openStore, { maxBytesPerKey: 300_000 })
   const frame = (number: number, text = ''): string => `event: x\ndata: ${number}${text}\n\n`
   await keep('a', [])
-  t.equal(await store.hasStream('a'), false)
-  await store.addFrames('a', 0, [frame(0), frame(1)])
-  await store.addFrames('a', 2, [frame(2)])
-  await store.addFrames('a', 2, [frame(2), frame(3, 'x'.repeat(290_000))])
-  await store.addFrames('a', 4, [frame(4)])
+  t.equal(await store.frames.has('a'), false)
+  await store.frames.add('a', 0, [frame(0), frame(1)])
+  await store.frames.add('a', 2, [frame(2)])
+  await store.frames.add('a', 2, [frame(2), frame(3, 'x'.repeat(290_000))])
+  await store.frames.add('a', 4, [frame(4)])
   const read = async (from: number): Promise<string[]> => {
     const frames: string[] = []
-    for await (const some of store.frames('a', from)) frames.push(...some.map(text => text.slice(0, 16)))
+    for await (const some of store.frames.read('a', from)) frames.push(...some.map(text => text.slice(0, 16)))
     return frames
   }
   const all = [0, 1, 2, 3, 4].map(number => frame(number, number === 3 ? 'xxx' : '').slice(0, 16))
   for (const from of [0, 1, 2, 3, 4, 5]) t.same((await read(from)).map(text => text.trim()), all.slice(from).map(text => text.trim()))
-  t.equal(await store.hasStream('a'), true)
+  t.equal(await store.frames.has('a'), true)
   await keep('b', [item('1')])
   await keep('c', [item('2', 'x'.repeat(20_000))])
   t.equal(await store.find('key-1', 'a'), undefined, 'the oldest made room')

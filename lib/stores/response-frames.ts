@@ -1,0 +1,50 @@
+/** Stores the streams of responses in the background, in frames as they are sent. */
+
+import type { Kysely } from 'kysely'
+import { splitFrames } from '../wire/sse.ts'
+import type { LongTexts } from './long-texts.ts'
+import type { Tables } from './tables.ts'
+import type { UseStore } from './use-store.ts'
+
+export class ResponseFrames {
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+  readonly #texts: LongTexts
+
+  constructor (query: Kysely<Tables>, use: UseStore, texts: LongTexts) {
+    this.#query = query
+    this.#use = use
+    this.#texts = texts
+  }
+
+  /** Stores frames of the stream of a response, from a number on. @throws GatewayError `overloaded` */
+  async add (responseId: string, from: number, frames: readonly string[]): Promise<void> {
+    const text = frames.join('')
+    const frame = await this.#texts.put(responseId, `frames-${from}`, text)
+    await this.#use(async () => await this.#query.insertInto('response_events').values({ response_id: responseId, sequence_number: from, frame })
+      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame })).execute())
+    await this.#use(async () => await this.#query.updateTable('responses').set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', Buffer.byteLength(text)) }))
+      .where('id', '=', responseId).execute())
+  }
+
+  /** Says whether a response has a stream. @throws GatewayError `overloaded` */
+  async has (responseId: string): Promise<boolean> {
+    return await this.#use(async () => await this.#query.selectFrom('response_events').select('response_id')
+      .where('response_id', '=', responseId).limit(1).executeTakeFirst()) !== undefined
+  }
+
+  /** Yields the frames of the stream of a response, from a number on; none for one that has no stream. @throws GatewayError `overloaded` */
+  async * read (responseId: string, from = 0): AsyncGenerator<readonly string[], void, undefined> {
+    const frames = this.#query.selectFrom('response_events').where('response_id', '=', responseId)
+    const first = await this.#use(async () => await frames.select(({ fn }) => fn.max<number | null>('sequence_number').as('number'))
+      .where('sequence_number', '<=', from).executeTakeFirst())
+    for (let next = first?.number ?? 0; ;) {
+      const row = await this.#use(async () => await frames.select(['sequence_number', 'frame']).where('sequence_number', '>=', next)
+        .orderBy('sequence_number').limit(1).executeTakeFirst())
+      const text = row === undefined ? undefined : await this.#texts.get(responseId, row.frame)
+      if (row === undefined || text === undefined) return
+      yield splitFrames(text).slice(Math.max(0, from - row.sequence_number))
+      next = row.sequence_number + 1
+    }
+  }
+}

@@ -1,0 +1,98 @@
+/** Makes room in the store of responses: what expired, what was deleted, and what is too much for one key. */
+
+import type { Kysely } from 'kysely'
+import { yieldFairly } from '../async/yield-fairly.ts'
+import type { LongTexts } from './long-texts.ts'
+import type { Tables } from './tables.ts'
+import type { UseStore } from './use-store.ts'
+
+/** A key's size is counted again when this part of the bound was added. */
+const recountShare = 1 / 16
+
+/** Responses that are hidden at once when a key has too many, and those of which the rows are deleted at once. */
+const rowsAtOnce = 16
+/** Items, and frames of a stream, that are deleted at once. */
+const itemsAtOnce = 1000
+const framesAtOnce = 16
+
+export class ResponseRoom {
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+  readonly #texts: LongTexts
+  /** Bytes that were added for a key since it was counted. */
+  readonly #added = new Map<string, number>()
+
+  constructor (query: Kysely<Tables>, use: UseStore, texts: LongTexts) {
+    this.#query = query
+    this.#use = use
+    this.#texts = texts
+  }
+
+  /** Hides the oldest responses of a key until the rest is within the bound; sums are made once in a while only. */
+  async make (keyId: string, sizeBytes: number, maxBytesPerKey: number, nowMs: number): Promise<void> {
+    const added = (this.#added.get(keyId) ?? maxBytesPerKey) + sizeBytes
+    if (added < maxBytesPerKey * recountShare) {
+      this.#added.set(keyId, added)
+      return
+    }
+    this.#added.set(keyId, 0)
+    while (await this.#keptBytes(keyId) > maxBytesPerKey) {
+      await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
+        .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('expires_at_ms', '>', 0)
+          .orderBy('created_at_ms').limit(rowsAtOnce)).execute())
+      await this.expire(nowMs)
+    }
+  }
+
+  async #keptBytes (keyId: string): Promise<number> {
+    const { bytes } = await this.#use(async () => await this.#query.selectFrom('responses')
+      .select(({ fn, eb }) => fn.sum<number | null>(eb('size_bytes', '+', eb.ref('stream_bytes'))).as('bytes')).where('key_id', '=', keyId).executeTakeFirstOrThrow())
+    return bytes ?? 0
+  }
+
+  /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */
+  async expire (nowMs: number): Promise<void> {
+    for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
+      const rows = await this.#use(async () => await this.#query.selectFrom('responses').select('id').where('expires_at_ms', '<=', nowMs)
+        .where(build => build.not(build.exists(build.selectFrom('responses as other').select('other.id')
+          .whereRef('other.root_id', '=', 'responses.root_id').where('other.expires_at_ms', '>', nowMs)))).limit(rowsAtOnce).execute())
+      await this.#drop(rows.map(({ id }) => id))
+      deleted = rows.length
+    }
+  }
+
+  /** Deletes a hidden response that nothing continues, and those before it of which that becomes true. */
+  async release (id: string): Promise<void> {
+    let next: string | null | undefined = id
+    while (next != null) next = await this.#dropUnused(next)
+  }
+
+  /** Deletes a hidden response that nothing continues. @returns the one that it continued, if it was deleted */
+  async #dropUnused (id: string): Promise<string | null | undefined> {
+    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('previous_id').where('id', '=', id).where('expires_at_ms', '=', 0)
+      .where(build => build.not(build.exists(build.selectFrom('responses as next').select('next.id').where('next.previous_id', '=', id))))
+      .executeTakeFirst())
+    if (row !== undefined) await this.#drop([id])
+    return row?.previous_id
+  }
+
+  /** Deletes hidden responses: their rows last, so that another process can go on. */
+  async #drop (ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    await this.#texts.remove(ids)
+    const frames = this.#query.selectFrom('response_events').select(['response_id', 'sequence_number']).where('response_id', 'in', ids).limit(framesAtOnce)
+    await inSteps(framesAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_events')
+      .where(build => build(build.refTuple('response_id', 'sequence_number'), 'in', frames.$asTuple('response_id', 'sequence_number')))
+      .returning('sequence_number').execute()))
+    const items = this.#query.selectFrom('response_items').select(['key_id', 'item_id']).where('response_id', 'in', ids).limit(itemsAtOnce)
+    await inSteps(itemsAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_items')
+      .where(build => build(build.refTuple('key_id', 'item_id'), 'in', items.$asTuple('key_id', 'item_id')))
+      .returning('item_id').execute()))
+    await this.#use(async () => await this.#query.deleteFrom('responses').where('id', 'in', ids).execute())
+  }
+}
+
+/** Deletes until a step finds fewer rows than it would delete, each step in a turn of its own. */
+async function inSteps (most: number, step: () => Promise<readonly unknown[]>): Promise<void> {
+  while ((await step()).length === most) await yieldFairly()
+}
