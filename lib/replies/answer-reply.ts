@@ -3,6 +3,7 @@
 import { collected, peek } from '../async/peek.ts'
 import { answerStart, type AnswerDialect, type AnswerStart, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
+import { EndedFrames } from './ended-frames.ts'
 import { eventStream } from './event-stream.ts'
 import { toAnswerReply } from './to-answer-reply.ts'
 import type { Reply } from '../core/reply.ts'
@@ -31,10 +32,5 @@ function completed<C> (all: AsyncIterable<ChatBatch>, start: AnswerStart<C>, com
 
 function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
   const frames = sseFrames<ChatBatch, string | Uint8Array>(() => printer)(batches)
-  return eventStream(printer.last === undefined ? frames : endedBy(printer.last, frames), printer.keepAlive?.bind(printer))
-}
-
-async function * endedBy (last: () => AsyncIterable<string>, frames: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | Uint8Array, void, undefined> {
-  yield * frames
-  yield * last()
+  return eventStream(printer.last === undefined ? frames : new EndedFrames(frames, printer.last), printer.keepAlive?.bind(printer))
 }

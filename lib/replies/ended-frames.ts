@@ -1,0 +1,70 @@
+import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
+
+type Frame = string | Uint8Array
+
+const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/**
+ * Adds to frames those that a printer yields at its end.
+ *
+ * A call is on record before its last frame leaves: that a frame is the last one is known before it is given, so the end is
+ * read one frame ahead.
+ */
+export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, PullSource<Frame> {
+  readonly #frames: PullSource<Frame>
+  readonly #last: () => AsyncIterable<string>
+  /** What follows the frames; set once they are over. */
+  #rest: AsyncIterator<string, unknown> | undefined
+  /** The frame that was read ahead. */
+  #ahead: Frame | undefined
+  #isOver = false
+
+  constructor (frames: AsyncIterable<Frame>, last: () => AsyncIterable<string>) {
+    this.#frames = pulling(frames)
+    this.#last = last
+  }
+
+  get isOver (): boolean {
+    return this.#isOver
+  }
+
+  pull (): PullResult<Frame> | Promise<PullResult<Frame>> {
+    if (this.#isOver) return done
+    if (this.#rest !== undefined) return this.#pullRest(this.#rest)
+    const given = this.#frames.pull()
+    return given instanceof Promise ? given.then(there => this.#take(there)) : this.#take(given)
+  }
+
+  async next (): Promise<PullResult<Frame>> {
+    return await this.pull()
+  }
+
+  async return (): Promise<PullResult<Frame>> {
+    this.#isOver = true
+    await (this.#rest ?? this.#frames).return?.()
+    return done
+  }
+
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+
+  #take (given: PullResult<Frame>): PullResult<Frame> | Promise<PullResult<Frame>> {
+    if (given.done !== true && this.#frames.isOver !== true) return given
+    this.#ahead = given.value
+    this.#rest = this.#last()[Symbol.asyncIterator]()
+    return this.#pullRest(this.#rest)
+  }
+
+  async #pullRest (rest: AsyncIterator<string, unknown>): Promise<PullResult<Frame>> {
+    const frame = this.#ahead ?? await this.#read(rest)
+    this.#ahead = frame === undefined ? undefined : await this.#read(rest)
+    this.#isOver = this.#ahead === undefined
+    return frame === undefined ? done : { done: false, value: frame }
+  }
+
+  async #read (rest: AsyncIterator<string, unknown>): Promise<string | undefined> {
+    const given = await rest.next()
+    return given.done === true ? undefined : given.value
+  }
+}
