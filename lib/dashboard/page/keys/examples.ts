@@ -13,36 +13,8 @@ export function examples (url: string, key: string, model: string): readonly Exa
   -H "Content-Type: application/json" \\
   -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'`
     },
-    {
-      id: 'python',
-      label: 'Python',
-      text: `from openai import OpenAI
-
-client = OpenAI(
-    base_url="${url}/v1",
-    api_key="${key}",
-)
-completion = client.chat.completions.create(
-    model="${model}",
-    messages=[{"role": "user", "content": "Hello"}],
-)
-print(completion.choices[0].message.content)`
-    },
-    {
-      id: 'dedalus',
-      label: 'dedalus_labs',
-      text: `from dedalus_labs import Dedalus
-
-client = Dedalus(
-    base_url="${url}",
-    api_key="${key}",
-)
-completion = client.chat.completions.create(
-    model="${model}",
-    messages=[{"role": "user", "content": "Hello"}],
-)
-print(completion.choices[0].message.content)`
-    },
+    { id: 'python', label: 'Python', text: pythonLines('from openai import OpenAI', 'OpenAI', `${url}/v1`, key, model) },
+    { id: 'dedalus', label: 'dedalus_labs', text: pythonLines('from dedalus_labs import Dedalus', 'Dedalus', url, key, model) },
     {
       id: 'typescript',
       label: 'TypeScript',
@@ -84,4 +56,19 @@ export HEADGATE_API_KEY=${key}
 codex`
     }
   ]
+}
+
+/** Returns a first call in Python: the clients differ in their names and in the address that they take. */
+function pythonLines (imports: string, client: string, baseUrl: string, key: string, model: string): string {
+  return `${imports}
+
+client = ${client}(
+    base_url="${baseUrl}",
+    api_key="${key}",
+)
+completion = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello"}],
+)
+print(completion.choices[0].message.content)`
 }
