@@ -1,6 +1,7 @@
 /** Runs one command: prints its help, or turns what it throws into a message and an exit code. */
 
 import { ConfigError, formatProblems } from '../config/problems.ts'
+import { GatewayError } from '../core/errors.ts'
 import { DuplicateKeyNameError } from '../keys/key-store.ts'
 import { StoreError, isDatabaseError } from '../stores/store-error.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
@@ -32,7 +33,9 @@ function asksForHelp (args: readonly string[]): boolean {
   return options.includes('--help') || options.includes('-h')
 }
 
-function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
+function explain (given: unknown, name: string, terminal: Terminal): ExitCode {
+  // What keeps the store from being used says more to its operator than what callers are told.
+  const error = given instanceof GatewayError && isDatabaseError(given.cause) ? given.cause : given
   if (error instanceof ConfigError) {
     terminal.error(formatProblems(error))
     return 1
@@ -51,7 +54,7 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
     terminal.error(`headgate ${name}: the store cannot be used: ${error.message}.${advice}`)
     return 1
   }
-  const explained = error instanceof StoreError || error instanceof DuplicateKeyNameError
+  const explained = error instanceof StoreError || error instanceof DuplicateKeyNameError || error instanceof GatewayError
   terminal.error(`headgate ${name}: ${explained ? error.message : trace(error)}`)
   return 1
 }
