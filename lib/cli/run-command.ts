@@ -34,7 +34,7 @@ function asksForHelp (args: readonly string[]): boolean {
 }
 
 function explain (given: unknown, name: string, terminal: Terminal): ExitCode {
-  // What keeps the store from being used says more to its operator than what callers are told.
+  // The reason why the store cannot be used helps its operator more than the sentence for callers.
   const error = given instanceof GatewayError && isDatabaseError(given.cause) ? given.cause : given
   if (error instanceof ConfigError) {
     terminal.error(formatProblems(error))

@@ -19,7 +19,7 @@ async function read (frames: EndedFrames): Promise<unknown[]> {
   return seen
 }
 
-t.test('the last frame is known as such, whoever yields it', async t => {
+t.test('the last frame is known as such, from either source', async t => {
   t.same(await read(new EndedFrames(flowOf('a', 'b'), () => yields())), ['a', 'b', ['end']])
   t.same(await read(new EndedFrames(flowOf('a'), () => yields('x', 'y'))), ['a', 'end', 'x', ['y']])
   t.same(await read(new EndedFrames(yields('a'), () => yields('x'))), ['a', ['x']], 'frames that do not know their end')
