@@ -13,7 +13,7 @@ const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, PullSource<Frame> {
   readonly #frames: PullSource<Frame>
   readonly #last: () => AsyncIterable<string>
-  /** What follows the frames; set once they are over. */
+  /** The frames of the end; set once the others are over. */
   #rest: AsyncIterator<string, unknown> | undefined
   /** The frame that was read ahead. */
   #ahead: Frame | undefined

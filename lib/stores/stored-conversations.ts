@@ -168,7 +168,7 @@ export function originOf ({ origin }: Pick<ResponseRow, 'origin'>): ResponseOrig
   return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // as above
 }
 
-/** Other providers of this dialect may leave the id of an item out; it cannot be referred to. */
+/** Tells an item with an id: other providers of this dialect may leave it out, and then nothing can refer to the item. */
 export function hasId (item: ResponseObject['output'][number]): item is ResponseObject['output'][number] & StoredItem {
   return typeof item.id === 'string'
 }
