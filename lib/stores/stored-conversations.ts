@@ -165,10 +165,10 @@ const continuable: ReadonlySet<string> = new Set(['completed', 'incomplete'])
 
 /** Returns where the provider keeps a response as well. */
 export function originOf ({ origin }: Pick<ResponseRow, 'origin'>): ResponseOrigin | undefined {
-  return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // as above
+  return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // written by `keep`
 }
 
-/** Tells an item with an id: other providers of this dialect may leave it out, and then nothing can refer to the item. */
+/** Recognises an item with an id: other providers of this dialect may leave it out, and then nothing can refer to the item. */
 export function hasId (item: ResponseObject['output'][number]): item is ResponseObject['output'][number] & StoredItem {
   return typeof item.id === 'string'
 }
