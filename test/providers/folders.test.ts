@@ -41,13 +41,13 @@ const capabilities = new Set([
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
   'chat-completions': ['text-choice', 'text-template'],
-  responses: ['direct'],
+  responses: ['delta-template', 'direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']
 }
 
 /** The members of an adapter in their order, and their functions in the same. */
-const members = ['directDialects', 'request', 'read', 'error', 'split', 'join', 'fetch']
+const members = ['directDialects', 'request', 'read', 'error', 'deleteResponse', 'split', 'join', 'fetch']
 
 const files = folders.flatMap(folder => readdirSync(join(providers, folder)).filter(name => name.endsWith('.js')).map(name => ({
   folder, name: basename(name, '.js'), program: parse(readFileSync(join(providers, folder, name), 'utf8'), { ecmaVersion: 'latest', sourceType: 'module' })

@@ -32,7 +32,8 @@ interface Part {
   readonly value: 'sequence_number' | 'delta' | 'obfuscation'
 }
 
-const values = /"(sequence_number)":\d+|"(delta|obfuscation)":"(?:[^"\\]|\\.)*"/g
+/** Matches up to the value: to match texts as well would read one that does not end again from each place in it. */
+const names = /"(?:(sequence_number)":(?=\d)|(delta|obfuscation)":")/g
 /** Longer messages are few. */
 const maxLength = 4096
 
@@ -53,11 +54,12 @@ export class DeltaTemplate {
     const frame = `event: ${name}\ndata: ${data}\n\n`
     const parts: Part[] = []
     let from = 0
-    for (const { 0: { length }, 1: number, 2: text, index } of frame.matchAll(values)) {
-      const value = (number ?? text) as Part['value'] // by the expression
-      const start = frame.indexOf(':', index) + (text === undefined ? 1 : 2)
-      parts.push({ before: frame.slice(from, start), value })
-      from = index + length - (text === undefined ? 0 : 1)
+    for (const { 0: { length }, 1: number, 2: text, index } of frame.matchAll(names)) {
+      if (index < from) continue // in a text
+      const start = index + length
+      parts.push({ before: frame.slice(from, start), value: (number ?? text) as Part['value'] }) // by the expression
+      from = text === undefined ? endOfDigits(frame, start) : scanner.scan(frame, start).end
+      if (from === -1) return undefined
     }
     const last = frame.slice(from)
     const isUsual = parts.length < 4 && ['sequence_number', 'delta'].every(name => parts.filter(({ value }) => value === name).length === 1)
@@ -112,6 +114,11 @@ export class DeltaTemplate {
     const end = at + this.#last.length
     return frames.slice(at, end) === this.#last ? { number, characters, isAscii, end } : undefined
   }
+}
+
+function endOfDigits (text: string, at: number): number {
+  for (let digit = digitAt(text, at); digit >= 0 && digit <= 9; digit = digitAt(text, at)) at++
+  return at
 }
 
 function digitAt (text: string, at: number): number {
