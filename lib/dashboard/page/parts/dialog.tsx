@@ -1,7 +1,7 @@
 /** A modal dialog: the browser keeps the focus inside, closes it by Escape and gives the focus back. */
 
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from './button.tsx'
 
 export interface DialogProps {
@@ -20,7 +20,8 @@ export interface DialogProps {
 export function Dialog ({ title, subtitle, onClose, onSubmit, footer, wide = false, modal = false, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  // Before the next key: what is typed right after the button belongs in the dialog.
+  useLayoutEffect(() => {
     const element = dialog.current
     if (element?.open === false) element.showModal()
     return () => element?.close()

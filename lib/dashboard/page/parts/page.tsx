@@ -1,7 +1,7 @@
 /** The head of a page: where you are, and its main action. */
 
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { at } from '../state/router.ts'
 import { Icon } from './icon.tsx'
 
@@ -16,7 +16,7 @@ export interface PageProps {
 }
 
 export function Page ({ title, subtitle, actions, back, wide = false, children }: PageProps): JSX.Element {
-  useEffect(() => { document.title = `${title} · Headgate` }, [title])
+  useLayoutEffect(() => { document.title = `${title} · Headgate` }, [title])
   return (
     <div class={wide ? 'page wide' : 'page'}>
       {back !== undefined && <a class='back' href={at(back.place)}><Icon name='left' size={14} />{back.label}</a>}

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { Mark } from '../parts/brand.tsx'
 import { Button } from '../parts/button.tsx'
 import { at, path } from '../state/router.ts'
@@ -12,9 +12,9 @@ import { Sidebar } from './sidebar.tsx'
 
 export function Shell (): JSX.Element {
   const open = useSignal(false)
-  // Closes when a page was chosen.
-  useEffect(() => path.subscribe(() => { open.value = false }), [])
-  useEffect(() => {
+  // Closes when a page was chosen. A subscription also runs at once: later it would close what was just opened.
+  useLayoutEffect(() => path.subscribe(() => { open.value = false }), [])
+  useLayoutEffect(() => {
     const close = (event: KeyboardEvent): void => { if (event.key === 'Escape') open.value = false }
     addEventListener('keydown', close)
     return () => removeEventListener('keydown', close)
