@@ -48,15 +48,28 @@ export async function createRedisClient (place: RedisPlace, options: ClientOptio
   // The scripts are methods at run time only, which no type of the package says.
   if (isCluster === true) return connectingNodes(new Cluster([first, ...others], clusterOptions(place, options)) as Cluster & Scripts)
   const at = sentinel === undefined ? first : sentinelOptions(sentinel, place, options)
-  return new Redis({ ...serverOptions(place, options), ...at }) as Redis & Scripts
+  return reportingOnce(new Redis({ ...serverOptions(place, options), ...at })) as Redis & Scripts
 }
 
 /** Connects to each node of a cluster when it is found, not with its first commands, of which all but one would be refused. */
 function connectingNodes<C extends Cluster> (cluster: C): C {
   cluster.on('+node', (node: Redis) => {
-    node.connect().catch((error: unknown) => cluster.emit('error', error))
+    reportingOnce(node).connect().catch((error: unknown) => cluster.emit('error', error))
   })
   return cluster
+}
+
+/**
+ * Keeps a second error of a socket from ending the process: the package listens for the first one, and a handshake of TLS
+ * that is broken off, as with a server that is not trusted, may have another.
+ */
+function reportingOnce (redis: Redis): Redis {
+  return redis.on('connecting', () => {
+    setImmediate(() => {
+      const socket = redis.stream as Redis['stream'] | undefined // none after `disconnect`
+      socket?.on('error', () => undefined) // the first one was reported
+    })
+  })
 }
 
 function serverOptions (place: RedisPlace, options: ClientOptions) {
