@@ -289,8 +289,9 @@ async function look (t: Test, { page, faults }: Visit, address: string, isWide: 
   t.same(faults, [], address)
 }
 
-/** Presses Tab until a button has the focus. */
+/** Presses Tab until a button has the focus, once it is there. */
 async function tabTo (page: Page, button: string): Promise<void> {
+  await page.getByRole('button', { name: button, exact: true }).first().waitFor()
   for (let presses = 0; presses < 40; presses++) {
     if (await page.evaluate('document.activeElement?.textContent') === button) return
     await page.keyboard.press('Tab')
