@@ -51,7 +51,7 @@ const elsewhere: Reasons = {
   'keys/stored-keys': ['pipelines/admin/keys', 'the keys of the store as the admin API shows and changes them'],
   'limits/spending-reader': ['limits/limiter', 'reads for every limiter'],
   main: ['cli/start', 'starts a process'],
-  'mcp/load-undici': ['mcp/agents', 'a require'],
+  'net/load-undici': ['mcp/agents', 'a require'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
   'upstream/connector': ['upstream/http-transport', 'opens the sockets of its requests, over TLS as well'],
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],

@@ -5,9 +5,10 @@
  * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
  */
 
-import type { Configuration } from 'openid-client'
+import type { Configuration, CustomFetch } from 'openid-client'
 import type { OidcSettings } from '../core/settings.ts'
 import { isLoopback } from '../net/loopback.ts'
+import { loadUndici } from '../net/load-undici.ts'
 
 const timeoutSeconds = 10
 /** Keys and addresses of a provider change rarely. */
@@ -78,13 +79,19 @@ async function discover (settings: OidcSettings): Promise<Configuration> {
 }
 
 async function load ({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
-  const { allowInsecureRequests, ClientSecretBasic, discovery, None } = await import('openid-client')
+  const { allowInsecureRequests, ClientSecretBasic, customFetch, discovery, None } = await import('openid-client')
   const server = new URL(issuer)
   return await discovery(server, clientId, undefined, clientSecret === undefined ? None() : ClientSecretBasic(clientSecret.reveal()), {
     timeout: timeoutSeconds,
+    [customFetch]: fetchFromOidc,
     // Tokens travel in clear to a provider of this machine only.
     ...server.protocol === 'http:' && isLoopback(server.hostname) && { execute: [allowInsecureRequests] }
   })
+}
+
+/** Fetches with the package's client: the one of Node.js 20 can end the process by a timer of a closed connection. */
+const fetchFromOidc: CustomFetch = async (url, { body, ...options }) => {
+  return await loadUndici().fetch(url, { ...options, ...body !== null && body !== undefined && { body } })
 }
 
 function personOf (claims: Readonly<Record<string, unknown>>, { groupsClaim }: OidcSettings): OidcPerson {

@@ -1,7 +1,7 @@
 import type { Agent } from 'undici'
 import type { ToolSettings } from '../core/settings.ts'
 import { createGuardedAgent } from './guarded-fetch.ts'
-import { loadUndici } from './load-undici.ts'
+import { loadUndici } from '../net/load-undici.ts'
 
 /** Holds the connections to tool servers and registries. Created when the first is needed. */
 export interface Agents {

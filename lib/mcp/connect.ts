@@ -10,7 +10,7 @@ import { startDeadline } from '../async/start-deadline.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
-import { loadUndici } from './load-undici.ts'
+import { loadUndici } from '../net/load-undici.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type {

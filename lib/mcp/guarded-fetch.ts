@@ -16,7 +16,7 @@ import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'n
 import { isIP } from 'node:net'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { ValueCounter } from '../json/value-counter.ts'
-import { loadUndici } from './load-undici.ts'
+import { loadUndici } from '../net/load-undici.ts'
 import type { Agent, Dispatcher, Headers, RequestInit, Response } from 'undici'
 
 export interface GuardedAgentOptions {

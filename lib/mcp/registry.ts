@@ -11,7 +11,7 @@ import { property } from '../json/guards.ts'
 import type { Dispatcher } from 'undici'
 import { ExpiringMap } from '../async/expiring-map.ts'
 import { ToolServerFailure } from './failure.ts'
-import { loadUndici } from './load-undici.ts'
+import { loadUndici } from '../net/load-undici.ts'
 
 /** Describes where a registry says a server is, and what it must be sent. */
 export interface RegisteredServer {

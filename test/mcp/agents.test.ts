@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createAgents } from '../../lib/mcp/agents.ts'
-import { loadUndici } from '../../lib/mcp/load-undici.ts'
+import { loadUndici } from '../../lib/net/load-undici.ts'
 
 t.test('each agent is made once, when it is first needed, and all are ended together', async t => {
   const agents = createAgents({ allowedHosts: [], connectMs: 1000 })
