@@ -65,10 +65,11 @@ storeTest('tasks that a process does not take are announced, and taken by one th
       onWaiting: () => { announced++ },
       parallel: 2
     })
-    runner.start()
+    t.teardown(() => runner.stop())
     return { runner, deferrals, announced: () => announced }
   }))
   const [busy, idle] = runners as [typeof runners[number], typeof runners[number]] // two names
+  busy.runner.start() // the idle one looks only when it is told to: its first look could take what is added
   const add = async (id: string): Promise<void> => {
     await busy.deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
     busy.deferrals.events.emit('added')
