@@ -69,7 +69,7 @@ storeTest('tasks that a process does not take are announced, and taken by one th
     return { runner, deferrals, announced: () => announced }
   }))
   const [busy, idle] = runners as [typeof runners[number], typeof runners[number]] // two names
-  busy.runner.start() // the idle one looks only when it is told to: its first look could take what is added
+  busy.runner.start() // the other looks at calls of `look` only: a look at its start could take what is added here
   const add = async (id: string): Promise<void> => {
     await busy.deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
     busy.deferrals.events.emit('added')
