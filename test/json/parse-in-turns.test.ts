@@ -22,11 +22,14 @@ function expected (text: string): unknown {
   }
 }
 
-/** Nested, with texts longer and shorter than a piece, and keys that are none of both. */
+/**
+ * Nested, with texts longer and shorter than a piece. Keys are shorter and have no backslash: JSON.parse of Node.js 24 and 26 reads
+ * the key `"a\""` as `"a\\"` after an object with the latter.
+ */
 const values = fc.jsonValue({ maxDepth: 4, stringUnit: fc.constantFrom('a', '"', '\\', 'ä', '😀', '\n', '{', ']', ',', '\ud83d') })
 const withShortKeys = (value: unknown): unknown => Array.isArray(value)
   ? value.map(withShortKeys)
-  : typeof value !== 'object' || value === null ? value : Object.fromEntries(Object.entries(value).map(([key, member]) => [key.slice(0, 2), withShortKeys(member)]))
+  : typeof value !== 'object' || value === null ? value : Object.fromEntries(Object.entries(value).map(([key, member]) => [key.replaceAll('\\', '').slice(0, 2), withShortKeys(member)]))
 const texts = fc.tuple(values, fc.constantFrom('', ' ', '\n\t')).map(([value, blank]) => JSON.stringify(withShortKeys(value), null, blank))
 
 t.test('a text gives what JSON.parse gives, at any place where it is cut', async t => {
