@@ -67,6 +67,6 @@ function rowOf (id: string): UsageRow {
     id: `${id}-0123456789abcdef`, call_id: `de5623b5-0d4e-4f5b-9d5a-${id}`, at_ms: Date.now(), key_id: `key-${id.length % 100}`, endpoint: 'chat', requested_model: 'mock/json',
     model: 'mock/json', provider: 'mock', outcome: 'ok', status: 200, error_code: null, streamed: 0, attempts: 1, turns: 1, prompt_tokens: 250, completion_tokens: 180,
     cached_tokens: 0, reasoning_tokens: 0, estimated: 0, pages: null, audio_ms: null, characters: null, images: null, image_size: null, image_quality: null,
-    cache_write_tokens: null, searches: null, cost_nano_usd: 610_000, own_provider_key: 0, duration_ms: 1200, first_byte_ms: 340
+    cache_write_tokens: null, searches: null, cost_nano_usd: 610_000, own_provider_key: 0, duration_ms: 1200, first_byte_ms: 340, steps: null
   }
 }

@@ -18,6 +18,27 @@ export interface FailedAttempt {
   readonly reason: string
 }
 
+/** A request to a provider. Times are those of `performance.now()`. */
+export interface SentRequest {
+  readonly route: Route
+  readonly startedAtMs: number
+  /** The time of its first real output or of its failure; absent while it waits. */
+  endedAtMs: number | undefined
+  /** The reason why its answer was not used. */
+  reason: string | undefined
+  /** HTTP status of a refusal. */
+  status: number | undefined
+}
+
+/** A call of a tool of a server. Times are those of `performance.now()`. */
+export interface ToolRun {
+  readonly serverName: string
+  readonly toolName: string
+  readonly startedAtMs: number
+  readonly endedAtMs: number
+  readonly outcome: 'ok' | 'tool_error' | 'server_failed' | 'not_run' | 'cancelled'
+}
+
 /** A request that a provider bills although its answer was not used. Without `usage` it is estimated by the request of the call. */
 export interface WastedRequest {
   readonly modelId: string
@@ -80,8 +101,13 @@ export class CallRecord {
   turns: number | undefined = undefined
   /** The reasons why other routes were passed over: one entry per failed attempt. */
   failedAttempts: FailedAttempt[] | undefined = undefined
+  /** Requests to providers and calls of tools, in the order in which they were made or ended. */
+  requests: SentRequest[] | undefined = undefined
+  toolRuns: ToolRun[] | undefined = undefined
 
   // Its time.
+  /** The time of `performance.now()` at which its key was found valid. */
+  keyCheckedAtMs: number | undefined = undefined
   /** Milliseconds spent waiting for others until the head of the answer: providers, pauses between attempts, tool servers. */
   upstreamWaitMs = 0
   /** Milliseconds of the gateway's own until the head of the answer. */

@@ -2,6 +2,7 @@
 
 import type { TurnToolCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
+import type { ToolRun } from '../core/record.ts'
 import type { OfferedTool, OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
 /** Holds a call and its outcome; no outcome when there was no time left for it. */
@@ -17,6 +18,8 @@ export interface RunOptions {
   readonly seesImages: boolean
   /** The first so many calls are run; the others get a result that says why they are not. */
   readonly maxCalls: number
+  /** Takes each call that has ended. */
+  readonly onEnd?: (run: ToolRun) => void
 }
 
 /**
@@ -25,14 +28,20 @@ export interface RunOptions {
  * cancelled at their server.
  */
 export async function * runTools (
-  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages, maxCalls }: RunOptions
+  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages, maxCalls, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages }
   const emit = emitProgress ? (fields: ToolEvent) => buffer.push(fields) : undefined
   const runOrRefuse = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> =>
     index < maxCalls ? await runOne(call, open, options, emit) : { call, outcome: notRun(call, open, 'The request allows no more calls of tools.') }
-  const running = Promise.all(calls.map(runOrRefuse)).finally(() => buffer.end())
+  const runAndNote = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
+    const startedAtMs = performance.now()
+    const finished = await runOrRefuse(call, index)
+    onEnd?.({ ...namesOf(call, open), startedAtMs, endedAtMs: performance.now(), outcome: outcomeNameOf(finished.outcome) })
+    return finished
+  }
+  const running = Promise.all(calls.map(runAndNote)).finally(() => buffer.end())
   running.catch(() => undefined) // it is awaited below, unless the caller leaves before that
   for (;;) {
     const events = await buffer.next()
@@ -97,14 +106,24 @@ export function offeredTool ({ name }: TurnToolCall, { offered }: OpenTools): Of
   return offered.find(tool => tool.name === name)
 }
 
+function namesOf (call: TurnToolCall, open: OpenTools): Pick<ToolRun, 'toolName' | 'serverName'> {
+  const offered = offeredTool(call, open)
+  return { toolName: offered?.tool.name ?? call.name, serverName: offered?.serverName ?? '' }
+}
+
+function outcomeNameOf (outcome: ToolOutcome | undefined): ToolRun['outcome'] {
+  if (outcome === undefined) return 'cancelled'
+  if (outcome.failure !== undefined) return 'server_failed'
+  if (outcome.result.durationMs === undefined) return 'not_run'
+  return outcome.result.isError ? 'tool_error' : 'ok'
+}
+
 /** Returns the outcome of a call that is not run, with the reason. */
 export function notRun (call: TurnToolCall, open: OpenTools, message: string): ToolOutcome {
-  const offered = offeredTool(call, open)
   return {
     text: `The tool was not called: ${message}`,
     result: {
-      toolName: offered?.tool.name ?? call.name,
-      serverName: offered?.serverName ?? '',
+      ...namesOf(call, open),
       arguments: call.arguments ?? {},
       isError: true,
       result: message

@@ -125,14 +125,17 @@ export class ToolLoop {
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
     const maxCalls = this.#limits.admit(calls.length)
-    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages, maxCalls })
+    const { record } = this.#call
+    record.toolRuns ??= []
+    const { toolRuns } = record
+    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages, maxCalls, onEnd: run => toolRuns.push(run) })
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {
         yield { call: this.#call, route, events: step.value }
         continue
       }
-      this.#call.record.upstreamWaitMs += performance.now() - startedAtMs
+      record.upstreamWaitMs += performance.now() - startedAtMs
       const outcomes = step.value.flatMap(({ outcome }) => outcome ?? [])
       for (const { result, failure, images = [] } of outcomes) {
         if (failure !== undefined) this.#errors[result.serverName] = failure

@@ -60,11 +60,14 @@ export interface Failure {
 /** Carries a failure from a reader to `callerError`. */
 export class ProviderFailure extends Error {
   readonly failure: Failure
+  /** The status of its answer; `undefined` where the failure is inside a response that claimed to be fine. */
+  readonly status: number | undefined
 
-  constructor (failure: Failure) {
+  constructor (failure: Failure, status?: number) {
     super(`the provider failed: ${failure.kind}`)
     this.name = 'ProviderFailure'
     this.failure = failure
+    this.status = status
   }
 }
 

@@ -119,7 +119,10 @@ export class CallAttempts<A extends Closable> {
     if (signal.aborted) throw signal.reason
     const error = attempt.errorOf(thrown)
     const again = this.#plan.reconnect(error)
-    if (again !== undefined) return again
+    if (again !== undefined) {
+      attempt.reconnects()
+      return again
+    }
     attempt.failed(error)
     if (error.fault === 'caller') throw error
     const next = this.#plan.next(error)

@@ -3,10 +3,11 @@
  * the call.
  */
 
-import { callerError } from '../providers/provider-failure.ts'
+import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
 import type { CircuitAttempt } from './breaker.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
-import type { GatewayError } from '../core/errors.ts'
+import { asGatewayError, type GatewayError } from '../core/errors.ts'
+import type { SentRequest } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -43,13 +44,12 @@ export interface RouteAnswer<A> {
 
 export class RouteAttempt {
   readonly route: Route
-  readonly startedAtMs = performance.now()
   readonly #call: AttemptedCall
   readonly #provider: Provider
   readonly #credential: number | undefined
   readonly #health: RouteHealth
   readonly #attempt: CircuitAttempt
-  #failed = false
+  readonly #request: SentRequest
 
   /** Begins an attempt; `end` must follow, whatever happens. */
   constructor (call: AttemptedCall, provider: Provider, { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>, health: RouteHealth) {
@@ -59,19 +59,29 @@ export class RouteAttempt {
     this.#credential = credential
     this.#health = health
     this.#attempt = health.begin(route)
+    this.#request = { route, startedAtMs: performance.now(), endedAtMs: undefined, reason: undefined, status: undefined }
+    call.record.requests ??= []
+    call.record.requests.push(this.#request)
+  }
+
+  get startedAtMs (): number {
+    return this.#request.startedAtMs
   }
 
   succeeded (): void {
-    this.#health.succeeded(this.route, this.#attempt, this.#call.request.stream === true, performance.now() - this.startedAtMs)
+    const endedAtMs = performance.now()
+    this.#request.endedAtMs = endedAtMs
+    this.#health.succeeded(this.route, this.#attempt, this.#call.request.stream === true, endedAtMs - this.startedAtMs)
   }
 
   /** Returns the error a caller reads out of what the attempt threw. */
   errorOf (thrown: unknown): GatewayError {
+    if (thrown instanceof ProviderFailure) this.#request.status = thrown.status
     return callerError(thrown, this.#provider.secrets, this.#call.providerKey)
   }
 
   failed (error: GatewayError): void {
-    this.#failed = true
+    this.#ended(error.code)
     if (error.acceptedByProvider) noteWasted(this.#call, this.route)
     this.#health.failed(this.route, this.#attempt, error, this.#credential)
     noteAttempt(this.#call, this.route, error.code)
@@ -79,11 +89,25 @@ export class RouteAttempt {
 
   /** Notes that another request succeeded first. */
   overtaken (): void {
-    if (!this.#failed) noteAttempt(this.#call, this.route, 'slower')
+    if (this.#request.reason === undefined) noteAttempt(this.#call, this.route, 'slower')
+    this.#ended('slower')
+  }
+
+  /** Notes that the connection was lost, and the same request is sent once more. */
+  reconnects (): void {
+    this.#ended('reconnect')
   }
 
   end (): void {
     this.#health.ended(this.route, this.#attempt)
+    const { signal } = this.#call
+    if (this.#request.endedAtMs === undefined && signal.aborted) this.#ended(asGatewayError(signal.reason).code)
+  }
+
+  /** Notes the end and the reason of a request whose answer is not used. The first note stays. */
+  #ended (reason: string): void {
+    this.#request.endedAtMs ??= performance.now()
+    this.#request.reason ??= reason
   }
 }
 

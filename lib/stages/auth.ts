@@ -25,6 +25,7 @@ export function auth ({ keys }: Pick<Services, 'keys'>, { eitherKey = false }: A
     const key = check(first) ?? (eitherKey ? check(second) : undefined)
     if (key === undefined) throw new GatewayError('invalid_api_key')
     call.record.keyId = key.id
+    call.record.keyCheckedAtMs = performance.now()
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }

@@ -21,8 +21,8 @@ export interface Database {
   /** Makes a subquery pass over rows that another process is claiming at this moment. */
   readonly skipLocked: <DB, TB extends keyof DB, O>(claimed: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /**
-   * Writes rows in one transaction, and adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there already is
-   * left as it is and counts once.
+   * Writes rows, and in the same transactions adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there
+   * already is left as it is and counts once: what failed may be written again.
    *
    * @returns how many rows were not there
    */

@@ -261,6 +261,8 @@ export interface UsageRow {
   readonly own_provider_key: number
   readonly duration_ms: number
   readonly first_byte_ms: number | null
+  /** JSON of `CallSteps`; `null` for a call that the other columns say all of. */
+  readonly steps: string | null
 }
 
 /**

@@ -73,7 +73,7 @@ export async function openAttempt<R, E extends { readonly type: string }> (
 
   if (status < 200 || status > 299) {
     const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, ask)
-    throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) })
+    throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
   }
   try {
     return await openBody(response, adapter.read(response, ask), provider, options, record)

@@ -48,5 +48,5 @@ export function readBegunRow (values: readonly unknown[]): UsageRow {
 const unknown = {
   outcome: 'interrupted', status: null, error_code: null, attempts: 1, turns: null, completion_tokens: null, cached_tokens: null, cache_write_tokens: null,
   searches: null, reasoning_tokens: null, estimated: 1, pages: null, audio_ms: null, characters: null, images: null, image_size: null, image_quality: null,
-  duration_ms: 0, first_byte_ms: null
+  duration_ms: 0, first_byte_ms: null, steps: null
 } as const satisfies Omit<UsageRow, typeof columns[number]>

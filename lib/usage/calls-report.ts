@@ -4,6 +4,7 @@ import { sql, type Kysely } from 'kysely'
 import type { CallDetail, CallPage, CallSummary } from '../../schemas/admin/calls.ts'
 import { beyond, pageOf, type PageRequest } from '../stores/pages.ts'
 import type { Tables, UsageRow } from '../stores/tables.ts'
+import { readSteps, timelineOf } from './call-timeline.ts'
 import { filteredCalls, projectOfRecord, type CallFilter, type CallQuery } from './call-filter.ts'
 
 type NamedRow = UsageRow & { readonly project_id: string, readonly key_name: string | null }
@@ -68,10 +69,7 @@ function summaryOf (row: NamedRow): CallSummary {
 }
 
 function detailOf (row: NamedRow): CallDetail {
-  const { model, provider, first_byte_ms: firstByteMs, duration_ms: durationMs } = row
-  const step = (event: string, afterMs: number | null, reason: string | null = null) => (
-    { event, after_ms: afterMs, duration_ms: null, model, provider, reason, tool: null }
-  )
+  const steps = readSteps(row)
   return {
     ...summaryOf(row),
     turns: row.turns,
@@ -86,13 +84,10 @@ function detailOf (row: NamedRow): CallDetail {
     image_size: row.image_size,
     image_quality: row.image_quality,
     own_provider_key: row.own_provider_key === 1,
-    overhead_ms: null,
-    upstream_wait_ms: null,
-    upstream_request_id: null,
-    timeline: [
-      { ...step('received', 0), model: null, provider: null },
-      ...firstByteMs === null ? [] : [step('first_byte', firstByteMs)],
-      step('end', durationMs, row.error_code)
-    ]
+    overhead_ms: steps.overhead_ms ?? null,
+    upstream_wait_ms: steps.upstream_wait_ms ?? null,
+    upstream_request_id: steps.upstream_request_id ?? null,
+    timeline: timelineOf(row, steps),
+    candidates: [...steps.candidates ?? []]
   }
 }

@@ -2,6 +2,7 @@
 
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
+import { printSteps } from './call-steps.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import { estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
@@ -62,7 +63,8 @@ export function usageRow (
     cost_nano_usd: chargedCost(record, cost.nanoUsd, wasted),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
-    first_byte_ms: boundedInteger(record.firstByteMs)
+    first_byte_ms: boundedInteger(record.firstByteMs),
+    steps: printSteps(record, receivedAtMs)
   }
 }
 

@@ -37,15 +37,29 @@ export type CallPage = Static<typeof CallPage>
 
 /** One step of a call. */
 export const TimelineEntry = Type.Object({
-  event: Type.String({ description: '`received`, `attempt_failed`, `route_skipped`, `first_byte`, `tool_call`, `end`, …' }),
+  event: Type.String({
+    description: '`received`, `auth`: the key was found valid, `wait`: for the body, a limit or tool servers, `route_skipped`, `refused`: by a limit, ' +
+      '`attempt`, `attempt_failed`, `first_byte`, `tool_call` or `end`.'
+  }),
   after_ms: OrNull(Type.Number(), 'Milliseconds since the call was received, where known.'),
   duration_ms: OrNull(Type.Number()),
   model: Text,
   provider: Text,
-  reason: OrNull(Type.String(), 'As in `x-headgate-route`.'),
+  reason: OrNull(
+    Type.String(), 'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of the end: the error code.'
+  ),
+  status: OrNull(Type.Integer(), 'HTTP status with which the provider refused.'),
+  server: OrNull(Type.String(), 'The tool server.'),
   tool: Text
 })
 export type TimelineEntry = Static<typeof TimelineEntry>
+
+/** A route, and the reason for its place. */
+export const RouteReason = Type.Object({
+  model: Type.String(),
+  provider: Type.String(),
+  reason: Type.String({ description: 'As in `x-headgate-route`: `score=0.71`, `first_choice`, `wrote_history`, …' })
+})
 
 export const CallDetail = Type.Object({
   ...CallSummary.properties,
@@ -61,10 +75,11 @@ export const CallDetail = Type.Object({
   image_size: Text,
   image_quality: Text,
   own_provider_key: Type.Boolean(),
-  overhead_ms: OrNull(Type.Number(), 'Time that the gateway itself took.'),
+  overhead_ms: OrNull(Type.Number(), 'Time that the gateway itself took to the head of the answer, where it is recorded: this and the next two with calls of several steps.'),
   upstream_wait_ms: OrNull(Type.Number()),
   upstream_request_id: Text,
-  timeline: Type.Array(TimelineEntry)
+  timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
+  candidates: Type.Array(RouteReason, { description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.' })
 })
 export type CallDetail = Static<typeof CallDetail>
 

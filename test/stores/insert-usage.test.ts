@@ -13,7 +13,7 @@ storeTest('every column of a row is written and read back', async (t, open) => {
   const store = await open()
   const row = usageRowOf(1, {
     requested_model: 'a', model: 'b', provider: 'c', error_code: 'd', streamed: 1, turns: 2, cached_tokens: 3, reasoning_tokens: 4, estimated: 1, pages: 5, audio_ms: 6,
-    characters: 7, images: 8, image_size: 'e', image_quality: 'f', cache_write_tokens: 9, searches: 10, own_provider_key: 1
+    characters: 7, images: 8, image_size: 'e', image_quality: 'f', cache_write_tokens: 9, searches: 10, own_provider_key: 1, steps: '{}'
   })
   await store.insertUsage([row])
   t.strictSame({ ...await store.query.selectFrom('usage').selectAll().executeTakeFirst() }, row)
@@ -37,6 +37,24 @@ storeTest('a row that cannot be written takes back those before it, and what the
   const store = await open()
   await t.rejects(store.insertUsage([usageRowOf(1), usageRowOf(2, { endpoint: null as unknown as string })])) // no type allows it
   t.equal(await spendingOf(store.query, 'key-1', 0, Date.now()), 0)
+})
+
+storeTest('rows of many keys are written in several turns, each once', async (t, open) => {
+  const store = await open()
+  const rows = Array.from({ length: 200 }, (_, number) => usageRowOf(number, { at_ms: morning, key_id: `key-${number % 120}`, cost_nano_usd: 1 }))
+  let turns = 0
+  let written = false
+  const count = (): void => {
+    turns++
+    if (!written) setImmediate(count)
+  }
+  setImmediate(count)
+  t.equal(await store.insertUsage(rows), 200)
+  written = true
+  t.ok(turns >= 2, 'others have turns meanwhile')
+  t.equal(await store.insertUsage(rows), 0)
+  const { calls } = await store.query.selectFrom('usage_rollups').where('span_ms', '=', hourMs).select(({ fn }) => fn.sum<number>('calls').as('calls')).executeTakeFirstOrThrow()
+  t.equal(calls, 200)
 })
 
 storeTest('rows are added to the sums of their hours and days, once, by writers at the same time as well', async (t, open) => {

@@ -29,7 +29,7 @@ t.test('a call is a row with everything that is known of it, compared in full', 
     id: '', call_id: 'call-1', at_ms: 0, key_id: 'key-1', endpoint: 'chat', requested_model: 'm', model: 'one/m', provider: 'one', outcome: 'ok', status: 200,
     error_code: null, streamed: 1, attempts: 1, turns: null, prompt_tokens: 100, completion_tokens: 10, cached_tokens: 5, cache_write_tokens: null, searches: null,
     reasoning_tokens: null, estimated: 0, pages: null, audio_ms: null, characters: null, images: null, image_size: null, image_quality: null,
-    cost_nano_usd: 200_000, own_provider_key: 0, duration_ms: 0, first_byte_ms: 12
+    cost_nano_usd: 200_000, own_provider_key: 0, duration_ms: 0, first_byte_ms: 12, steps: null
   })
 })
 

@@ -183,5 +183,9 @@ export const usageSteps: readonly Migration[] = [
           from unnest(string_to_array(counts, ',')) as count group by 1
         ) as added
       $$`
+  },
+  {
+    number: 19,
+    sql: 'alter table usage add column steps text'
   }
 ]

@@ -12,7 +12,7 @@ import { pruneRollups } from '../prune-rollups.ts'
 import { retryWhenLocked } from '../retry-when-locked.ts'
 import { StoreError } from '../store-error.ts'
 import { createPrivately, databasePath, fileId } from './database-file.ts'
-import { insertUsage } from './insert-usage.ts'
+import { insertInTurns } from './insert-in-turns.ts'
 import { migrate } from './migrate.ts'
 import { pruneUsage } from './prune-usage.ts'
 import { StatementCache } from './statement-cache.ts'
@@ -57,7 +57,7 @@ export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: Da
     skipLocked: claimed => claimed, // writers wait for each other
     write,
     maxBatchRows: 200, // about a millisecond, in which the process does nothing else
-    insertUsage: async rows => insertUsage({ write }, rows),
+    insertUsage: async rows => await insertInTurns({ write }, rows),
     pruneUsage: async (retention, nowMs) => {
       await pruneUsage(query, retention, nowMs)
       await pruneRollups(query, retention, nowMs)

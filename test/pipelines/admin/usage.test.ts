@@ -65,7 +65,7 @@ t.test('members and viewers see what is of their projects', async t => {
   }
   t.match((await member.send('GET /admin/v1/calls')).body.data, [{ request_id: 'one', key_name: '<b>key 0</b>', project_id: projects[0] }])
   t.equal((await member.send('GET /admin/v1/calls/two')).status, 404)
-  t.match((await member.send('GET /admin/v1/calls/one')).body, { request_id: 'one', timeline: [{ event: 'received' }, { event: 'first_byte', after_ms: 50 }, { event: 'end', after_ms: 100 }] })
+  t.match((await member.send('GET /admin/v1/calls/one')).body, { request_id: 'one', timeline: [{ event: 'received' }, { event: 'attempt', after_ms: null }, { event: 'first_byte', after_ms: 50 }, { event: 'end', after_ms: 100 }] })
   t.equal((await viewer.send('GET /admin/v1/calls')).status, 403)
   t.equal((await owner.send('GET /admin/v1/calls')).body.data.length, 3)
   t.same((await owner.send('GET /admin/v1/keys')).body.data.map(({ last_used_at_ms: at }: { last_used_at_ms: number }) => at), [now - hour, now - hour])

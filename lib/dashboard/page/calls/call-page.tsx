@@ -32,6 +32,7 @@ export function CallPage ({ id }: { readonly id: string }): JSX.Element {
           <Card title='Timeline' subtitle={`${duration(call.duration_ms)} in total`}><Timeline call={call} /></Card>
           <div class='stack'>
             <Card title='Call'><Facts facts={callFacts(call)} /></Card>
+            {call.candidates.length > 0 && <Card title='Route' subtitle='The models it could take, best first'><Facts facts={call.candidates.map(({ model, reason }) => [model, reason])} /></Card>}
             <Card title='Usage'><Facts facts={usageFacts(call)} /></Card>
           </div>
         </div>

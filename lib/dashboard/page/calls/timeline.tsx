@@ -8,10 +8,10 @@ type Call = Answer<'GET /admin/v1/calls/:call_id'>
 type Entry = Call['timeline'][number]
 
 const titles: Readonly<Record<string, string>> = {
-  received: 'Received', auth: 'Key checked', wait: 'Waited', route_skipped: 'Route skipped', attempt: 'Sent to the provider', attempt_failed: 'Attempt failed', first_byte: 'First token', tool_call: 'Tool call', turn: 'Turn', end: 'End'
+  received: 'Received', auth: 'Key checked', wait: 'Waited', route_skipped: 'Route skipped', refused: 'Refused by a limit', attempt: 'Sent to the provider', attempt_failed: 'Attempt failed', first_byte: 'First token', tool_call: 'Tool call', turn: 'Turn', end: 'End'
 }
 
-const tones: Readonly<Record<string, string>> = { attempt_failed: 'bad', route_skipped: 'warn', tool_call: 'tool', first_byte: 'good' }
+const tones: Readonly<Record<string, string>> = { attempt_failed: 'bad', refused: 'bad', route_skipped: 'warn', tool_call: 'tool', first_byte: 'good' }
 
 export function Timeline ({ call }: { readonly call: Call }): JSX.Element {
   const total = Math.max(call.duration_ms, 1)
@@ -26,7 +26,7 @@ export function Timeline ({ call }: { readonly call: Call }): JSX.Element {
               {subject(entry) !== '' && <span class='muted break'>{subject(entry)}</span>}
               {entry.duration_ms !== null && <span class='faint nowrap'>{duration(entry.duration_ms)}</span>}
             </div>
-            {entry.reason !== null && <div class='small faint break'>{entry.reason}</div>}
+            {reason(entry) !== '' && <div class='small faint break'>{reason(entry)}</div>}
             {entry.after_ms !== null && <Span from={entry.after_ms / total} length={(entry.duration_ms ?? 0) / total} />}
           </div>
         </li>
@@ -35,8 +35,13 @@ export function Timeline ({ call }: { readonly call: Call }): JSX.Element {
   )
 }
 
-function subject ({ tool, model, provider }: Entry): string {
-  if (tool !== null) return tool
+/** Returns the reason as the API has it, after the status of the provider where that refused. */
+function reason ({ reason, status }: Entry): string {
+  return [status, reason].filter(part => part !== null).join(' · ')
+}
+
+function subject ({ tool, server, model, provider }: Entry): string {
+  if (tool !== null) return server === null || server === '' ? tool : `${tool} of ${server}`
   if (model === null) return provider ?? ''
   return provider === null || model.startsWith(`${provider}/`) ? model : `${model} at ${provider}`
 }

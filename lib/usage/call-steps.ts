@@ -1,0 +1,112 @@
+/**
+ * Prints the steps of a call for its usage row: what came between its acceptance and its end, where that is more than one request
+ * to one provider that was sent at once. Names are cut; no text of a prompt, an answer, arguments or results is here.
+ */
+
+import { rankText } from '../routing/explain-route.ts'
+import type { CallRecord, FailedAttempt, SentRequest, ToolRun } from '../core/record.ts'
+import type { Route } from '../core/route.ts'
+
+/** Times are milliseconds since the call was accepted. What there is none of is absent. */
+export interface CallSteps {
+  readonly key_checked_ms?: number | undefined
+  readonly requests?: readonly RequestStep[] | undefined
+  readonly tools?: readonly ToolStep[] | undefined
+  /** The routes that it could take, best first, and the reason for the place of each. */
+  readonly candidates?: readonly RouteStep[] | undefined
+  /** Routes that were not tried. */
+  readonly skipped?: readonly RouteStep[] | undefined
+  /** The limit for which it was refused. */
+  readonly refused_by?: string | undefined
+  readonly overhead_ms?: number | undefined
+  readonly upstream_wait_ms?: number | undefined
+  readonly upstream_request_id?: string | undefined
+}
+
+export interface RouteStep {
+  readonly model: string
+  readonly provider: string
+  readonly reason: string
+}
+
+export interface RequestStep extends Omit<RouteStep, 'reason'> {
+  readonly at_ms: number
+  /** Absent for one that was waiting. */
+  readonly took_ms?: number | undefined
+  /** Absent for one that succeeded. */
+  readonly reason?: string | undefined
+  readonly status?: number | undefined
+}
+
+export interface ToolStep {
+  readonly server: string
+  readonly tool: string
+  readonly at_ms: number
+  readonly took_ms: number
+  readonly outcome: ToolRun['outcome']
+}
+
+/** A call that took longer than this to its first request has waited for something: for its body, a limit, or tool servers. */
+const noticeableMs = 50
+const maxRequests = 16
+const maxTools = 32
+const maxRoutes = 8
+const maxCharacters = 200
+
+/** Prints the steps of a call that was accepted at a time of `performance.now()`; `null` where the other columns say it all. */
+export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
+  if (isPlain(record, receivedAtMs)) return null
+  const { keyCheckedAtMs, requests, toolRuns, routes, failedAttempts, refusedBy, overheadMs, upstreamWaitMs, upstreamRequestId } = record
+  const since = (atMs: number): number => tenths(atMs - receivedAtMs)
+  const tried = new Set(requests?.map(({ route }) => route))
+  const skipped = failedAttempts?.filter(({ route }) => !tried.has(route))
+  return JSON.stringify({
+    key_checked_ms: keyCheckedAtMs && since(keyCheckedAtMs),
+    requests: requests?.slice(0, maxRequests).map(request => requestStep(request, since)),
+    tools: toolRuns?.slice(0, maxTools).map(run => toolStep(run, since)),
+    candidates: routes !== undefined && routes.length > 1 ? routes.slice(0, maxRoutes).map(candidate) : undefined,
+    skipped: skipped?.slice(0, maxRoutes).map(skippedRoute),
+    refused_by: refusedBy,
+    overhead_ms: overheadMs && tenths(overheadMs),
+    upstream_wait_ms: tenths(upstreamWaitMs),
+    upstream_request_id: upstreamRequestId && cut(upstreamRequestId)
+  } satisfies CallSteps)
+}
+
+/** Returns true for a call with no more to say than its columns do: one request that was sent at once, or none and no limit that refused it. */
+function isPlain ({ requests, toolRuns, routes, failedAttempts, refusedBy }: CallRecord, receivedAtMs: number): boolean {
+  if (toolRuns !== undefined || failedAttempts !== undefined || refusedBy !== undefined || (routes !== undefined && routes.length > 1)) return false
+  const first = requests?.[0]
+  if (first === undefined) return true
+  return requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < noticeableMs
+}
+
+function requestStep ({ route, startedAtMs, endedAtMs, reason, status }: SentRequest, since: (atMs: number) => number): RequestStep {
+  return {
+    ...namesOf(route), at_ms: since(startedAtMs), took_ms: endedAtMs === undefined ? undefined : tenths(endedAtMs - startedAtMs), reason, status
+  }
+}
+
+function toolStep ({ serverName, toolName, startedAtMs, endedAtMs, outcome }: ToolRun, since: (atMs: number) => number): ToolStep {
+  return { server: cut(serverName), tool: cut(toolName), at_ms: since(startedAtMs), took_ms: tenths(endedAtMs - startedAtMs), outcome }
+}
+
+function candidate (route: Route, index: number): RouteStep {
+  return { ...namesOf(route), reason: rankText(route, index) }
+}
+
+function skippedRoute ({ route, reason }: FailedAttempt): RouteStep {
+  return { ...namesOf(route), reason: cut(reason) }
+}
+
+function namesOf ({ modelId, providerId }: Route): Pick<RouteStep, 'model' | 'provider'> {
+  return { model: cut(modelId), provider: providerId }
+}
+
+function tenths (ms: number): number {
+  return Math.round(ms * 10) / 10
+}
+
+function cut (text: string): string {
+  return text.length > maxCharacters ? text.slice(0, maxCharacters) : text
+}

@@ -1,0 +1,58 @@
+/** Lists what happened in a call, in order, from its usage row and the steps in it. */
+
+import type { TimelineEntry } from '../../schemas/admin/calls.ts'
+import type { UsageRow } from '../stores/tables.ts'
+import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'
+
+type TimedRow = Pick<UsageRow, 'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps'>
+
+/** Reads the steps of a row; of one without any, of whichever version, none. */
+export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
+  return steps === null ? {} : JSON.parse(steps) as CallSteps // written by us
+}
+
+/** Lists the steps of a call in order. Of a plain call its one request is listed without a time: it was sent at once. */
+export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
+  const { key_checked_ms: checkedMs, requests = [], tools = [], skipped = [], refused_by: limit } = steps
+  const { model, provider, attempts, first_byte_ms: firstByteMs, duration_ms: durationMs, error_code: errorCode } = row
+  const isPlain = row.steps === null && attempts > 0
+  const timed = [
+    ...requests.map(requestEntry),
+    ...tools.map(toolEntry),
+    ...firstByteMs === null ? [] : [entry('first_byte', firstByteMs, { model, provider })]
+  ].toSorted((a, b) => (a.after_ms ?? 0) - (b.after_ms ?? 0))
+  return [
+    entry('received', 0),
+    ...checkedMs === undefined ? [] : [entry('auth', checkedMs)],
+    ...skipped.map(route => entry('route_skipped', null, route)),
+    ...limit === undefined ? [] : [entry('refused', null, { reason: limit })],
+    ...waitEntry(checkedMs, requests[0]),
+    ...isPlain ? [entry('attempt', null, { model, provider })] : [],
+    ...timed,
+    entry('end', durationMs, { model, provider, reason: errorCode })
+  ]
+}
+
+const nothing = { after_ms: null, duration_ms: null, model: null, provider: null, reason: null, status: null, server: null, tool: null }
+
+function entry (event: string, afterMs: number | null, facts: Partial<TimelineEntry> = {}): TimelineEntry {
+  return { ...nothing, ...facts, event, after_ms: afterMs }
+}
+
+/** The shortest wait that is worth a line. */
+const noticeableMs = 1
+
+function waitEntry (checkedMs: number | undefined, first: RequestStep | undefined): TimelineEntry[] {
+  if (checkedMs === undefined || first === undefined) return []
+  const waitMs = Math.round(10 * (first.at_ms - checkedMs)) / 10
+  return waitMs < noticeableMs ? [] : [entry('wait', checkedMs, { duration_ms: waitMs })]
+}
+
+function requestEntry ({ model, provider, at_ms: atMs, took_ms: tookMs, reason, status }: RequestStep): TimelineEntry {
+  const facts = { duration_ms: tookMs ?? null, model, provider, reason: reason ?? null, status: status ?? null }
+  return entry(reason === undefined ? 'attempt' : 'attempt_failed', atMs, facts)
+}
+
+function toolEntry ({ server, tool, at_ms: atMs, took_ms: tookMs, outcome }: ToolStep): TimelineEntry {
+  return entry('tool_call', atMs, { duration_ms: tookMs, server, tool, reason: outcome === 'ok' ? null : outcome })
+}
