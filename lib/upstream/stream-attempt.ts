@@ -3,7 +3,7 @@ import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
 import { bytesAsText, sseReader, type SseReader } from '../wire/sse.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
-import { startAlarm } from '../async/alarm.ts'
+import { startAlarm, type Alarm } from '../async/alarm.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -37,7 +37,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   readonly #options: StreamOptions<E>
   /** Events that were read before the first real one. */
   #buffered: E[] = []
-  #pending: Promise<IteratorResult<Uint8Array, undefined>> | undefined
+  /** The next read, once it has begun. */
+  #pending: PullResult<Uint8Array> | Promise<PullResult<Uint8Array>> | undefined
   #started = false
   #sizeBytes = 0
   #finished = false
@@ -64,25 +65,30 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   async untilReal (holdMs: number): Promise<void> {
     const { slow } = this.#options
     const slowMs = slow?.firstOutputMs ?? Infinity
-    const slowAfter = slowMs === Infinity ? undefined : startAlarm(slowMs, 'slow')
-    const over = startAlarm(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
-    let alarms = [...slowAfter === undefined ? [] : [slowAfter.rings], over.rings]
+    let slowAfter: Alarm<'slow'> | undefined
+    let over: Alarm<'over'> | undefined
     try {
       while (!this.#finished) {
-        this.#pending ??= this.#bytes.next()
-        // A failure comes out of the read below.
-        const first = await Promise.race([this.#pending.then(undefined, () => undefined), ...alarms])
-        if (first === 'slow') {
-          if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
-          alarms = [over.rings]
-          continue
-        }
-        if (first === 'over') {
-          this.#overdue = true
-          return
+        this.#pending ??= this.#bytes.pull()
+        if (this.#pending instanceof Promise) {
+          // Most first output comes with the head: then there is nothing to wait for, and no timer.
+          if (over === undefined && slowMs !== Infinity) slowAfter = startAlarm(slowMs, 'slow')
+          over ??= startAlarm(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
+          // A failure comes out of the read below.
+          const first = await Promise.race([this.#pending.then(undefined, () => undefined), over.rings, ...slowAfter === undefined ? [] : [slowAfter.rings]])
+          if (first === 'slow') {
+            if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
+            slowAfter = undefined
+            continue
+          }
+          if (first === 'over') {
+            this.#overdue = true
+            return
+          }
         }
         const from = this.#buffered.length
-        if (!await this.#read(this.#buffered)) return
+        const read = this.#read(this.#buffered)
+        if (!(read instanceof Promise ? await read : read)) return
         for (let at = from; at < this.#buffered.length; at++) {
           if (isReal(this.#buffered[at])) return
         }
@@ -90,7 +96,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       }
     } finally {
       slowAfter?.stop()
-      over.stop()
+      over?.stop()
       this.#pace.guard()
     }
   }
@@ -120,13 +126,14 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   #read (into: E[]): boolean | Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#finished) return false
-    if (this.#pending === undefined) {
-      const given = this.#bytes.pull()
-      if (!(given instanceof Promise)) return this.#take(given, into, 0)
-      this.#pending = given
+    const given = this.#pending ?? this.#bytes.pull()
+    if (!(given instanceof Promise)) {
+      this.#pending = undefined
+      return this.#take(given, into, 0)
     }
+    this.#pending = given
     const startedAtMs = performance.now()
-    return this.#pace.wait(this.#pending).then(read => {
+    return this.#pace.wait(given).then(read => {
       this.#pending = undefined
       return this.#take(read, into, performance.now() - startedAtMs)
     }, (error: unknown) => {
