@@ -81,8 +81,8 @@ interface Frame {
   readonly isAscii: boolean
 }
 
-/** A text that JSON prints as it is and that stands nowhere else in a chunk. */
-const placeholder = '\u2063headgate\u2063'
+/** A text that JSON prints as it is and that stands nowhere else in a chunk; of ASCII, because one other letter makes a wide text of all of it. */
+const placeholder = randomBytes(16).toString('hex')
 
 /**
  * Returns the text around a delta, taken from a chunk of the one mapping: printing a delta between the
