@@ -93,7 +93,8 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
   /** Adds a transformer behind those there are. */
   through<T> (transformer: Transformer<Out, T>): Flow<T> | undefined {
     if (this.#ended || this.#ending !== undefined) return undefined
-    this.#transformers.push(transformer as unknown as AnyTransformer) // it is given what the one before it gives
+    // It is given what the one before it gives. A list that grows has room for 16.
+    this.#transformers = [...this.#transformers, transformer as unknown as AnyTransformer]
     return this as unknown as Flow<T>
   }
 

@@ -71,7 +71,7 @@ export function readCall (
   const onClose = (): void => {
     if (!response.writableFinished) abort(new GatewayError('client_closed_request'))
   }
-  response.once('close', onClose)
+  response.on('close', onClose)
   // A broken connection is a caller who left; `close` follows.
   response.on('error', onClose)
   const { socket } = request

@@ -1,7 +1,7 @@
 /** The only writer of replies. */
 
 import { explainRoute } from '../routing/explain-route.ts'
-import { endInOneWrite, endWithChunk, writeChunk } from './node-internals.ts'
+import { endInOneWrite, endWithChunk, releaseHead, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { pulling } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -16,29 +16,26 @@ import type { Reply } from '../core/reply.ts'
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
  * @throws TypeError for headers that cannot be sent, before anything is; `return()` of the body is called then
  */
-export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordAnswer): Promise<void> {
+export function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordAnswer): Promise<void> {
   const { body } = reply
   const { record, receivedAtMs } = call
   record.status = reply.status
   record.overheadMs = performance.now() - receivedAtMs - record.upstreamWaitMs
-  if (typeof body === 'string' || body instanceof Uint8Array) {
-    const sizeBytes = Buffer.byteLength(body)
-    response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(sizeBytes) }))
-    record.firstByteMs ??= performance.now() - receivedAtMs
-    const recorded = beforeLastByte?.(call)
-    if (recorded !== undefined) await recorded
-    if (response.destroyed) return
-    endInOneWrite(response, body, sizeBytes)
-    await written(response, call.signal, graceMs)
-    return
-  }
-  try {
-    response.writeHead(reply.status, headersOf(reply, call))
-  } catch (error) {
-    await body[Symbol.asyncIterator]().return?.()
-    throw error
-  }
-  await writeStream(response, body, reply, call, beforeLastByte)
+  return typeof body === 'string' || body instanceof Uint8Array
+    ? writeComplete(response, body, reply, call, graceMs, beforeLastByte)
+    : writeStream(response, body, reply, call, graceMs, beforeLastByte)
+}
+
+async function writeComplete (
+  response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
+): Promise<void> {
+  const sizeBytes = Buffer.byteLength(body)
+  response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(sizeBytes) }))
+  call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+  const recorded = beforeLastByte?.(call)
+  if (recorded !== undefined) await recorded
+  if (response.destroyed) return
+  endInOneWrite(response, body, sizeBytes)
   await written(response, call.signal, graceMs)
 }
 
@@ -62,21 +59,22 @@ function printable (text: string): string {
 }
 
 async function writeStream (
-  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call, beforeLastByte?: RecordAnswer
+  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
 ): Promise<void> {
-  const timer = keepAlive === undefined
-    ? undefined
-    : setInterval(() => { if (!response.writableNeedDrain) writeChunk(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
-  // The head is sent with the first piece in one packet, unless that takes longer than a turn.
-  const head = setImmediate(() => { response.flushHeaders() })
+  const { keepAlive } = reply
   const pieces = pulling(body)
+  let timer: NodeJS.Timeout | undefined
+  let isBegun = false
   let last: string | Uint8Array = ''
   try {
+    response.writeHead(reply.status, headersOf(reply, call))
+    if (keepAlive !== undefined) {
+      timer = setInterval(() => { if (!response.writableNeedDrain) writeChunk(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
+    }
     for (;;) {
       let given = pieces.pull()
-      if (given instanceof Promise) given = await given
+      if (given instanceof Promise) given = await (isBegun ? given : afterHead(response, given))
       if (given.done === true) break
-      clearImmediate(head)
       if (response.destroyed) {
         await pieces.return?.()
         break
@@ -87,6 +85,8 @@ async function writeStream (
         break
       }
       const room = writeChunk(response, given.value)
+      if (!isBegun) releaseHead(response)
+      isBegun = true
       timer?.refresh()
       if (!room) await drained(response, call.signal)
     }
@@ -94,12 +94,22 @@ async function writeStream (
     if (recorded !== undefined) await recorded
     if (!response.destroyed) endWithChunk(response, last)
   } catch (error) {
-    response.destroy()
+    if (response.headersSent) response.destroy()
     await pieces.return?.()
     throw error
   } finally {
-    clearImmediate(head)
     clearInterval(timer)
+  }
+  await written(response, call.signal, graceMs)
+}
+
+/** Waits for the first piece. The head is sent with it in one packet, unless it takes longer than a turn. */
+async function afterHead<T> (response: ServerResponse, first: Promise<T>): Promise<T> {
+  const head = setImmediate(() => { response.flushHeaders() })
+  try {
+    return await first
+  } finally {
+    clearImmediate(head)
   }
 }
 

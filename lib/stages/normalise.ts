@@ -26,7 +26,8 @@ export function normalise (options: NormaliseOptions = {}): Stage<ChatBatch> {
 }
 
 class Normaliser implements Transformer<ChatBatch, ChatBatch> {
-  readonly #ends = new Map<number, ChatEvent & { type: 'choice-end' }>()
+  /** By choice; set with the first. */
+  #ends: Map<number, ChatEvent & { type: 'choice-end' }> | undefined
   #usage: (ChatEvent & { type: 'usage' }) | undefined
   /** Without its events: a stream that waits would keep the text of its last read. */
   #last: Pick<ChatBatch, 'call' | 'route'> | undefined
@@ -52,7 +53,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
 
   end (): ChatBatch | undefined {
     if (this.#last === undefined) return undefined
-    const events: ChatEvent[] = [...this.#ends.values()]
+    const events: ChatEvent[] = [...this.#ends?.values() ?? []]
     if (this.#usage !== undefined) events.push(this.#usage)
     return { ...this.#last, events }
   }
@@ -64,6 +65,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
         case 'response-start':
           break
         case 'choice-end':
+          this.#ends ??= new Map()
           if (!this.#ends.has(event.choice)) this.#ends.set(event.choice, event)
           break
         case 'usage':

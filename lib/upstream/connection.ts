@@ -3,7 +3,7 @@
  * as it arrives.
  */
 
-import { ResponseParser, type ResponseHandler } from './response-parser.ts'
+import { ResponseParser, type ResponseHandler, type ResponseHeaders } from './response-parser.ts'
 import type { Socket } from 'node:net'
 import type { Connect } from './connector.ts'
 
@@ -26,13 +26,9 @@ export interface ExchangeHandler extends ResponseHandler {
 const keepAliveMarginMs = 2000
 const defaultKeepAliveMs = 30_000
 
-export class Connection {
+export class Connection implements ResponseHandler {
   readonly #socket: Socket
-  readonly #parser = new ResponseParser({
-    onHead: (status, headers) => this.#handler?.onHead(status, headers),
-    onBytes: bytes => this.#handler?.onBytes(bytes),
-    onEnd: () => this.#ended()
-  })
+  readonly #parser = new ResponseParser(this)
 
   /** Unset as soon as its exchange has ended: what belongs to a call must not be kept by a connection. */
   #handler: ExchangeHandler | undefined
@@ -84,6 +80,25 @@ export class Connection {
     this.#socket.destroy()
   }
 
+  onHead (status: number, headers: ResponseHeaders): void {
+    this.#handler?.onHead(status, headers)
+  }
+
+  onBytes (bytes: Buffer): void {
+    this.#handler?.onBytes(bytes)
+  }
+
+  onEnd (): void {
+    const handler = this.#handler
+    this.#handler = undefined
+    if (this.#writing || !this.#parser.mayReuse) this.#socket.destroy()
+    const { keepAliveMs } = this.#parser
+    this.#idleUntilMs = performance.now() + (keepAliveMs === undefined ? defaultKeepAliveMs : keepAliveMs - keepAliveMarginMs)
+    if (this.#socket.isPaused()) this.#socket.resume() // by the last bytes; it must see the server close it
+    this.#socket.unref()
+    handler?.onEnd()
+  }
+
   #read (bytes: Buffer): void {
     try {
       this.#parser.push(bytes)
@@ -96,17 +111,6 @@ export class Connection {
   #end (): void {
     if (this.#handler !== undefined && !this.#parser.end()) this.#fail(closedByServer())
     this.#socket.destroy()
-  }
-
-  #ended (): void {
-    const handler = this.#handler
-    this.#handler = undefined
-    if (this.#writing || !this.#parser.mayReuse) this.#socket.destroy()
-    const { keepAliveMs } = this.#parser
-    this.#idleUntilMs = performance.now() + (keepAliveMs === undefined ? defaultKeepAliveMs : keepAliveMs - keepAliveMarginMs)
-    if (this.#socket.isPaused()) this.#socket.resume() // by the last bytes; it must see the server close it
-    this.#socket.unref()
-    handler?.onEnd()
   }
 
   #fail (error: Error): void {

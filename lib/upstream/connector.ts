@@ -34,8 +34,12 @@ export function connector (server: URL, timeoutMs: number): Connect {
       ? connectSecurely(session === undefined ? secure : { ...secure, session }).on('session', latest => { session = latest })
       : connect({ host, port, onread })
     const timer = setTimeout(() => { socket.destroy(connectTimeout(timeoutMs)) }, timeoutMs)
-    const stop = (): void => clearTimeout(timer)
-    return socket.setNoDelay(true).setKeepAlive(true, keepAliveProbeMs).once(isSecure ? 'secureConnect' : 'connect', stop).once('close', stop)
+    const connected = isSecure ? 'secureConnect' : 'connect'
+    const stop = (): void => {
+      clearTimeout(timer)
+      socket.off(connected, stop).off('close', stop) // a connection may be open for hours
+    }
+    return socket.setNoDelay(true).setKeepAlive(true, keepAliveProbeMs).on(connected, stop).on('close', stop)
   }
 }
 

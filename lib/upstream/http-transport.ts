@@ -8,7 +8,7 @@
  * Requests wait for a socket in a queue of the gateway, so that the clock of an answer does not run before its request is sent.
  */
 
-import { BodyQueue } from './body-queue.ts'
+import { BodyQueue, type BodySource } from './body-queue.ts'
 import { connector } from './connector.ts'
 import { Connections } from './connections.ts'
 import type { Connection, ExchangeHandler, OutgoingRequest } from './connection.ts'
@@ -129,7 +129,7 @@ function preparedBody (request: UpstreamRequest): UpstreamRequest['body'] | Prom
  * queue. A single timer guards whichever wait is the current one: for the head, then between two
  * reads. The place is free again when the exchange has ended, whichever way.
  */
-class Exchange implements ExchangeHandler {
+class Exchange implements ExchangeHandler, BodySource {
   readonly #options: SendOptions
   readonly #shared: Shared
   readonly #onAbort: () => void
@@ -183,19 +183,7 @@ class Exchange implements ExchangeHandler {
 
   onHead (status: number, headers: ResponseHeaders): void {
     this.#stopTimer() // most answers are complete with the same read, and need no other
-    const queue = new BodyQueue({
-      pause: () => {
-        this.#paused = true
-        this.#stopTimer()
-        this.#connection?.pause()
-      },
-      resume: () => {
-        this.#paused = false
-        this.#startTimer(this.#options.timeouts.idleBytesMs)
-        this.#connection?.resume()
-      },
-      cancel: () => this.#stop(new GatewayError('upstream_stream_interrupted'))
-    })
+    const queue = new BodyQueue(this)
     this.#queue = queue
     this.#resolve({ status, headers, body: decompressed(queue, headers['content-encoding']) })
   }
@@ -218,6 +206,22 @@ class Exchange implements ExchangeHandler {
   onError (error: Error): void {
     this.#release()
     this.#fail(new GatewayError(this.#queue === undefined ? 'upstream_unreachable' : 'upstream_stream_interrupted', { cause: error }))
+  }
+
+  pause (): void {
+    this.#paused = true
+    this.#stopTimer()
+    this.#connection?.pause()
+  }
+
+  resume (): void {
+    this.#paused = false
+    this.#startTimer(this.#options.timeouts.idleBytesMs)
+    this.#connection?.resume()
+  }
+
+  cancel (): void {
+    this.#stop(new GatewayError('upstream_stream_interrupted'))
   }
 
   /** Ends the exchange from our side, with its connection. */

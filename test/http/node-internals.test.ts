@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import {
-  KoaWithoutResponseHandling, closeWaitingResponse, endInOneWrite, endWithChunk, hasBegunAnswer, stopAccepting, waitsForConnection, writeChunk
+  KoaWithoutResponseHandling, closeWaitingResponse, endInOneWrite, endWithChunk, hasBegunAnswer, releaseHead, stopAccepting, waitsForConnection, writeChunk
 } from '../../lib/http/node-internals.ts'
 import { httpServer } from '../support/http-server.ts'
 import { openRequest } from '../support/open-request.ts'
@@ -52,6 +52,22 @@ t.test('writeChunk keeps text and bytes in order, however much is waiting', asyn
   for (const piece of pieces) writeChunk(response, piece)
   response.end()
   t.equal(await (await answer).text(), pieces.map(piece => typeof piece === 'string' ? piece : Buffer.from(piece).toString()).join(''))
+})
+
+// Otherwise: nothing; a stream holds 1.3 KB more.
+t.test('a response goes on without the text of its head', async t => {
+  const { response, answer } = await openRequest(t)
+  response.writeHead(200, { 'x-name': 'value' })
+  writeChunk(response, 'first ')
+  t.match(Reflect.get(response, '_header'), /x-name/)
+  releaseHead(response)
+  t.ok(response.headersSent)
+  t.throws(() => response.writeHead(500), { code: 'ERR_HTTP_HEADERS_SENT' })
+  writeChunk(response, 'second')
+  endWithChunk(response, ' last')
+  const { headers } = await answer
+  t.equal(headers.get('x-name'), 'value')
+  t.equal(await (await answer).text(), 'first second last')
 })
 
 t.test('writeChunk leaves a response alone that has no chunks', async t => {

@@ -35,13 +35,16 @@ const deltaFields = new Set([
 
 /** Names of the caller's contract: others, such as `on_demand`, are left out. */
 
+const none: ReadonlySet<unknown> = new Set()
+
 /** The fields of a request that its response is read by. */
 export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions' | 'stop'>
 
 interface Choice {
   /** Ours: from 0, below the number of choices that were requested. */
   readonly index: number
-  readonly toolCalls: ToolCalls
+  /** Set with the first. */
+  toolCalls: ToolCalls | undefined
   finish: FinishReason | undefined
   stopSequence: string | undefined
   isContextFull: boolean
@@ -62,7 +65,7 @@ export class ResponseReader {
   constructor (request: ResponseRequest) {
     this.#maxChoices = request.n ?? 1
     this.#legacy = offersFunctionsOnly(request)
-    this.#stops = new Set([request.stop ?? []].flat())
+    this.#stops = request.stop === undefined ? none : new Set([request.stop ?? []].flat())
   }
 
   /** True when every choice that began has its finish reason, and at least one began. */
@@ -91,7 +94,7 @@ export class ResponseReader {
   /** Ends every choice, then adds the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices.values()) {
-      choice.toolCalls.end(events)
+      choice.toolCalls?.end(events)
       const { index, stopSequence, isContextFull } = choice
       events.push({
         type: 'choice-end', choice: index, reason: finalReason(choice), ...stopSequence !== undefined && { stopSequence }, ...isContextFull && { isContextFull }
@@ -145,7 +148,7 @@ export class ResponseReader {
       events.push({ type: 'annotation-delta', choice: index, annotations: delta.annotations })
     }
     if (Array.isArray(delta.tool_calls)) {
-      for (const call of delta.tool_calls) choice.toolCalls.read(call, events)
+      for (const call of delta.tool_calls) toolCallsOf(choice).read(call, events)
     }
     this.#readLegacyCall(choice, delta.function_call, events)
 
@@ -164,7 +167,7 @@ export class ResponseReader {
     const known = this.#choices.get(wireIndex)
     if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
     const index = this.#freeIndex(wireIndex)
-    const choice: Choice = { index, toolCalls: new ToolCalls(index), finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false }
+    const choice: Choice = { index, toolCalls: undefined, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false }
     this.#choices.set(wireIndex, choice)
     return choice
   }
@@ -212,7 +215,7 @@ export class ResponseReader {
     const call = objectOf(value)
     if (call === undefined) return
     if (!this.#legacy) {
-      choice.toolCalls.read({ index: 0, function: call }, events)
+      toolCallsOf(choice).read({ index: 0, function: call }, events)
       return
     }
     choice.legacyName ??= nonEmptyText(call['name'])
@@ -244,10 +247,14 @@ export class ResponseReader {
   }
 }
 
+function toolCallsOf (choice: Choice): ToolCalls {
+  return choice.toolCalls ??= new ToolCalls(choice.index)
+}
+
 /** A choice with tool calls ends for them, whatever the server said; a cut one stays cut. */
 function finalReason ({ finish, toolCalls, legacyCall }: Choice): FinishReason {
   if (legacyCall && (finish === 'stop' || finish === undefined)) return 'function_call'
-  if (toolCalls.any && (finish === 'stop' || finish === undefined || finish === 'function_call')) return 'tool_calls'
+  if (toolCalls?.any === true && (finish === 'stop' || finish === undefined || finish === 'function_call')) return 'tool_calls'
   return finish ?? 'stop'
 }
 

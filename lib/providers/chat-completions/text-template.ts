@@ -24,8 +24,8 @@ export interface TextRun {
 const scanner = new LiteralScanner()
 
 export class TextTemplate {
-  readonly #prefix: string
-  readonly #suffix: string
+  #prefix: string
+  #suffix: string
   /** False where the bytes of both are other characters. */
   readonly #isAscii: boolean
   /** The same with what stands around a message, once it is needed. */
@@ -76,7 +76,7 @@ export class TextTemplate {
    */
   readRun (frames: string, from: number): TextRun | undefined {
     if (!this.#isAscii) return undefined
-    const { before, after } = this.#frame ??= { before: copyString(`data: ${this.#prefix}`), after: copyString(`${this.#suffix}\n\n`) }
+    const { before, after } = this.#frame ??= this.#framed()
     const literals: string[] = []
     let characters = 0
     let isAscii = true
@@ -92,6 +92,14 @@ export class TextTemplate {
       at = end + after.length
     }
     return literals.length === 0 ? undefined : { literals, characters, isAscii, end: at }
+  }
+
+  /** A stream may be open for long: what is in both is kept once. */
+  #framed (): { readonly before: string, readonly after: string } {
+    const frame = { before: copyString(`data: ${this.#prefix}`), after: copyString(`${this.#suffix}\n\n`) }
+    this.#prefix = frame.before.slice('data: '.length)
+    this.#suffix = frame.after.slice(0, -2)
+    return frame
   }
 
   /** Returns whether the text between prefix and suffix is the content of the delta, and nothing else. */
