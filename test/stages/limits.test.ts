@@ -5,6 +5,7 @@ import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { countOnly, limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
+import type { Estimate } from '../../lib/limits/estimate.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
@@ -38,6 +39,18 @@ t.test('tokens are reserved as estimated, and the estimate stays for the ledger'
   const [first] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
   t.equal(first?.record.countPrompt?.(), 60)
   await t.rejects(collect(stage(once(call({ tokensPerMinute: 100 })))), { code: 'rate_limit_exceeded' })
+})
+
+t.test('a request is estimated once, and only when that is wanted', async t => {
+  let estimates = 0
+  const estimate = (): Estimate => ({ prompt: 60 + estimates++, completion: 30 })
+  const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate })
+  const [unlimited] = await collect(stage(once(call())))
+  t.equal(estimates, 0)
+  t.same([unlimited?.record.countPrompt?.(), unlimited?.record.countAnswer?.(), unlimited?.record.estimateUnits?.()], [60, 30, undefined])
+  const [limited] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
+  t.equal(limited?.record.countPrompt?.(), 61)
+  t.equal(estimates, 2)
 })
 
 t.test('a patient call waits until there is room, or until it ends', async t => {
