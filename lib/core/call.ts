@@ -31,9 +31,9 @@ export interface Call {
    *   `request_timeout`, `client_closed_request`.
    */
   readonly body: () => Promise<unknown>
-  /** Returns the body as the text that it came as. Only for endpoints with `keepsTextFromBytes`, once the body is read. */
+  /** Returns the body as the text that it came as, once it is read: only for endpoints with `keepsTextFromBytes`, and not of a large request. */
   readonly bodyText?: () => string | undefined
-  /** Returns the body with its bytes, under the same conditions; none for a large one. */
+  /** Returns the body with its bytes, under the same conditions. */
   readonly callerBody?: () => CallerBody | undefined
   /**
    * The long strings of the body, by the placeholder that the body holds in their place. Only for

@@ -24,7 +24,7 @@ export interface Endpoint {
   readonly largeField?: string
   /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.largeStrings`. */
   readonly largeStringBytes?: number
-  /** Bodies of JSON from this size on are kept as they came for as long as the call, see `Call.bodyText`. Default: none. */
+  /** Bodies of JSON from this size on, large requests aside, are kept as they came for as long as the call, see `Call.bodyText`. Default: none. */
   readonly keepsTextFromBytes?: number
   /** True: the call says where its request came from, see `Call.connection`. */
   readonly readsConnection?: boolean

@@ -4,17 +4,14 @@
  */
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
-import { requestBytes } from '../core/record.ts'
+import { isLargeRequest } from '../core/record.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
 
-/** Requests from this size on are printed anew, in turns of the event loop: to look through their text takes one of 0.1 s. */
-const largeBodyBytes = 1024 * 1024
-
-/** Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through. */
+/** Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through, and is printed anew. */
 export function callerText ({ record, bodyText }: Pick<RoutedCall<unknown>, 'record' | 'bodyText'>, request: object): string | undefined {
-  return requestBytes(record) >= largeBodyBytes ? undefined : bodyText?.() ?? JSON.stringify(request)
+  return isLargeRequest(record) ? undefined : bodyText?.() ?? JSON.stringify(request)
 }
 
 /**

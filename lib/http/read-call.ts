@@ -3,7 +3,7 @@
  * stage asks for it.
  */
 
-import { CallRecord } from '../core/record.ts'
+import { CallRecord, isLargeRequest } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { LargeStringExtractor } from '../json/extract-large-strings.ts'
@@ -107,7 +107,7 @@ export function readCall (
       signal,
       memory,
       record,
-      onParsed: (pieces, value) => { if (record.bodyBytes >= keepsTextFromBytes) kept = { pieces, value } },
+      onParsed: (pieces, value) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = { pieces, value } },
       ...largeField !== undefined && { largeField },
       ...largeStrings !== undefined && { largeStrings }
     })

@@ -15,8 +15,13 @@ const charactersPerNode = 32
 /** Characters of a part. */
 const partLength = 128 * 1024
 
-/** @param value JSON; members that are `undefined` are left out, as by `JSON.stringify` */
+/**
+ * Prints JSON as bytes, from the next turn on: who made a large value has worked enough in this one.
+ *
+ * @param value JSON; members that are `undefined` are left out, as by `JSON.stringify`
+ */
 export async function * printInTurns (value: unknown): AsyncGenerator<Uint8Array, void, undefined> {
+  await yieldFairly()
   let text = ''
   for (const part of partsOf(value)) {
     text += part

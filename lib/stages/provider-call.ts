@@ -7,7 +7,7 @@
  * sign of life.
  */
 
-import { requestBytes } from '../core/record.ts'
+import { isLargeRequest } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { AnswerBatches } from '../upstream/answer-batches.ts'
@@ -129,9 +129,6 @@ function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route, options: FitO
   return fit === undefined ? { request } : fit(request, route, options) as FittedRequest<R> // it gives what it takes
 }
 
-/** Strings of such a body may be long. */
-const largeBodyBytes = 1024 * 1024
-
 /** Merges the route's settings into the request, which wins. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
@@ -141,7 +138,7 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   return {
     request, route, quirks, direct,
     streamed: request.stream === true,
-    isLarge: requestBytes(call.record) >= largeBodyBytes,
+    isLarge: isLargeRequest(call.record),
     textRuns: call.printsTextRuns === true,
     callerBody: call.callerBody?.()
   }

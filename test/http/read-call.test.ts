@@ -14,13 +14,14 @@ import { standardSignal } from '../../lib/async/cancellation.ts'
 const limits: EdgeLimits = { callMs: 60_000, bodyMs: 60_000, jsonBodyBytes: 1_000_000, jsonValues: 1000, jsonDepth: 8, jsonCompression: 20, formFields: 100, formFiles: 32 }
 const endpoint = { name: 'chat', method: 'POST', path: '/', body: 'json', maxBodyBytes: 1_000_000 } as const
 
+const oneCall = (): Admission => new Admission({ openCalls: 1, maxSharePerKey: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
+
 interface Opened extends AcceptedCall, OpenRequest {
   readonly admission: Admission
 }
 
-async function opened (t: Test, init: RequestInit = {}, parts: Partial<Endpoint> = {}, given: Partial<EdgeLimits> = {}): Promise<Opened> {
+async function opened (t: Test, init: RequestInit = {}, parts: Partial<Endpoint> = {}, given: Partial<EdgeLimits> = {}, admission = oneCall()): Promise<Opened> {
   const pair = await openRequest(t, '/', { method: 'POST', ...init })
-  const admission = new Admission({ openCalls: 1, maxSharePerKey: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
   const handle = async (): Promise<never> => await Promise.reject(new Error('no endpoint is called'))
   const open = readCall(pair.request, pair.response, { id: '7' }, { ...endpoint, handle, ...parts }, { ...limits, ...given }, admission)
   t.teardown(open.close)
@@ -52,6 +53,20 @@ t.test('a place among open calls is taken with the body and given back with the 
   close()
   t.equal(admission.openCalls, 0)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
+})
+
+t.test('a body is kept as it came, unless it is large', async t => {
+  const admission = new Admission({ openCalls: 4, maxSharePerKey: 4, bodyMemoryBytes: 1e8, uploadDiskBytes: 0 })
+  for (const [bytes, isKept] of [[9, false], [10, true], [500_000, true], [1_100_000, false]] as const) {
+    const body = JSON.stringify({ a: 'a'.repeat(bytes - 8) })
+    const { call } = await opened(
+      t, { body, headers: { 'content-type': 'application/json' } },
+      { keepsTextFromBytes: 10, maxBodyBytes: 2_000_000 }, { jsonBodyBytes: 2_000_000 }, admission
+    )
+    await call.body()
+    t.equal(call.bodyText?.(), isKept ? body : undefined, `${bytes} bytes`)
+    t.equal(call.callerBody?.() !== undefined, isKept, `${bytes} bytes`)
+  }
 })
 
 t.test('without a place the body is not read', async t => {
