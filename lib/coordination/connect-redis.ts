@@ -88,7 +88,9 @@ function sentinelOptions (name: string, { address, sentinelPassword }: RedisPlac
   return {
     name,
     sentinels: [...address.hosts],
-    failoverDetector: true,
+    // Not `failoverDetector`: with it the last Sentinel to hear of a failover ends connections that are at the new primary
+    // already. A connection that stays at the old one has no sign of life, which is written, or no echo of it.
+    failoverDetector: false,
     sentinelCommandTimeout: timeoutMs,
     sentinelRetryStrategy: () => retryMs,
     ...tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true },

@@ -6,20 +6,27 @@ import type { RedisClient } from './connect-redis.ts'
 export type MessageListener = (message: string | undefined) => void
 
 export interface RedisMessagesOptions {
-  /** Called when the topics cannot be subscribed to: with the first attempt that fails after one that succeeded. */
+  /** The topic of the echoes of this process's own signs of life. */
+  readonly echoTopic: string
+  /** Called when no messages arrive: with the first attempt to subscribe that fails after one that succeeded. */
   readonly onFailure: (error: unknown) => void
 }
+
+/** Signs of life without an echo after which the connection counts as dead, or as one to a server that is not the primary any more. */
+const maxSilentBeats = 10
 
 export class RedisMessages {
   readonly #client: RedisClient
   readonly #onFailure: RedisMessagesOptions['onFailure']
-  readonly #listeners = new Map<string, MessageListener>()
+  readonly #listeners: Map<string, MessageListener>
+  #silentBeats = 0
   #failed = false
 
   /** @param client one that waits for its connection, and connects again when it is lost */
-  constructor (client: RedisClient, { onFailure }: RedisMessagesOptions) {
+  constructor (client: RedisClient, { echoTopic, onFailure }: RedisMessagesOptions) {
     this.#client = client
     this.#onFailure = onFailure
+    this.#listeners = new Map([[echoTopic, () => { this.#silentBeats = 0 }]])
     client.on('error', (error: unknown) => this.#fail(error))
     client.on('ready', () => { void this.#subscribe() })
     // A cluster's connection for messages moves to another node without a word when its own is gone.
@@ -34,9 +41,13 @@ export class RedisMessages {
     else if (this.#client.status === 'wait') this.#client.connect().catch((error: unknown) => this.#fail(error))
   }
 
-  /** Connects again where the client has given up. */
-  reconnect (): void {
+  /** Connects again where the client has given up, or receives nothing. Called after each sign of life. */
+  check (): void {
     if (this.#client.status === 'end') this.#client.connect().catch((error: unknown) => this.#fail(error))
+    if (this.#client.status !== 'ready' || ++this.#silentBeats <= maxSilentBeats) return
+    this.#silentBeats = 0
+    this.#fail(new Error('Redis sends no messages'))
+    this.#client.disconnect(true)
   }
 
   close (): void {

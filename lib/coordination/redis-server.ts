@@ -8,6 +8,7 @@
 import { EventEmitter } from 'node:events'
 import { processName } from '../async/process-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 import { createRedisClient, type RedisClient, type RedisPlace, type ScriptArgument } from './connect-redis.ts'
 import { RedisMessages, type MessageListener } from './redis-messages.ts'
 import type { ScriptName } from './scripts.ts'
@@ -34,9 +35,13 @@ const missedBeats = 10
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
   readonly id = processName()
+  readonly #echoTopic = `headgate:echo:${this.id}`
   readonly #redis: RedisClient
   readonly #messages: RedisMessages
+  readonly #timeoutMs: number
   readonly #beatMs: number
+  /** Messages that Redis may not have, by topic. */
+  readonly #unsent = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #beating = false
   #isUp = false
@@ -45,11 +50,12 @@ export class RedisServer extends EventEmitter<Events> {
   /** The reason why there is no connection. */
   #unconnected: unknown
 
-  private constructor (redis: RedisClient, subscriber: RedisClient, beatMs: number) {
+  private constructor (redis: RedisClient, subscriber: RedisClient, { timeoutMs, beatMs }: { timeoutMs: number, beatMs: number }) {
     super()
     this.#redis = redis
+    this.#timeoutMs = timeoutMs
     this.#beatMs = beatMs
-    this.#messages = new RedisMessages(subscriber, { onFailure: error => this.emit('deaf', error) })
+    this.#messages = new RedisMessages(subscriber, { echoTopic: this.#echoTopic, onFailure: error => this.emit('deaf', error) })
     // Commands fail with it, and say less about it.
     redis.on('error', (error: unknown) => { this.#unconnected = error })
     redis.on('ready', () => { this.#unconnected = undefined })
@@ -59,8 +65,8 @@ export class RedisServer extends EventEmitter<Events> {
   static async connect ({ timeoutMs, beatMs = 1000, ...place }: RedisServerOptions): Promise<RedisServer> {
     const options = { timeoutMs, retryMs: beatMs / 4 }
     const [redis, subscriber] = await Promise.all([createRedisClient(place, options), createRedisClient(place, { ...options, subscribes: true })])
-    const server = new RedisServer(redis, subscriber, beatMs)
-    await redis.connect().catch((error: unknown) => { server.#unconnected ??= error })
+    const server = new RedisServer(redis, subscriber, { timeoutMs, beatMs })
+    await server.#connect()
     await server.#beat()
     server.#timer = setInterval(() => { void server.#beat() }, beatMs).unref()
     return server
@@ -110,9 +116,12 @@ export class RedisServer extends EventEmitter<Events> {
     }
   }
 
-  /** Sends a message to all processes, this one included. Without Redis it is lost. */
+  /** Sends a message to all processes, this one included: the last one of a topic again when Redis is back, which may then arrive twice. */
   publish (topic: string, message: string): void {
-    this.#redis.publish(topic, message).catch((error: unknown) => this.#lose(error))
+    this.#redis.publish(topic, message).catch((error: unknown) => {
+      this.#unsent.set(topic, message)
+      this.#lose(error)
+    })
   }
 
   /** Calls back for each message of a topic, and each time when messages may have been lost. */
@@ -131,20 +140,26 @@ export class RedisServer extends EventEmitter<Events> {
     this.#redis.disconnect()
   }
 
+  /** Begins to connect, and waits no longer than for a reply: with Sentinels that are away, or a cluster that is not ready, it may take forever. */
+  async #connect (): Promise<void> {
+    await withTimeout(this.#timeoutMs, this.#redis.connect().catch((error: unknown) => { this.#unconnected ??= error }))
+  }
+
   async #beat (): Promise<void> {
     if (this.#beating) return
     this.#beating = true
     try {
-      this.#messages.reconnect()
       // A client gives up when Sentinels change their mind while it connects.
-      if (this.#redis.status === 'end') await this.#redis.connect()
+      if (this.#redis.status === 'end') await this.#connect()
       const sentMs = steadyNow()
-      const [nowMs, processes] = await this.#redis.hgBeat(processesKey, this.id, missedBeats * this.#beatMs) as [number, number] // see the script
+      const [nowMs, processes] = await this.#redis.hgBeat(processesKey, this.id, missedBeats * this.#beatMs, this.#echoTopic) as [number, number] // see the script
+      this.#messages.check()
       this.#aheadMs = nowMs - Math.round((sentMs + steadyNow()) / 2)
       this.#processes = processes
       if (!this.#isUp) {
         this.#isUp = true
         this.emit('back')
+        this.#resend()
       }
     } catch (error) {
       this.#lose(error)
@@ -153,6 +168,12 @@ export class RedisServer extends EventEmitter<Events> {
     } finally {
       this.#beating = false
     }
+  }
+
+  #resend (): void {
+    const unsent = [...this.#unsent]
+    this.#unsent.clear()
+    for (const [topic, message] of unsent) this.publish(topic, message)
   }
 
   #lose (error: unknown): void {

@@ -126,10 +126,11 @@ const renew = lua`${common}
   redis.call('PEXPIRE', KEYS[2], lease_ms + lost_ms)
 `
 
-/** Shows a process to the others. @returns now, and how many processes there are */
+/** Shows a process to the others, and to its own connection for messages. @returns now, and how many processes there are */
 const beat = lua`${common}
   redis.call('ZADD', KEYS[1], now, ARGV[1])
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
+  redis.call('PUBLISH', ARGV[3], '')
   return { now, redis.call('ZCARD', KEYS[1]) }
 `
 
