@@ -26,14 +26,22 @@ const maxReported = 1000
 /** Cooldowns that are read from Redis do not say for how long there were failures before: at least as long as it takes to open a circuit. */
 const unknownFailingMs = 5000
 
+/** A cooldown of this process, by the clock of Redis. */
+interface Reported {
+  /** The time of its end; 0 for one that has ended and that Redis may still have. */
+  readonly untilMs: number
+  /** The time since which the provider or model fails. */
+  readonly sinceMs: number
+}
+
 export class CooldownExchange {
   readonly #server: RedisServer
-  /** The end of what was reported, by member. */
-  readonly #reported = new Map<string, number>()
+  readonly #reported = new Map<string, Reported>()
   #listener: CooldownListener | undefined
 
   constructor (server: RedisServer) {
     this.#server = server
+    server.on('back', () => this.#reportAll())
   }
 
   /** Calls back with what other processes have reported and report, from now on. */
@@ -45,19 +53,33 @@ export class CooldownExchange {
     })
   }
 
-  /** Reports a cooldown to the others. Without Redis they find out by themselves. */
+  /** Reports a cooldown to the others. Without Redis they find out by themselves, or when it is back. */
   report ({ providerId, modelId, credential, forMs, failingMs }: SharedCooldown): void {
     const digest = this.#listener?.digestOf(providerId)
-    if (digest === undefined || !this.#server.isUp) return
+    if (digest === undefined) return
     const member = JSON.stringify([this.#server.id, digest, providerId, modelId ?? null, credential ?? null] satisfies Member)
-    const untilMs = this.#server.now() + forMs
-    if (forMs > 0 && untilMs < (this.#reported.get(member) ?? 0) + laterMs) return
+    const nowMs = this.#server.now()
+    const untilMs = forMs > 0 ? nowMs + forMs : 0
+    if (forMs > 0 && untilMs < (this.#reported.get(member)?.untilMs ?? 0) + laterMs) return
     if (this.#reported.size >= maxReported) this.#reported.clear()
-    if (forMs > 0) this.#reported.set(member, untilMs)
-    else this.#reported.delete(member)
-    this.#server.run('hgCooldown', [cooldownsKey], [member, Math.round(forMs), Math.round(failingMs)]).catch(() => {
-      this.#reported.delete(member) // Redis is away, which the server has emitted
-    })
+    this.#reported.set(member, { untilMs, sinceMs: nowMs - failingMs })
+    if (this.#server.isUp) this.#send(member)
+  }
+
+  /** Reports to a Redis that is back, and may have lost everything. */
+  #reportAll (): void {
+    for (const member of this.#reported.keys()) this.#send(member)
+  }
+
+  #send (member: string): void {
+    const reported = this.#reported.get(member)
+    if (reported === undefined) return
+    const nowMs = this.#server.now()
+    const forMs = Math.max(0, reported.untilMs - nowMs)
+    const sent = this.#server.run('hgCooldown', [cooldownsKey], [member, Math.round(forMs), Math.round(nowMs - reported.sinceMs)])
+    sent.then(() => {
+      if (forMs === 0 && this.#reported.get(member) === reported) this.#reported.delete(member)
+    }, () => { /* Redis is away, which the server has emitted: it is sent again when it is back */ })
   }
 
   async #readAll (): Promise<void> {

@@ -6,15 +6,18 @@ import { noRedis, startRedis, type TestRedis } from '../support/redis.ts'
 import { fail, route } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 import type { Test } from 'tap'
+import type { RedisServer } from '../../lib/coordination/redis-server.ts'
 
 interface Node {
+  readonly server: RedisServer
   readonly health: RouteHealth
   /** The names that it heard of. */
   readonly learned: readonly string[]
 }
 
 async function nodeOf (t: Test, redis: TestRedis, digest: string): Promise<Node> {
-  const exchange = new CooldownExchange(await redis.connect(t))
+  const server = await redis.connect(t)
+  const exchange = new CooldownExchange(server)
   const health = new RouteHealth(undefined, cooldown => exchange.report(cooldown))
   health.addCredentials('three', [1, 1])
   const learned: string[] = []
@@ -25,7 +28,7 @@ async function nodeOf (t: Test, redis: TestRedis, digest: string): Promise<Node>
       health.learn(cooldown, origin)
     }
   })
-  return { health, learned }
+  return { server, health, learned }
 }
 
 t.test('what cools down in one process cools down in all that call the same provider', { skip: noRedis }, async t => {
@@ -55,4 +58,29 @@ t.test('what cools down in one process cools down in all that call the same prov
 
   one.health.succeeded(a, one.health.begin(a), false, 0)
   await until(() => two.health.cooldown(a) === undefined && late.health.cooldown(a) === undefined, 'the circuit to be closed everywhere')
+})
+
+t.test('a process reports when Redis is back what cools down, and what does no longer', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await Promise.all([nodeOf(t, redis, 'same'), nodeOf(t, redis, 'same')])
+  const [known, found, over] = [route('one/a'), route('two/b'), route('three/c')]
+  const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 600 })
+  one.health.failed(known, one.health.begin(known), limited)
+  for (let count = 0; count < 5; count++) fail(one.health, over)
+  await until(() => two.health.cooldown(known) !== undefined && two.health.cooldown(over) !== undefined, 'the other to know')
+
+  redis.process().kill('SIGSTOP') // it keeps what it has
+  await until(() => !one.server.isUp, 'Redis to be away')
+  one.health.succeeded(over, one.health.begin(over), false, 0)
+  redis.process().kill('SIGCONT')
+  await until(() => two.health.cooldown(over) === undefined, 'the end of the circuit to be known')
+
+  await redis.kill()
+  await until(() => !one.server.isUp, 'Redis to be away')
+  one.health.failed(found, one.health.begin(found), limited)
+  await redis.restart()
+  const late = await nodeOf(t, redis, 'same')
+  await until(() => late.health.cooldown(known) !== undefined && late.health.cooldown(found) !== undefined, 'a process that starts later to know')
+  t.ok(late.health.pauseMs('one') > 550_000)
+  t.equal(late.health.cooldown(over), undefined)
 })
