@@ -3,8 +3,10 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
+import { Admin } from '../../lib/accounts/admin.ts'
+import { openKeyStore } from '../../lib/keys/key-store.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
-import { chat, clusterKey, clusterOf, countRecords, degradedParts, nothingLost, startCallers, stopNode, type Cluster, type Node } from '../support/cluster.ts'
+import { chat, clusterKey, clusterOf, countRecords, degradedParts, nothingLost, secondUnderLoad, startCallers, stopNode, type Cluster, type Node } from '../support/cluster.ts'
 import { postgresServer } from '../support/postgres-server.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { startStallingProxy } from '../support/stalling-proxy.ts'
@@ -73,6 +75,24 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
     const { admitted, overshoot } = await rush(nodes, keys.RATE_KEY)
     t.ok(admitted >= perMinute, `${admitted} admitted`)
     t.equal(overshoot, 0)
+  })
+
+  await t.test('a key that is revoked at one is refused by all within a second', async t => {
+    const database = await openDatabase(place)
+    t.teardown(database.close)
+    const keys = await openKeyStore(database, [])
+    t.teardown(keys.close)
+    const { secret } = await new Admin(database, keys).accounts.adminKeys.create({ name: 'ops', role: 'owner', createdBy: 'test' })
+    const { id, key } = await keys.create({ name: 'short-lived' })
+    const all = async (wanted: number): Promise<boolean> => (
+      (await Promise.all(nodes.map(async ({ url }) => (await chat(url, 'x', { key })).status))).every(status => status === wanted)
+    )
+    await until(async () => await all(200), 'the new key', 10_000)
+    const answer = await fetch(`${one.url}/admin/v1/keys/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${secret}` } })
+    t.equal(answer.status, 200)
+    const startMs = performance.now()
+    await until(async () => await all(401), 'the revocation', 10_000)
+    t.ok(performance.now() - startMs < secondUnderLoad())
   })
 
   await t.test('what fails for one is known to the others before they call it', async t => {
