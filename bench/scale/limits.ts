@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
 import { cores, cpuUs, start, type Started } from '../support/processes.ts'
 import { table } from '../support/report.ts'
 import { median } from '../support/statistics.ts'
@@ -19,6 +20,7 @@ const sliceOf = { 'round trip': 1, slices: limit / 100 } as const
 
 export async function limits ({ redisUrl, redisPid }: Servers): Promise<string> {
   const rows: string[][] = []
+  const redis = new Redis(redisUrl)
   for (const nodes of [1, 2, 8]) {
     for (const way of ['round trip', 'slices'] as const) {
       const started = await Promise.all(Array.from({ length: nodes }, async () => await startNode(redisUrl)))
@@ -26,23 +28,31 @@ export async function limits ({ redisUrl, redisPid }: Servers): Promise<string> 
         await Promise.all(started.map(async (node, index) => await perform(node, { ...job, way, slice: sliceOf[way], skew: index === 0 ? 1 : job.skew })))
       )
       await run({ keyId: `warm-${way}-${nodes}`, limit: 1e9, callsPerSecond, seconds: 1, skew: 1 })
-      const redisBefore = cpuUs(redisPid)
+      const [redisBefore, scriptsBefore] = [cpuUs(redisPid), await scriptsRun(redis)]
       const paced = await run({ keyId: `paced-${way}-${nodes}`, limit: 1e9, callsPerSecond, seconds, skew: 1 })
-      const redisUs = (cpuUs(redisPid) - redisBefore) / sum(paced, ({ admitted }) => admitted)
+      const perCall = (count: number): number => count / sum(paced, ({ admitted }) => admitted)
+      const [redisUs, commands] = [perCall(cpuUs(redisPid) - redisBefore), perCall(await scriptsRun(redis) - scriptsBefore)]
       // One node has nearly all callers until the limit is used up; the others a few.
       const used = await run({ keyId: `used-${way}-${nodes}`, limit, callsPerSecond: 40_000, seconds: 2, skew: 0.001 })
       await Promise.all(started.map(async ({ stop }) => await stop()))
       rows.push([
         String(nodes), way, median(paced.map(({ cpuUsPerCall }) => cpuUsPerCall)).toFixed(1), redisUs.toFixed(1),
         `${median(paced.map(({ p50Ms }) => p50Ms)).toFixed(2)} / ${median(paced.map(({ p99Ms }) => p99Ms)).toFixed(2)}`,
-        (sum(paced, ({ commands }) => commands) / sum(paced, ({ admitted }) => admitted)).toFixed(3),
+        commands.toFixed(3),
         `${(100 * sum(used, ({ unused }) => unused) / limit).toFixed(1)} %`
       ])
     }
   }
+  redis.disconnect()
   return table(`reserving and settling, ${callsPerSecond} calls a second on each node`, [
     'nodes', 'way', 'CPU µs of a node per call', 'of Redis', 'reserve, ms p50 / p99', 'commands per call', 'of a limit that is used up on one node, unused on others'
   ], rows)
+}
+
+/** Returns how many scripts a Redis has run. */
+async function scriptsRun (redis: Redis): Promise<number> {
+  const stats = await redis.info('commandstats')
+  return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce((all, [, calls]) => all + Number(calls), 0)
 }
 
 async function startNode (redisUrl: string): Promise<Started> {

@@ -13,8 +13,6 @@ const take = `
 export class SlicedLimiter {
   readonly #redis: Redis
   readonly #slices = new Map<string, Slice>()
-  /** Scripts that Redis ran. */
-  commands = 0
 
   private constructor (redis: Redis) {
     this.#redis = redis
@@ -43,7 +41,6 @@ export class SlicedLimiter {
   }
 
   async #take (slice: Slice, keyId: string, limit: number, size: number): Promise<void> {
-    this.commands++
     slice.left = Number(await this.#redis.eval(take, 1, `slices:${keyId}`, limit, size))
     slice.isLast = slice.left === 0
     slice.taking = undefined

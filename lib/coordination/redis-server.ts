@@ -35,6 +35,8 @@ const missedBeats = 10
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
   readonly id = processName()
+  /** True where keys of one script must be in one place. */
+  readonly isCluster: boolean
   readonly #echoTopic = `headgate:echo:${this.id}`
   readonly #redis: RedisClient
   readonly #messages: RedisMessages
@@ -50,8 +52,9 @@ export class RedisServer extends EventEmitter<Events> {
   /** The reason why there is no connection. */
   #unconnected: unknown
 
-  private constructor (redis: RedisClient, subscriber: RedisClient, { timeoutMs, beatMs }: { timeoutMs: number, beatMs: number }) {
+  private constructor (redis: RedisClient, subscriber: RedisClient, { timeoutMs, beatMs, isCluster }: { timeoutMs: number, beatMs: number, isCluster: boolean }) {
     super()
+    this.isCluster = isCluster
     this.#redis = redis
     this.#timeoutMs = timeoutMs
     this.#beatMs = beatMs
@@ -65,7 +68,7 @@ export class RedisServer extends EventEmitter<Events> {
   static async connect ({ timeoutMs, beatMs = 1000, ...place }: RedisServerOptions): Promise<RedisServer> {
     const options = { timeoutMs, retryMs: beatMs / 4 }
     const [redis, subscriber] = await Promise.all([createRedisClient(place, options), createRedisClient(place, { ...options, subscribes: true })])
-    const server = new RedisServer(redis, subscriber, { timeoutMs, beatMs })
+    const server = new RedisServer(redis, subscriber, { timeoutMs, beatMs, isCluster: place.isCluster === true })
     await server.#connect()
     await server.#beat()
     server.#timer = setInterval(() => { void server.#beat() }, beatMs).unref()
@@ -98,7 +101,7 @@ export class RedisServer extends EventEmitter<Events> {
    */
   async run (script: Exclude<ScriptName, 'hgBeat'>, keys: readonly string[], parameters: readonly ScriptArgument[]): Promise<unknown> {
     try {
-      return await this.#redis[script](...keys, ...parameters)
+      return await this.#redis[script](keys.length, ...keys, ...parameters)
     } catch (error) {
       this.#lose(error)
       throw error
@@ -152,7 +155,7 @@ export class RedisServer extends EventEmitter<Events> {
       // A client gives up when Sentinels change their mind while it connects.
       if (this.#redis.status === 'end') await this.#connect()
       const sentMs = steadyNow()
-      const [nowMs, processes] = await this.#redis.hgBeat(processesKey, this.id, missedBeats * this.#beatMs, this.#echoTopic) as [number, number] // see the script
+      const [nowMs, processes] = await this.#redis.hgBeat(1, processesKey, this.id, missedBeats * this.#beatMs, this.#echoTopic) as [number, number] // see the script
       this.#messages.check()
       this.#aheadMs = nowMs - Math.round((sentMs + steadyNow()) / 2)
       this.#processes = processes

@@ -1,5 +1,6 @@
 /**
- * Counts in Redis what limited keys use: one script a reservation and one a settlement, each of which Redis runs as one step.
+ * Counts in Redis what limited keys use: one script for all that a turn of a process's loop reserves and settles, which Redis runs
+ * as one step.
  *
  * Each key of the gateway has three keys in Redis, in one place of a cluster: what its buckets owe, its open calls by the end
  * of their leases, and a budget period with its spending and the amount each open call holds. The clock is that of Redis.
@@ -10,110 +11,147 @@ import type { RedisOptions } from 'ioredis'
 
 const lua = String.raw
 
-const common = lua`
+const clock = lua`
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   -- Not '1e+15', and not '-0'.
   local function integer (number) return string.format('%.0f', number + 0) end
-  local function release (id)
-    local reserved = redis.call('HGET', KEYS[3], id)
-    if not reserved then return false end
-    redis.call('HDEL', KEYS[3], id)
-    redis.call('HINCRBY', KEYS[3], 'reserved', integer(-tonumber(reserved)))
-    return true
-  end
 `
 
 /** Implements `limits/bucket.ts`, whose numbers it has. */
 const buckets = lua`
   local function debt_of (bucket, limit)
-    local debt, at = unpack(redis.call('HMGET', KEYS[1], bucket .. '_debt', bucket .. '_at'))
-    return math.max(0, (tonumber(debt) or 0) - math.max(0, now - (tonumber(at) or 0)) * limit)
+    return math.max(0, bucket.debt - math.max(0, now - bucket.at) * limit)
   end
-  local function take (bucket, limit, amount)
-    local debt = math.max(0, debt_of(bucket, limit) + amount * 60000)
-    redis.call('HSET', KEYS[1], bucket .. '_debt', integer(debt), bucket .. '_at', integer(now))
-    redis.call('PEXPIRE', KEYS[1], math.ceil(debt / limit) + 60000)
-  end
-`
-
-/** @returns reason of a refusal, wait, amount granted, remaining requests and their reset, the same of tokens, spent */
-const reserve = lua`${common}${buckets}
-  local id, requests, tokens, calls, budget = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-  local amount, wanted, least, recorded = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-  local admitted = ARGV[10] == '1'
-  local lease_ms, lost_ms, keep_ms = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-  local spent, reserved = 0, 0
-
-  for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now - lost_ms, 'LIMIT', 0, 100)) do
-    redis.call('ZREM', KEYS[2], gone)
-    release(gone)
-  end
-
-  if budget > 0 then
-    local known, open = unpack(redis.call('HMGET', KEYS[3], 'spent', 'reserved'))
-    spent, reserved = math.max(tonumber(known) or 0, recorded), tonumber(open) or 0
-    if tonumber(known) ~= spent then redis.call('HSET', KEYS[3], 'spent', integer(spent)) end
-    redis.call('PEXPIRE', KEYS[3], keep_ms)
-  end
-
   local function wait (bucket, limit, more)
     if limit == 0 then return 0 end
     return math.max(0, math.ceil((debt_of(bucket, limit) + more * 60000 - limit * 60000) / limit))
   end
-  local function refusal ()
-    local left = budget - spent
-    if budget > 0 and (left <= 0 or least > left) then return 'budget', 0 end
-    if budget > 0 and least > left - reserved then return 'budget_reserved', 1000 end
-    if calls > 0 and redis.call('ZCOUNT', KEYS[2], now, '+inf') >= calls then return 'concurrent_calls', 1000 end
-    local for_requests, for_tokens = wait('requests', requests, 1), wait('tokens', tokens, amount)
-    if for_requests == 0 and for_tokens == 0 then return '', 0 end
-    if for_requests >= for_tokens then return 'requests', for_requests end
-    return 'tokens', for_tokens
-  end
-  local reason, wait_ms = '', 0
-  if not admitted then reason, wait_ms = refusal() end
-
-  local granted = wanted
-  if reason == '' then
-    if requests > 0 then take('requests', requests, 1) end
-    if tokens > 0 then take('tokens', tokens, amount) end
-    if budget > 0 then
-      granted = math.max(least, math.min(wanted, budget - spent - reserved))
-      redis.call('HSET', KEYS[3], id, integer(granted))
-      redis.call('HINCRBY', KEYS[3], 'reserved', integer(granted))
-    end
-    if not admitted and (calls > 0 or budget > 0) then
-      redis.call('ZADD', KEYS[2], now + lease_ms, id)
-      redis.call('PEXPIRE', KEYS[2], lease_ms + lost_ms)
-    end
-  end
-
   local function status (bucket, limit)
     if limit == 0 then return 0, 0 end
     local debt = debt_of(bucket, limit)
     return math.max(0, math.floor(limit - debt / 60000)), math.ceil(debt / limit)
   end
-  local requests_left, requests_reset = status('requests', requests)
-  local tokens_left, tokens_reset = status('tokens', tokens)
-  return { reason, wait_ms, granted, requests_left, requests_reset, tokens_left, tokens_reset, spent }
 `
 
-/** Counts the usage of a call whose reservation is there, and nothing when it has been settled before. */
-const settle = lua`${common}${buckets}
-  local id, requests, tokens = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-  local more_requests, more_tokens, spent, leased = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7] == '1'
-  local was_open = redis.call('ZREM', KEYS[2], id) == 1
-  local was_reserved = release(id)
-  if was_reserved then redis.call('HINCRBY', KEYS[3], 'spent', spent) end
-  if leased and not was_open and not was_reserved then return 0 end
-  if requests > 0 and more_requests ~= 0 then take('requests', requests, more_requests) end
-  if tokens > 0 and more_tokens ~= 0 then take('tokens', tokens, more_tokens) end
-  return 1
+/**
+ * Runs one after the other what a turn of a process's loop has to reserve and to settle: a list for each key of the gateway.
+ * What a list changes is read once and written once.
+ *
+ * The reply to a reservation is a list: reason of a refusal, wait, amount granted, remaining requests and their reset, the same of
+ * tokens, spent. A settlement counts the usage of a call whose reservation is there, and nothing when
+ * it has been settled before.
+ */
+const count = lua`${clock}${buckets}
+  local lease_ms, lost_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
+  local lists = cjson.decode(ARGV[3])
+
+  local function run (operations, rates_key, open_key, budget_key)
+    local rates, budget, keep_ms, has_opened
+    local function take (bucket, limit, amount)
+      bucket.debt, bucket.at = math.max(0, debt_of(bucket, limit) + amount * 60000), now
+      bucket.full_ms = math.ceil(bucket.debt / limit)
+      rates.changed = true
+    end
+    local function read_rates ()
+      if rates then return end
+      local requests, requests_at, tokens, tokens_at = unpack(redis.call('HMGET', rates_key, 'requests_debt', 'requests_at', 'tokens_debt', 'tokens_at'))
+      rates = {
+        requests = { debt = tonumber(requests) or 0, at = tonumber(requests_at) or 0, full_ms = 0 },
+        tokens = { debt = tonumber(tokens) or 0, at = tonumber(tokens_at) or 0, full_ms = 0 }
+      }
+    end
+    local function read_budget ()
+      if budget then return end
+      local spent, reserved = unpack(redis.call('HMGET', budget_key, 'spent', 'reserved'))
+      budget = { spent = tonumber(spent) or 0, reserved = tonumber(reserved) or 0 }
+    end
+    local function release (id)
+      local amount = redis.call('HGET', budget_key, id)
+      if not amount then return false end
+      read_budget()
+      redis.call('HDEL', budget_key, id)
+      budget.reserved, budget.changed = budget.reserved - amount, true
+      return true
+    end
+
+    local function reserve (id, requests, tokens, calls, most, amount, wanted, least, recorded, admitted, kept_ms)
+      if requests > 0 or tokens > 0 then read_rates() end
+      if most > 0 then
+        read_budget()
+        if recorded > budget.spent then budget.spent, budget.changed = recorded, true end
+        keep_ms = kept_ms
+      end
+      local function refusal ()
+        local left = most > 0 and most - budget.spent
+        if left and (left <= 0 or least > left) then return 'budget', 0 end
+        if left and least > left - budget.reserved then return 'budget_reserved', 1000 end
+        if calls > 0 and redis.call('ZCOUNT', open_key, now, '+inf') >= calls then return 'concurrent_calls', 1000 end
+        local for_requests, for_tokens = wait(rates and rates.requests, requests, 1), wait(rates and rates.tokens, tokens, amount)
+        if for_requests == 0 and for_tokens == 0 then return '', 0 end
+        if for_requests >= for_tokens then return 'requests', for_requests end
+        return 'tokens', for_tokens
+      end
+      local reason, wait_ms = '', 0
+      if not admitted then reason, wait_ms = refusal() end
+
+      local granted = wanted
+      if reason == '' then
+        if requests > 0 then take(rates.requests, requests, 1) end
+        if tokens > 0 then take(rates.tokens, tokens, amount) end
+        if most > 0 then
+          granted = math.max(least, math.min(wanted, most - budget.spent - budget.reserved))
+          redis.call('HSET', budget_key, id, integer(granted))
+          budget.reserved, budget.changed = budget.reserved + granted, true
+        end
+        if not admitted and (calls > 0 or most > 0) then
+          redis.call('ZADD', open_key, now + lease_ms, id)
+          has_opened = true
+        end
+      end
+      local requests_left, requests_reset = status(rates and rates.requests, requests)
+      local tokens_left, tokens_reset = status(rates and rates.tokens, tokens)
+      return { reason, wait_ms, granted, requests_left, requests_reset, tokens_left, tokens_reset, most > 0 and budget.spent or 0 }
+    end
+
+    local function settle (id, requests, tokens, more_requests, more_tokens, spent, leased)
+      local was_open = leased and redis.call('ZREM', open_key, id) == 1
+      local was_reserved = leased and release(id)
+      if was_reserved then budget.spent = budget.spent + spent end
+      if leased and not was_open and not was_reserved then return end
+      if requests > 0 and more_requests ~= 0 then read_rates() take(rates.requests, requests, more_requests) end
+      if tokens > 0 and more_tokens ~= 0 then read_rates() take(rates.tokens, tokens, more_tokens) end
+    end
+
+    for _, gone in ipairs(redis.call('ZRANGEBYSCORE', open_key, '-inf', now - lost_ms, 'LIMIT', 0, 100)) do
+      redis.call('ZREM', open_key, gone)
+      release(gone)
+    end
+    local replies = {}
+    for i, operation in ipairs(operations) do
+      if operation[1] == 'settle' then
+        settle(unpack(operation, 2))
+        replies[i] = 0
+      else replies[i] = reserve(unpack(operation, 2)) end
+    end
+    if rates and rates.changed then
+      redis.call('HSET', rates_key, 'requests_debt', integer(rates.requests.debt), 'requests_at', integer(rates.requests.at),
+        'tokens_debt', integer(rates.tokens.debt), 'tokens_at', integer(rates.tokens.at))
+      redis.call('PEXPIRE', rates_key, math.max(rates.requests.full_ms, rates.tokens.full_ms) + 60000)
+    end
+    if budget and budget.changed then redis.call('HSET', budget_key, 'spent', integer(budget.spent), 'reserved', integer(budget.reserved)) end
+    if keep_ms then redis.call('PEXPIRE', budget_key, keep_ms) end
+    if has_opened then redis.call('PEXPIRE', open_key, lease_ms + lost_ms) end
+    return replies
+  end
+
+  local all = {}
+  for i, operations in ipairs(lists) do all[i] = run(operations, KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]) end
+  return all
 `
 
 /** Extends the leases of open calls of one key and period, and makes those that Redis does not know. */
-const renew = lua`${common}
+const renew = lua`${clock}
   local lease_ms, lost_ms, keep_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
   for i = 4, #ARGV, 2 do
     local id, reserved = ARGV[i], ARGV[i + 1]
@@ -127,7 +165,7 @@ const renew = lua`${common}
 `
 
 /** Shows a process to the others, and to its own connection for messages. @returns now, and how many processes there are */
-const beat = lua`${common}
+const beat = lua`${clock}
   redis.call('ZADD', KEYS[1], now, ARGV[1])
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
   redis.call('PUBLISH', ARGV[3], '')
@@ -135,19 +173,19 @@ const beat = lua`${common}
 `
 
 /** Shows what cools down in a process to the others: those that listen, and those that look later. */
-const cooldown = lua`${common}
+const cooldown = lua`${clock}
   local member, for_ms, failing_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
   if for_ms > 0 then redis.call('ZADD', KEYS[1], now + for_ms, member) else redis.call('ZREM', KEYS[1], member) end
   redis.call('PUBLISH', KEYS[1], integer(for_ms) .. ' ' .. integer(failing_ms) .. ' ' .. member)
 `
 
+/** Called with the number of their keys first. */
 export const scripts = {
-  hgReserve: { numberOfKeys: 3, lua: reserve },
-  hgSettle: { numberOfKeys: 3, lua: settle },
-  hgRenew: { numberOfKeys: 3, lua: renew },
-  hgBeat: { numberOfKeys: 1, lua: beat },
-  hgCooldown: { numberOfKeys: 1, lua: cooldown }
+  hgCount: { lua: count },
+  hgRenew: { lua: renew },
+  hgBeat: { lua: beat },
+  hgCooldown: { lua: cooldown }
 } satisfies RedisOptions['scripts']
 
 export type ScriptName = keyof typeof scripts

@@ -2,6 +2,7 @@
 
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
+import { CountBatch, type CountKeys } from './count-batch.ts'
 import type { Period } from './budget.ts'
 import type { ActualUsage, LimitDecision, RateLimits, ReservationRequest } from './counters.ts'
 
@@ -32,10 +33,12 @@ const dayMs = 86_400_000
 const unusedMs = 400 * dayMs
 
 export class RedisCounters {
-  readonly #server: Pick<RedisServer, 'run' | 'now'>
+  readonly #server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>
+  readonly #batch: CountBatch
 
-  constructor (server: Pick<RedisServer, 'run' | 'now'>) {
+  constructor (server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>) {
     this.#server = server
+    this.#batch = new CountBatch(server, leaseMs, lostAfterMs)
   }
 
   /**
@@ -46,9 +49,9 @@ export class RedisCounters {
    */
   async reserve (id: string, { keyId, limits, tokens, nanoUsd, minNanoUsd = nanoUsd, alreadyAdmitted = false }: ReservationRequest, period: Period | undefined, recorded: number): Promise<RedisDecision> {
     const { requestsPerMinute = 0, tokensPerMinute = 0, concurrentCalls = 0, budget } = limits
-    const reply = await this.#server.run('hgReserve', keysOf(keyId, period), [
-      id, requestsPerMinute, tokensPerMinute, concurrentCalls, budget === undefined ? 0 : nanoUsdOf(budget),
-      tokens, nanoUsd, minNanoUsd, recorded, Number(alreadyAdmitted), leaseMs, lostAfterMs, this.#keepMs(period)
+    const reply = await this.#batch.add(keysOf(keyId, period), [
+      'reserve', id, requestsPerMinute, tokensPerMinute, concurrentCalls, budget === undefined ? 0 : nanoUsdOf(budget),
+      tokens, nanoUsd, minNanoUsd, recorded, alreadyAdmitted, this.#keepMs(period)
     ])
     const [reason, waitMs, granted, requestsLeft, requestsResetMs, tokensLeft, tokensResetMs, spent] = reply as Reply // what the script returns
     const rateLimits: RateLimits = {
@@ -61,8 +64,8 @@ export class RedisCounters {
   /** Replaces a reservation with the actual usage, unless that has been done. @throws Error without a reply */
   async settle (reservation: RedisReservation, { tokens, nanoUsd, moreRequests = 0 }: ActualUsage): Promise<void> {
     const { id, keyId, limits, period } = reservation
-    await this.#server.run('hgSettle', keysOf(keyId, period), [
-      id, limits.requestsPerMinute ?? 0, limits.tokensPerMinute ?? 0, moreRequests, tokens - reservation.tokens, nanoUsd, Number(isLeased(reservation))
+    await this.#batch.add(keysOf(keyId, period), [
+      'settle', id, limits.requestsPerMinute ?? 0, limits.tokensPerMinute ?? 0, moreRequests, tokens - reservation.tokens, nanoUsd, isLeased(reservation)
     ])
   }
 
@@ -92,7 +95,7 @@ type Reply = readonly [
 ]
 
 /** Returns the keys of Redis for one key of the gateway: the braces put them into one place of a cluster. */
-function keysOf (keyId: string, period: Period | undefined): [rates: string, open: string, budget: string] {
+function keysOf (keyId: string, period: Period | undefined): CountKeys {
   const name = `headgate:{${keyId}}`
   return [`${name}:rates`, `${name}:open`, `${name}:budget:${period === undefined ? 'none' : `${period.per}:${period.fromMs}`}`]
 }

@@ -1,6 +1,6 @@
 /**
  * Decides on calls of limited keys with counters in Redis, which all machines share: one round trip before a call, and one
- * after it that no call waits for.
+ * after it that no call waits for. Calls of one turn share them (`count-batch`).
  *
  * While Redis is away, `limits.without_coordination` says what happens: calls get a share, pass, or are refused. When it is
  * back, open calls are shown to it, and what ended meanwhile counts with the usage records.
