@@ -11,6 +11,7 @@ import { ParsedText } from '../json/parsed-text.ts'
 import { closeWaitingResponse, waitsForConnection } from './node-internals.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
+import type { ParsedBody } from './parse-body.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
@@ -87,7 +88,7 @@ export function readCall (
   const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
-  let kept: { readonly pieces: readonly Buffer[], readonly value: unknown } | undefined
+  let kept: { readonly pieces: readonly Buffer[], readonly body: ParsedBody } | undefined
   const enter = (): AdmittedCall => admitted ??= admission.enter(record.keyId ?? '')
   const readBody = (): Promise<unknown> => {
     const { memory, disk } = enter()
@@ -107,7 +108,7 @@ export function readCall (
       signal,
       memory,
       record,
-      onParsed: (pieces, value) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = { pieces, value } },
+      onParsed: (pieces, parsed) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = { pieces, body: parsed } },
       ...largeField !== undefined && { largeField },
       ...largeStrings !== undefined && { largeStrings }
     })
@@ -128,8 +129,8 @@ export function readCall (
     signal,
     receivedAtMs: performance.now(),
     record,
-    bodyText: () => kept && textOf(kept.pieces),
-    callerBody: () => kept && ParsedText.of(kept.value, kept.pieces),
+    bodyText: () => kept && (kept.body.text ?? textOf(kept.pieces)),
+    callerBody: () => kept && ParsedText.of(kept.body.value, kept.pieces, kept.body.text),
     ...readsConnection && { connection: { address: socket.remoteAddress, encrypted: 'encrypted' in socket } },
     ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
   }

@@ -9,7 +9,7 @@ import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { ValueCounter, maxParseCost, valueBytes } from '../json/value-counter.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
-import { parseBody } from './parse-body.ts'
+import { parseBody, type ParsedBody } from './parse-body.ts'
 import type { IncomingMessage } from 'node:http'
 import type { CallRecord } from '../core/record.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -42,7 +42,7 @@ export interface JsonLimits {
   /** Notes the size of the body. */
   readonly record?: Pick<CallRecord, 'bodyBytes'>
   /** Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be parsed yet. */
-  readonly onParsed?: (pieces: readonly Buffer[], value: unknown) => void
+  readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
   /** Takes the long strings out of the body; a placeholder is left for each. */
   readonly largeStrings?: LargeStringExtractor
 }
@@ -142,10 +142,10 @@ class BodyReader {
 
   readonly #onEnd = (): void => {
     if (this.#settled) return
-    let value: unknown
+    let body: ParsedBody
     try {
       this.#checkComplete()
-      value = parseBody(this.#limits.largeStrings?.rest ?? this.#pieces, this.#limits.maxDepth)
+      body = parseBody(this.#limits.largeStrings?.rest ?? this.#pieces, this.#limits.maxDepth)
     } catch (error) {
       this.#settle()
       this.#reject(error)
@@ -153,9 +153,9 @@ class BodyReader {
     }
     const { record, onParsed } = this.#limits
     if (record !== undefined) record.bodyBytes = this.#sizeBytes
-    onParsed?.(this.#pieces, value)
+    onParsed?.(this.#pieces, body)
     this.#settle()
-    this.#resolve(value)
+    this.#resolve(body.value)
   }
 
   async #pause (): Promise<void> {

@@ -12,23 +12,30 @@ import { countKeys, readObjectText, type ObjectText, type TextRange } from './ob
 export class ParsedText implements CallerBody {
   readonly #value: JsonObject
   readonly #bytes: Buffer
+  /** The bytes, each a character. */
+  readonly #text: string | undefined
 
-  private constructor (value: JsonObject, bytes: Buffer) {
+  private constructor (value: JsonObject, bytes: Buffer, text: string | undefined) {
     this.#value = value
     this.#bytes = bytes
+    this.#text = text
   }
 
-  /** @param pieces UTF-8, as it was parsed into `value` */
-  static of (value: unknown, pieces: readonly Buffer[]): ParsedText | undefined {
+  /**
+   * @param pieces UTF-8, as it was parsed into `value`
+   * @param text the same as text, if it is known: of ASCII it need not be made again
+   */
+  static of (value: unknown, pieces: readonly Buffer[], text?: string): ParsedText | undefined {
     if (!isObject(value)) return undefined
     const [first] = pieces
-    return new ParsedText(value, pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces))
+    const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
+    return new ParsedText(value, bytes, text?.length === bytes.length ? text : undefined)
   }
 
   /** Prints an object: what it shares with the parsed one in the bytes that it came as. */
   print (object: object): string | Uint8Array {
     const fields = Object.entries(object)
-    const outline = fields.some(([name, value]) => this.#isShared(name, value)) ? readObjectText(this.#bytes.toString('latin1')) : undefined
+    const outline = fields.some(([name, value]) => this.#isShared(name, value)) ? readObjectText(this.#text ?? this.#bytes.toString('latin1')) : undefined
     if (outline === undefined) return JSON.stringify(object)
     const pieces: Uint8Array[] = []
     let text = ''
