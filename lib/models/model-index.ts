@@ -14,6 +14,7 @@ import { kinds as kindTable } from '../providers/kinds.ts'
 import { catalogueOf } from './catalogue.ts'
 import { kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
 import { isPattern, patternFinder } from './name-patterns.ts'
+import { remembered } from './remembered.ts'
 import { familyTraits } from './traits.ts'
 
 export interface ModelIndex {
@@ -53,12 +54,11 @@ export function buildIndex (
   const idsByName = groupIdsByName(usable)
   const routes = new Map<string, readonly Route[]>()
 
-  const find = (id: string): ModelEntry | undefined => {
-    const known = entries.get(id)
-    if (known !== undefined) return known
+  const snapshot = remembered((id: string): ModelEntry | undefined => {
     const base = modelOfSnapshot(id, entries)
     return base === undefined ? undefined : snapshotOf(base, id)
-  }
+  })
+  const find = (id: string): ModelEntry | undefined => entries.get(id) ?? snapshot(id)
   const routeTo = (providerId: string, model: string): Route | undefined => {
     const modelId = `${providerId}/${model}`
     const entry = find(modelId)
@@ -81,10 +81,11 @@ export function buildIndex (
     const route = model !== '' && providerId !== undefined && enabled.has(providerId) ? routeTo(providerId, model) : undefined
     return route === undefined ? [] : [route]
   }
-  const resolve = (id: string): readonly Route[] => {
-    const pattern = routes.has(id) ? undefined : patternOf(id)
+  const unlisted = remembered((id: string): readonly Route[] => {
+    const pattern = patternOf(id)
     return pattern === undefined ? withoutPatterns(id) : routes.get(pattern) ?? []
-  }
+  })
+  const resolve = (id: string): readonly Route[] => routes.get(id) ?? unlisted(id)
 
   for (const [name, ids] of idsByName) {
     const owner = preferred(ids, entries, kinds)

@@ -1,0 +1,16 @@
+/** Names that are remembered, and the length of the longest: callers may write any. */
+const maxNames = 1000
+const maxLength = 256
+
+/** Returns the function with its latest results remembered: what a name means changes with the configuration only. */
+export function remembered<T extends object | undefined> (find: (name: string) => T): (name: string) => T {
+  const results = new Map<string, { readonly found: T }>()
+  return name => {
+    const known = results.get(name)
+    if (known !== undefined) return known.found
+    const found = find(name)
+    if (results.size >= maxNames) results.clear()
+    if (name.length <= maxLength) results.set(name, { found })
+    return found
+  }
+}
