@@ -118,7 +118,13 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   }
 
   /** Waits once for all of it: reading it piece by piece costs three promises for each. */
-  async buffer (maxBytes: number): Promise<Buffer> {
+  buffer (maxBytes: number): Promise<Buffer> {
+    // Most bodies come with their head.
+    const isThere = this.#ended && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
+    return isThere ? Promise.resolve(this.#takeAll()) : this.#bufferLater(maxBytes)
+  }
+
+  async #bufferLater (maxBytes: number): Promise<Buffer> {
     const body = await new Promise<BufferedBody>((resolve, reject) => {
       const buffering = { maxBytes, resolve, reject }
       if (this.#sizeBytes > maxBytes) return this.#refuse(buffering)

@@ -6,12 +6,13 @@
 import { ResponseParser, type ResponseHandler, type ResponseHeaders } from './response-parser.ts'
 import type { Socket } from 'node:net'
 import type { Connect } from './connector.ts'
+import type { PrintedHeaders } from './request-headers.ts'
 
 export interface OutgoingRequest {
   readonly method: string
   readonly path: string
   /** With `host`. */
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: PrintedHeaders
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined
 }
 
@@ -124,7 +125,7 @@ export class Connection implements ResponseHandler {
   async #writePieces (request: OutgoingRequest, body: AsyncIterable<Uint8Array>): Promise<void> {
     const socket = this.#socket
     const handler = this.#handler
-    const { 'content-length': declared } = request.headers
+    const { contentLength: declared } = request.headers
     const isChunked = declared === undefined
     let head = headOf(request, isChunked ? 'transfer-encoding: chunked\r\n' : '')
     let sizeBytes = 0
@@ -156,7 +157,7 @@ export class Connection implements ResponseHandler {
 /** Writes head and body together: text of one byte a character as one string, for which no second buffer is needed. */
 function writeComplete (socket: Socket, request: OutgoingRequest, body: string | Uint8Array | undefined): void {
   const sizeBytes = body === undefined ? 0 : Buffer.byteLength(body)
-  const needsLength = request.headers['content-length'] === undefined && (sizeBytes > 0 || request.method === 'POST')
+  const needsLength = request.headers.contentLength === undefined && (sizeBytes > 0 || request.method === 'POST')
   const head = headOf(request, needsLength ? `content-length: ${sizeBytes}\r\n` : '')
   if (body === undefined || (typeof body === 'string' && body.length === sizeBytes)) {
     socket.write(head + (body ?? ''), 'latin1')
@@ -170,9 +171,7 @@ function writeComplete (socket: Socket, request: OutgoingRequest, body: string |
 
 /** @param more further lines */
 function headOf ({ method, path, headers }: OutgoingRequest, more: string): string {
-  let lines = `${method} ${path} HTTP/1.1\r\n`
-  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`
-  return `${lines}connection: keep-alive\r\n${more}\r\n`
+  return `${method} ${path} HTTP/1.1\r\n${headers.lines}connection: keep-alive\r\n${more}\r\n`
 }
 
 /** Resolves when there is room again, or there never will be. */

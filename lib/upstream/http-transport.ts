@@ -10,12 +10,12 @@
 
 import { BodyQueue, type BodySource } from './body-queue.ts'
 import { connector } from './connector.ts'
+import { RequestHeaders } from './request-headers.ts'
 import { Connections } from './connections.ts'
 import type { Connection, ExchangeHandler, OutgoingRequest } from './connection.ts'
 import type { ResponseHeaders } from './response-parser.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
-import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Semaphore, type Waiter } from '../async/semaphore.ts'
@@ -61,6 +61,7 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
   const connections = new Connections(connector(base, options.connectMs))
   const fixed: Record<string, string> = { host: base.host, 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
+  const requestHeaders = new RequestHeaders(fixed)
 
   const semaphore = new Semaphore(options.connections ?? Infinity, options.maxWaiting)
   const shared: Shared = { connections, semaphore, maxWaitingMs: options.maxWaitingMs, refused: 0 }
@@ -77,8 +78,7 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
         const { signal, credential } = sendOptions
         if (signal.aborted) throw signal.reason
         if (closed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
-        const headers = Object.assign({}, fixed, request.headers, credential)
-        checkHeaders(headers)
+        const headers = requestHeaders.of(request.headers, credential)
         const path = withQuery(prefix + request.path, base.search)
         new Exchange(sendOptions, shared, resolve, reject).start({ path, method: request.method, headers, body: typeof body === 'function' ? body() : body })
       }
@@ -97,14 +97,6 @@ function tooManyWaiting (): GatewayError {
     message: 'Too many calls are waiting for this provider. Try again later.',
     fault: 'model'
   })
-}
-
-/** Keys are checked where they come in; what slips through must not cost a connection. */
-function checkHeaders (headers: Readonly<Record<string, string>>): void {
-  for (const name in headers) {
-    if (isHeaderSafe(headers[name] ?? '')) continue
-    throw new GatewayError('internal_error', { cause: `the header ${name} cannot be sent` })
-  }
 }
 
 /** @param search a query with its `?`, or the empty text */

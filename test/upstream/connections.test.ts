@@ -1,6 +1,7 @@
 import t from 'tap'
 import { connector } from '../../lib/upstream/connector.ts'
 import { Connections } from '../../lib/upstream/connections.ts'
+import { printHeaders } from '../../lib/upstream/request-headers.ts'
 import { httpServer } from '../support/http-server.ts'
 import { until } from '../support/until.ts'
 import type { Connection } from '../../lib/upstream/connection.ts'
@@ -10,7 +11,7 @@ const connectionsTo = (url: string): Connections => new Connections(connector(ne
 /** Sends a request, and resolves when its answer is complete or it failed. */
 async function use (connection: Connection): Promise<void> {
   await new Promise<void>(resolve => {
-    connection.send({ method: 'GET', path: '/', headers: { host: 'x' }, body: undefined }, {
+    connection.send({ method: 'GET', path: '/', headers: printHeaders({ host: 'x' }), body: undefined }, {
       onHead: () => undefined,
       onBytes: () => undefined,
       onRead: () => undefined,
