@@ -53,9 +53,10 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
 
   end (): ChatBatch | undefined {
     if (this.#last === undefined) return undefined
+    const { call, route } = this.#last
     const events: ChatEvent[] = [...this.#ends?.values() ?? []]
     if (this.#usage !== undefined) events.push(this.#usage)
-    return { ...this.#last, events }
+    return { call, route, events }
   }
 
   #read (events: readonly ChatEvent[]): ChatEvent[] {

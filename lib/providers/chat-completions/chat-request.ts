@@ -3,6 +3,7 @@
  * provider sees another's parameters. Absent stays absent.
  */
 
+import { extend } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
@@ -15,12 +16,12 @@ import { jsonBody } from '../json-body.ts'
 import { jsonHeaders } from '../json-headers.ts'
 
 /** Fields whose value is sent as the caller sent it. */
-const forwarded = [
+const forwarded: ReadonlySet<string> = new Set([
   'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'seed', 'n',
   'logprobs', 'top_logprobs', 'response_format', 'verbosity', 'modalities', 'audio', 'prediction',
   'metadata', 'store', 'user', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention',
   'web_search_options', 'function_call'
-] as const satisfies ReadonlyArray<keyof ChatInput>
+] as const satisfies ReadonlyArray<keyof ChatInput>)
 
 const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
 
@@ -38,16 +39,15 @@ export function chatRequest (ask: Ask<ChatInput>, body = chatBody(ask)): Upstrea
 }
 
 export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
-  const ask = given.quirks.legacyFunctions === true ? given : { ...given, request: functionsAsTools(given.request) }
+  const ask = given.quirks.legacyFunctions === true ? given : extend(given, { request: functionsAsTools(given.request) })
   const { request, route, quirks } = ask
   refuseAudio(request, quirks)
   const body: Record<string, unknown> = {
     model: route.model,
     messages: wireConversation(request.messages, quirks)
   }
-  for (const field of forwarded) {
-    if (request[field] !== undefined) body[field] = request[field]
-  }
+  // A request has a few fields, the list two dozen: by the latter it would take 1 µs more.
+  for (const field in request) if (isForwarded(field) && request[field] !== undefined) body[field] = request[field]
   for (const field of quirks.extraFields ?? []) {
     const value: unknown = Reflect.get(request, field)
     if (value !== undefined) body[field] = value
@@ -67,6 +67,10 @@ export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
     delete body[field]
   }
   return body
+}
+
+function isForwarded (field: string): field is keyof ChatInput {
+  return forwarded.has(field)
 }
 
 /** Fields that only tune are left out where they are not known; a voice would be missed. */
@@ -98,7 +102,7 @@ function addReasoningEffort (body: Record<string, unknown>, { request, quirks }:
 function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
   const { tools, functions } = request
   if (functions !== undefined && functions.length > 0) body['functions'] = mapSame(functions, repaired)
-  else delete body['function_call']
+  else if (request.function_call !== undefined) delete body['function_call']
   if (tools === undefined || tools.length === 0) return
   const custom = tools.findIndex(tool => tool.type === 'custom')
   if (custom !== -1 && quirks.customTools === false) {
