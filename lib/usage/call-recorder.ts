@@ -48,7 +48,7 @@ export class CallRecorder {
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts
     if (ledger === undefined || call.record.keyId === undefined) return undefined
-    const row = this.#asRecorded(call, usageRow(call, models()))
+    const row = usageRow(call, models(), journaledRow(call))
     if (row === undefined) return undefined
     call.record.journaledRow = row
     return ledger.recordOpen(row)
@@ -69,7 +69,7 @@ export class CallRecorder {
   }
 
   #recordInterrupted (call: Call, ledger: Ledger): void {
-    const row = this.#asRecorded(call, usageRow(call, this.#parts.models(), interrupted))
+    const row = usageRow(call, this.#parts.models(), journaledRow(call), interrupted)
     if (row === undefined) return
     call.record.journaledRow = row
     void ledger.recordOpen(row)
@@ -94,16 +94,10 @@ export class CallRecorder {
   /** Returns the row in the journal, unless its outcome has changed since. */
   #rowOf (call: Call): UsageRow | undefined {
     const recorded = completeRow(call)
-    if (recorded === undefined) return this.#asRecorded(call, usageRow(call, this.#parts.models()))
+    if (recorded === undefined) return usageRow(call, this.#parts.models(), journaledRow(call))
     const { outcome = 'ok', status, whenUsageKnown } = call.record
     if (outcome === recorded.outcome && status === recorded.status && whenUsageKnown === undefined) return recorded
-    return this.#asRecorded(call, usageRow(call, this.#parts.models())) ?? recorded
-  }
-
-  /** Gives a row the identity of the one in the journal, which it replaces. */
-  #asRecorded (call: Call, row: UsageRow | undefined): UsageRow | undefined {
-    const recorded = journaledRow(call)
-    return row === undefined || recorded === undefined ? row : { ...row, id: recorded.id, at_ms: recorded.at_ms }
+    return usageRow(call, this.#parts.models(), recorded) ?? recorded
   }
 }
 

@@ -2,11 +2,10 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
-import { readBegunRow } from './begun-row.ts'
+import { readLine } from './journal-line.ts'
 import { isAbandoned } from './journal-name.ts'
 import { linesFromEnd } from './lines-from-end.ts'
 import type { Database } from '../stores/database.ts'
-import type { UsageRow } from '../stores/tables.ts'
 
 export interface ImportEvents {
   readonly onImported: (file: string, rows: number) => void
@@ -43,7 +42,7 @@ export async function importJournal (
   let imported = 0
   try {
     for await (const lines of linesFromEnd(path)) {
-      const rows = lines.flatMap(line => parseRow(line) ?? []).filter(({ id }) => !isOpen(id))
+      const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => !isOpen(id))
       for (let at = 0; at < rows.length; at += maxBatchRows) {
         imported += await retryWhenLocked(async () => await insertUsage(rows.slice(at, at + maxBatchRows)))
         await nextTurn()
@@ -58,19 +57,6 @@ export async function importJournal (
     onFailure(path, error)
     return false
   }
-}
-
-function parseRow (line: string): UsageRow | undefined {
-  try {
-    const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by us
-    return isBegun(row) ? readBegunRow(row) : row
-  } catch {
-    return undefined
-  }
-}
-
-function isBegun (row: UsageRow | readonly unknown[]): row is readonly unknown[] {
-  return Array.isArray(row)
 }
 
 function isGone (error: unknown): boolean {

@@ -11,6 +11,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
 import { Journal } from './journal.ts'
+import { printLine } from './journal-line.ts'
 import { finishedJournalName, journalName } from './journal-name.ts'
 import type { BegunRow } from './begun-row.ts'
 import type { Database, Retention } from '../stores/database.ts'
@@ -73,10 +74,10 @@ export class Ledger {
    * Journals the row of an open call, in place of an earlier one; resolves when it is in the
    * journal, or cannot be. The call is added once it has ended, with the same `id` and `at_ms`.
    */
-  async recordOpen (row: UsageRow): Promise<void> {
-    if (this.#hasNoPlace) return
+  recordOpen (row: UsageRow): Promise<void> {
+    if (this.#hasNoPlace) return Promise.resolve()
     this.#journaled.set(row.id, row)
-    await this.#journal.append(JSON.stringify(row))
+    return this.#journal.append(printLine(row))
   }
 
   /** Journals a call that has just begun, at the end of this turn of the event loop. It is added or journaled again with the same `id` and `at_ms`. */
@@ -87,18 +88,18 @@ export class Ledger {
   }
 
   /** Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be. */
-  async add (row: UsageRow): Promise<void> {
+  add (row: UsageRow): Promise<void> {
     const { batchRows, everyMs, maxWaiting } = this.#options
     const recorded = this.#journaled.get(row.id)
     this.#journaled.delete(row.id)
     if (this.#hasNoPlace) {
       this.#dropped++
-      return
+      return Promise.resolve()
     }
-    const appended = recorded === row ? undefined : this.#journal.append(JSON.stringify(row))
+    const appended = recorded === row ? Promise.resolve() : this.#journal.append(printLine(row))
     if (this.#waiting.length >= maxWaiting) {
       this.#overflow++
-      return await appended
+      return appended
     }
     this.#waiting.push(row)
     // After a failure the next attempt has a time of its own.
@@ -106,7 +107,7 @@ export class Ledger {
       if (this.#waiting.length >= batchRows) void this.flush()
       else this.#timer ??= setTimeout(() => { void this.flush() }, everyMs).unref()
     }
-    await appended
+    return appended
   }
 
   /** True while rows cannot be written, to the database or to the journal. */
@@ -276,5 +277,5 @@ export class Ledger {
 }
 
 function linesOf (rows: Iterable<UsageRow | string>): string[] {
-  return Array.from(rows, row => typeof row === 'string' ? row : JSON.stringify(row))
+  return Array.from(rows, row => typeof row === 'string' ? row : printLine(row))
 }

@@ -15,14 +15,19 @@ import type { UsageRow } from '../stores/tables.ts'
 const maxCount = 1e9
 const maxNanoUsd = 1e15
 
+/** The identity of a row: of those with the same one, the last counts. */
+export type RowIdentity = Pick<UsageRow, 'id' | 'at_ms'>
+
 /**
  * Makes the row of a call; `undefined` for a call without a valid key and for probes of `/health`.
  * Costs are computed with the present prices of the models.
  *
+ * @param recorded the row in the journal that this one replaces. Default: none
  * @param outcome the outcome it is stored with. Default: its own
  */
 export function usageRow (
-  { id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>, outcome: UsageRow['outcome'] = record.outcome ?? 'ok'
+  { id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>, recorded?: RowIdentity,
+  outcome: UsageRow['outcome'] = record.outcome ?? 'ok'
 ): UsageRow | undefined {
   const { keyId } = record
   if (keyId === undefined || record.endpoint === 'health') return undefined
@@ -33,9 +38,9 @@ export function usageRow (
   const estimated = answer.estimated || wasted.some(waste => waste.estimated)
   const cost = callCost(record, answer.usage, answer.estimated, models)
   return {
-    id: rowId(),
+    id: recorded?.id ?? rowId(),
     call_id: callId,
-    at_ms: Math.round(steadyNow() - durationMs),
+    at_ms: recorded?.at_ms ?? Math.round(steadyNow() - durationMs),
     key_id: keyId,
     endpoint: record.endpoint,
     requested_model: record.requestedModel ?? null,

@@ -28,18 +28,37 @@ interface Group {
  */
 export function addRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
   const groups = new Map<string, Group>()
+  let previous: UsageRow | undefined
+  let group: Group | undefined
   for (const row of rows) {
-    const dimensions = dimensionsOf(row)
-    const name = `${Math.floor(row.at_ms / hourMs)}\0${dimensions.join('\0')}`
-    let group = groups.get(name)
-    if (group === undefined) groups.set(name, group = { atMs: row.at_ms, dimensions, sums: amountOf.map(() => 0), latencies: new Durations(), firstBytes: new Durations() })
+    // Most rows are like the one before; the name of a group takes 0.5 µs.
+    if (group === undefined || previous === undefined || !belongTogether(row, previous)) group = groupOf(row, groups)
+    previous = row
     add(group, row)
   }
-  for (const group of groups.values()) for (const spanMs of rollupSpans) writeGroup(prepare, group, spanMs)
+  for (const each of groups.values()) for (const spanMs of rollupSpans) writeGroup(prepare, each, spanMs)
+}
+
+function belongTogether (a: UsageRow, b: UsageRow): boolean {
+  return a.key_id === b.key_id && a.model === b.model && a.provider === b.provider && a.endpoint === b.endpoint && hourOf(a) === hourOf(b)
+}
+
+function groupOf (row: UsageRow, groups: Map<string, Group>): Group {
+  const dimensions = dimensionsOf(row)
+  const name = `${hourOf(row)}\0${dimensions.join('\0')}`
+  const known = groups.get(name)
+  if (known !== undefined) return known
+  const group: Group = { atMs: row.at_ms, dimensions, sums: amountOf.map(() => 0), latencies: new Durations(), firstBytes: new Durations() }
+  groups.set(name, group)
+  return group
+}
+
+function hourOf ({ at_ms: atMs }: UsageRow): number {
+  return Math.floor(atMs / hourMs)
 }
 
 function add ({ sums, latencies, firstBytes }: Group, row: UsageRow): void {
-  for (const [index, amount] of amountOf.entries()) sums[index] = (sums[index] ?? 0) + amount(row)
+  for (let index = 0; index < amountOf.length; index++) sums[index] = (sums[index] ?? 0) + (amountOf[index]?.(row) ?? 0)
   if (row.outcome !== 'ok') return
   latencies.add(bucketOf(row.duration_ms), 1)
   if (row.first_byte_ms !== null) firstBytes.add(bucketOf(row.first_byte_ms), 1)

@@ -1,0 +1,25 @@
+/** Prints and reads the lines of a journal: a row that is complete, or the short one of a call that has begun. */
+
+import { rowOfValues, usualColumns, usualValues } from '../stores/usual-values.ts'
+import { readBegunRow } from './begun-row.ts'
+import type { UsageRow } from '../stores/tables.ts'
+
+export function printLine (row: UsageRow): string {
+  return JSON.stringify(usualValues(row) ?? row)
+}
+
+/** Returns the row of a line; `undefined` for one that was cut off. */
+export function readLine (line: string): UsageRow | undefined {
+  try {
+    const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by us
+    if (!isList(row)) return row
+    return row.length === usualColumns.length ? rowOfValues(row) : readBegunRow(row)
+  } catch {
+    return undefined
+  }
+}
+
+/** Distinguishes a list from a row: `Array.isArray` does not narrow a readonly array. */
+function isList (row: UsageRow | readonly unknown[]): row is readonly unknown[] {
+  return Array.isArray(row)
+}
