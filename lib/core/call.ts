@@ -79,7 +79,7 @@ export interface ValidCall<R> extends AuthedCall {
   readonly origin?: ProviderAccount | undefined
   /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
   readonly context?: unknown
-  /** True when streamed text may come as `text-run`: no stage needs to read it, and the dialect of the caller prints it. */
+  /** True when text may come as `text-run`: no stage needs to read it, and the dialect of the caller prints it. */
   readonly printsTextRuns?: boolean
 }
 

@@ -17,14 +17,14 @@ export const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }
 
 /** A value that is printed already. */
 export class PrintedJson {
-  readonly text: string
+  readonly json: string | Uint8Array
 
-  constructor (text: string) {
-    this.text = text
+  constructor (json: string | Uint8Array) {
+    this.json = json
   }
 }
 
 /** Returns a value as a reply in JSON. */
 export function toJsonReply (value: unknown, status = 200): Reply {
-  return { status, headers: jsonHeaders, body: value instanceof PrintedJson ? value.text : JSON.stringify(value) }
+  return { status, headers: jsonHeaders, body: value instanceof PrintedJson ? value.json : JSON.stringify(value) }
 }

@@ -71,7 +71,9 @@ function framed (piece: Uint8Array): Buffer {
  * @param sizeBytes of the body: text that is as long as its bytes is ASCII, and needs no encoding
  */
 export function endInOneWrite (response: ServerResponse, body: string | Uint8Array, sizeBytes: number): void {
-  response.write(body, typeof body === 'string' && body.length === sizeBytes ? 'latin1' : 'utf8')
+  // Bytes would be a write beside the head.
+  const text = typeof body === 'string' || sizeBytes > copiedBytes ? body : Buffer.from(body.buffer, body.byteOffset, sizeBytes).toString('latin1')
+  response.write(text, typeof text === 'string' && text.length === sizeBytes ? 'latin1' : 'utf8')
   response.socket?.uncork()
   response.end()
 }

@@ -38,7 +38,7 @@ export interface Ask<R> {
   readonly streamed: boolean
   /** True for a request of a megabyte and more: its body is printed while it is sent. */
   readonly isLarge?: boolean
-  /** True when streamed text may come as `text-run`. */
+  /** True when text may come as `text-run`. */
   readonly textRuns?: boolean
   /** The caller's body and its bytes, where they are kept. */
   readonly callerBody?: CallerBody | undefined
@@ -77,8 +77,7 @@ export interface StreamReader<E> {
 
 /** Reads a body. `read` and the stream readers throw a `ProviderFailure` for an error inside it. */
 export type BodyReader<E> =
-  /** Parsed JSON, and the bytes it came as. With `sse`, an event stream that came without a request for it is read to its end. */
-  | { readonly as: 'json', readonly read: (value: unknown, bytes?: Buffer) => E[], readonly sse?: () => StreamReader<E> }
+  | JsonReader<E>
   | { readonly as: 'text', readonly read: (text: string) => E[] }
   /** All bytes at once: a response too large to be parsed. */
   | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
@@ -86,6 +85,17 @@ export type BodyReader<E> =
   | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
   /** An event stream. One JSON text in its place goes to `json`. */
   | { readonly as: 'sse', readonly reader: StreamReader<E>, readonly json: (value: unknown) => E[] }
+
+/** Reads parsed JSON. */
+export interface JsonReader<E> {
+  readonly as: 'json'
+  /** @param bytes those it came as */
+  readonly read: (value: unknown, bytes?: Buffer) => E[]
+  /** Reads a response of which not all has to be parsed; `undefined` for others. */
+  readonly readBytes?: ((bytes: Buffer) => E[] | undefined) | undefined
+  /** Reads an event stream that came without a request for it, to its end. */
+  readonly sse?: () => StreamReader<E>
+}
 
 export interface Adapter<R, E> {
   /** The dialects of callers that it sends on as they are (`Ask.direct`). Default: every request is translated. */

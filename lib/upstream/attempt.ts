@@ -94,6 +94,8 @@ function openBody<E extends { readonly type: string }> (
         return readCompleteStream(bytes, sse(), Math.max(eventBytes, answerBytes)).then(bufferedAttempt)
       }
       record.answerBytes = bytes.length
+      const events = readOrRefuse(() => reader.readBytes?.(bytes))
+      if (events !== undefined) return bufferedAttempt(events)
       const parsed = parseResponseBytes(bytes)
       const opened = (value: unknown): OpenAttempt<E> => bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
       return parsed instanceof Promise ? parsed.then(opened) : opened(parsed)

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
+import { placeholder } from '../../json/placeholder.ts'
 import { copyString } from '../../text/copy-string.ts'
 import { printAll, type FramePrinter } from '../../wire/frame-printer.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
@@ -80,9 +81,6 @@ interface Frame {
   readonly after: string
   readonly isAscii: boolean
 }
-
-/** A text that JSON prints as it is and that stands nowhere else in a chunk; of ASCII, because one other letter makes a wide text of all of it. */
-const placeholder = randomBytes(16).toString('hex')
 
 /**
  * Returns the text around a delta, taken from a chunk of the one mapping: printing a delta between the

@@ -2,10 +2,10 @@
 
 import { ChatRequest } from '../../../schemas/chat.ts'
 import { extend } from '../../core/call.ts'
-import { toCompletion } from './complete.ts'
 import { encodeChunks } from './encode.ts'
 import { chatCompletionsErrors } from './errors.ts'
 import { chatInput } from './input.ts'
+import { printCompletion } from './print-completion.ts'
 import { chatSizes } from './sizes.ts'
 import type { Dialect } from '../dialect.ts'
 
@@ -14,6 +14,6 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
   sizes: chatSizes,
   input: call => extend(chatInput(call), { context: undefined, printsTextRuns: call.request.mcp_servers === undefined }),
   encode: encodeChunks,
-  complete: (_start, batches) => toCompletion(batches),
+  complete: (_start, batches) => printCompletion(batches),
   errors: chatCompletionsErrors
 }

@@ -147,7 +147,7 @@ async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed:
   const [first] = batches
   if (first === undefined) throw new TypeError('no batch')
   const reply = messageReply(answerStart<MessagesContext>(first), batches)
-  return reply instanceof PrintedJson ? JSON.parse(reply.text) as MessagesAnswer : reply // of this provider
+  return reply instanceof PrintedJson ? JSON.parse(String(reply.json)) as MessagesAnswer : reply // of this provider
 }
 
 t.test('fields that multiply the price of tokens are known', async t => {

@@ -165,7 +165,7 @@ async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed:
   const [first] = all
   if (first === undefined) throw new TypeError('no batch')
   const reply = await dialect.complete(answerStart<ResponsesContext>(first), all)
-  return (reply instanceof PrintedJson ? JSON.parse(reply.text) : reply) as ResponseObject // of this dialect
+  return (reply instanceof PrintedJson ? JSON.parse(String(reply.json)) : reply) as ResponseObject // of this dialect
 }
 
 /** The part of a response that callers act on. */
