@@ -1,0 +1,74 @@
+/** Fills a gateway with projects, people, keys and two days of calls: the same each time, but for ids and the hour they end at. */
+
+import type { UsageRow } from '../../lib/stores/tables.ts'
+import type { AdminGateway, Send } from '../support/admin.ts'
+import { usageRowOf } from '../support/usage.ts'
+
+const hourMs = 3_600_000
+const models = [
+  { model: 'anthropic/claude-sonnet-4-5', provider: 'anthropic', nanoUsd: 21e6, ms: 2400, share: 5 },
+  { model: 'openai/gpt-5', provider: 'openai', nanoUsd: 14e6, ms: 1900, share: 4 },
+  { model: 'google/gemini-2.5-pro', provider: 'google', nanoUsd: 11e6, ms: 1600, share: 3 },
+  { model: 'openai/gpt-5-mini', provider: 'openai', nanoUsd: 2e6, ms: 900, share: 3 },
+  { model: 'mistral/mistral-large-latest', provider: 'mistral', nanoUsd: 5e6, ms: 1100, share: 1 }
+]
+const failures = [
+  { status: 502, error_code: 'upstream_error' }, { status: 429, error_code: 'rate_limit_exceeded' }, { status: 504, error_code: 'upstream_timeout' }, { status: 400, error_code: 'context_length_exceeded' }
+]
+
+/** Makes two days of calls with a rhythm, spread over the keys. */
+export function sampleUsage (nowMs: number, keys: readonly string[] = ['key_a']): UsageRow[] {
+  const rows: UsageRow[] = []
+  for (let hour = 0; hour < 48; hour++) {
+    const rhythm = 1.3 + Math.sin(hour / 24 * 2 * Math.PI) + (hour < 24 ? 0.25 : 0) + 0.3 * Math.sin(hour * 2.3)
+    for (const { model, provider, nanoUsd, ms, share } of models) {
+      const calls = Math.max(1, Math.round(share * rhythm * (1 + 0.3 * Math.sin(hour * share))))
+      for (let index = 0; index < calls; index++) {
+        const spread = 0.6 + (index * 7 + hour * 3) % 10 / 8
+        const failed = (index + hour * 5) % 37 === 11
+        rows.push(usageRowOf(rows.length, {
+          call_id: `7d1f0c52-${String(rows.length).padStart(4, '0')}-4c1e-9b7a-2f6d8e4a1c03`, key_id: keys[rows.length % keys.length] ?? '', at_ms: nowMs - hour * hourMs - index * 1000, requested_model: model, model, provider,
+          endpoint: share === 3 ? 'responses' : 'chat', streamed: Number(index % 3 > 0), outcome: 'ok', status: 200, attempts: index % 11 === 4 ? 2 : 1,
+          prompt_tokens: Math.round(1800 * spread), completion_tokens: Math.round(420 * spread), cost_nano_usd: Math.round(nanoUsd * spread), duration_ms: Math.round(ms * spread), first_byte_ms: Math.round(ms * spread / 5),
+          ...failed && { outcome: 'error', ...failures[hour % failures.length], completion_tokens: null, first_byte_ms: null, cost_nano_usd: 0 }
+        }))
+      }
+    }
+  }
+  return rows
+}
+
+const projects = [
+  { name: 'Web shop', limits: { budget: { usd: 400, per: 'month' } } },
+  { name: 'Research', limits: { budget: { usd: 2, per: 'month' }, requests_per_minute: 600 }, models: ['anthropic/*', 'google/*'] },
+  { name: 'Internal tools and experiments of the platform engineering team (staging)' }
+]
+const keys = [
+  { name: 'Checkout assistant', limits: { budget: { usd: 250, per: 'month' }, requests_per_minute: 600, tokens_per_minute: 2_000_000, concurrent_calls: 32 } },
+  { name: 'Search suggestions', models: ['openai/gpt-5-mini', 'google/*'], endpoints: ['chat', 'embeddings'] },
+  { name: 'Nightly evaluation of retrieval-augmented answers, customer support (EMEA), do not delete', limits: { budget: { usd: 1, per: 'day' } } },
+  { name: 'ada-laptop', expires_at_ms: Date.now() + 30 * 24 * hourMs },
+  { name: 'ci' }
+]
+
+/** Fills a gateway through its admin API, so that the audit log knows of all of it. */
+export async function fillGateway (gateway: AdminGateway): Promise<void> {
+  const { send } = await gateway.user('owner')
+  const places: string[] = ['default']
+  for (const project of projects) places.push(await made(send, 'POST /admin/v1/projects', project, ({ id }) => id))
+  const ids: string[] = []
+  for (const [index, key] of keys.entries()) {
+    ids.push(await made(send, 'POST /admin/v1/keys', { ...key, project_id: places[(index + 1) % places.length] }, ({ key }) => key.id))
+  }
+  await gateway.user('admin')
+  for (const place of places) await gateway.user('member', [place])
+  await send('POST /admin/v1/invitations', { role: 'viewer', email: 'someone.with.a.long.name@research.example.com', projects: places.slice(1, 2) })
+  await send('POST /admin/v1/admin-keys', { name: 'Terraform', role: 'admin' })
+  await gateway.database.insertUsage(sampleUsage(Date.now(), ids))
+}
+
+async function made (send: Send, route: string, wanted: object, idOf: (body: Awaited<ReturnType<Send>>['body']) => string): Promise<string> {
+  const { status, body } = await send(route, wanted)
+  if (status >= 300) throw new Error(`${route}: ${status} ${JSON.stringify(body)}`)
+  return idOf(body)
+}
