@@ -8,7 +8,8 @@ import { configuredGateway } from '../support/configured.ts'
 import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
 import { client, identityProvider } from '../support/identity-provider.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { providerSettings } from '../support/settings.ts'
+import { providerSettings, settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
 import { eventually } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 
@@ -145,6 +146,11 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await takePictures(browser, gateway, async page => await enter(page, gateway))
   })
 
+  t.test('screenshots for the eyes', { skip: process.env['SCREENSHOTS'] === undefined && 'made with SCREENSHOTS=DIR' }, async t => {
+    const { takeScreenshots } = await import('./screenshots.ts')
+    await takeScreenshots(t, browser, process.env['SCREENSHOTS'] ?? '', process.env['SCREENSHOTS_ONLY'] ?? '', enter)
+  })
+
   t.test('the overview and the list of calls show what was recorded, and text of callers as text', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
@@ -158,6 +164,21 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.match(await page.locator('.stats').textContent(), /Spend.*\$\d/)
     t.ok(await page.locator('.chart canvas').count() >= 6)
 
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download as CSV' }).click()
+    t.equal(await (await download).failure(), null, 'the numbers are downloaded')
+    const chart = page.locator('.chart .u-over').first()
+    await chart.hover()
+    await page.locator('.chart-tip').waitFor()
+    const { x, y, width, height } = await chart.boundingBox() ?? { x: 0, y: 0, width: 0, height: 0 }
+    await page.mouse.move(x + width / 2, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width - 2, y + height / 2, { steps: 4 })
+    await page.mouse.up()
+    await page.waitForURL(/from=\d+&until=\d+/)
+    await page.getByRole('button', { name: '24 hours' }).click()
+    await page.waitForURL(address => !address.search.includes('from='))
+
     await page.getByRole('link', { name: 'Calls' }).click()
     await page.getByRole('searchbox').fill('request-two')
     await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
@@ -166,6 +187,52 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByText(markup).first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
     t.match(await page.locator('.call-grid').textContent(), /\$2\.5000/)
+
+    await page.goto(`${url}/dashboard/calls`)
+    await page.getByRole('button', { name: 'Follow live' }).click()
+    await page.getByText('Waiting for calls').waitFor()
+    const { body: { secret } } = await (await gateway.user('owner')).send('POST /admin/v1/keys', { name: 'Live' })
+    t.equal((await gateway.api.post('/v1/chat/completions', { model: 'sandbox/story', messages: 'Hello' }, { headers: { authorization: `Bearer ${secret}` } })).status, 200)
+    await page.locator('.live').getByText('sandbox/story').waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('tools of a server by its URL run in the playground, and markup in arguments, results and errors is text', async t => {
+    const { url: server } = await startToolServer(t)
+    const place = await adminGateway(t, { providers: [sandbox], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'], connectMs: 10_000, callMs: 10_000, loopMs: 20_000 } })
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.goto(`${place.api.url}/dashboard/playground?model=sandbox/echo`)
+    await page.getByLabel('Tool servers').fill(server)
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Message' }).fill(`use echo with ${JSON.stringify({ text: markup })}`)
+    await page.keyboard.press('Enter')
+    await page.locator('.answer-foot').waitFor()
+    const tool = page.locator('.answer details', { hasText: 'echo' })
+    await tool.locator('summary').click()
+    t.match(await tool.textContent(), /done in .*Arguments.*Result/s)
+    t.match(await tool.locator('pre').first().textContent(), 'onerror', 'the arguments are text')
+    t.match(await tool.locator('pre').last().textContent(), 'onerror', 'the result is text')
+
+    await page.goto(`${place.api.url}/dashboard/playground?model=${encodeURIComponent(`sandbox/${markup}`)}`)
+    await page.getByRole('textbox', { name: 'Message' }).fill('Hello')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: markup }).waitFor()
+    t.equal(await page.title(), 'Playground · Headgate')
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('an act of the audit log is opened by keyboard', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/audit`)
+    await page.getByRole('table').getByRole('button').first().press('Enter')
+    await page.getByRole('dialog').waitFor()
+    t.same(await accessibilityFaults(page), [])
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     t.same(faults, [])
     await page.context().close()
   })
@@ -238,19 +305,24 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a viewer sees numbers and no keys', async t => {
-    const { cookie } = await gateway.user('viewer')
-    const { page, faults } = await visit(browser, url)
-    const [name = '', value = ''] = cookie.split('=')
-    await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])
-    await page.goto(`${url}/dashboard/`)
-    await page.getByRole('link', { name: 'Overview' }).waitFor()
-    t.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
-    await page.goto(`${url}/dashboard/keys`)
-    await page.getByText('Your role does not include this page').waitFor()
-    t.same(faults, [])
-    await page.context().close()
-  })
+  const refused = { viewer: ['keys', 'calls', 'playground', 'tools', 'configuration', 'members', 'audit'], member: ['configuration', 'members', 'audit'] } as const
+  for (const role of ['viewer', 'member'] as const) {
+    t.test(`a ${role} has the pages of the role, and no others`, async t => {
+      const { cookie } = await gateway.user(role)
+      const { page, faults } = await visit(browser, url)
+      const [name = '', value = ''] = cookie.split('=')
+      await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])
+      await page.goto(`${url}/dashboard/`)
+      await page.getByRole('link', { name: 'Overview' }).waitFor()
+      t.equal(await page.getByRole('link', { name: 'Keys' }).count(), role === 'viewer' ? 0 : 1)
+      for (const path of refused[role]) {
+        await page.goto(`${url}/dashboard/${path}`)
+        await page.getByText('Your role does not include this page').waitFor()
+      }
+      t.same(faults, [])
+      await page.context().close()
+    })
+  }
 
   t.test('the page is ready soon, on a processor of a quarter of the speed as well', async t => {
     const { page } = await visit(browser, url)

@@ -61,7 +61,7 @@ export async function accessibilityFaults (page: Page): Promise<readonly string[
   return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160) ?? ''}`)
 }
 
-/** Returns by how many pixels the page is wider than its window. */
+/** Returns by how many pixels the page, or a dialog on it, is wider than its window. */
 export async function overflow (page: Page): Promise<number> {
-  return await page.evaluate('document.documentElement.scrollWidth - innerWidth') as number // of its layout
+  return await page.evaluate("Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('dialog[open]')].map(dialog => dialog.getBoundingClientRect().right)) - innerWidth") as number // of its layout
 }

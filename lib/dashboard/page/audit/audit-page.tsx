@@ -23,10 +23,10 @@ const kinds = [
   { value: 'invitation', label: 'Invitations' }, { value: 'session', label: 'Sessions' }, { value: 'configuration', label: 'Configuration' }
 ]
 
-const columns: ReadonlyArray<Column<Entry>> = [
+const columns = (open: (entry: Entry) => void): ReadonlyArray<Column<Entry>> => [
   { title: 'Time', cell: entry => <Moment at={entry.at_ms} /> },
   { title: 'Who', cell: entry => <><span class='medium'>{entry.actor}</span>{entry.address !== null && <span class='sub mono'>{entry.address}</span>}</> },
-  { title: 'Did', cell: entry => <code>{entry.action}</code> },
+  { title: 'Did', cell: entry => <button type='button' class='button link' onClick={() => open(entry)}><code>{entry.action}</code></button> },
   { title: 'To', cell: entry => entry.subject === null ? <span class='faint'>–</span> : <><span class='clip'>{entry.subject_name ?? entry.subject}</span>{entry.subject_name !== null && <span class='sub mono'>{entry.subject}</span>}</> },
   { title: 'Change', cell: entry => <span class='faint clip wide'>{changedFields(entry).join(', ')}</span> }
 ]
@@ -34,6 +34,7 @@ const columns: ReadonlyArray<Column<Entry>> = [
 export function AuditPage (): JSX.Element {
   const action = query.value.get('action') ?? ''
   const shown = useSignal<Entry | undefined>(undefined)
+  const open = (entry: Entry): void => { shown.value = entry }
   const { rows, more, error, loading, reload } = usePages(action, (cursor, signal) => api('GET /admin/v1/audit', { query: { action, cursor }, ...signal !== undefined && { signal } }))
   return (
     <Page title='Audit log' subtitle='Every administrative act, by the page, the API or the command line.'>
@@ -41,7 +42,7 @@ export function AuditPage (): JSX.Element {
       <Failure error={error} retry={() => void reload()} />
       {error === undefined && (
         <section class='card'>
-          <Table label='Audit log' columns={columns} rows={rows} id={entry => entry.id} stale={loading && rows !== undefined} onOpen={entry => { shown.value = entry }} empty={<Empty icon='audit' title='Nothing of this kind yet' />} />
+          <Table label='Audit log' columns={columns(open)} rows={rows} id={entry => entry.id} stale={loading && rows !== undefined} onOpen={open} empty={<Empty icon='audit' title='Nothing of this kind yet' />} />
           <More onClick={more} />
         </section>
       )}

@@ -56,7 +56,7 @@ export function CompletingText ({ area, label, value, readOnly, onInput }: Compl
       <ul class='suggestions' id={list} role='listbox' aria-label='Suggestions' hidden={!open}>
         {completion.value?.suggestions.map(({ text, description }, index) => (
           <li
-            key={text} id={`${list}-${index}`} role='option' aria-selected={index === chosen.value}
+            key={text} id={`${list}-${index}`} role='option' aria-selected={index === chosen.value} ref={item => { if (index === chosen.value) item?.scrollIntoView({ block: 'nearest' }) }}
             onMouseDown={event => {
               event.preventDefault()
               take(index)

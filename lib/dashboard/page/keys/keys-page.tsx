@@ -36,11 +36,11 @@ export function KeysPage (): JSX.Element {
   const changed = (key: Key): void => update(rows => rows.map(row => row.id === key.id ? key : row))
   const several = projectChoices().length > 1
   const columns: ReadonlyArray<Column<Key>> = [
-    { title: 'Name', cell: key => <><a href={at(`/keys/${encodeURIComponent(key.id)}`)}>{key.name}</a><span class='sub mono'>{key.hint ?? (key.source === 'configuration' ? 'from the configuration' : key.id)}</span></> },
-    ...several ? [{ title: 'Project', cell: (key: Key) => projectName(key.project_id) }] : [],
+    { title: 'Name', cell: key => <><a class='clip wide' href={at(`/keys/${encodeURIComponent(key.id)}`)} title={key.name}>{key.name}</a><span class='sub mono'>{key.hint ?? (key.source === 'configuration' ? 'from the configuration' : key.id)}</span></> },
+    ...several ? [{ title: 'Project', cell: (key: Key) => <span class='clip' title={projectName(key.project_id)}>{projectName(key.project_id)}</span> }] : [],
     { title: 'Budget', cell: key => <Spend limits={key.limits} spent={key.spent_usd} /> },
     { title: 'Last used', cell: key => <Moment at={key.last_used_at_ms} none='Never' /> },
-    { title: 'Created', cell: key => <><Moment at={key.created_at_ms} />{key.created_by !== null && <span class='sub'>by {key.created_by}</span>}</> },
+    { title: 'Created', cell: key => <><Moment at={key.created_at_ms} />{key.created_by !== null && <span class='sub clip'>by {key.created_by}</span>}</> },
     { title: 'Status', cell: key => <><KeyStatus status={key.status} />{key.status === 'active' && key.expires_at_ms !== null && <span class='sub'>until {new Date(key.expires_at_ms).toLocaleDateString('en', { day: 'numeric', month: 'short', year: 'numeric' })}</span>}</> },
     { title: 'Actions', actions: true, cell: key => <KeyActions apiKey={key} onChanged={changed} /> }
   ]

@@ -2,6 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { Field } from '../parts/field.tsx'
 import { Input } from '../parts/input.tsx'
 import { Select } from '../parts/select.tsx'
@@ -47,6 +48,12 @@ export function ParameterField ({ parameter, value, onChange }: ParameterFieldPr
 function JsonField ({ label, hint, value, onChange }: { readonly label: JSX.Element, readonly hint: string, readonly value: unknown, readonly onChange: (value: unknown) => void }): JSX.Element {
   const text = useSignal(value === undefined ? '' : JSON.stringify(value, null, 2))
   const error = useSignal<string | undefined>(undefined)
+  // The form was reset, or the text cleared.
+  useEffect(() => {
+    if (value !== undefined) return
+    text.value = ''
+    error.value = undefined
+  }, [value])
   const type = (typed: string): void => {
     text.value = typed
     try {

@@ -40,7 +40,7 @@ export function UsagePage (): JSX.Element {
       )}
     >
       <Failure error={error} retry={() => void reload()} />
-      {data === undefined && error !== undefined ? null : data?.totals.calls === 0 && data.previous?.totals.calls !== 0 ? <NothingYet /> : (
+      {data === undefined && error !== undefined ? null : data?.totals.calls === 0 && (data.previous?.totals.calls ?? 0) === 0 ? <NothingYet /> : (
         <div class={`stack${loading && data !== undefined ? ' stale' : ''}`}>
           {data === undefined ? <div class='card stats'><div class='stat'><SkeletonLines lines={3} /></div></div> : <Totals usage={data} />}
           <div class='row end'>
