@@ -197,7 +197,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     for (let at = 0; at < text.length && !this.#reader.done;) {
       if (mayRun && this.#messages.isBetweenMessages) {
         at = this.#reader.readRun?.(text, at, into) ?? at
-        if (at === text.length) return
+        if (at === text.length) return this.#messages.rest()
       }
       const end = text.indexOf('\n\n', at)
       const next = end === -1 ? text.length : end + 2

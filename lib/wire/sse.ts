@@ -16,6 +16,8 @@ export interface SseReader {
   readonly push: (bytes: Uint8Array) => EventSourceMessage[]
   /** Does what `push` does with bytes that came as characters. */
   readonly pushText: (bytes: string, isAscii: boolean) => EventSourceMessage[]
+  /** Frees the parser, of 1 KB, for as long as what comes is read without it. Not while a message is open. */
+  readonly rest: () => void
   /** The message that was still open when the stream ended, if any. */
   readonly end: () => EventSourceMessage[]
 }
@@ -33,7 +35,8 @@ export function sseReader (maxBytes: number): SseReader {
 
 /** A class: V8 keeps a literal with a getter as a table, of 0.8 KB for each open stream. */
 class Reader implements SseReader {
-  readonly #parser: EventSourceParser
+  readonly #maxBytes: number
+  #parser: EventSourceParser | undefined
   #messages: EventSourceMessage[] = []
   /** The text that may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
   #opening: string | undefined = ''
@@ -42,11 +45,8 @@ class Reader implements SseReader {
   #isBetweenMessages = false
 
   constructor (maxBytes: number) {
-    this.#parser = createParser({
-      maxBufferSize: maxBytes,
-      onEvent: message => { this.#messages.push(this.#beyondAscii ? decoded(message) : message) },
-      onError: error => { this.#readError(error) }
-    })
+    this.#maxBytes = maxBytes
+    this.#parser = this.#open()
   }
 
   get isBetweenMessages (): boolean {
@@ -65,15 +65,31 @@ class Reader implements SseReader {
       this.#opening = text.length < mark.length && mark.startsWith(text) ? text : undefined
       if (this.#opening !== undefined) return []
     }
+    if (this.#parser === undefined) {
+      this.#parser = this.#open()
+      this.#parser.feed('\n') // a mark that stands further on is none
+    }
     this.#parser.feed(text) // takes the mark off
     const complete = this.#messages
     this.#messages = []
     return complete
   }
 
+  rest (): void {
+    this.#parser = undefined
+  }
+
   /** A blank line ends the open message, whether or not its last line was ended. */
   end (): EventSourceMessage[] {
     return this.pushText('\n\n', true)
+  }
+
+  #open (): EventSourceParser {
+    return createParser({
+      maxBufferSize: this.#maxBytes,
+      onEvent: message => { this.#messages.push(this.#beyondAscii ? decoded(message) : message) },
+      onError: error => { this.#readError(error) }
+    })
   }
 
   #readError (error: ParseError): void {
