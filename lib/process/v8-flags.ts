@@ -13,7 +13,7 @@
  *
  * `--heap-growing-percent`: V8 lets old space grow to up to four times what was alive in it after a full collection. With at
  * most 40 % more, 9,800 open streams take 32 KB each instead of 43; calls and events cost the same (124 µs at best instead
- * of 131, 2.32 instead of 2.33).
+ * of 131, 2.32 instead of 2.33), streamed images, whose lines of a megabyte reach old space, a fifth more.
  */
 
 import { setFlagsFromString } from 'node:v8'
