@@ -1,0 +1,24 @@
+import t from 'tap'
+import { remembered } from '../../lib/models/remembered.ts'
+
+t.test('a name is looked up once, also one of which nothing is known', async t => {
+  const lookups: string[] = []
+  const find = remembered((name: string): object | undefined => {
+    lookups.push(name)
+    return name === 'known' ? { name } : undefined
+  })
+  t.equal(find('known'), find('known'))
+  t.same([find('unknown'), find('unknown')], [undefined, undefined])
+  t.same(lookups, ['known', 'unknown'])
+})
+
+t.test('long names and more names than there are models are forgotten', async t => {
+  let lookups = 0
+  const find = remembered((): undefined => { lookups++ })
+  const long = 'a'.repeat(300)
+  for (const name of [long, long]) find(name)
+  t.equal(lookups, 2)
+  for (let number = 0; number <= 1000; number++) find(`model-${number}`)
+  find('model-0')
+  t.equal(lookups, 2 + 1001 + 1, 'the first of more than a thousand')
+})
