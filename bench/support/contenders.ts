@@ -97,19 +97,21 @@ export interface HeadgateOptions {
   readonly workers?: number
   /** A checkout of its own, built; by default this one. */
   readonly folder?: string | undefined
+  /** Default: a directory of its own. */
+  readonly dataDir?: string
   /** Entries of the configuration, in place of those of all. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly env?: Readonly<Record<string, string>>
 }
 
-export function headgate (name: string, { workers = 1, folder, config = {}, env = {} }: HeadgateOptions = {}): Contender {
+export function headgate (name: string, { workers = 1, folder, dataDir, config = {}, env = {} }: HeadgateOptions = {}): Contender {
   return {
     name,
     headers: () => bearer,
     start: async (upstreamPort, options) => {
       const port = await freePort()
       const file = join(scratch, `headgate-${port}.yaml`)
-      writeFileSync(file, JSON.stringify({ ...headgateConfiguration(port, upstreamPort, workers, folder === undefined), ...config }))
+      writeFileSync(file, JSON.stringify({ ...headgateConfiguration(port, dataDir ?? join(scratch, `data-${port}`), upstreamPort, workers, folder === undefined), ...config }))
       return await started(port, bearer, {
         ...node(folder === undefined ? '../../lib/main.js' : pathToFileURL(join(folder, 'build/lib/main.js')).href, ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
@@ -151,11 +153,11 @@ function portkeyHeaders (upstreamPort: number): Record<string, string> {
 }
 
 /** As in production: keys, limits, validation, usage and the log are on, all with their defaults. */
-function headgateConfiguration (port: number, upstreamPort: number, workers: number, isCurrent: boolean): Record<string, unknown> {
+function headgateConfiguration (port: number, dataDir: string, upstreamPort: number, workers: number, isCurrent: boolean): Record<string, unknown> {
   return {
     // All callers have one key, and some lanes have 10,000 of them. Earlier versions may not know a setting.
     ...isCurrent && { limits: { open_calls: 20_000, max_share_per_key: 1 } },
-    server: { port, workers, data_dir: join(scratch, `data-${port}`) },
+    server: { port, workers, data_dir: dataDir },
     providers: {
       mock: {
         kind: 'openai',
