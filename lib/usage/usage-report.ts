@@ -132,6 +132,8 @@ function seriesOf (cells: Cells, times: readonly number[]): UsageSeries {
     prompt_tokens: of('prompt_tokens'),
     completion_tokens: of('completion_tokens'),
     cost_usd: of('cost_nano_usd', 1e9),
+    estimated_calls: of('estimated_calls'),
+    unpriced_calls: of('unpriced_calls'),
     latency_p50_ms: shown.map(({ latency }) => latency?.p50 ?? null),
     latency_p95_ms: shown.map(({ latency }) => latency?.p95 ?? null),
     latency_p99_ms: shown.map(({ latency }) => latency?.p99 ?? null),

@@ -43,6 +43,8 @@ export const UsageSeries = Type.Object({
   prompt_tokens: Series,
   completion_tokens: Series,
   cost_usd: Series,
+  estimated_calls: Series,
+  unpriced_calls: Series,
   latency_p50_ms: Series,
   latency_p95_ms: Series,
   latency_p99_ms: Series,

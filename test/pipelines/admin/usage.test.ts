@@ -32,13 +32,14 @@ t.test('totals, series and groups add up', async t => {
   t.match(body.totals.first_byte_ms, { p50: 2100 })
   t.same(body.series.calls, [0, 1, 100])
   t.same(body.series.errors, [0, 1, 0])
+  t.same(body.series.unpriced_calls, [0, 1, 0])
   t.same(body.series.latency_p50_ms, [null, null, 525])
   t.same(body.groups.map(({ id, totals }: { id: string, totals: { calls: number } }) => [id, totals.calls]), [['a/1', 100], ['b/1', 1]])
   t.equal(body.previous.totals.calls, 0)
   const days = (await send(`GET /admin/v1/usage?from_ms=${now - 48 * hour}&until_ms=${now}&bucket=day&provider=a`)).body
   t.equal(days.series.calls.reduce((sum: number, calls: number) => sum + calls), 101)
   const csv = (await send(`GET /admin/v1/usage.csv?${query}&group_by=model`)).body.split('\r\n')
-  t.equal(csv[0], 'time,model,model_name,calls,errors,prompt_tokens,completion_tokens,cost_usd,latency_p50_ms,latency_p95_ms,latency_p99_ms,first_byte_p50_ms,first_byte_p95_ms')
+  t.equal(csv[0], 'time,model,model_name,calls,errors,prompt_tokens,completion_tokens,cost_usd,estimated_calls,unpriced_calls,latency_p50_ms,latency_p95_ms,latency_p99_ms,first_byte_p50_ms,first_byte_p95_ms')
   t.equal(csv.length, 1 + 2 * 3 + 1)
 })
 
