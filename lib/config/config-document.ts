@@ -2,9 +2,10 @@
 
 import { createRequire } from 'node:module'
 import type * as Yaml from 'yaml'
-import type { Document, LineCounter, Node, YAMLError } from 'yaml'
+import type { Document, LineCounter, Node, Pair, YAMLError } from 'yaml'
 import { isObject } from '../json/guards.ts'
 import type { Path } from './path.ts'
+import { plainValue, type Flaw } from './plain-value.ts'
 import { ConfigError } from './problems.ts'
 
 /** Both from 1. */
@@ -26,6 +27,7 @@ export interface ConfigDocument {
 }
 
 type Parsed = Document.Parsed
+type Entry = Pair<Node, Node | null>
 
 const namedSections = new Set(['providers', 'models', 'mcp_servers'])
 
@@ -53,34 +55,29 @@ export function emptyDocument (file: string): ConfigDocument {
  *   for aliases that are unknown, refer to themselves or grow beyond reason.
  */
 export function readDocument (text: string, file: string): ConfigDocument {
-  const { LineCounter, parseDocument } = yaml()
+  const parser = yaml()
+  const { LineCounter, parseDocument } = parser
   const lines = new LineCounter()
   const failure = (flaws: readonly Flaw[]): ConfigError => new ConfigError(
     flaws.map(({ at, message }) => ({ file, ...position(lines, at), path: '', message }))
   )
   if (text.length > maxChars) throw failure([{ at: 0, message: 'larger than 1 MB' }])
   const document = parseDocument(text, {
-    lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: true
+    // `plainValue` looks for duplicates: the parser compares each key with all before it.
+    lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false
   })
+  const plain = plainValue(document, parser)
   const flaws = [
     ...[...document.errors, ...document.warnings].map(error => (
       { at: error.pos[0], message: sentence(error) }
     )),
-    ...wrongAliases(document)
+    ...plain.flaws
   ]
   if (flaws.length > 0) throw failure(flaws.slice(0, maxFlaws))
-  const value = withoutEmpties(plain(document))
-  if (value === undefined) {
-    throw failure([{ at: 0, message: 'too many alias expansions' }])
-  }
+  const value = withoutEmpties(plain.value ?? {})
   if (!isObject(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
-  return { file, value, locate: (path, part) => position(lines, offset(document, path, part)) }
-}
-
-/** A problem with the text itself, by its offset. */
-interface Flaw {
-  readonly at: number
-  readonly message: string
+  const places = new NodePlaces(parser, plain.targets)
+  return { file, value, locate: (path, part) => position(lines, places.offset(document, path, part)) }
 }
 
 function position (lines: LineCounter, offset: number): Position {
@@ -91,7 +88,6 @@ function position (lines: LineCounter, offset: number): Position {
 /** The parser quotes the text in some of its messages, and that text may be a secret. */
 function sentence ({ code, message }: YAMLError): string {
   switch (code) {
-    case 'DUPLICATE_KEY': return 'this entry is a duplicate'
     case 'MULTIPLE_DOCS': return 'only one document is allowed'
     case 'NON_STRING_KEY': return 'the name of an entry must be text'
     case 'UNEXPECTED_TOKEN': return 'not valid YAML: unexpected content'
@@ -99,29 +95,6 @@ function sentence ({ code, message }: YAMLError): string {
     case 'TAG_RESOLVE_FAILED': return 'tags (`!name`) are not supported'
     case 'BAD_DIRECTIVE': return 'directives (`%NAME`) are not supported'
     default: return `not valid YAML: ${message}`
-  }
-}
-
-function wrongAliases (document: Parsed): Flaw[] {
-  const wrong: Flaw[] = []
-  yaml().visit(document, {
-    Alias (_key, alias, ancestors) {
-      const target = alias.resolve(document)
-      const at = alias.range?.[0] ?? 0
-      if (target === undefined) wrong.push({ at, message: 'unknown anchor' })
-      else if (ancestors.includes(target)) wrong.push({ at, message: 'self-referencing alias' })
-    }
-  })
-  return wrong
-}
-
-/** `undefined` for an alias bomb: the parser stops at 100 aliases' worth of copies. */
-function plain (document: Parsed): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 100 }) ?? {}
-  } catch (error) {
-    if (error instanceof ReferenceError) return undefined
-    throw error
   }
 }
 
@@ -141,27 +114,46 @@ function withoutEmpties (value: unknown, section?: string): unknown {
   return Object.fromEntries(kept)
 }
 
-function offset (document: Parsed, path: Path, part: 'name' | 'value'): number {
-  const { isAlias, isMap, isScalar, isSeq } = yaml()
-  let node: unknown = document.contents
-  let at = 0
-  for (const [depth, step] of path.entries()) {
-    const target = isAlias(node) ? node.resolve(document) : node
-    const last = depth === path.length - 1
-    let next: Node | null | undefined
-    if (isMap<Node, Node | null>(target)) {
-      const pair = target.items.find(({ key }) => isScalar(key) && key.value === step)
-      if (pair === undefined) break
-      next = pair.value
-      at = pair.key.range?.[0] ?? at
-    } else if (isSeq<Node>(target) && typeof step === 'number') {
-      next = target.items[step]
-      at = next?.range?.[0] ?? at
-    } else {
-      break
-    }
-    node = next
-    if (last && part === 'value' && isScalar(next)) at = next.range?.[0] ?? at
+/** Finds nodes by their path, in time that does not grow with the document. */
+class NodePlaces {
+  readonly #yaml: typeof Yaml
+  readonly #targets: ReadonlyMap<Node, Node>
+  readonly #pairs = new WeakMap<Node, ReadonlyMap<unknown, Entry>>()
+
+  /** @param targets of aliases */
+  constructor (parser: typeof Yaml, targets: ReadonlyMap<Node, Node>) {
+    this.#yaml = parser
+    this.#targets = targets
   }
-  return at
+
+  offset ({ contents }: Parsed, path: Path, part: 'name' | 'value'): number {
+    const { isScalar, isSeq } = this.#yaml
+    let node: Node | null | undefined = contents
+    let at = 0
+    for (const [depth, step] of path.entries()) {
+      const target: Node | null | undefined = (node && this.#targets.get(node)) ?? node
+      const pair: Entry | undefined = this.#pairsOf(target)?.get(step)
+      if (pair !== undefined) {
+        node = pair.value
+        at = pair.key.range?.[0] ?? at
+      } else if (isSeq<Node>(target) && typeof step === 'number') {
+        node = target.items[step]
+        at = node?.range?.[0] ?? at
+      } else {
+        break
+      }
+      if (depth === path.length - 1 && part === 'value' && isScalar(node)) at = node.range?.[0] ?? at
+    }
+    return at
+  }
+
+  #pairsOf (node: Node | null | undefined): ReadonlyMap<unknown, Entry> | undefined {
+    const { isMap, isScalar } = this.#yaml
+    if (!isMap<Node, Node | null>(node)) return undefined
+    const known = this.#pairs.get(node)
+    if (known !== undefined) return known
+    const pairs = new Map(node.items.map(pair => [isScalar(pair.key) ? pair.key.value : undefined, pair]))
+    this.#pairs.set(node, pairs)
+    return pairs
+  }
 }

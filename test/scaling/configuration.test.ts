@@ -52,6 +52,33 @@ t.test('a configuration is read in time linear in its size', async t => {
   }
 })
 
+const texts: Readonly<Record<string, (size: number) => string>> = {
+  'entries': size => names(size, index => `a${index}: 1`).join('\n'),
+  'entries in braces': size => `{${names(size, index => `a${index}: 1`).join()}}`,
+  'duplicates': size => names(size, index => `a${index}: 1\na${index}: 2`).join('\n'),
+  'anchors, each with its alias': size => names(size, index => `a${index}: &a${index} 1\nb${index}: *a${index}`).join('\n'),
+  'aliases of one anchor': size => `a: &a 1\nb: [${'*a,'.repeat(size)}]`,
+  'aliases of all': size => `a: &a [${'1,'.repeat(size)}]\nb: [${'*a,'.repeat(size)}]`,
+  'entries that are none': size => `models:\n${names(size, index => `  one/m${index}: {pric: 1}`).join('\n')}`
+}
+
+t.test('the text of a configuration is read in time linear in its size', async t => {
+  for (const [name, text] of Object.entries(texts)) {
+    scalesWith(t, name, {
+      from: 64,
+      doublings: 4,
+      input: text,
+      run: text => {
+        try {
+          readSettings({ env, cwd: t.testdirName, text })
+        } catch (error) {
+          if (!(error instanceof ConfigError)) throw error
+        }
+      }
+    })
+  }
+})
+
 t.test('the models of a key are found in time linear in its patterns', async t => {
   scalesWith(t, 'patterns', { input: size => names(size, model), run: models => mayUseModel({ id: 'key', name: 'key', models }, 'one/none') })
 })
