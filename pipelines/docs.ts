@@ -1,6 +1,6 @@
 /** The parts that the documentation of several endpoints has in common. */
 
-import type { EndpointDoc } from '../lib/wire/openapi.ts'
+import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 
 /** The documentation of an endpoint: what its row in the table does not say otherwise. */
 export type Docs = Omit<EndpointDoc, 'method' | 'path'>

@@ -22,7 +22,7 @@ import type { Services } from '../lib/services.ts'
 import type { Stage } from '../lib/core/stage.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import type { AnswerDoc } from '../lib/wire/openapi.ts'
+import type { AnswerDoc } from '../lib/wire/endpoint-doc.ts'
 
 const imageAnswers: readonly AnswerDoc[] = [
   { description: 'The images.', schema: ImageAnswer },

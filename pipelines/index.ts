@@ -24,7 +24,7 @@ import type { Call } from '../lib/core/call.ts'
 import type { Endpoint, EndpointName } from '../lib/core/endpoint.ts'
 import type { Limits } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
-import type { EndpointDoc } from '../lib/wire/openapi.ts'
+import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 import type { Docs } from './docs.ts'
 import type { Handler } from './pipeline.ts'
 

@@ -1,7 +1,8 @@
 /** Serves GET /openapi.json: describes the API, for people and for generators of clients. */
 
 import type { Call } from '../lib/core/call.ts'
-import { openApiDocument, type EndpointDoc } from '../lib/wire/openapi.ts'
+import { openApiDocument } from '../lib/wire/openapi.ts'
+import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 import type { Docs } from './docs.ts'
 import type { Handler } from './pipeline.ts'
 import { ChatRequest, ModelWithSettings } from '../schemas/chat.ts'

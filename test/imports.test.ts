@@ -61,7 +61,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   'koa-body': /^lib\/http\//,
   ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|read-catalogue))/,
   'it-pipe': /^(?:pipelines|lib\/public)\//,
-  typebox: /^(?:schemas|pipelines|lib\/(?:dashboard\/page|dialects|keys|stages|validation|config|models))\/|^lib\/wire\/openapi\.ts$/,
+  typebox: /^(?:schemas|pipelines|lib\/(?:dashboard\/page|dialects|keys|stages|validation|config|models))\/|^lib\/wire\/(?:openapi|endpoint-doc)\.ts$/,
   undici: /^lib\/(?:mcp\/|net\/load-undici)/,
   pino: /^lib\/telemetry\//,
   kysely: /^lib\/(?:stores|keys|accounts|deferred|usage)\//,

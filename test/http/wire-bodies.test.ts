@@ -17,7 +17,7 @@ import { wavOf } from '../support/forms.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
-import type { EndpointDoc } from '../../lib/wire/openapi.ts'
+import type { EndpointDoc } from '../../lib/wire/endpoint-doc.ts'
 
 const file = join(import.meta.dirname, '../../../test/http/wire-bodies.snapshot.txt')
 
