@@ -7,7 +7,7 @@
 import type { UsageColumn } from './usage-columns.ts'
 import type { UsageRow } from './tables.ts'
 
-/** The columns that such a row has, in the order of its values. */
+/** The columns that such a row has, in the order of its values. Journals of earlier versions have just these: a new column belongs in `empty`. */
 export const usualColumns = [
   'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'streamed', 'attempts', 'prompt_tokens',
   'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated', 'cost_nano_usd', 'own_provider_key', 'duration_ms', 'first_byte_ms'
