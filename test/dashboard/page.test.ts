@@ -186,7 +186,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('searchbox').fill('request-one')
     await page.getByText(markup).first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
-    t.match(await page.locator('.call-grid').textContent(), /\$2\.5000/)
+    await page.locator('.call-grid').getByText('$2.5000').first().waitFor()
 
     await page.goto(`${url}/dashboard/calls`)
     await page.getByRole('button', { name: 'Follow live' }).click()

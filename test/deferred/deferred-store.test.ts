@@ -2,8 +2,7 @@ import { renameSync } from 'node:fs'
 import t from 'tap'
 import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
-import { until } from '../support/until.ts'
-import { storeTest } from '../support/stores.ts'
+import { lockedAfterFirstPiece, storeTest } from '../support/stores.ts'
 
 const row = { id: 'a', keyId: 'key-1' }
 const later = 1_000_000
@@ -143,9 +142,12 @@ storeTest('long tasks and answers are stored in pieces, and the task goes when i
 storeTest('a task is not taken before all of it is stored', async (t, open) => {
   const database = await open()
   const store = new DeferredStore(database)
-  const adding = store.add({ ...row, task: JSON.stringify('x'.repeat(900_000)) }, store.now() + later, 10)
-  await until(async () => (await database.query.selectFrom('text_pieces').select('number').execute()).length > 0, 'a first piece')
+  const lock = lockedAfterFirstPiece()
+  const slow = new DeferredStore({ ...database, query: database.query.withPlugin(lock.plugin) })
+  const adding = slow.add({ ...row, task: JSON.stringify('x'.repeat(900_000)) }, store.now() + later, 10)
+  await lock.reached
   t.equal(await store.take({ owner: 'one', untilMs: store.now() + later }, store.now()), undefined)
+  lock.release()
   await adding
   t.ok(await store.take({ owner: 'one', untilMs: store.now() + later }, store.now()))
 })

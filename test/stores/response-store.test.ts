@@ -1,9 +1,7 @@
 import { ResponseStore, type ResponseStoreOptions } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
-import { until } from '../support/until.ts'
-import { storeTest, type OpenStore } from '../support/stores.ts'
-import type { KyselyPlugin } from 'kysely'
+import { lockedAfterFirstPiece, storeTest, type OpenStore } from '../support/stores.ts'
 import type { EarlierResponse, StoredItem } from '../../lib/dialects/responses/archive.ts'
 
 const item = (id: string, text = id): StoredItem => ({ type: 'message', id, role: 'user', content: [{ type: 'input_text', text }] })
@@ -115,23 +113,14 @@ storeTest('long texts are stored in pieces, read as they were, and nothing is le
 
 storeTest('a response is hidden until all of it is stored, and expires when that never happens', async (t, openStore) => {
   const { store, database } = await open(openStore)
-  let pieces = 0
-  let isLocked = true
-  const lock: KyselyPlugin = {
-    transformQuery: ({ node }) => {
-      const isPiece = node.kind === 'InsertQueryNode' && node.into?.table.identifier.name === 'text_pieces'
-      if (isPiece && pieces++ > 0 && isLocked) throw new Error('database is locked') // it is tried again
-      return node
-    },
-    transformResult: async ({ result }) => result
-  }
-  const { keep } = await open(async () => ({ ...database, query: database.query.withPlugin(lock) }))
+  const lock = lockedAfterFirstPiece()
+  const { keep } = await open(async () => ({ ...database, query: database.query.withPlugin(lock.plugin) }))
   const stored = keep('a', [item('1', 'x'.repeat(900_000))])
-  await until(() => pieces > 1, 'the second piece')
+  await lock.reached
   t.equal(await store.find('key-1', 'a'), undefined)
   t.equal((await database.query.selectFrom('text_pieces').select('number').execute()).length, 1)
   await store.expire(Date.now() + 3_700_000)
-  isLocked = false
+  lock.release()
   await stored
   t.equal(await store.find('key-1', 'a'), undefined)
   t.same(await database.query.selectFrom('text_pieces').select('number').execute(), [])

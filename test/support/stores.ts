@@ -11,6 +11,7 @@ import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { settings } from './settings.ts'
+import type { KyselyPlugin } from 'kysely'
 import type { Test } from 'tap'
 import type { Database, DatabaseOptions, StorePlace } from '../../lib/stores/database.ts'
 
@@ -66,4 +67,29 @@ async function query (server: string, sql: string): Promise<void> {
   } finally {
     await client.end()
   }
+}
+
+export interface PieceLock {
+  readonly plugin: KyselyPlugin
+  /** Resolves when the second piece of a long text waits. */
+  readonly reached: Promise<void>
+  readonly release: () => void
+}
+
+/** Makes a store behave as one that another process locks while the second piece of a long text is written: it is tried again. */
+export function lockedAfterFirstPiece (): PieceLock {
+  let pieces = 0
+  let isLocked = true
+  let wait = (): void => undefined
+  const reached = new Promise<void>(resolve => { wait = resolve })
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node }) => {
+      const isPiece = node.kind === 'InsertQueryNode' && node.into?.table.identifier.name === 'text_pieces'
+      if (!isPiece || pieces++ === 0 || !isLocked) return node
+      wait()
+      throw new Error('database is locked')
+    },
+    transformResult: async ({ result }) => result
+  }
+  return { plugin, reached, release: () => { isLocked = false } }
 }
