@@ -1,6 +1,6 @@
 /**
- * Loads undici when the first tool server is needed. Beside the client that every call uses, it has `fetch` and
- * much more, and loads what Node.js has of it as well: 50 ms of a start, and 8 MB.
+ * Loads undici when the first tool server or sign-in needs its `fetch`: 50 ms, and 8 MB with what it loads of Node.js. Requests to
+ * model providers do not use it.
  */
 
 import { createRequire } from 'node:module'

@@ -33,8 +33,6 @@ const deltaFields = new Set([
   'tool_calls', 'function_call', 'token_id', 'thinking_blocks'
 ])
 
-/** Names of the caller's contract: others, such as `on_demand`, are left out. */
-
 const none: ReadonlySet<unknown> = new Set()
 
 /** The fields of a request that its response is read by. */
