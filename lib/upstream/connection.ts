@@ -4,6 +4,7 @@
  */
 
 import { ResponseParser, type ResponseHandler, type ResponseHeaders } from './response-parser.ts'
+import { writeAtTurnEnd, type Writer } from './write-at-turn-end.ts'
 import type { Socket } from 'node:net'
 import type { Connect } from './connector.ts'
 import type { PrintedHeaders } from './request-headers.ts'
@@ -27,12 +28,14 @@ export interface ExchangeHandler extends ResponseHandler {
 const keepAliveMarginMs = 2000
 const defaultKeepAliveMs = 30_000
 
-export class Connection implements ResponseHandler {
+export class Connection implements ResponseHandler, Writer {
   readonly #socket: Socket
   readonly #parser = new ResponseParser(this)
 
   /** Unset as soon as its exchange has ended: what belongs to a call must not be kept by a connection. */
   #handler: ExchangeHandler | undefined
+  /** The request until it is written. */
+  #unwritten: OutgoingRequest | undefined
   /** The place among the connections that are free; -1 while an exchange has it. */
   place = -1
   /** True while a body is being written. */
@@ -55,15 +58,29 @@ export class Connection implements ResponseHandler {
     return !this.#socket.destroyed && this.#handler === undefined && nowMs < this.#idleUntilMs
   }
 
-  /** Sends a request. Not before the last one has ended. */
-  send (request: OutgoingRequest, handler: ExchangeHandler): void {
+  /**
+   * Sends a request. Not before the last one has ended.
+   *
+   * @param isAlone true to write it at once, where no other will follow in this turn
+   */
+  send (request: OutgoingRequest, handler: ExchangeHandler, isAlone = true): void {
     const socket = this.#socket
     this.#handler = handler
     if (socket.destroyed) return process.nextTick(() => this.#fail(closedByServer()))
     this.#parser.begin()
     socket.ref()
+    this.#unwritten = request
+    if (isAlone) this.write()
+    else writeAtTurnEnd(this)
+  }
+
+  /** Writes the request, unless its exchange is over. */
+  write (): void {
+    const request = this.#unwritten
+    this.#unwritten = undefined
+    if (request === undefined || this.#handler === undefined) return
     const { body } = request
-    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) writeComplete(socket, request, body)
+    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) writeComplete(this.#socket, request, body)
     else void this.#writePieces(request, body)
   }
 

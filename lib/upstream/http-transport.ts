@@ -164,8 +164,9 @@ class Exchange implements ExchangeHandler, BodySource {
   #send (request: OutgoingRequest): void {
     const { timeouts, streamed } = this.#options
     this.#startTimer(streamed ? timeouts.firstByteMs : timeouts.responseMs)
-    this.#connection = this.#shared.connections.acquire()
-    this.#connection.send(request, this)
+    const { connections } = this.#shared
+    this.#connection = connections.acquire()
+    this.#connection.send(request, this, connections.busy === 1)
   }
 
   #refuse (): void {

@@ -118,6 +118,19 @@ t.test('an abort closes the connection, whatever the request is waiting for', as
   t.equal(upstream.requests.length, 2)
 })
 
+t.test('requests of one turn go out at its end, those that are aborted before never', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] })
+  await Promise.all((await Promise.all([send(transport), send(transport)])).map(textOf)) // two connections are open
+  const reason = new GatewayError('client_closed_request')
+  const leaving = new AbortController()
+  const kept = send(transport)
+  const left = send(transport, { signal: leaving.signal })
+  leaving.abort(reason)
+  await t.rejects(left, reason)
+  t.equal(await textOf(await kept), 'ok')
+  t.equal(upstream.requests.length, 3)
+})
+
 t.test('a call that waits for a socket can be aborted, and then keeps no other waiting', async t => {
   const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: [String(number)] }, 1)
   const first = new AbortController()
