@@ -44,8 +44,13 @@ export function madeBy ({ projects, keys, models, providers, endpoints }: CallOr
 
 /** Begins a query on the records that a filter allows. */
 export function filteredCalls (query: Kysely<Tables>, filter: CallFilter): CallQuery {
+  return narrowed(query.selectFrom('usage as record'), filter)
+}
+
+/** Narrows a query to the records that a filter allows. */
+export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
   const { fromMs, untilMs, streamed, search, minCostNanoUsd, minDurationMs } = filter
-  let records: CallQuery = query.selectFrom('usage as record').where(madeBy(filter))
+  let records = all.where(madeBy(filter))
   if (fromMs !== undefined) records = records.where('record.at_ms', '>=', fromMs)
   if (untilMs !== undefined) records = records.where('record.at_ms', '<', untilMs)
   if (streamed !== undefined) records = records.where('record.streamed', '=', Number(streamed))

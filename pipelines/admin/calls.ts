@@ -5,7 +5,6 @@ import { standardSignal } from '../../lib/async/cancellation.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { eventStream } from '../../lib/replies/event-stream.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
-import { maxLiveRows } from '../../lib/usage/calls-report.ts'
 import type { LiveCalls } from '../../schemas/admin/calls.ts'
 import { notFound, param, principalOf } from './acts.ts'
 import { callFilter } from './call-filter.ts'
@@ -13,12 +12,10 @@ import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
 /** Records are written up to half a second after their calls. */
 const lookEveryMs = 1000
-/** Calls that a look may find late. */
+/** Records that come later than that are found as well. */
 const overlapMs = 5000
-/** Calls that were accepted earlier are not looked for. */
-const windowMs = 15 * 60_000
 const maxFollowers = 20
-/** Calls of one message. */
+/** Calls of one message: what a second costs does not depend on how many end in it. */
 const maxCalls = 100
 
 let followers = 0
@@ -43,20 +40,21 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
 async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: () => boolean): AsyncGenerator<string> {
   const filter = callFilter(call)
   const signal = standardSignal(call.signal)
-  const seen = new Set<string>()
-  let sinceMs = Date.now()
+  const seen = new Map<string, number>()
+  let afterMs = Date.now() - overlapMs
   followers++
   try {
     yield printed({ calls: [], skipped: false })
     while (ready()) {
       await sleep(lookEveryMs, undefined, { signal })
-      const found = await call.admin.reports.make('endedCalls', { ...filter, fromMs: Date.now() - windowMs }, sinceMs - overlapMs)
-      const fresh = found.filter(({ id, at_ms: atMs, duration_ms: durationMs }) => !seen.has(id) && atMs + durationMs > sinceMs - overlapMs)
-      for (const { id } of fresh) seen.add(id)
-      sinceMs = Date.now()
-      if (seen.size > 10 * maxLiveRows) seen.clear()
-      const calls = fresh.slice(-maxCalls)
-      if (calls.length > 0) yield printed({ calls, skipped: fresh.length > calls.length || found.length >= maxLiveRows })
+      const lookMs = Date.now()
+      const found = await call.admin.reports.make('endedCalls', filter, { afterMs, seen: new Set(seen.keys()), limit: maxCalls + 1 })
+      const skipped = found.length > maxCalls
+      if (found.length > 0) yield printed({ calls: found.slice(-maxCalls), skipped })
+      for (const { id, at_ms: atMs, duration_ms: durationMs } of found) seen.set(id, atMs + durationMs)
+      // What was left out stays out.
+      afterMs = skipped ? lookMs : Math.max(afterMs, lookMs - overlapMs)
+      for (const [id, endMs] of seen) if (endMs <= afterMs) seen.delete(id)
     }
   } catch (error) {
     if (!signal.aborted) throw error

@@ -85,8 +85,8 @@ export type CallDetail = Static<typeof CallDetail>
 
 /** One message of GET /admin/v1/live-calls. */
 export const LiveCalls = Type.Object({
-  calls: Type.Array(CallSummary, { description: 'Calls that have ended since the message before, the oldest first.' }),
-  skipped: Type.Boolean({ description: 'True when there were more than the stream carries.' })
+  calls: Type.Array(CallSummary, { description: 'Calls that have ended since the message before, the oldest first, at most 100: a message comes once a second.' }),
+  skipped: Type.Boolean({ description: 'True when more had ended, which are left out.' })
 })
 export type LiveCalls = Static<typeof LiveCalls>
 

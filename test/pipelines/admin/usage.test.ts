@@ -5,6 +5,7 @@ import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 import { usageRowOf } from '../../support/usage.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 import { providerSettings } from '../../support/settings.ts'
+import type { LiveCalls } from '../../../schemas/admin/calls.ts'
 import type { UsageRow } from '../../../lib/stores/tables.ts'
 
 const hour = 3_600_000
@@ -97,16 +98,41 @@ t.test('calls are followed as they end', async t => {
   const place = await adminGateway(t)
   const { cookie } = await place.user('owner')
   const controller = new AbortController()
+  t.teardown(() => controller.abort())
   const response = await fetch(`${place.api.url}/admin/v1/live-calls?endpoint=chat`, { headers: { cookie }, signal: controller.signal })
   t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-  t.match((await reader?.read())?.value, 'data: {"calls":[],"skipped":false}')
-  await record(place, [{ at_ms: Date.now(), call_id: 'live' }, { at_ms: Date.now(), call_id: 'other', endpoint: 'embeddings' }])
-  const text = (await reader?.read())?.value ?? ''
-  t.match(text, '"request_id":"live"')
-  t.notMatch(text, '"request_id":"other"')
-  controller.abort()
+  const messages = messagesOf(response)
+  const follow = async (): Promise<{ ids: string[], skipped: boolean }> => {
+    const { calls, skipped } = (await messages.next()).value ?? { calls: [], skipped: false }
+    return { ids: calls.map(({ request_id: id }) => id).toSorted(), skipped }
+  }
+  const ended = (prefix: string, count: number): Array<Partial<UsageRow>> => (
+    Array.from({ length: count }, (_, index) => {
+      const id = `${prefix}-${String(index).padStart(3, '0')}`
+      return { id, call_id: id, at_ms: Date.now() - 1000 * index, duration_ms: 1000 * index + 100 }
+    })
+  )
+  const idsOf = (rows: ReadonlyArray<Partial<UsageRow>>): unknown[] => rows.map(({ call_id: id }) => id)
+  t.same(await follow(), { ids: [], skipped: false })
+  const slow = ended('slow', 90)
+  await record(place, [...slow, { at_ms: Date.now(), call_id: 'other', endpoint: 'embeddings' }])
+  t.same(await follow(), { ids: idsOf(slow), skipped: false }, 'however long they took')
+  await record(place, ended('many', 150))
+  const many = await follow()
+  t.ok(many.skipped)
+  t.match([many.ids.length, new Set(many.ids).size, many.ids.every(id => id.startsWith('many'))], [100, 100, true])
+  await record(place, ended('after', 1))
+  t.same(await follow(), { ids: ['after-000'], skipped: false }, 'what was left out stays out')
 })
+
+async function * messagesOf ({ body }: Response): AsyncGenerator<LiveCalls, undefined> {
+  let text = ''
+  for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const frames = (text + piece).split('\n\n')
+    text = frames.pop() ?? ''
+    for (const frame of frames) if (frame.startsWith('data: ')) yield JSON.parse(frame.slice('data: '.length))
+  }
+}
 
 t.test('models, providers and tool servers are described without secrets', async t => {
   const place = await adminGateway(t, {
