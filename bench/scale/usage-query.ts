@@ -1,13 +1,14 @@
 /**
  * Measures the reports of the dashboard and of `headgate usage` over many usage records: each must take less than a second.
  *
- *     node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://…]
+ *     node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://… | --directory DIRECTORY]
  *
  * The records are written by the database itself into a store of the version before rollups, which is then opened: what that
  * takes is what an upgrade takes. They are spread over 90 days, 100 keys in 5 projects, 20 models of 5 providers and 2 endpoints.
+ * The directory is kept, and its store used as it is when there is one: with `--rows` as when it was filled.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -31,28 +32,29 @@ const stepRows = 1_000_000
 /** The steps before `usage_rollups`. */
 const before = migrations.filter(({ number }) => number < 15)
 
-const { values } = parseArgs({ options: { rows: { type: 'string', default: '20000000' }, postgres: { type: 'string' } } })
+const { values } = parseArgs({ options: { rows: { type: 'string', default: '20000000' }, postgres: { type: 'string' }, directory: { type: 'string' } } })
 const rows = Number(values.rows)
 const hourMs = dayMs / 24
-/** The end of the records: the beginning of this hour. */
-const endMs = Math.floor(Date.now() / hourMs) * hourMs
 const everyMs = days * dayMs / rows
 
-const directory = mkdtempSync(join(tmpdir(), 'headgate-usage-query-'))
+const directory = values.directory ?? mkdtempSync(join(tmpdir(), 'headgate-usage-query-'))
+const isFilled = existsSync(databasePath(directory))
+/** The end of the records: the beginning of the hour in which they are written. */
+const endMs = Math.floor((isFilled ? lastMs() + hourMs : Date.now()) / hourMs) * hourMs
 const place: StorePlace = {
   server: { dataDir: directory },
   store: { poolSize: 4, connectMs: 10_000, statementMs: 30_000, keysStaleMs: 1000, ...values.postgres !== undefined && { url: new Secret(values.postgres) } }
 }
 
 try {
-  const filled = await timed(async () => await (values.postgres === undefined ? fillSqlite() : fillPostgres(values.postgres)))
+  const filled = await timed(async () => { if (!isFilled) await (values.postgres === undefined ? fillSqlite() : fillPostgres(values.postgres)) })
   const opened = await timed(async () => await openDatabase(place))
   console.log(`${rows} records in ${days} days, ${values.postgres === undefined ? 'SQLite' : 'PostgreSQL'}; written in ${seconds(filled.ms)}, opened with the rollups added in ${seconds(opened.ms)}`)
   const isFast = await measure(opened.result)
   await opened.result.close()
   process.exitCode = isFast ? 0 : 1
 } finally {
-  rmSync(directory, { recursive: true })
+  if (values.directory === undefined) rmSync(directory, { recursive: true })
 }
 
 /** Runs each report three times; the slowest counts. */
@@ -84,8 +86,17 @@ async function measure ({ query }: Database): Promise<boolean> {
   return isFast
 }
 
+/** Reads the time of the last record. */
+function lastMs (): number {
+  const file = new DatabaseSync(databasePath(directory), { readOnly: true })
+  const ms = Number(file.prepare('select max(at_ms) as ms from usage').get()?.['ms'])
+  file.close()
+  return ms
+}
+
 async function fillSqlite (): Promise<void> {
   const path = databasePath(directory)
+  mkdirSync(directory, { recursive: true })
   createPrivately(path)
   const file = new DatabaseSync(path)
   file.exec('pragma journal_mode = wal; pragma synchronous = off')
