@@ -45,6 +45,7 @@ const elsewhere: Reasons = {
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],
   'usage/reports': ['pipelines/admin/usage', 'runs the reports'],
   'usage/usage-report': ['pipelines/admin/usage', 'the sums of a gateway'],
+  'usage/usage-summary': ['pipelines/admin/usage', 'adds up what is read there'],
   'wire/openapi-headers': ['wire/openapi', 'a part of the document'],
   'wire/openapi-responses': ['wire/openapi', 'as above'],
   'wire/openapi-schemas': ['wire/openapi', 'as above'],

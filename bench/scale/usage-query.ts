@@ -136,8 +136,8 @@ function records (from: number): string {
   const until = Math.min(rows, from + stepRows)
   return `insert into usage (id, call_id, at_ms, key_id, endpoint, requested_model, model, provider, outcome, status, error_code, streamed, attempts,
       prompt_tokens, completion_tokens, cached_tokens, estimated, cost_nano_usd, own_provider_key, duration_ms, first_byte_ms)
-    with recursive numbers (n) as (select ${from} union all select n + 1 from numbers where n + 1 < ${until}),
-      chances as (select n, (cast(n as bigint) * 7919 + 104729) % 1000003 as h from numbers),
+    with recursive numbers (n) as (select cast(${from} as bigint) union all select n + 1 from numbers where n + 1 < ${until}),
+      chances as (select n, (n * 7919 + 104729) % 1000003 as h from numbers),
       chosen as (select n, h, h % 100 as key, (h % 100 * 7 + h / 100 % 3) % 20 as model from chances)
     select 'row-' || n, 'req-' || n, cast(${endMs - days * dayMs} + n * ${everyMs} as bigint), 'key-' || key, case when model % 10 = 0 then 'embeddings' else 'chat' end,
       'model-' || model, 'p' || (model % 5) || '/model-' || model, 'p' || (model % 5), case when h % 50 = 0 then 'error' else 'ok' end,

@@ -52,6 +52,11 @@ export class Durations {
   readonly #counts: number[] = []
   #total = 0
 
+  /** @param text counts that were printed */
+  constructor (text: string | null = null) {
+    if (text !== null) this.addText(text)
+  }
+
   add (bucket: number, count: number): void {
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + count
     this.#total += count

@@ -75,8 +75,7 @@ function writeGroup (prepare: (sql: string) => Statement, { atMs, dimensions, su
 }
 
 function joined (text: string, added: Durations): string | null {
-  const durations = new Durations()
-  durations.addText(text)
+  const durations = new Durations(text)
   durations.addAll(added)
   return durations.text()
 }

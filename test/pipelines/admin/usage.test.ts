@@ -94,6 +94,19 @@ t.test('calls are found by every filter, in pages', async t => {
   for (const query of ['bucket=week', 'group_by=colour', 'from_ms=5&until_ms=4', `from_ms=0&until_ms=${now}&bucket=hour`]) t.equal((await send(`GET /admin/v1/usage?${query}`)).status, 400, query)
 })
 
+t.test('of many groups those of the highest cost are listed, and the rest as one', async t => {
+  const place = await adminGateway(t)
+  await record(place, [
+    ...Array.from({ length: 60 }, (_, index) => ({ at_ms: now - hour, model: `a/${index}`, cost_nano_usd: 1e9 * (index + 1) })),
+    { at_ms: now - 2 * hour, model: null, cost_nano_usd: 1e12 }
+  ])
+  const { send } = await place.user('owner')
+  const { groups } = (await send(`GET /admin/v1/usage?from_ms=${now - 3 * hour}&until_ms=${now}&group_by=model`)).body
+  t.equal(groups.length, 51)
+  t.match(groups.slice(0, 2), [{ id: null, name: 'Not known', totals: { cost_usd: 1000 } }, { id: 'a/59', name: 'a/59', totals: { cost_usd: 60 } }])
+  t.match(groups[50], { id: null, name: 'Others', totals: { calls: 11, cost_usd: 66, latency_ms: { p50: 105 } }, series: { calls: [0, 0, 11] } })
+})
+
 t.test('calls are followed as they end', async t => {
   const place = await adminGateway(t)
   const { cookie } = await place.user('owner')

@@ -1,0 +1,75 @@
+/** Adds up the sums of buckets of time: to totals, and to series of which only what they show is kept. */
+
+import type { Percentiles, UsageSeries, UsageTotals } from '../../schemas/admin/usage.ts'
+import { Durations } from './percentiles.ts'
+
+export const sumNames = [
+  'calls', 'errors', 'cancelled', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'images', 'audio_ms', 'pages',
+  'cost_nano_usd', 'estimated_calls', 'unpriced_calls'
+] as const
+type SumName = typeof sumNames[number]
+type Sums = Readonly<Record<SumName, number>>
+
+/** The sums of some calls in a bucket of time. */
+export interface Cell {
+  readonly sums: Sums
+  readonly latencies: Durations
+  readonly firstBytes: Durations
+}
+
+/** Holds what a series shows of a cell: its percentiles, not the two hundred counts that they come from. */
+interface Point {
+  readonly sums: Sums
+  readonly latency: Percentiles | null
+  readonly firstByte: Percentiles | null
+}
+
+export class UsageSummary {
+  readonly #total = new CellSum()
+  readonly #points = new Map<number, Point>()
+
+  /** Adds the cell of a bucket: one for each. */
+  add (atMs: number, cell: Cell): void {
+    this.#total.add(cell)
+    this.#points.set(atMs, { sums: cell.sums, latency: cell.latencies.percentiles(), firstByte: cell.firstBytes.percentiles() })
+  }
+
+  totals (): UsageTotals {
+    const { sums: { audio_ms: audioMs, cost_nano_usd: nanoUsd, ...sums }, latencies, firstBytes } = this.#total
+    return { ...sums, audio_seconds: audioMs / 1000, cost_usd: nanoUsd / 1e9, latency_ms: latencies.percentiles(), first_byte_ms: firstBytes.percentiles() }
+  }
+
+  /** @param times the beginnings of the buckets to show */
+  series (times: readonly number[]): UsageSeries {
+    const points = times.map(at => this.#points.get(at))
+    const of = (name: SumName, share = 1): number[] => points.map(point => (point?.sums[name] ?? 0) / share)
+    const percentile = (duration: 'latency' | 'firstByte', name: keyof Percentiles): Array<number | null> => points.map(point => point?.[duration]?.[name] ?? null)
+    return {
+      calls: of('calls'),
+      errors: of('errors'),
+      prompt_tokens: of('prompt_tokens'),
+      completion_tokens: of('completion_tokens'),
+      cost_usd: of('cost_nano_usd', 1e9),
+      estimated_calls: of('estimated_calls'),
+      unpriced_calls: of('unpriced_calls'),
+      latency_p50_ms: percentile('latency', 'p50'),
+      latency_p95_ms: percentile('latency', 'p95'),
+      latency_p99_ms: percentile('latency', 'p99'),
+      first_byte_p50_ms: percentile('firstByte', 'p50'),
+      first_byte_p95_ms: percentile('firstByte', 'p95')
+    }
+  }
+}
+
+/** A cell that others are added to. */
+export class CellSum implements Cell {
+  readonly sums = Object.fromEntries(sumNames.map(name => [name, 0])) as Record<SumName, number> // every name is there
+  readonly latencies = new Durations()
+  readonly firstBytes = new Durations()
+
+  add ({ sums, latencies, firstBytes }: Cell): void {
+    for (const name of sumNames) this.sums[name] += sums[name]
+    this.latencies.addAll(latencies)
+    this.firstBytes.addAll(firstBytes)
+  }
+}
