@@ -42,6 +42,8 @@ const get = { method: 'GET', body: 'none' } as const
 const post = {
   method: 'POST', body: 'json', maxBodyBytes: ({ jsonBodyBytes, jsonBodyTotalBytes }: Limits) => Math.max(jsonBodyBytes, jsonBodyTotalBytes)
 } as const
+/** It may hold media in base64. */
+const conversationBody = { ...post, keepsMedia: true } as const
 /** As many images as an edit may have, of a usual size. */
 const imageForm = {
   method: 'POST', body: 'multipart', maxBodyBytes: ({ jsonBodyBytes }: Limits) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
@@ -62,13 +64,13 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 const responsePath = '/v1/responses/:response_id'
 
 const table: readonly EndpointRow[] = [
-  { ...post, keepsTextFromBytes: 8 * 1024, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
+  { ...conversationBody, keepsTextFromBytes: 8 * 1024, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
   { ...post, name: 'completions', path: '/v1/completions', docs: completionsDocs, pipeline: completions },
-  { ...post, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
-  { ...post, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
-  { ...post, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
-  { ...post, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
-  { ...post, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
+  { ...conversationBody, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
+  { ...conversationBody, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
+  { ...conversationBody, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
+  { ...conversationBody, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
+  { ...conversationBody, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },
   { ...get, name: 'responses', method: 'DELETE', path: responsePath, docs: deleteResponseDocs, pipeline: deleteResponse },
   { ...get, name: 'responses', method: 'POST', path: `${responsePath}/cancel`, docs: cancelResponseDocs, pipeline: cancelResponse },

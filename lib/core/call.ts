@@ -11,6 +11,7 @@ import type { FitOptions, FittedRequest } from './direct-request.ts'
 import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
 import type { LargeString } from './large-string.ts'
+import type { RequestMedia } from './request-media.ts'
 import type { Route } from './route.ts'
 import { Secret } from './secret.ts'
 
@@ -40,6 +41,8 @@ export interface Call {
    * endpoints with `largeStringBytes`; filled when the body is read.
    */
   readonly largeStrings?: ReadonlyMap<string, LargeString>
+  /** Returns the media of the body that short strings stand for, once it is read: only for endpoints with `keepsMedia`, and of few bodies. */
+  readonly media?: () => RequestMedia | undefined
   /**
    * Counts memory that the call takes besides its body, until it ends, in `limits.body_memory_bytes`. Absent for a call that runs
    * while no caller waits.

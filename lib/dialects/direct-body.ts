@@ -8,6 +8,7 @@ import { isLargeRequest } from '../core/record.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
+import type { RequestMedia } from '../core/request-media.ts'
 
 /** Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through, and is printed anew. */
 export function callerText ({ record, bodyText }: Pick<RoutedCall<unknown>, 'record' | 'bodyText'>, request: object): string | undefined {
@@ -20,9 +21,12 @@ export function callerText ({ record, bodyText }: Pick<RoutedCall<unknown>, 'rec
  * @param text of `callerText`
  * @param request the same, checked
  * @param values replace those of its fields; a field that is `undefined` here is left out
+ * @param media of the request
  */
-export function directBody (text: string | undefined, request: object, values: Readonly<Record<string, unknown>>): DirectRequest['body'] {
-  if (text === undefined) return () => printInTurns({ ...request, ...values })
+export function directBody (
+  text: string | undefined, request: object, values: Readonly<Record<string, unknown>>, media?: RequestMedia
+): DirectRequest['body'] {
+  if (text === undefined) return () => printInTurns({ ...request, ...values }, media)
   const outline = readObjectText(text)
   // A field that comes twice would be one thing here and perhaps another at the provider.
   const isSame = outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)

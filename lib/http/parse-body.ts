@@ -5,7 +5,9 @@ import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { joinInTurns } from '../wire/join-in-turns.ts'
 import { isDeeperThan } from '../json/depth.ts'
-import { NestedTooDeepError, NotUtf8Error, parseInTurns } from '../json/parse-in-turns.ts'
+import { formatMegabytes } from '../text/format-megabytes.ts'
+import { NestedTooDeepError, NotUtf8Error, StringTooLongError, parseInTurns } from '../json/parse-in-turns.ts'
+import type { MediaStrings } from '../json/media-strings.ts'
 
 /** The parser needs up to 4 ms for so many bytes of small values. */
 const parsedAtOnceBytes = 256 * 1024
@@ -17,13 +19,20 @@ export interface ParsedBody {
   readonly text?: string
 }
 
+export interface BodyLimits {
+  /** Levels in the body, which is none itself. */
+  readonly maxDepth: number
+  /** Bytes of a string that is not media. */
+  readonly maxStringBytes: number
+}
+
 /**
- * @param maxDepth levels in the body, which is none itself
- * @throws GatewayError `invalid_json`; a large body rejects
+ * @param media takes the media of a large body
+ * @throws GatewayError `invalid_json`, `file_too_large`; a large body rejects
  */
-export function parseBody (pieces: readonly Buffer[], maxDepth: number): ParsedBody {
+export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?: MediaStrings): ParsedBody {
   const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  if (sizeBytes > parsedAtOnceBytes) return { value: parseLarge(pieces, maxDepth) }
+  if (sizeBytes > parsedAtOnceBytes) return { value: parseLarge(pieces, limits, media) }
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   // Decoded leniently, a model would be sent something else.
@@ -35,19 +44,21 @@ export function parseBody (pieces: readonly Buffer[], maxDepth: number): ParsedB
   } catch (cause) {
     throw new GatewayError('invalid_json', { cause })
   }
-  if (isDeeperThan(value, maxDepth + 1)) throw tooDeep(maxDepth)
+  if (isDeeperThan(value, limits.maxDepth + 1)) throw tooDeep(limits)
   return { value, text }
 }
 
 /** Parses in turns of the event loop; what validates and sends the body takes one of its own. */
-async function parseLarge (pieces: readonly Buffer[], maxDepth: number): Promise<unknown> {
+async function parseLarge (pieces: readonly Buffer[], limits: BodyLimits, media: MediaStrings | undefined): Promise<unknown> {
+  const { maxDepth, maxStringBytes } = limits
   try {
-    const value = await parseInTurns(await joinInTurns(pieces), maxDepth + 1)
+    const value = await parseInTurns(await joinInTurns(pieces), maxDepth + 1, { media, maxStringBytes })
     await yieldFairly()
     return value
   } catch (cause) {
     if (cause instanceof NotUtf8Error) throw notUtf8()
-    throw cause instanceof NestedTooDeepError ? tooDeep(maxDepth) : new GatewayError('invalid_json', { cause })
+    if (cause instanceof StringTooLongError) throw stringTooLong(limits)
+    throw cause instanceof NestedTooDeepError ? tooDeep(limits) : new GatewayError('invalid_json', { cause })
   }
 }
 
@@ -55,6 +66,10 @@ function notUtf8 (): GatewayError {
   return new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
 }
 
-function tooDeep (maxDepth: number): GatewayError {
+function stringTooLong ({ maxStringBytes }: BodyLimits): GatewayError {
+  return new GatewayError('file_too_large', { message: `A string of the body that is not base64 is larger than ${formatMegabytes(maxStringBytes)}.` })
+}
+
+function tooDeep ({ maxDepth }: BodyLimits): GatewayError {
   return new GatewayError('invalid_json', { message: `The body is nested deeper than ${maxDepth} levels.` })
 }

@@ -7,6 +7,7 @@ import { CallRecord, isLargeRequest } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { LargeStringExtractor } from '../json/extract-large-strings.ts'
+import { MediaStrings } from '../json/media-strings.ts'
 import { ParsedText } from '../json/parsed-text.ts'
 import { closeWaitingResponse, waitsForConnection } from './node-internals.ts'
 import { readForm, type OpenForm } from './read-form.ts'
@@ -26,6 +27,8 @@ export interface EdgeLimits {
   readonly jsonDepth: number
   /** Bytes of a JSON body, strings of 64 KiB and more not counted. */
   readonly jsonBodyBytes: number
+  /** Bytes of a JSON body that the store may keep. */
+  readonly storedBodyBytes: number
   /** Values and keys of a JSON body. */
   readonly jsonValues: number
   /** Bytes that a JSON body may become for each byte received. */
@@ -49,8 +52,11 @@ export interface AcceptedCall {
   readonly close: (onUploadDeleteFailed?: (error: unknown) => void) => void
 }
 
+/** Bytes of a string that is not media: millions of tokens. A longer one would keep the process from others for too long. */
+const maxStringBytes = 16 * 1024 * 1024
+
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsTextFromBytes' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -66,7 +72,7 @@ export function readCall (
   limits: EdgeLimits,
   admission: Admission
 ): AcceptedCall {
-  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
+  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
   const onClose = (): void => {
@@ -87,6 +93,7 @@ export function readCall (
 
   const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)
+  let media: MediaStrings | undefined
   let admitted: AdmittedCall | undefined
   let kept: { readonly pieces: readonly Buffer[], readonly body: ParsedBody } | undefined
   const enter = (): AdmittedCall => admitted ??= admission.enter(record.keyId ?? '')
@@ -101,6 +108,7 @@ export function readCall (
     return readJson(request, {
       maxBytes: maxBodyBytes,
       maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
+      maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),
       maxValues: limits.jsonValues,
       maxDepth: limits.jsonDepth,
       maxCompression: limits.jsonCompression,
@@ -109,6 +117,8 @@ export function readCall (
       memory,
       record,
       onParsed: (pieces, parsed) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = { pieces, body: parsed } },
+      // The store keeps requests as text.
+      ...keepsMedia && { mediaOf: bytes => bytes > limits.storedBodyBytes ? media = new MediaStrings() : undefined },
       ...largeField !== undefined && { largeField },
       ...largeStrings !== undefined && { largeStrings }
     })
@@ -131,6 +141,7 @@ export function readCall (
     record,
     bodyText: () => kept && (kept.body.text ?? textOf(kept.pieces)),
     callerBody: () => kept && ParsedText.of(kept.body.value, kept.pieces, kept.body.text),
+    media: () => media,
     ...readsConnection && { connection: { address: socket.remoteAddress, encrypted: 'encrypted' in socket } },
     ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
   }

@@ -14,6 +14,7 @@ import type { IncomingMessage } from 'node:http'
 import type { CallRecord } from '../core/record.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Reservation } from './admission.ts'
+import type { MediaStrings } from '../json/media-strings.ts'
 import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
@@ -28,6 +29,8 @@ export interface JsonLimits {
   readonly maxBytes: number
   /** After decompression, long strings not counted. */
   readonly maxTextBytes: number
+  /** Bytes of a string that is not media. */
+  readonly maxStringBytes: number
   /** Values; keys, strings, objects and lists weigh eight. */
   readonly maxValues: number
   readonly maxDepth: number
@@ -43,6 +46,8 @@ export interface JsonLimits {
   readonly record?: Pick<CallRecord, 'bodyBytes'>
   /** Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be parsed yet. */
   readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
+  /** Returns what takes the media of a body of so many bytes; `undefined` where it stays in the body. */
+  readonly mediaOf?: (bodyBytes: number) => MediaStrings | undefined
   /** Takes the long strings out of the body; a placeholder is left for each. */
   readonly largeStrings?: LargeStringExtractor
 }
@@ -145,7 +150,8 @@ class BodyReader {
     let body: ParsedBody
     try {
       this.#checkComplete()
-      body = parseBody(this.#limits.largeStrings?.rest ?? this.#pieces, this.#limits.maxDepth)
+      const { largeStrings, maxDepth, maxStringBytes, mediaOf } = this.#limits
+      body = parseBody(largeStrings?.rest ?? this.#pieces, { maxDepth, maxStringBytes }, mediaOf?.(this.#sizeBytes))
     } catch (error) {
       this.#settle()
       this.#reject(error)

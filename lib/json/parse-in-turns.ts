@@ -12,6 +12,7 @@
 import { isUtf8 } from 'node:buffer'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { readLongString } from './read-long-string.ts'
+import type { MediaStrings } from './media-strings.ts'
 import { backslash, closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 
 export interface TurnSizes {
@@ -19,6 +20,13 @@ export interface TurnSizes {
   readonly runBytes: number
   /** Longer strings are read in pieces of so many bytes; so much is looked at in a turn where there is nothing to parse. */
   readonly pieceBytes: number
+}
+
+export interface ParseOptions extends Partial<TurnSizes> {
+  /** Takes the long strings that are media; short ones stand for them. */
+  readonly media?: MediaStrings | undefined
+  /** Bytes of any other string. Default: no bound. */
+  readonly maxStringBytes?: number
 }
 
 /** Quotes with a backslash before them that are passed in one turn: 5 ms. */
@@ -32,14 +40,17 @@ export class NotUtf8Error extends SyntaxError {}
 /** A text whose lists and objects are nested deeper than allowed. */
 export class NestedTooDeepError extends SyntaxError {}
 
+/** A text with a string that is longer than allowed. */
+export class StringTooLongError extends SyntaxError {}
+
 /**
  * @param maxDepth levels of lists and objects
- * @throws NotUtf8Error, NestedTooDeepError, or another SyntaxError for what is not JSON
+ * @throws NotUtf8Error, NestedTooDeepError, StringTooLongError, or another SyntaxError for what is not JSON
  */
-export async function parseInTurns (bytes: Buffer, maxDepth: number, sizes = defaultSizes): Promise<unknown> {
+export async function parseInTurns (bytes: Buffer, maxDepth: number, options: ParseOptions = {}): Promise<unknown> {
   if (!isUtf8(bytes)) throw new NotUtf8Error('not UTF-8')
   await yieldFairly()
-  const parser = new RunParser(bytes, maxDepth, sizes)
+  const parser = new RunParser(bytes, maxDepth, options)
   while (!await parser.advance()) await yieldFairly()
   return parser.value
 }
@@ -57,6 +68,8 @@ class RunParser {
   readonly #bytes: Buffer
   readonly #maxDepth: number
   readonly #sizes: TurnSizes
+  readonly #media: MediaStrings | undefined
+  readonly #maxStringBytes: number
   /** Holds the text's one value, as if the text stood in brackets. */
   readonly #root: unknown[] = []
   #current: OpenContainer = opened(this.#root)
@@ -71,10 +84,12 @@ class RunParser {
   /** The brackets that are open in the run. */
   #brackets: number[] = []
 
-  constructor (bytes: Buffer, maxDepth: number, sizes: TurnSizes) {
+  constructor (bytes: Buffer, maxDepth: number, { media, maxStringBytes = Infinity, ...sizes }: ParseOptions) {
     this.#bytes = bytes
     this.#maxDepth = maxDepth
-    this.#sizes = sizes
+    this.#sizes = { ...defaultSizes, ...sizes }
+    this.#media = media
+    this.#maxStringBytes = maxStringBytes
   }
 
   get value (): unknown {
@@ -162,9 +177,13 @@ class RunParser {
     while (isSpace(this.#bytes[next])) next++
     if (this.#bytes[next] === colon) throw new SyntaxError('a key of more than a megabyte')
     this.#openBrackets()
-    const text = await readLongString(this.#bytes, from, to, this.#sizes.pieceBytes)
-    this.#add(from - 1, text)
+    this.#add(from - 1, await this.#media?.keep(this.#bytes.subarray(from, to)) ?? await this.#readLongString(from, to))
     this.#at = this.#runStart = this.#memberStarts[0] = to + 1
+  }
+
+  async #readLongString (from: number, to: number): Promise<string> {
+    if (to - from > this.#maxStringBytes) throw new StringTooLongError(`a string of more than ${this.#maxStringBytes} bytes`)
+    return await readLongString(this.#bytes, from, to, this.#sizes.pieceBytes)
   }
 
   /** Adds a value of its own to the current container: what stands before it in the run is its key, or nothing. */

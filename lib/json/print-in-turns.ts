@@ -8,6 +8,7 @@
 import { isContainer } from './guards.ts'
 import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import type { RequestMedia } from '../core/request-media.ts'
 
 /** Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a value. */
 const runNodes = 4096
@@ -19,8 +20,13 @@ const partLength = 128 * 1024
  * Prints JSON as bytes, from the next turn on: who made a large value has worked enough in this one.
  *
  * @param value JSON; members that are `undefined` are left out, as by `JSON.stringify`
+ * @param media of the value
  */
-export async function * printInTurns (value: unknown): AsyncGenerator<Uint8Array, void, undefined> {
+export function printInTurns (value: unknown, media?: RequestMedia): AsyncIterable<Uint8Array> {
+  return media === undefined ? print(value) : media.restore(print(value))
+}
+
+async function * print (value: unknown): AsyncGenerator<Uint8Array, void, undefined> {
   await yieldFairly()
   let text = ''
   for (const part of partsOf(value)) {

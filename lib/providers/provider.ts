@@ -10,6 +10,7 @@ import type { EventSourceMessage } from 'eventsource-parser'
 import type { CallerBody } from '../core/caller-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
+import type { RequestMedia } from '../core/request-media.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type {
@@ -42,6 +43,8 @@ export interface Ask<R> {
   readonly textRuns?: boolean
   /** The caller's body and its bytes, where they are kept. */
   readonly callerBody?: CallerBody | undefined
+  /** Media of the request that short strings stand for. */
+  readonly media?: RequestMedia | undefined
   /** The request in the caller's words, where this provider speaks them: sent in place of `request`. */
   readonly direct?: DirectRequest | undefined
 }

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { MediaStrings } from '../json/media-strings.ts'
 import { countPages } from '../ocr/pdf.ts'
 import { readJsonBody } from './read-json-body.ts'
 import { ocrModel } from './sandbox-models.ts'
@@ -26,7 +27,7 @@ export async function readDocuments (
     throw new Refusal(404, `The model '${model}' does not exist. Available model: ${ocrModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const count = await pagesOf(url, sending)
-  const seed = createHash('sha256').update(String(url.length)).update(url.slice(0, hashedLength)).update(url.slice(-hashedLength)).digest().readUInt32BE()
+  const seed = createHash('sha256').update(String(url.length)).update(url.subarray(0, hashedLength)).update(url.subarray(-hashedLength)).digest().readUInt32BE()
   return jsonScript(200, {
     pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count), images: [], dimensions: null })),
     model: ocrModel,
@@ -34,30 +35,32 @@ export async function readDocuments (
   })
 }
 
-async function readBody (body: UpstreamRequest['body']): Promise<{ model: string, url: string }> {
-  const value = await readJsonBody(body)
+async function readBody (body: UpstreamRequest['body']): Promise<{ model: string, url: Buffer }> {
+  const media = new MediaStrings()
+  const value = await readJsonBody(body, media)
   const { model, document } = Object(value) as { model?: unknown, document?: unknown } // each looked at below
   const { document_url: document_, image_url: image } = Object(document) as Record<string, unknown>
   const url = document_ ?? image
   if (typeof model !== 'string' || typeof url !== 'string') {
     throw new Refusal(400, 'The body needs a model and a document.', { param: 'document' })
   }
-  return { model, url }
+  return { model, url: media.bytesOf(url) ?? Buffer.from(url) }
 }
 
 /** Counts one page for what is not a PDF, cannot be read, or is elsewhere. */
-async function pagesOf (url: string, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>): Promise<number> {
+async function pagesOf (url: Buffer, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>): Promise<number> {
   const prefix = 'data:application/pdf;base64,'
-  if (!url.startsWith(prefix)) return 1
+  if (url.toString('latin1', 0, prefix.length) !== prefix) return 1
   const bytes = await decoded(url, prefix.length)
   return await countPages(bytes, keyId, signal) ?? 1
 }
 
-async function decoded (url: string, from: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(Math.ceil((url.length - from) * 3 / 4))
+/** Decodes into memory that a worker can share. */
+async function decoded (url: Buffer, from: number): Promise<Buffer> {
+  const bytes = Buffer.from(new SharedArrayBuffer(Math.ceil((url.length - from) * 3 / 4)))
   let written = 0
   for (let at = from; at < url.length; at += decodedLength) {
-    written += bytes.write(url.slice(at, at + decodedLength), written, 'base64')
+    written += bytes.write(url.toString('latin1', at, at + decodedLength), written, 'base64')
     await yieldFairly()
   }
   return bytes.subarray(0, written)

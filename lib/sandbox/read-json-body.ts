@@ -1,3 +1,4 @@
+import { MediaStrings } from '../json/media-strings.ts'
 import { parseInTurns } from '../json/parse-in-turns.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { Refusal } from './refusal.ts'
@@ -8,11 +9,12 @@ const maxDepth = 1000
 /**
  * Parses the body of a request, that of a large one in turns of the event loop.
  *
+ * @param media takes its media
  * @throws Refusal 400 for what is not JSON
  */
-export async function readJsonBody (body: UpstreamRequest['body']): Promise<unknown> {
+export async function readJsonBody (body: UpstreamRequest['body'], media = new MediaStrings()): Promise<unknown> {
   try {
-    return typeof body === 'string' ? JSON.parse(body) : await parseInTurns(await bufferBody(body), maxDepth)
+    return typeof body === 'string' ? JSON.parse(body) : await parseInTurns(await bufferBody(body), maxDepth, { media })
   } catch {
     throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
   }

@@ -139,6 +139,7 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
     request, route, quirks, direct,
     streamed: request.stream === true,
     isLarge: isLargeRequest(call.record),
+    media: call.media?.(),
     textRuns: call.printsTextRuns === true,
     callerBody: call.callerBody?.()
   }

@@ -2,6 +2,8 @@ import t from 'tap'
 import { parseBody } from '../../lib/http/parse-body.ts'
 import { countTurns } from '../support/turns.ts'
 
+const limits = { maxDepth: 3, maxStringBytes: 30_000_000 }
+
 /** Returns the pieces of a text as they arrive. */
 function pieces (text: string | Buffer, size = 64 * 1024): Buffer[] {
   const bytes = Buffer.from(text)
@@ -10,7 +12,7 @@ function pieces (text: string | Buffer, size = 64 * 1024): Buffer[] {
 
 async function refusal (bytes: string | Buffer): Promise<unknown> {
   try {
-    return await parseBody(pieces(bytes), 3).value
+    return await parseBody(pieces(bytes), limits).value
   } catch (error) {
     return Object(error).message
   }
@@ -19,7 +21,7 @@ async function refusal (bytes: string | Buffer): Promise<unknown> {
 t.test('a large body gives the same as a small one, for what is right and for what is wrong', async t => {
   const fill = `"fill":"${'ä'.repeat(200_000)}"`
   for (const member of ['"fill":""', fill]) {
-    t.same(await parseBody(pieces(`{${member},"a":[1,{"b":null}]}`), 3).value, JSON.parse(`{${member},"a":[1,{"b":null}]}`))
+    t.same(await parseBody(pieces(`{${member},"a":[1,{"b":null}]}`), limits).value, JSON.parse(`{${member},"a":[1,{"b":null}]}`))
     t.equal(await refusal(`{${member},}`), 'The body must be a JSON object.')
     t.equal(await refusal(Buffer.from(`{${member},"a":"\u00ff"}`, 'latin1')), 'The body is not UTF-8.')
     t.same(await refusal(`{${member},"a":[[[1]]]}`), JSON.parse(`{${member},"a":[[[1]]]}`), 'as deep as it may be')
@@ -29,8 +31,8 @@ t.test('a large body gives the same as a small one, for what is right and for wh
 
 t.test('others run while a large body is parsed, and a small one is not waited for', async t => {
   const turns = countTurns(t)
-  t.notOk(parseBody(pieces('{"a":1}'), 3).value instanceof Promise)
+  t.notOk(parseBody(pieces('{"a":1}'), limits).value instanceof Promise)
   const before = turns()
-  await parseBody(pieces(`{"a":"${'a'.repeat(20_000_000)}"}`), 3).value
+  await parseBody(pieces(`{"a":"${'a'.repeat(20_000_000)}"}`), limits).value
   t.ok(turns() - before > 20, `${turns() - before} turns`)
 })

@@ -11,7 +11,7 @@ import type { UploadForm } from '../../lib/core/upload.ts'
 import type { Test } from 'tap'
 import { standardSignal } from '../../lib/async/cancellation.ts'
 
-const limits: EdgeLimits = { callMs: 60_000, bodyMs: 60_000, jsonBodyBytes: 1_000_000, jsonValues: 1000, jsonDepth: 8, jsonCompression: 20, formFields: 100, formFiles: 32 }
+const limits: EdgeLimits = { callMs: 60_000, bodyMs: 60_000, jsonBodyBytes: 1_000_000, storedBodyBytes: 1_000_000, jsonValues: 1000, jsonDepth: 8, jsonCompression: 20, formFields: 100, formFiles: 32 }
 const endpoint = { name: 'chat', method: 'POST', path: '/', body: 'json', maxBodyBytes: 1_000_000 } as const
 
 const oneCall = (): Admission => new Admission({ openCalls: 1, maxSharePerKey: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })

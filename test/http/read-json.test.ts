@@ -7,7 +7,7 @@ import { openRequest } from '../support/open-request.ts'
 import type { Test } from 'tap'
 
 const limits: JsonLimits = {
-  maxBytes: 4_000_000, maxTextBytes: 3_000_000, maxValues: 10_000, maxDepth: 8, maxCompression: 20, timeoutMs: 10_000,
+  maxBytes: 4_000_000, maxTextBytes: 3_000_000, maxStringBytes: 3_900_000, maxValues: 10_000, maxDepth: 8, maxCompression: 20, timeoutMs: 10_000,
   signal: new AbortController().signal, memory: unbounded
 }
 

@@ -138,6 +138,22 @@ t.test('what the provider gets unchanged it gets as the caller wrote it', async 
   t.equal(upstream.requests[1]?.text, `{"model":"gpt-5","messages":[{"role":"user","content":"${long}"}]}`, 'what may be read in two ways is printed')
 })
 
+t.test('media of a body that is too large for the store is sent as it came, and no other string is as long', async t => {
+  const large = { limits: { ...settings().limits, jsonBodyTotalBytes: 30_000_000, storedBodyBytes: 2_000_000 } }
+  const { upstream, api } = await start(t, answering(['ok']), {}, large)
+  const url = `data:image/png;base64,${'AbC+/'.repeat(500_000)}`
+  const content = [{ type: 'image_url', image_url: { url } }]
+  t.equal((await api.post(path, { ...question, messages: [{ role: 'user', content }] })).status, 200)
+  t.ok(upstream.requests[0]?.text === JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content }] }))
+  const source = { type: 'base64', media_type: 'image/png', data: url.slice(url.indexOf(',') + 1) }
+  t.equal((await api.post('/v1/messages', { ...question, max_tokens: 9, messages: [{ role: 'user', content: [{ type: 'image', source }] }] })).status, 200)
+  t.ok(upstream.requests[1]?.text.includes(url))
+  const refused = await api.post(path, { ...question, messages: 'word '.repeat(3_400_000) })
+  t.equal(refused.status, 413)
+  t.match(await json(refused), { error: { code: 'file_too_large', message: /string of the body.* 16 MB/ } })
+  t.equal(upstream.requests.length, 2)
+})
+
 t.test('bodies that are no request are refused with a status of their own', async t => {
   const { upstream, api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, jsonBodyBytes: 2000, jsonDepth: 8 } })
   const row = async (body: string, status: number, expected: object, headers: Record<string, string> = {}): Promise<void> => {

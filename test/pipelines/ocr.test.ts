@@ -158,7 +158,7 @@ t.test('of all large documents together, one piece is read, decoded or sent in a
     const socket = Readable.from(Buffer.from(JSON.stringify(url)).toString('latin1').match(/[^]{1,65536}/g) ?? [], { objectMode: false })
     const request = Object.assign(socket, { headers: {} }) as unknown as IncomingMessage // all that is read of one
     return await readJson(request, {
-      maxBytes: 1e8, maxTextBytes: 1e8, maxValues: 10, maxDepth: 2, maxCompression: 20, timeoutMs: 60_000, signal, memory: unbounded
+      maxBytes: 1e8, maxStringBytes: 1e9, maxTextBytes: 1e8, maxValues: 10, maxDepth: 2, maxCompression: 20, timeoutMs: 60_000, signal, memory: unbounded
     })
   })
   t.ok(texts.every(text => text === url))

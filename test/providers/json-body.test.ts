@@ -1,6 +1,13 @@
 import t from 'tap'
+import { MediaStrings } from '../../lib/json/media-strings.ts'
+import { parseInTurns } from '../../lib/json/parse-in-turns.ts'
+import { createProvider } from '../../lib/providers/index.ts'
 import { jsonBody } from '../../lib/providers/json-body.ts'
 import { bufferBody } from '../../lib/wire/buffer-body.ts'
+import { providerSettings } from '../support/settings.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
 
 t.test('a body is a text; that of a large request is printed whenever it is sent', async t => {
   const value = { image: 'A'.repeat(3_000_000), list: [1, { a: 'ä' }] }
@@ -9,3 +16,36 @@ t.test('a body is a text; that of a large request is printed whenever it is sent
   t.type(body, 'function')
   for (let attempt = 0; attempt < 2; attempt++) t.ok((await bufferBody(body)).toString() === JSON.stringify(value))
 })
+
+const data = 'A'.repeat(1_200_000)
+const question = {
+  model: 'm',
+  messages: [{
+    role: 'user',
+    content: [
+      { type: 'text', text: 'hi' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
+      { type: 'file', file: { file_data: data, filename: 'a.pdf' } }
+    ]
+  }]
+} satisfies ChatInput
+
+t.test('every provider gets the media of a request for what stands for it', async t => {
+  const media = new MediaStrings()
+  const shortened = await parseInTurns(Buffer.from(JSON.stringify(question)), 10, { media }) as ChatInput // the same with short strings
+  t.ok(JSON.stringify(shortened).length < 10_000)
+  const kinds: readonly ProviderKind[] = ['openai', 'anthropic', 'google', 'xai', 'mistral', 'azure-openai', 'ollama']
+  for (const kind of kinds) {
+    const { adapters, quirks } = createProvider(providerSettings(kind, kind), { send: async () => await Promise.reject(new Error('nothing may be sent')) })
+    for (const [name, adapter] of [['chat', adapters.chat], ['tokenCount', adapters.tokenCount]] as const) {
+      if (adapter === undefined) continue
+      const print = async (request: ChatInput, given: Partial<Ask<ChatInput>>): Promise<Buffer> =>
+        await bufferBody((adapter as Adapter<ChatInput, unknown>).request({ request, route: { providerId: kind, model: 'm', modelId: `${kind}/m` }, quirks, streamed: false, ...given }).body)
+      const expected = await print(question, {}).catch(message)
+      const printed = await print(shortened, { isLarge: true, media }).catch(message)
+      t.ok(typeof printed === 'string' || printed.equals(Buffer.from(expected)), `${kind} ${name} ${typeof printed === 'string' ? printed : ''}`)
+    }
+  }
+})
+
+const message = (error: unknown): string => Object(error).message

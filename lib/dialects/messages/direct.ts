@@ -22,7 +22,7 @@ export function directRequest (call: RoutedCall<ChatInput>, { route }: Pick<FitT
   direct.routes.add(route)
   return {
     dialect: 'messages',
-    body: directBody(text, request, replacedFields(call.request, route, request)),
+    body: directBody(text, request, replacedFields(call.request, route, request), call.media?.()),
     headers: sentHeaders(call),
     query: /(?:^|&)beta=true(?:&|$)/.test(call.query ?? '') ? 'beta=true' : ''
   }

@@ -33,7 +33,7 @@ export function compactRequest (call: RoutedCall<ChatInput>, target: Target, con
 function passedOn (call: RoutedCall<ChatInput>, target: Target, { request, items, direct }: ResponsesContext, values: Readonly<Record<string, unknown>>): DirectRequest {
   checkKeptObjects(call, request, items)
   direct.accounts.set(target.route, target.account)
-  return { dialect: 'responses', body: directBody(callerText(call, request), request, values), headers: sentHeaders(call), query: '' }
+  return { dialect: 'responses', body: directBody(callerText(call, request), request, values, call.media?.()), headers: sentHeaders(call), query: '' }
 }
 
 function namesServers ({ tools }: ResponsesRequest, items: ResponsesContext['items']): boolean {

@@ -1,6 +1,7 @@
 /** Content of messages, part by part, as blocks. */
 
 import { GatewayError } from '../../core/errors.ts'
+import { standsForMedia } from '../../json/media-strings.ts'
 import { cacheControlOf } from './cache-control.ts'
 import type { AssistantPart, FilePart, ImagePart, UserPart } from '../../../schemas/messages.ts'
 import type { ContentBlock, DocumentBlock, ImageBlock, ImageMediaType, TextBlock } from './wire.ts'
@@ -98,7 +99,7 @@ function fileBlock ({ file }: FilePart, param: string): ImageBlock | DocumentBlo
 
 function documentSource ({ mediaType, data }: InlineData): DocumentBlock['source'] | undefined {
   if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data }
-  if (!mediaType.startsWith('text/')) return undefined
+  if (!mediaType.startsWith('text/') || standsForMedia(data)) return undefined
   return { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() }
 }
 

@@ -1,5 +1,6 @@
 /** Has the tokens of a prompt counted by the provider. */
 
+import { printInTurns } from '../../json/print-in-turns.ts'
 import { numberOf, objectOf } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { messagesRequest } from './chat-request.ts'
@@ -19,7 +20,8 @@ export const anthropicTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
 /** A request of a caller who speaks another dialect, without what only an answer needs. */
 function translatedCount (ask: Ask<ChatInput>): DirectRequest {
   const { model, messages, system, tools, tool_choice: choice, thinking } = messagesRequest(ask)
-  return { dialect: 'messages', body: JSON.stringify({ model, messages, system, tools, tool_choice: choice, thinking }), headers: {}, query: '' }
+  const counted = { model, messages, system, tools, tool_choice: choice, thinking }
+  return { dialect: 'messages', body: ask.isLarge === true ? () => printInTurns(counted, ask.media) : JSON.stringify(counted), headers: {}, query: '' }
 }
 
 function countIn (value: unknown): number {
