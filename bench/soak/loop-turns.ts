@@ -18,11 +18,15 @@ export interface LongestTurn {
   readonly turnMs: number
   /** Milliseconds of pauses of the garbage collector in that turn. */
   readonly gcMs: number
+  /** Milliseconds of its processor time in which the kernel ran, which is where it gives out memory. */
+  readonly kernelMs: number
+  /** Pages of memory that were used for the first time in that turn. */
+  readonly faults: number
   /** Longest sum of pauses of the garbage collector in one turn. */
   readonly maxGcMs: number
 }
 
-interface Turn { readonly fromMs: number, readonly toMs: number, readonly cpuMs: number }
+interface Turn { readonly fromMs: number, readonly toMs: number, readonly cpuMs: number, readonly kernelMs: number, readonly faults: number }
 
 /** Shorter turns are not looked at. */
 const shortMs = 3
@@ -33,13 +37,16 @@ let pauses: Array<{ readonly startTime: number, readonly duration: number }> = [
 new PerformanceObserver(list => { pauses.push(...list.getEntries()) }).observe({ entryTypes: ['gc'] })
 
 let fromMs = performance.now()
-let cpu = process.cpuUsage()
+let used = process.resourceUsage()
 setInterval(() => {
   const toMs = performance.now()
-  const now = process.cpuUsage()
-  if (toMs - fromMs > shortMs) turns.push({ fromMs, toMs, cpuMs: (now.user + now.system - cpu.user - cpu.system) / 1000 })
+  const now = process.resourceUsage()
+  if (toMs - fromMs > shortMs) {
+    const kernelMs = (now.systemCPUTime - used.systemCPUTime) / 1000
+    turns.push({ fromMs, toMs, cpuMs: (now.userCPUTime - used.userCPUTime) / 1000 + kernelMs, kernelMs, faults: now.minorPageFault - used.minorPageFault })
+  }
   fromMs = toMs
-  cpu = now
+  used = now
 }, 1).unref()
 
 process.on('SIGUSR2', () => {
@@ -53,11 +60,11 @@ process.on('SIGUSR2', () => {
 })
 
 function longest (): LongestTurn {
-  const seen = turns.map(({ fromMs, toMs, cpuMs }) => {
+  const seen = turns.map(({ fromMs, toMs, cpuMs, kernelMs, faults }) => {
     const gcMs = pauses.reduce((sum, { startTime, duration }) => sum + Math.max(0, Math.min(toMs, startTime + duration) - Math.max(fromMs, startTime)), 0)
     const turnMs = toMs - fromMs
-    return { workMs: Math.max(0, Math.min(turnMs, cpuMs) - gcMs), turnMs, gcMs }
+    return { workMs: Math.max(0, Math.min(turnMs, cpuMs) - gcMs), turnMs, gcMs, kernelMs, faults }
   })
-  const worst = seen.toSorted((one, other) => other.workMs - one.workMs)[0] ?? { workMs: 0, turnMs: 0, gcMs: 0 }
+  const worst = seen.toSorted((one, other) => other.workMs - one.workMs)[0] ?? { workMs: 0, turnMs: 0, gcMs: 0, kernelMs: 0, faults: 0 }
   return { ...worst, maxGcMs: Math.max(0, ...seen.map(({ gcMs }) => gcMs)) }
 }
