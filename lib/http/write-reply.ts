@@ -3,7 +3,7 @@
 import { explainRoute } from '../routing/explain-route.ts'
 import { endInOneWrite, endWithChunk, releaseHead, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
-import { pulling } from '../core/flow.ts'
+import { pulling, type PullSource } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
@@ -71,17 +71,22 @@ async function writeStream (
     if (keepAlive !== undefined) {
       timer = setInterval(() => { if (!response.writableNeedDrain) writeChunk(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
     }
+    let next = pull(pieces)
     for (;;) {
-      let given = pieces.pull()
-      if (given instanceof Promise) given = await (isBegun ? given : afterHead(response, given))
+      const given = next instanceof Promise ? await (isBegun ? next : afterHead(response, next)) : next
       if (given.done === true) break
       if (response.destroyed) {
         await pieces.return?.()
         break
       }
       call.record.firstByteMs ??= performance.now() - call.receivedAtMs
-      if (pieces.isOver === true) {
+      if (isOver(pieces)) {
         last = given.value
+        break
+      }
+      const ahead = mayReadAhead(response, given.value) ? pull(pieces) : undefined
+      if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && isOver(pieces)) {
+        last = joined(given.value, ahead.value)
         break
       }
       const room = writeChunk(response, given.value)
@@ -89,6 +94,7 @@ async function writeStream (
       isBegun = true
       timer?.refresh()
       if (!room) await drained(response, call.signal)
+      next = ahead ?? pull(pieces)
     }
     const recorded = response.destroyed ? undefined : beforeLastByte?.(call)
     if (recorded !== undefined) await recorded
@@ -101,6 +107,35 @@ async function writeStream (
     clearInterval(timer)
   }
   await written(response, call.signal, graceMs)
+}
+
+/** Characters of a piece for which there is room in any case where nothing waits to be sent. */
+const smallLength = 4096
+
+/**
+ * Returns whether to look for the next piece before this one is written: what is there already may be the last, and is one write
+ * with it. Not for a caller who does not read, for whom nothing should be read ahead.
+ */
+function mayReadAhead (response: ServerResponse, piece: string | Uint8Array): boolean {
+  return piece.length <= smallLength && response.writableLength === 0
+}
+
+/** Returns whether what was pulled last is all. */
+function isOver (pieces: PullSource<unknown>): boolean {
+  return pieces.isOver === true
+}
+
+/** Pulls; what is thrown is given by the promise, so that a piece before it is written before it. */
+function pull<T> (pieces: PullSource<T>): ReturnType<PullSource<T>['pull']> {
+  try {
+    return pieces.pull()
+  } catch (error) {
+    return Promise.reject(error) // as a source rejects with it
+  }
+}
+
+function joined (piece: string | Uint8Array, last: string | Uint8Array): string | Uint8Array {
+  return typeof piece === 'string' && typeof last === 'string' ? piece + last : Buffer.concat([Buffer.from(piece), Buffer.from(last)])
 }
 
 /** Waits for the first piece. The head is sent with it in one packet, unless it takes longer than a turn. */

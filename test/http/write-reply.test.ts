@@ -7,6 +7,7 @@ import { eventStream } from '../../lib/replies/event-stream.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import { receivedCall } from '../support/stages.ts'
 import type { AddressInfo } from 'node:net'
+import type { PullResult, PullSource } from '../../lib/core/flow.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { Test } from 'tap'
 
@@ -27,6 +28,55 @@ async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
   t.teardown(() => server.close())
   await once(server, 'listening')
   return server.address() as AddressInfo // listening on TCP
+}
+
+/** Pieces that wait for nothing; an error among them is thrown. */
+class SyncPieces implements AsyncIterable<string | Uint8Array>, PullSource<string | Uint8Array> {
+  readonly #pieces: Array<string | Uint8Array | Error>
+
+  constructor (pieces: ReadonlyArray<string | Uint8Array | Error>) {
+    this.#pieces = [...pieces]
+  }
+
+  get isOver (): boolean {
+    return this.#pieces.length === 0
+  }
+
+  pull (): PullResult<string | Uint8Array> {
+    const value = this.#pieces.shift()
+    if (value instanceof Error) throw value
+    return value === undefined ? { done: true, value } : { done: false, value }
+  }
+
+  async next (): Promise<PullResult<string | Uint8Array>> {
+    return this.pull()
+  }
+
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+}
+
+/** Returns the HTTP chunks of an answer, without the last. */
+async function chunksOf (t: Test, body: AsyncIterable<string | Uint8Array>): Promise<string[]> {
+  const { port } = await serving(t, { status: 200, headers: {}, body })
+  return await chunksAt(port)
+}
+
+async function chunksAt (port: number): Promise<string[]> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n')
+  let answer = ''
+  for await (const bytes of socket.setEncoding('latin1')) answer += String(bytes)
+  const chunks: string[] = []
+  for (let at = answer.indexOf('\r\n\r\n') + 4; at < answer.length;) {
+    const start = answer.indexOf('\r\n', at) + 2
+    const size = parseInt(answer.slice(at, start), 16)
+    if (size === 0) break
+    chunks.push(Buffer.from(answer.slice(start, start + size), 'latin1').toString())
+    at = start + size + 2
+  }
+  return chunks
 }
 
 t.test('a quiet stream shows that it lives, by a line that stands in front of the next event', async t => {
@@ -73,6 +123,19 @@ t.test('a text comes out as it went in, whatever its letters', async t => {
     body: (async function * () { yield * pieces })()
   })
   t.equal(await response.text(), pieces.join(''))
+})
+
+t.test('what is there already and ends the body goes out as one chunk; what waits is not waited for', async t => {
+  t.same(await chunksOf(t, new SyncPieces(['a', 'b'])), ['ab'])
+  t.same(await chunksOf(t, new SyncPieces(['ä', Buffer.from('ö')])), ['äö'])
+  t.same(await chunksOf(t, new SyncPieces(['a', 'b', 'c'])), ['a', 'b', 'c'])
+  t.same(await chunksOf(t, new SyncPieces(['a'.repeat(5000), 'b'])), ['a'.repeat(5000), 'b'])
+  t.same(await chunksOf(t, (async function * () { yield 'a'; yield 'b' })()), ['a', 'b'])
+})
+
+t.test('a body that fails while it is read ahead has sent what came before', async t => {
+  const { port } = await serving(t, { status: 200, headers: {}, body: new SyncPieces(['a', new Error('broken')]) })
+  t.same(await chunksAt(port), ['a'])
 })
 
 t.test('a caller of HTTP/1.0, who knows no chunks, gets the bare text', async t => {
