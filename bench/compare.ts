@@ -1,6 +1,7 @@
 /**
- * Complete gateways side by side: `npm run bench:compare -- [--quick] [--rounds 4] [--seconds 2]
- * [--only 'bare pipe,Headgate'] [--lanes JSON]`.
+ * Complete gateways side by side: `npm run bench:compare -- [--quick | --table] [--rounds 4] [--seconds 2]
+ * [--only 'bare pipe,Headgate'] [--lanes JSON]`. `--table` measures all that `bench/README.md` has, in ten minutes: other gateways
+ * in the lanes of `--quick` only, and with the fewest open streams.
  *
  * Each round runs every contender once in every lane, in an order that changes; one more
  * round before them is warm-up. What is reported are medians over the rounds, and ratios to the bare pipe taken
@@ -18,24 +19,26 @@ import { median } from './support/statistics.ts'
 import type { Started } from './support/processes.ts'
 import { rssBytes } from './support/processes.ts'
 import { coldStartTable, openTable, laneTable, warmTable, type Round } from './support/report.ts'
+import { peerTable } from './support/peers.ts'
 import { targetTable, type Results } from './support/targets.ts'
 
 const { values: flags } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    table: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     only: { type: 'string' },
     lanes: { type: 'string' }
   }
 })
-const rounds = bounded(flags.rounds, flags.quick ? 2 : 4, 20)
-const times: Times = { warmUpMs: 500, durationMs: bounded(flags.seconds, flags.quick ? 1 : 2, 30) * 1000 }
+const rounds = bounded(flags.rounds, flags.table ? 3 : flags.quick ? 2 : 4, 20)
+const times: Times = { warmUpMs: 500, durationMs: bounded(flags.seconds, flags.table ? 0.5 : flags.quick ? 1 : 2, 30) * 1000 }
 
 const chosen = contenders.filter(({ name, missing }) => {
   if (flags.only !== undefined && !flags.only.split(',').includes(name)) return false
   const reason = missing?.()
-  if (reason !== undefined) console.log(`Without ${name}: ${reason}.`)
+  if (reason !== undefined) console.log(`Without ${name}, missing: ${reason}.`)
   return reason === undefined
 })
 if (tls === undefined) console.log('Without the lanes over TLS: openssl is not installed.')
@@ -44,7 +47,7 @@ const idleMs = 2_000
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const open = new Set<Started>([mock, load])
-const results: Results = { rounds: new Map(), openLanes: new Map(), callers: new Map() }
+const results: Results = { rounds: new Map(), openLanes: new Map(), callers: new Map(), startMs: new Map(), idleBytes: new Map() }
 
 try {
   console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ` +
@@ -59,6 +62,7 @@ try {
   if (named('warm')) await compareWarmUps()
   if (named('cold start')) await compareStarts()
   console.log(targetTable(results))
+  console.log(peerTable(results, chosen.filter(({ peer }) => peer).map(({ name }) => name)))
 } finally {
   await Promise.all([...open].map(async started => await started.stop()))
 }
@@ -73,6 +77,11 @@ function named (name: string): boolean {
   return flags.lanes?.split(';').some(part => name.includes(part)) ?? true
 }
 
+function takesPart ({ name }: Contender, lane: Lane): boolean {
+  const isBase = ['direct', 'bare pipe', 'Headgate', 'Headgate before'].includes(name)
+  return (lane.only?.includes(name) ?? true) && (isBase || !flags.table || lane.quick || lane === slowStreams[0])
+}
+
 async function compareLanes (selected: readonly Lane[]): Promise<void> {
   const running = new Map<Contender, Running>()
   for (const contender of chosen) {
@@ -83,7 +92,7 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
   for (let round = 0; round <= rounds; round++) {
     for (const [lane, all] of taken) {
       const samples = new Map<string, Sample>()
-      for (const contender of rotated(chosen.filter(({ name }) => lane.only?.includes(name) ?? true), round)) {
+      for (const contender of rotated(chosen.filter(contender => takesPart(contender, lane)), round)) {
         const target = running.get(contender) ?? { port: upstreamPort, pid: mock.pid }
         samples.set(contender.name, await measureLane(load, lane, contender, target, upstreamPort, times))
       }
@@ -100,15 +109,15 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
 /** One contender after the other, each in a fresh process. */
 async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Sample>> {
   const samples = new Map<string, Sample>()
-  for (const contender of chosen) {
+  for (const contender of chosen.filter(contender => takesPart(contender, lane))) {
     if (contender.start === undefined) continue
     const running = await opened(contender)
     try {
       samples.set(contender.name, await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs }))
     } catch (error) {
-      // The others can still be compared; the run has failed all the same.
+      // The others can still be compared; without one of ours the run has failed all the same.
       console.log(String(error))
-      process.exitCode = 1
+      if (contender.peer !== true) process.exitCode = 1
     }
     await closed(running)
   }
@@ -149,9 +158,8 @@ async function compareStarts (): Promise<void> {
       await closed(running)
     }
   }
-  const own = readyMs.get('Headgate')
-  results.startMs = own === undefined ? undefined : median(own)
-  results.idleBytes = idle.get('Headgate')
+  for (const [name, all] of readyMs) results.startMs.set(name, median(all))
+  for (const [name, bytes] of idle) results.idleBytes.set(name, bytes)
   console.log(coldStartTable(readyMs, idle))
 }
 

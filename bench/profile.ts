@@ -42,17 +42,19 @@ const file = join(folder, readdirSync(folder)[0] ?? '')
 const profile = JSON.parse(readFileSync(file, 'utf8')) as Profile
 const frames = new Map(profile.nodes.map(({ id, callFrame }) => [id, callFrame]))
 const selfUs = new Map<string, number>()
-let busyUs = 0
-for (const [index, id] of profile.samples.entries()) {
-  const frame = frames.get(id)
+// The last samples are of the time that was measured: those before are of the start and of V8's compiler.
+let leftUs = durationMs * 1000
+for (let index = profile.samples.length - 1; index >= 0 && leftUs > 0; index--) {
+  const frame = frames.get(profile.samples[index] ?? NaN)
   const us = profile.timeDeltas[index] ?? 0
-  if (frame === undefined || frame.functionName === '(idle)' || frame.functionName === '(program)') continue
+  leftUs -= us
+  if (frame === undefined || frame.functionName === '(idle)') continue
   const place = frame.url === '' ? '' : ` ${frame.url.split('/').slice(-3).join('/')}:${frame.lineNumber + 1}`
   const name = `${frame.functionName === '' ? '(anonymous)' : frame.functionName}${place}`
   selfUs.set(name, (selfUs.get(name) ?? 0) + us)
-  busyUs += us
 }
+const units = sample.unitsPerSecond * durationMs / 1000
 console.log(`${lane.name}: ${sample.cpuUsPerUnit.toFixed(1)} µs per ${lane.unit} while profiled; ${file}\n`)
 for (const [name, us] of [...selfUs].toSorted((a, b) => b[1] - a[1]).slice(0, 40)) {
-  console.log(`${(100 * us / busyUs).toFixed(1).padStart(5)} %  ${name}`)
+  console.log(`${(us / units).toFixed(2).padStart(8)} µs  ${name}`)
 }

@@ -16,6 +16,8 @@ import { benchKey } from './settings.ts'
 export interface Contender {
   readonly name: string
   readonly headers: (upstreamPort: number) => Record<string, string>
+  /** True for gateways of others: what Headgate is to be ahead of. */
+  readonly peer?: boolean
   /** The reason why it cannot take part here, if so. */
   readonly missing?: () => string | undefined
   /** Starts it and waits for its first answer. `undefined`: callers speak to the mock itself. */
@@ -59,6 +61,7 @@ export const contenders: readonly Contender[] = [
   },
   {
     name: 'Portkey',
+    peer: true,
     headers: portkeyHeaders,
     missing: () => existsSync(portkeyEntry) ? undefined : 'Portkey is not installed: npm run bench:portkey',
     start: async upstreamPort => {
@@ -69,6 +72,7 @@ export const contenders: readonly Contender[] = [
   },
   {
     name: 'LiteLLM',
+    peer: true,
     headers: () => bearer,
     missing: () => existsSync(litellmEntry) ? undefined : 'LiteLLM is not installed: npm run bench:litellm',
     start: async upstreamPort => {
@@ -82,6 +86,12 @@ export const contenders: readonly Contender[] = [
       })
     }
   },
+  ...Object.entries({
+    Bifrost: 'the proxy of Go modules does not have it',
+    GoModel: 'the proxy of Go modules does not have it',
+    TensorZero: 'its gateway is in no package registry',
+    agentgateway: 'it is in no package registry'
+  }).map(([name, reason]): Contender => ({ name, peer: true, headers: () => bearer, missing: () => reason })),
   headgate('Headgate'),
   headgate('Headgate × 2', { workers: 2 }),
   {

@@ -1,17 +1,19 @@
 /**
  * Puts the Portkey gateway beside us, to be compared with: `npm run bench:portkey`. It is no
- * dependency of ours and lives in a cache folder.
+ * dependency of ours and lives in the user's cache folder.
  */
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const folder = fileURLToPath(new URL('../../../node_modules/.cache/headgate-bench/portkey/', import.meta.url))
+const version = '1.15.2'
+const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'headgate', `portkey-${version}`)
 /** The releases of hono after these cannot stream on Node 20. */
 const packages = [
-  '@portkey-ai/gateway@1.15.2', 'hono@4.9.7', '@hono/node-server@1.13.5', '@hono/node-ws@1.2.0'
+  `@portkey-ai/gateway@${version}`, 'hono@4.9.7', '@hono/node-server@1.13.5', '@hono/node-ws@1.2.0'
 ]
 
 export const portkeyEntry = join(folder, 'node_modules/@portkey-ai/gateway/build/start-server.js')
