@@ -40,17 +40,16 @@ const spellings: ReadonlyMap<string, string> = new Map(
  * wins. Unknown keywords are kept as they are.
  */
 export function repairSchemaKeywords<T extends Readonly<Record<string, unknown>>> (schema: T): T {
-  let repaired = false
-  const entries: Array<[string, unknown]> = []
-  for (const [key, value] of Object.entries(schema)) {
+  let repaired: Map<string, readonly [keyword: string, value: unknown]> | undefined
+  for (const key of Object.keys(schema)) {
     const keyword = spellings.get(key) ?? key
-    const fresh = repairValue(keyword, value)
-    if (keyword !== key || fresh !== value) repaired = true
-    if (keyword !== key && Object.hasOwn(schema, keyword)) continue
-    entries.push([keyword, fresh])
+    const value = repairValue(keyword, schema[key])
+    if (keyword !== key || value !== schema[key]) (repaired ??= new Map()).set(key, [keyword, value])
   }
+  if (repaired === undefined) return schema
+  const all = Object.entries(schema).map(([key, value]) => [key, ...repaired.get(key) ?? [key, value]] as const)
   // Unlike an assignment, this makes an own key of `__proto__` too. Still a schema of its kind.
-  return repaired ? Object.fromEntries(entries) as T : schema
+  return Object.fromEntries(all.flatMap(([key, keyword, value]) => keyword !== key && Object.hasOwn(schema, keyword) ? [] : [[keyword, value]])) as T
 }
 
 function repairValue (keyword: string, value: unknown): unknown {
@@ -59,8 +58,12 @@ function repairValue (keyword: string, value: unknown): unknown {
 }
 
 function repairNamed (schemas: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(schemas).map(([name, schema]) => [name, repairSchema(schema)] as const)
-  return entries.every(([name, schema]) => schema === schemas[name]) ? schemas : Object.fromEntries(entries)
+  let repaired: Map<string, unknown> | undefined
+  for (const name of Object.keys(schemas)) {
+    const schema = repairSchema(schemas[name])
+    if (schema !== schemas[name]) (repaired ??= new Map()).set(name, schema)
+  }
+  return repaired === undefined ? schemas : Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, repaired.get(name) ?? schema]))
 }
 
 /** Schemas may also be `true` or `false`; `dependencies` may name properties instead. */

@@ -251,6 +251,17 @@ export function requestBytes ({ bodyBytes, storedInputBytes }: Pick<CallRecord, 
   return bodyBytes + storedInputBytes
 }
 
+/**
+ * Size of requests whose steps take turns of the event loop of their own: to check one of 60,000 values, to translate and to
+ * print it take 10 to 30 ms each, the first time.
+ */
+export const slowRequestBytes = 256 * 1024
+
+/** Returns true for a request whose steps take turns of their own. */
+export function isSlowRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
+  return requestBytes(record) > slowRequestBytes
+}
+
 /** To copy 60 MB takes a turn of 50 ms, and to look through them one of 0.1 s. */
 const largeRequestBytes = 1024 * 1024
 

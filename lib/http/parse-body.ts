@@ -2,15 +2,13 @@
 
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
+import { slowRequestBytes } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { joinInTurns } from '../wire/join-in-turns.ts'
 import { isDeeperThan } from '../json/depth.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { NestedTooDeepError, NotUtf8Error, StringTooLongError, parseInTurns } from '../json/parse-in-turns.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
-
-/** The parser needs up to 4 ms for so many bytes of small values. */
-const parsedAtOnceBytes = 256 * 1024
 
 export interface ParsedBody {
   /** A promise for a large body. */
@@ -32,7 +30,7 @@ export interface BodyLimits {
  */
 export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?: MediaStrings): ParsedBody {
   const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  if (sizeBytes > parsedAtOnceBytes) return { value: parseLarge(pieces, limits, media) }
+  if (sizeBytes > slowRequestBytes) return { value: parseLarge(pieces, limits, media) }
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   // Decoded leniently, a model would be sent something else.

@@ -9,6 +9,8 @@
 import type { Static, TSchema } from 'typebox'
 import { extend, type AuthedCall, type ValidCall } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
+import { isSlowRequest } from '../core/record.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
 import { compileCheck } from '../validation/compile-check.ts'
@@ -36,7 +38,8 @@ export function validate<S extends TSchema> (
   const check = bodyCheck(schema)
   return map(call => call.body().then(body => {
     const request = withoutNulls(check(body)) as WithoutNulls<Static<S>> // the check has just shown that it is one
-    return extend(call, { request })
+    const valid = extend(call, { request })
+    return isSlowRequest(call.record) ? yieldFairly().then(() => valid) : valid
   }))
 }
 

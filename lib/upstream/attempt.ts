@@ -5,6 +5,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
+import { isSlowRequest, type CallRecord } from '../core/record.ts'
 import { ProviderFailure, invalidResponse } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -15,7 +16,6 @@ import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response
 import { StreamAttempt } from './stream-attempt.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { CallRecord } from '../core/record.ts'
 import type { Adapter, Ask, BodyReader, Provider, StreamReader, UpstreamRequest, UpstreamResponse } from '../providers/provider.ts'
 
 export interface ProviderCallOptions {
@@ -54,8 +54,11 @@ export async function openAttempt<R, E extends { readonly type: string }> (
   call: AttemptCall, part: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const { ask } = part
-  const request = part.request ??= adapter.request(ask)
   const { record } = call
+  const isSlow = part.request === undefined && isSlowRequest(record)
+  if (isSlow) await yieldFairly()
+  const request = part.request ??= adapter.request(ask)
+  if (isSlow) await yieldFairly()
   record.attempts++
   const response = await provider.transport.send(request, {
     signal: call.signal,

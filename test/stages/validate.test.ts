@@ -35,6 +35,18 @@ async function detailOf (attempt: Promise<unknown>): Promise<ValidationDetail[]>
 
 const hi = { role: 'user', content: 'hi' }
 const chat = { model: 'openai/gpt-5', messages: [hi] }
+
+t.test('others run after a request of many values is checked', async t => {
+  for (const [bodyBytes, expected] of [[1000, 0], [1_000_000, 1]] as const) {
+    let turns = 0
+    const call = callWith(chat)
+    call.record.bodyBytes = bodyBytes
+    const next = setImmediate(() => turns++)
+    for await (const _ of validChat(once(call))) t.equal(turns, expected)
+    clearImmediate(next)
+  }
+})
+
 const message = (message: unknown) => ({ messages: [message] })
 const part = (part: unknown) => message({ role: 'user', content: [part] })
 const call = { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{}' } }
