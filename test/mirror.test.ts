@@ -15,6 +15,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 const elsewhere: Reasons = {
   'async/alarm': ['upstream/stream-attempt', 'rings for the streams that are waited for there'],
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
+  'config/check-draft': ['pipelines/admin/configuration', 'what its route answers'],
   'config/live-configuration': ['pipelines/admin/configuration', 'the file and the reloads that its routes show'],
   'config/plain-value': ['config/config-document', 'makes the values of the documents that are read there'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],

@@ -7,9 +7,13 @@ type Line = ConfigurationCheck['diff'][number]
 /** Pairs of lines that are compared; larger changes are shown as removed and added as one. */
 const maxPairs = 4_000_000
 
-/** Lists the lines of both texts in order, with what became of them. */
+/** Lines of a text that are listed one by one. */
+const maxLines = 10_000
+
+/** Lists the lines of both texts in order, with what became of them; texts of very many lines as two entries. */
 export function lineDifference (before: string, after: string): Line[] {
-  const [old, next] = [before.split('\n'), after.split('\n')]
+  const [old, next] = [before.split('\n', maxLines + 1), after.split('\n', maxLines + 1)]
+  if (old.length > maxLines || next.length > maxLines) return before === after ? marked('same', [before]) : [...marked('removed', [before]), ...marked('added', [after])]
   let start = 0
   while (start < Math.min(old.length, next.length) && old[start] === next[start]) start++
   let end = 0

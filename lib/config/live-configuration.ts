@@ -3,23 +3,38 @@
 import { readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import type { Configuration, ConfigurationCheck } from '../../schemas/admin/configuration.ts'
+import { FairSemaphore } from '../async/fair-semaphore.ts'
+import { runInWorker } from '../async/run-in-worker.ts'
+import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Settings } from '../core/settings.ts'
 import { changedEntries, restartOnlyChanges } from './changed-entries.ts'
+import { problemsOf, wireProblems, type Draft } from './check-draft.ts'
 import { effectiveEntries } from './effective-entries.ts'
 import { errorCode } from './environment.ts'
-import { lineDifference } from './line-difference.ts'
-import { ConfigError, type Problem } from './problems.ts'
+import type { Problem } from './problems.ts'
 import { configFile, readSettings, shownName, type ConfigSources } from './read-settings.ts'
 
 type Reload = Configuration['reloads'][number]
 
 const maxReloads = 50
+/** Time to check a draft. The largest takes four seconds on a busy machine. */
+const checkMs = 20_000
+const checkLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64 }
+const checks = new FairSemaphore(1)
+
+/** One who has a draft checked. */
+export interface Checker {
+  readonly id: string
+  readonly signal: CallSignal
+}
 
 export class LiveConfiguration {
   readonly #sources: ConfigSources
   readonly #started: Settings
+  readonly #startedText: string
   #current: Settings
+  #currentText: string
   #reloads: readonly Reload[] = []
   #entries: Configuration['entries'] = []
 
@@ -28,12 +43,14 @@ export class LiveConfiguration {
     this.#sources = sources
     this.#started = started
     this.#current = started
+    this.#startedText = this.#currentText = this.#text() ?? ''
   }
 
   /** Notes that other settings are in effect from now on. */
   reloaded (settings: Settings): Reload {
     const reload = { at_ms: Date.now(), changed: changedEntries(this.#current, settings), needs_restart: restartOnlyChanges(this.#started, settings) }
     this.#current = settings
+    this.#currentText = this.#text() ?? ''
     this.#reloads = [reload, ...this.#reloads].slice(0, maxReloads)
     return reload
   }
@@ -50,23 +67,23 @@ export class LiveConfiguration {
       warnings = problemsOf(error).problems
     }
     return {
-      file: text === null ? null : shownName(path, this.#sources.cwd), text, revision: digestOf(text), editable, entries: this.#entries, warnings: warnings.map(wireProblem),
+      file: text === null ? null : shownName(path, this.#sources.cwd), text, revision: digestOf(text), editable, entries: this.#entries, warnings: wireProblems(warnings),
       reloads: [...this.#reloads]
     }
   }
 
-  /** Reads a draft as if it were the file. */
-  check (text: string): ConfigurationCheck {
-    const diff = lineDifference(this.#text() ?? '', text)
-    try {
-      const { settings, warnings } = readSettings({ ...this.#sources, text })
-      return {
-        valid: true, problems: [], warnings: warnings.map(wireProblem), diff, changed: changedEntries(this.#current, settings), needs_restart: restartOnlyChanges(this.#started, settings)
-      }
-    } catch (error) {
-      const { problems, warnings } = problemsOf(error)
-      return { valid: false, problems: problems.map(wireProblem), warnings: warnings.map(wireProblem), changed: [], needs_restart: [], diff }
-    }
+  /**
+   * Reads a draft as if it were the file, in a thread of its own.
+   *
+   * @throws GatewayError `invalid_value` for a draft that takes too long or too much memory
+   */
+  async check (draft: string, { id, signal }: Checker): Promise<ConfigurationCheck> {
+    const env = { ...this.#sources.env }
+    const workerData: Draft = { sources: { ...this.#sources, env }, draft, file: this.#text() ?? '', current: this.#currentText, started: this.#startedText }
+    const job = { workerData, limitMs: checkMs, resourceLimits: checkLimits, signal }
+    const checked = await checks.run(id, async () => await runInWorker(new URL('./check-worker.js', import.meta.url), job), signal)
+    if (checked === undefined) throw new GatewayError('invalid_value', { param: 'text', message: 'The draft takes too long to be checked.' })
+    return checked as ConfigurationCheck // as `check-worker` posts it
   }
 
   /**
@@ -75,12 +92,12 @@ export class LiveConfiguration {
    * @param revision that of the text it was made of
    * @throws GatewayError `conflict` when the file has changed since, `invalid_value` for a text with problems, or where it cannot be written
    */
-  save (text: string, revision: string): ConfigurationCheck {
-    const before = this.#text()
-    if (before === null || digestOf(before) !== revision) throw new GatewayError('conflict', { param: 'revision', message: 'The file has changed since it was read. Load it again.' })
-    const check = this.check(text)
+  async save (text: string, revision: string, checker: Checker): Promise<ConfigurationCheck> {
+    this.#expectRevision(revision)
+    const check = await this.check(text, checker)
     const [problem] = check.problems
     if (problem !== undefined) throw new GatewayError('invalid_value', { param: 'text', message: `Line ${problem.line}: ${problem.path} ${problem.message}.` })
+    this.#expectRevision(revision) // another may have saved meanwhile
     const path = realpathSync(configFile(this.#sources).path)
     const part = `${path}.part`
     try {
@@ -90,6 +107,11 @@ export class LiveConfiguration {
       throw new GatewayError('invalid_value', { message: `The file of the configuration cannot be written (${errorCode(error)}).` })
     }
     return check
+  }
+
+  #expectRevision (revision: string): void {
+    const text = this.#text()
+    if (text === null || digestOf(text) !== revision) throw new GatewayError('conflict', { param: 'revision', message: 'The file has changed since it was read. Load it again.' })
   }
 
   /** Returns the text of the file; `null` where there is none. */
@@ -105,13 +127,4 @@ export class LiveConfiguration {
 
 function digestOf (text: string | null): string {
   return createHash('sha256').update(text ?? '').digest('base64url')
-}
-
-function problemsOf (error: unknown): ConfigError {
-  if (error instanceof ConfigError) return error
-  throw error
-}
-
-function wireProblem ({ suggestion = null, ...problem }: Problem | (Omit<Problem, 'suggestion'> & { readonly suggestion?: null })): Configuration['warnings'][number] {
-  return { ...problem, suggestion }
 }

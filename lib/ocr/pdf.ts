@@ -3,9 +3,9 @@
  * gigabytes, and that must not be the gateway's own.
  */
 
-import { Worker } from 'node:worker_threads'
 import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
+import { runInWorker } from '../async/run-in-worker.ts'
 
 export type PdfJob = 'count' | 'text'
 
@@ -48,29 +48,6 @@ function hasIndex (bytes: Uint8Array): boolean {
 }
 
 async function inWorker (job: PdfJob, bytes: Uint8Array, owner: string, signal: CallSignal): Promise<unknown> {
-  return await semaphore.run(owner, async () => await run(job, bytes, signal), signal)
-}
-
-async function run (job: PdfJob, bytes: Uint8Array, signal: CallSignal): Promise<unknown> {
-  signal.throwIfAborted()
-  const worker = new Worker(new URL('./pdf-worker.js', import.meta.url), {
-    workerData: { bytes, job }, resourceLimits, env: {}, stdout: true, stderr: true
-  })
-  let timer: NodeJS.Timeout | undefined
-  let onAbort = (): void => undefined
-  try {
-    return await new Promise((resolve, reject) => {
-      timer = setTimeout(resolve, limitMs)
-      onAbort = () => reject(signal.reason)
-      signal.addEventListener('abort', onAbort)
-      worker.once('message', resolve)
-      // A file that cannot be read, or one that is too much: no answer either way.
-      worker.once('error', () => resolve(undefined))
-      worker.once('exit', () => resolve(undefined))
-    })
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', onAbort)
-    await worker.terminate()
-  }
+  const worker = { workerData: { bytes, job }, limitMs, resourceLimits, signal }
+  return await semaphore.run(owner, async () => await runInWorker(new URL('./pdf-worker.js', import.meta.url), worker), signal)
 }

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { jsonSchema } from '../../lib/config/editor-schema.ts'
-import type { LiveConfiguration } from '../../lib/config/live-configuration.ts'
+import type { Checker, LiveConfiguration } from '../../lib/config/live-configuration.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Role } from '../../schemas/admin/common.ts'
@@ -16,14 +16,14 @@ export const configurationHandlers: AdminHandlers<
 
   'GET /admin/v1/configuration/schema': async () => jsonSchema(),
 
-  'POST /admin/v1/configuration/check': async call => configurationOf(call).check(call.request.text),
+  'POST /admin/v1/configuration/check': async call => await configurationOf(call).check(call.request.text, checkerOf(call)),
 
   'POST /admin/v1/configuration': async (call, { settings }) => {
     const configuration = configurationOf(call)
     if (!mayEdit(principalOf(call), settings)) {
       throw new GatewayError('insufficient_permissions', { message: 'The configuration is not saved here: `dashboard.edit_config` is not set.' })
     }
-    const { changed, needs_restart } = configuration.save(call.request.text, call.request.revision)
+    const { changed, needs_restart } = await configuration.save(call.request.text, call.request.revision, checkerOf(call))
     await audit(call, { action: 'configuration.save', after: { changed, needs_restart } })
     return configuration.describe(true)
   }
@@ -32,6 +32,10 @@ export const configurationHandlers: AdminHandlers<
 /** Returns true for one who may save the file in the dashboard. */
 export function mayEdit ({ role }: { readonly role: Role }, { dashboard }: Settings): boolean {
   return role === 'owner' && dashboard.editConfig
+}
+
+function checkerOf (call: AdminCall): Checker {
+  return { id: principalOf(call).id, signal: call.signal }
 }
 
 /** @throws GatewayError `not_found` for a gateway that is part of another program */

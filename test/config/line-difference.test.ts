@@ -10,6 +10,12 @@ t.test('lines that stay are found between those that change', async t => {
   t.same(shown('a\na', 'a'), [' a', '-a'])
 })
 
+t.test('texts of very many lines are compared as one', async t => {
+  const lines = '\n'.repeat(500_000)
+  t.same(lineDifference('a', lines), [{ kind: 'removed', text: 'a' }, { kind: 'added', text: lines }])
+  t.same(lineDifference(lines, lines), [{ kind: 'same', text: lines }])
+})
+
 t.test('texts that share little are replaced, without a table of all pairs', async t => {
   const lines = (name: string): string => Array.from({ length: 5000 }, (_, index) => `${name} ${index}`).join('\n')
   const difference = shown(`first\n${lines('a')}\nlast`, `first\n${lines('b')}\nlast`)

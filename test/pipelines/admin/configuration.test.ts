@@ -3,6 +3,7 @@ import t from 'tap'
 import { loadSettings } from '../../../lib/config/read-settings.ts'
 import { adminGateway } from '../../support/admin.ts'
 import { configuredGateway } from '../../support/configured.ts'
+import { countTurns } from '../../support/turns.ts'
 
 const text = `# The company's gateway
 server:
@@ -40,6 +41,17 @@ t.test('a draft is checked and compared; nothing is saved', async t => {
   t.match(await check('a: [b'), { valid: false, problems: [{ line: 1 }] })
   t.match(await check(text.replace('OPENAI_KEY', 'NOT_SET')), { valid: false, problems: [{ path: 'providers.openai.api_key' }] })
   t.equal(readFileSync(file, 'utf8'), text)
+})
+
+t.test('others run while a large draft is checked, and its answer is bounded', async t => {
+  const { user } = await configuredGateway(t, text, false)
+  const { send } = await user('owner')
+  const draft = Array.from({ length: 10_000 }, (_, index) => `a${index}: 1`).join('\n')
+  const turns = countTurns(t)
+  const { body } = await send('POST /admin/v1/configuration/check', { text: draft })
+  t.ok(turns() > 200, `${turns()} turns`)
+  t.match(body, { valid: false, diff: { length: 10_000 + text.split('\n').length } })
+  t.equal(body.problems.length, 100)
 })
 
 t.test('the owner saves the file where that is allowed, and not over the change of another', async t => {

@@ -1,0 +1,38 @@
+/** Does one job in a thread of its own, which ends with it. */
+
+import { Worker, type ResourceLimits } from 'node:worker_threads'
+import type { CallSignal } from '../core/call-signal.ts'
+
+export interface WorkerJob {
+  readonly workerData: unknown
+  /** Time for the job, the start of the thread included. */
+  readonly limitMs: number
+  readonly resourceLimits: ResourceLimits
+  readonly signal: CallSignal
+}
+
+/**
+ * @param module has the job in `workerData`, and posts its result as its one message
+ * @returns the result; `undefined` for a job that takes too long, or is too much for the thread
+ * @throws the signal's reason
+ */
+export async function runInWorker (module: URL, { workerData, limitMs, resourceLimits, signal }: WorkerJob): Promise<unknown> {
+  signal.throwIfAborted()
+  const worker = new Worker(module, { workerData, resourceLimits, env: {}, stdout: true, stderr: true })
+  let timer: NodeJS.Timeout | undefined
+  let onAbort = (): void => undefined
+  try {
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(resolve, limitMs)
+      onAbort = () => reject(signal.reason)
+      signal.addEventListener('abort', onAbort)
+      worker.once('message', resolve)
+      worker.once('error', () => resolve(undefined))
+      worker.once('exit', () => resolve(undefined))
+    })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    await worker.terminate()
+  }
+}
