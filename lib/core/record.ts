@@ -252,12 +252,12 @@ export function requestBytes ({ bodyBytes, storedInputBytes }: Pick<CallRecord, 
 }
 
 /**
- * Size of requests whose steps take turns of the event loop of their own: to check one of 60,000 values, to translate and to
+ * Size of requests of which each step runs in its own turn of the event loop: to check one of 60,000 values, to translate and to
  * print it take 10 to 30 ms each, the first time.
  */
 export const slowRequestBytes = 256 * 1024
 
-/** Returns true for a request whose steps take turns of their own. */
+/** Returns true for a request of which each step runs in its own turn of the event loop. */
 export function isSlowRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
   return requestBytes(record) > slowRequestBytes
 }
