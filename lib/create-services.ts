@@ -15,6 +15,7 @@ import { RouteHealth, type SharedCooldown } from './routing/route-health.ts'
 import { sameProviders } from './routing/same-provider.ts'
 import { describeError } from './text/describe-error.ts'
 import { httpTransport } from './upstream/http-transport.ts'
+import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
@@ -45,6 +46,8 @@ export interface ServiceParts {
   readonly recordAnswer?: RecordAnswer
   readonly recordSent?: RecordSent
   readonly admin?: Services['admin']
+  /** Keeps the bodies that the configuration says. Default: none are kept. */
+  readonly bodyRecorder?: BodyRecorder | undefined
   /** Called with each cooldown of a provider or a model that begins or ends here. */
   readonly onCooldown?: (cooldown: SharedCooldown) => void
   /** Providers in addition to those of the settings, whose ids they may replace. */
@@ -57,7 +60,7 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, recordSent, admin, onCooldown, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, recordSent, admin, bodyRecorder, onCooldown, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
@@ -114,6 +117,9 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...backgroundRuns !== undefined && { backgroundRuns },
     ...recordAnswer !== undefined && { recordAnswer },
     ...recordSent !== undefined && { recordSent },
+    ...bodyRecorder !== undefined && settings.calls.keepBodies.length > 0 && {
+      captureBodies: bodyRecorder.capturing(settings.calls, [...providers.values()].flatMap(({ secrets }) => secrets))
+    },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     tokenCounter: tokens,
     limiter,

@@ -36,6 +36,7 @@ import { loggableError } from './text/describe-error.ts'
 import { Ledger } from './usage/ledger.ts'
 import { CallRecorder } from './usage/call-recorder.ts'
 import { withTimeout } from './async/with-timeout.ts'
+import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Admin } from './accounts/admin.ts'
@@ -46,6 +47,7 @@ import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
 import type { CooldownExchange } from './coordination/cooldown-exchange.ts'
 import type { SharedCooldown } from './routing/route-health.ts'
+import { CallBodyStore } from './stores/call-body-store.ts'
 import { ResponseStore, type ResponseStoreOptions } from './stores/response-store.ts'
 import type { Database } from './stores/database.ts'
 import type { UsageRow } from './stores/tables.ts'
@@ -129,7 +131,7 @@ const modelListTimeoutMs = 5000
 /** Milliseconds between two looks for calls in flight that have to be journaled. */
 const recordEveryMs = 100
 
-/** Milliseconds between two looks for stored responses that have expired: they are hidden in any case. */
+/** Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden in any case. */
 const expireEveryMs = 60_000
 
 function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }: Settings): ResponseStoreOptions {
@@ -176,6 +178,17 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
   let opened: Promise<Admin> | undefined
   const admin = database === undefined || keyStore === undefined ? undefined : async () => await (opened ??= openAdmin(database, keyStore, configuration))
+  const bodyStore = database === undefined ? undefined : new CallBodyStore(database)
+  let bodyRecorder: BodyRecorder | undefined
+  /** Loads what keeps bodies with the first configuration by which some are kept. */
+  const openBodyRecorder = async ({ calls }: Settings): Promise<BodyRecorder | undefined> => {
+    if (bodyStore === undefined || calls.keepBodies.length === 0) return bodyRecorder
+    const { BodyRecorder } = await import('./bodies/body-recorder.ts')
+    return bodyRecorder ??= new BodyRecorder(bodyStore, {
+      maxMemoryBytes: () => services.settings.calls.keptMemoryBytes,
+      onFailure: error => log.error({ cause: loggableError(error) }, 'failed to store the bodies of a call')
+    })
+  }
   const parts = {
     keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns }, ...admin !== undefined && { admin },
@@ -183,7 +196,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     recordSent: (call: Call) => recorder.recordSent(call),
     ...coordination !== undefined && { onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown) }
   }
-  let services: OwnedServices = createServices(settings, parts)
+  let services: OwnedServices = createServices(settings, { ...parts, bodyRecorder: await openBodyRecorder(settings) })
   let endpoints: readonly Endpoint[] = endpointsFor(services)
   let digests = providerDigests(settings.providers)
 
@@ -197,6 +210,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       }
     }
     const row = safely(() => recorder.end(call))
+    safely(() => bodyRecorder?.end(call, row))
     safely(() => logCall(log, call, row))
     for (const observe of observers) safely(() => observe(call, row))
   }
@@ -227,6 +241,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   })
   const expiring = setInterval(() => {
     responseStore?.expire(Date.now()).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired responses'))
+    bodyStore?.expire(Date.now(), services.settings.usage.keepDays).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired bodies of calls'))
   }, expireEveryMs).unref()
   const { tls, corsOrigins } = settings.server
   const { server, close: closeServer } = await createHttpServer({
@@ -255,7 +270,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   /** One reload at a time: the last one requested is the one that stays. */
   let reloaded: Promise<void> = Promise.resolve()
   const applySettings = async (next: Settings): Promise<void> => {
-    const opened = createServices(next, { ...parts, previous: services })
+    const opened = createServices(next, { ...parts, bodyRecorder: await openBodyRecorder(next), previous: services })
     await withTimeout(modelListTimeoutMs, opened.listed)
     if (draining) {
       await opened.close()
@@ -304,7 +319,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await reload
     },
 
-    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0, degraded: degraded(), coordination: coordination?.load() }),
+    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0, bodiesDropped: bodyRecorder?.dropped ?? 0, degraded: degraded(), coordination: coordination?.load() }),
 
     close: async () => {
       draining = true
@@ -323,6 +338,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await backgroundRuns?.stop()
       clearInterval(recording)
       clearInterval(expiring)
+      await bodyRecorder?.close()
       await ledger?.close()
       await (await opened)?.reports.close()
       ownLimiter?.close()

@@ -8,6 +8,7 @@ import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
 import type { RecordAnswer, RecordSent } from './core/call.ts'
+import type { CaptureBodies } from './core/body-capture.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
@@ -31,6 +32,8 @@ export interface Services {
   /** Absent where calls are not recorded. */
   readonly recordAnswer?: RecordAnswer
   readonly recordSent?: RecordSent
+  /** Absent where no bodies are kept. */
+  readonly captureBodies?: CaptureBodies
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
   readonly admin?: () => Promise<Admin>
   readonly tokenCounter: TokenCounter

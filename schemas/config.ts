@@ -8,6 +8,7 @@
 
 import { Type, type Static } from 'typebox'
 import { AccountsConfig } from './config/accounts.ts'
+import { CallsConfig } from './config/calls.ts'
 import { DashboardConfig } from './config/dashboard.ts'
 import { Closed, Named, Text } from './config/entries.ts'
 import { KeyConfig } from './config/keys.ts'
@@ -42,6 +43,7 @@ export const Config = Closed({
   store: StoreConfig,
   coordination: CoordinationConfig,
   usage: UsageConfig,
+  calls: CallsConfig,
   deferred: DeferredConfig,
   responses: ResponsesConfig,
   dashboard: DashboardConfig,

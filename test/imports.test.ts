@@ -35,6 +35,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/limits': 4,
   'lib/deferred': 4,
   'lib/mcp': 4,
+  'lib/bodies': 4,
   'lib/telemetry': 4,
   'lib/config': 4,
   'lib/dashboard': 4,

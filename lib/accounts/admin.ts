@@ -3,6 +3,7 @@
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { KeyStore } from '../keys/key-store.ts'
 import { StoredKeys } from '../keys/stored-keys.ts'
+import { CallBodyStore } from '../stores/call-body-store.ts'
 import type { Database } from '../stores/database.ts'
 import { storeUser } from '../stores/use-store.ts'
 import { Reports } from '../usage/reports.ts'
@@ -12,6 +13,7 @@ export class Admin {
   readonly accounts: Accounts
   readonly keys: StoredKeys
   readonly reports: Reports
+  readonly bodies: CallBodyStore
 
   /** Absent where the gateway is part of another program. */
   readonly configuration: LiveConfiguration | undefined
@@ -20,6 +22,7 @@ export class Admin {
     this.configuration = configuration
     this.accounts = new Accounts(database)
     this.reports = new Reports(database)
+    this.bodies = new CallBodyStore(database)
     this.keys = new StoredKeys(keys, database.query, storeUser(database, 'Keys'))
   }
 }

@@ -8,6 +8,8 @@ import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import { endpointNames } from '../core/endpoint.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
+import { PatternError } from '../text/parse-pattern.ts'
+import { LinearPattern } from '../text/linear-pattern.ts'
 import { isServerPattern } from '../mcp/tool-scope.ts'
 import { checkModels, type KnownNames } from './check-models.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
@@ -26,6 +28,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkKeys(config, report)
   checkPorts(config, report)
   checkCoordination(config, report)
+  checkKeptBodies(config, report)
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
@@ -180,4 +183,23 @@ function checkPorts ({ server, metrics }: Config, report: Report): void {
 
 function checkCoordination ({ coordination: { sentinel, cluster } }: Config, report: Report): void {
   if (sentinel !== undefined && cluster) report.add(['coordination', 'sentinel'], 'not together with cluster', { part: 'name' })
+}
+
+function checkKeptBodies ({ calls }: Config, report: Report): void {
+  const projects = new Set<string>()
+  for (const [index, { project, redact }] of calls.keep_bodies.entries()) {
+    const path = ['calls', 'keep_bodies', index]
+    if (projects.has(project)) report.add([...path, 'project'], 'another entry has this project')
+    projects.add(project)
+    for (const [position, pattern] of redact.patterns.entries()) checkPattern([...path, 'redact', 'patterns', position], pattern, report)
+  }
+}
+
+function checkPattern (path: Path, pattern: string, report: Report): void {
+  try {
+    void new LinearPattern([pattern])
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error
+    report.add(path, error.message)
+  }
 }

@@ -59,13 +59,17 @@ export interface ApiKey {
   readonly expiresAtMs?: number
   /** Its limits; absent means those the configuration gives such keys. */
   readonly limits?: KeyLimits
-  /** Its project, where that limits all keys of it together. */
+  /** Absent for keys of the default one, unless that has limits. */
   readonly project?: KeyProject
 }
 
-/** The limits that the keys of a project share. */
+/** The project of keys that are in no other, those of the configuration included. */
+export const defaultProject = 'default'
+
+/** A group of keys. */
 export interface KeyProject {
   readonly id: string
   readonly name: string
-  readonly limits: KeyLimits
+  /** Limits of all its keys together. */
+  readonly limits?: KeyLimits
 }

@@ -1,8 +1,9 @@
 /**
  * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger and the
- * metrics. No bodies, no secrets.
+ * metrics. No secrets, and no bodies but those that a project keeps.
  */
 
+import type { BodyCapture } from './body-capture.ts'
 import { asGatewayError } from './errors.ts'
 import type { Route } from './route.ts'
 import { addUsage, charactersPerToken, type EstimatedUnits, type Usage } from './usage.ts'
@@ -169,6 +170,9 @@ export class CallRecord {
   refundedNanoUsd: number | undefined = undefined
   /** The limit for which it was refused. */
   refusedBy: Limit | undefined = undefined
+
+  /** Notes its bodies, where its project keeps them. */
+  bodies: BodyCapture | undefined = undefined
 
   // Kept by `usage/call-recorder`.
   /** Its usage row as it is in the journal. Not in a `WeakMap`, whose entries the collector visits at every scavenge. */

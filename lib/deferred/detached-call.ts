@@ -4,6 +4,7 @@ import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits } from '../core/key.ts'
 import { CallRecord, noteError } from '../core/record.ts'
+import type { CaptureBodies } from '../core/body-capture.ts'
 import type { AuthedCall, Call } from '../core/call.ts'
 import type { EndpointName } from '../core/endpoint.ts'
 import type { ApiKey } from '../core/key.ts'
@@ -14,6 +15,7 @@ import type { Keys } from '../keys/keys.ts'
 export interface DetachedServices {
   readonly keys: Keys
   readonly settings: Settings
+  readonly captureBodies?: CaptureBodies
 }
 
 /** The facts of a call that was admitted before. */
@@ -78,10 +80,11 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 }
 
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
-function callOf (endpoint: EndpointName, { id, key, routes, bodyBytes }: AcceptedCall, { keys, settings }: DetachedServices, signal: AbortSignal): AuthedCall {
+function callOf (endpoint: EndpointName, { id, key, routes, bodyBytes }: AcceptedCall, { keys, settings, captureBodies }: DetachedServices, signal: AbortSignal): AuthedCall {
   const record = new CallRecord(endpoint)
   record.keyId = key.id
   record.bodyBytes = bodyBytes
+  record.bodies = captureBodies?.(key, endpoint)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
   const limits = usageLimits((keys.find?.(key.id) ?? key).limits ?? settings.limits.defaultKeyLimits ?? {})
   return {

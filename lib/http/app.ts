@@ -7,6 +7,7 @@
  */
 
 import { Router } from '@koa/router'
+import { watched } from '../core/body-capture.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { noteError } from '../core/record.ts'
@@ -98,14 +99,14 @@ export function createApp (options: AppOptions): App {
     if (options.draining()) response.shouldKeepAlive = false
     try {
       if (target instanceof GatewayError) throw target
-      await writeReply(response, await target.handle(call), call, limits.graceMs, options.beforeLastByte)
+      await writeReply(response, watched(await target.handle(call), call.record), call, limits.graceMs, options.beforeLastByte)
     } catch (error) {
       const failure = asGatewayError(error)
       abort(failure) // releases what the pipeline has open
       noteError(call.record, failure)
       call.record.status ??= failure.status
       if (response.headersSent || response.destroyed) return void response.destroy()
-      await writeReply(response, errorReply(failure, call, pathOf(request)), call, limits.graceMs, options.beforeLastByte)
+      await writeReply(response, watched(errorReply(failure, call, pathOf(request)), call.record), call, limits.graceMs, options.beforeLastByte)
     } finally {
       if (!request.complete) discardBody(request)
       if (call.record.whenUsageKnown !== undefined) await call.record.whenUsageKnown

@@ -103,7 +103,11 @@ export function readCall (
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
       const { formFields: maxFields, formFiles: maxFiles } = limits
-      return readForm(request, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory, disk }).then(open => (upload = open).form)
+      return readForm(request, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory, disk }).then(open => {
+        upload = open
+        record.bodies?.takeForm(open.form)
+        return open.form
+      })
     }
     return readJson(request, {
       maxBytes: maxBodyBytes,

@@ -42,8 +42,8 @@ export interface JsonLimits {
   readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
   readonly memory: Reservation
-  /** Notes the size of the body. */
-  readonly record?: Pick<CallRecord, 'bodyBytes'>
+  /** Notes the size of the body, and the body itself where it is to be kept: as it came, but for long strings that were taken out. */
+  readonly record?: Pick<CallRecord, 'bodyBytes'> & Partial<Pick<CallRecord, 'bodies'>>
   /** Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be parsed yet. */
   readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
   /** Returns what takes the media of a body of so many bytes; `undefined` where it stays in the body. */
@@ -147,11 +147,13 @@ class BodyReader {
 
   readonly #onEnd = (): void => {
     if (this.#settled) return
+    const pieces = this.#limits.largeStrings?.rest ?? this.#pieces
     let body: ParsedBody
     try {
+      this.#limits.record?.bodies?.takeRequest(pieces)
       this.#checkComplete()
-      const { largeStrings, maxDepth, maxStringBytes, mediaOf } = this.#limits
-      body = parseBody(largeStrings?.rest ?? this.#pieces, { maxDepth, maxStringBytes }, mediaOf?.(this.#sizeBytes))
+      const { maxDepth, maxStringBytes, mediaOf } = this.#limits
+      body = parseBody(pieces, { maxDepth, maxStringBytes }, mediaOf?.(this.#sizeBytes))
     } catch (error) {
       this.#settle()
       this.#reject(error)

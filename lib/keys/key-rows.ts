@@ -1,6 +1,6 @@
 /** Reads keys out of the rows of the store. */
 
-import type { ApiKey, KeyLimits } from '../core/key.ts'
+import { defaultProject, type ApiKey, type KeyLimits } from '../core/key.ts'
 import { commonModels } from '../models/scope.ts'
 import type { KeyRow, ProjectRow } from '../stores/tables.ts'
 
@@ -28,7 +28,7 @@ export function entriesOfRow (row: KeyRow, project: ProjectRow | undefined): Arr
   return [entry(digest), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
 }
 
-/** Narrows a key to what its project allows. */
+/** Adds its project to a key, and narrows it to what that allows. */
 function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   if (project === undefined) return key
   const { id, name, models: allowed, limits } = project
@@ -36,7 +36,7 @@ function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   return {
     ...key,
     ...models !== undefined && { models },
-    ...limits !== null && { project: { id, name, limits: parseLimits(limits) } }
+    ...(id !== defaultProject || limits !== null) && { project: { id, name, ...limits !== null && { limits: parseLimits(limits) } } }
   }
 }
 

@@ -3,7 +3,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
 import { GatewayError } from '../core/errors.ts'
-import type { KeyLimits } from '../core/key.ts'
+import { defaultProject, type KeyLimits } from '../core/key.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import type { KeyRow, Tables } from '../stores/tables.ts'
@@ -13,9 +13,6 @@ import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
 import type { ListedKey } from './key-rows.ts'
 import { DuplicateKeyNameError, type KeyStore } from './key-store.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
-
-/** The project of keys that are in no other, those of the configuration included. */
-export const defaultProject = 'default'
 
 export interface KeyFilter {
   /** The only projects; absent: all. */

@@ -26,7 +26,7 @@ export interface Amounts {
 /** Returns the budgets that a call counts against: those of its key and of its project, unless the caller pays the provider. */
 export function budgetsOf ({ key, record }: AuthedCall, { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>): readonly Budget[] {
   if (record.ownProviderKey === true) return []
-  return [(key.limits ?? defaultKeyLimits)?.budget, key.project?.limits.budget].filter(budget => budget !== undefined)
+  return [(key.limits ?? defaultKeyLimits)?.budget, key.project?.limits?.budget].filter(budget => budget !== undefined)
 }
 
 /**

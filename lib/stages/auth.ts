@@ -18,7 +18,7 @@ export interface AuthOptions {
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
  */
-export function auth ({ keys }: Pick<Services, 'keys'>, { eitherKey = false }: AuthOptions = {}): Stage<Call, AuthedCall> {
+export function auth ({ keys, captureBodies }: Pick<Services, 'keys' | 'captureBodies'>, { eitherKey = false }: AuthOptions = {}): Stage<Call, AuthedCall> {
   const check = (presented: string | undefined): ApiKey | undefined => presented === undefined ? undefined : keys.check(presented)
   return map(call => {
     const [first, second] = presentedKeys(call.headers)
@@ -29,6 +29,7 @@ export function auth ({ keys }: Pick<Services, 'keys'>, { eitherKey = false }: A
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
+    if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)
     return extend(call, { key })
   })
 }

@@ -103,10 +103,11 @@ interface LimitedParty {
 /** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
 function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): LimitedParty[] {
   const own = limits ?? defaultLimits
-  if (own === undefined && project === undefined) return []
+  const shared = project?.limits
+  if (own === undefined && shared === undefined) return []
   return [
     ...own === undefined ? [] : [{ id, name: 'API key', limits: own, note: noteReservation } as const],
-    ...project === undefined ? [] : [{ id: project.id, name: 'project', limits: project.limits, note: noteProjectReservation } as const]
+    ...project === undefined || shared === undefined ? [] : [{ id: project.id, name: 'project', limits: shared, note: noteProjectReservation } as const]
   ]
 }
 

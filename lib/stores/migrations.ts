@@ -1,6 +1,7 @@
 /** Builds the schema of the store, in numbered steps. */
 
 import { accountSteps } from './migrations/account-steps.ts'
+import { bodySteps } from './migrations/body-steps.ts'
 import { budgetSteps } from './migrations/budget-steps.ts'
 import { deferredSteps } from './migrations/deferred-steps.ts'
 import { keySteps } from './migrations/key-steps.ts'
@@ -10,7 +11,7 @@ import { usageSteps } from './migrations/usage-steps.ts'
 
 /** All steps in their order, which goes across the tables. */
 export const migrations: readonly Migration[] = [
-  ...accountSteps, ...budgetSteps, ...deferredSteps, ...keySteps, ...responseSteps, ...usageSteps
+  ...accountSteps, ...bodySteps, ...budgetSteps, ...deferredSteps, ...keySteps, ...responseSteps, ...usageSteps
 ].toSorted((a, b) => a.number - b.number)
 
 /** Returns the number of the last step of a program. */

@@ -315,6 +315,22 @@ export interface UsageRollupRow {
   readonly first_bytes: string | null
 }
 
+/** The request and the answer of a call that are kept. */
+export interface CallBodiesRow {
+  /** Id of its usage row. */
+  readonly id: string
+  /** The project whose configuration said so. */
+  readonly project_id: string
+  /** The least role that may read them. */
+  readonly readable_by: Role
+  readonly expires_at_ms: number
+  /** `storing` while its texts are not all there; `dropped`: there was no memory for them. */
+  readonly state: 'storing' | 'kept' | 'dropped' | 'expired'
+  /** JSON of a `CallBody`, as `long-texts` keeps it; `null` for none. */
+  readonly request: string | null
+  readonly answer: string | null
+}
+
 /** A gateway that uses the store and has keys with budgets. */
 export interface GatewayRow {
   readonly id: string
@@ -378,7 +394,7 @@ export interface ResponseEventRow {
 
 /** A part of a text that is too long for its row. */
 export interface TextPieceRow {
-  /** Id of the row that it belongs to, a response or a deferred completion. */
+  /** Id of the row that it belongs to: of a response, a deferred completion or the bodies of a call. */
   readonly owner_id: string
   readonly name: string
   readonly number: number
@@ -407,6 +423,7 @@ export interface Tables {
   deferred: DeferredRow
   usage: UsageRow
   usage_rollups: UsageRollupRow
+  call_bodies: CallBodiesRow
   spending: SpendingRow
   gateways: GatewayRow
   holdings: HoldingRow

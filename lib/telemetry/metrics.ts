@@ -28,6 +28,8 @@ export interface Load {
   readonly rowsWaiting: number
   /** Usage records lost since the start. */
   readonly rowsDropped: number
+  /** Calls whose bodies were to be kept and were dropped, since the start. */
+  readonly bodiesDropped: number
   /** The parts that do not work while calls go on. */
   readonly degraded: readonly string[]
   /** Absent where machines do not count together. */
@@ -66,7 +68,7 @@ export class Metrics {
 }
 
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
-  const { openCalls, rowsWaiting, rowsDropped, degraded, coordination } = load()
+  const { openCalls, rowsWaiting, rowsDropped, bodiesDropped, degraded, coordination } = load()
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
@@ -96,6 +98,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     },
     family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
     family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
+    family('counter', 'headgate_call_bodies_dropped_total', 'Calls whose bodies were to be kept and were dropped.', bodiesDropped),
     ...coordination === undefined ? [] : [
       family('gauge', 'headgate_coordination_away', 'Processes that cannot reach the Redis in which limits are counted.', Number(coordination.isAway)),
       family('counter', 'headgate_coordination_alone_total', 'Calls of limited keys that were decided without Redis.', coordination.decidedAlone)

@@ -9,18 +9,25 @@
 
 import type { GatewayError } from '../core/errors.ts'
 
-const mark = '[redacted]'
+export const mark = '[redacted]'
 const maxLength = 2000
 
-/** Each bounded, so that none takes longer than the text is long. */
-const patterns: ReadonlyArray<readonly [RegExp, string]> = [
+/** A pattern and what takes its place. Each is bounded, so that none takes longer than the text is long. */
+type Replacement = readonly [pattern: RegExp, replacement: string]
+
+/** Patterns of keys, wherever they stand. */
+export const keyPatterns: readonly Replacement[] = [
   [/\bsk[-_][\w*.-]{6,200}/gi, mark],
   [/\b(?:pk|rk|hg|xai|gsk|fw|key)[-_](?=[\w*.-]{0,40}[\dA-Z*])[\w*.-]{6,200}/g, mark],
   [/\b[Bb]earer\s{1,4}(?=[a-z_.~+/=-]{0,40}[\dA-Z*])[\w*.~+/=-]{6,400}/g, mark],
   [/\b(api[ _-]?key|key|token)( provided| given)?([:=]\s{0,4}["'`]?)(?=[A-Za-z_.~+/-]{0,40}[\d*])[\w*.~+/-]{6,400}/gi, `$1$2$3${mark}`],
+  [/\bAIza[\w-]{10,100}/g, mark]
+]
+
+const patterns: readonly Replacement[] = [
+  ...keyPatterns,
   // A key with its middle hidden.
   [/[\w-]{0,40}\*{3,100}[\w-]{0,40}/g, mark],
-  [/\bAIza[\w-]{10,100}/g, mark],
   [/\borg[-_][A-Za-z0-9]{8,64}\b/g, mark],
   [/\b(?:proj|user|team|acct)[-_](?=[A-Za-z]{0,32}\d)[A-Za-z0-9]{12,64}\b/g, mark],
   [/\b(Team|API key ID|organization|project):?\s{1,4}[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, `$1 ${mark}`],
@@ -47,7 +54,8 @@ export function redactError (error: GatewayError, secrets: readonly string[]): G
   return error.with({ message: withoutValues(error.message, secrets), cause: withoutValues(cause, secrets) })
 }
 
-function withoutValues (text: string, secrets: readonly string[]): string {
+/** Returns the text without these values. Those of three characters and fewer are no secrets. */
+export function withoutValues (text: string, secrets: readonly string[]): string {
   return secrets.reduce((left, secret) => secret.length > 3 ? left.replaceAll(secret, mark) : left, text)
 }
 

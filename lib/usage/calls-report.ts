@@ -30,10 +30,18 @@ export async function listCalls (query: Kysely<Tables>, filter: CallFilter, page
 }
 
 /** Finds a call by the id of its record, or by its request id: the newest one, as callers may repeat those. */
-export async function findCall (query: Kysely<Tables>, id: string, projects: readonly string[] | undefined): Promise<CallDetail | undefined> {
+export async function findCall (query: Kysely<Tables>, id: string, projects: readonly string[] | undefined, nowMs = Date.now()): Promise<CallDetail | undefined> {
   const row = await withNames(filteredCalls(query, { projects })).selectAll('record').where(record => record.or([record('record.id', '=', id), record('record.call_id', '=', id)]))
     .orderBy('record.at_ms', 'desc').limit(1).executeTakeFirst()
-  return row && detailOf(row)
+  return row && detailOf(row, await keptOf(query, row, nowMs))
+}
+
+/** Says what is kept of a call. What is being stored, or is about to be deleted, cannot be read. */
+async function keptOf (query: Kysely<Tables>, { id }: Pick<UsageRow, 'id'>, nowMs: number): Promise<CallDetail['bodies']> {
+  const row = await query.selectFrom('call_bodies').select(['state', 'readable_by', 'expires_at_ms']).where('id', '=', id).executeTakeFirst()
+  if (row === undefined || row.state === 'storing') return { state: 'not_kept', readable_by: null, expires_at_ms: null }
+  const { readable_by, expires_at_ms } = row
+  return { state: row.state === 'kept' && expires_at_ms <= nowMs ? 'expired' : row.state, readable_by, expires_at_ms }
 }
 
 /** Says which calls a look for those that have ended may find. */
@@ -93,7 +101,7 @@ function summaryOf (row: SummaryRow): CallSummary {
   }
 }
 
-function detailOf (row: DetailRow): CallDetail {
+function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
   const steps = readSteps(row)
   return {
     ...summaryOf(row),
@@ -113,6 +121,7 @@ function detailOf (row: DetailRow): CallDetail {
     upstream_wait_ms: steps.upstream_wait_ms ?? null,
     upstream_request_id: steps.upstream_request_id ?? null,
     timeline: timelineOf(row, steps),
-    candidates: [...steps.candidates ?? []]
+    candidates: [...steps.candidates ?? []],
+    bodies
   }
 }

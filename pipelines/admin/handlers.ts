@@ -3,6 +3,7 @@
 import type { AdminHandlers } from './handler.ts'
 import { adminKeyHandlers } from './admin-keys.ts'
 import { auditHandlers } from './audit.ts'
+import { callBodyHandlers } from './call-bodies.ts'
 import { callHandlers } from './calls.ts'
 import { configurationHandlers } from './configuration.ts'
 import { keyHandlers } from './keys.ts'
@@ -17,5 +18,5 @@ import { userHandlers } from './users.ts'
 
 export const adminHandlers: AdminHandlers = {
   ...signInHandlers, ...sessionHandlers, ...passkeyHandlers, ...oidcHandlers, ...userHandlers, ...projectHandlers, ...keyHandlers, ...adminKeyHandlers, ...auditHandlers,
-  ...usageHandlers, ...callHandlers, ...resourceHandlers, ...configurationHandlers
+  ...usageHandlers, ...callHandlers, ...callBodyHandlers, ...resourceHandlers, ...configurationHandlers
 }

@@ -30,6 +30,7 @@ export const projectHandlers: AdminHandlers<
   'DELETE /admin/v1/projects/:project_id': async call => {
     const project = await visibleProject(call, param(call, 'project_id'))
     await call.admin.accounts.projects.archive(project.id)
+    await call.admin.bodies.expireProject(project.id)
     await audit(call, { action: 'project.archive', subject: project })
     return { id: project.id, deleted: true }
   },

@@ -1,7 +1,7 @@
 /** Calls: the list of them, one in full, and those that end now. No prompt and no answer is in here. */
 
 import { Type, type Static } from 'typebox'
-import { Milliseconds, onlyThese, OrNull, Page, pageQuery, type QueryParameter } from './common.ts'
+import { Milliseconds, onlyThese, OrNull, Page, pageQuery, Role, type QueryParameter } from './common.ts'
 import { usageFilters } from './usage.ts'
 
 const Text = OrNull(Type.String())
@@ -61,6 +61,13 @@ export const RouteReason = Type.Object({
   reason: Type.String({ description: 'As in `x-headgate-route`: `score=0.71`, `first_choice`, `wrote_history`, …' })
 })
 
+/** Says whether the request and the answer of a call can be read. */
+const KeptBodies = Type.Object({
+  state: Type.String({ description: '`kept`; `not_kept`: the project of the call keeps none, or they are not stored yet; `expired`; `dropped`: there was no memory for them.' }),
+  readable_by: OrNull(Role, 'The least role that may read them.'),
+  expires_at_ms: OrNull(Milliseconds)
+})
+
 export const CallDetail = Type.Object({
   ...CallSummary.properties,
   turns: Count,
@@ -79,7 +86,8 @@ export const CallDetail = Type.Object({
   upstream_wait_ms: OrNull(Type.Number()),
   upstream_request_id: Text,
   timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
-  candidates: Type.Array(RouteReason, { description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.' })
+  candidates: Type.Array(RouteReason, { description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.' }),
+  bodies: KeptBodies
 })
 export type CallDetail = Static<typeof CallDetail>
 

@@ -45,7 +45,7 @@ export const Role = OneOf([...roleNames])
 export type Role = Static<typeof Role>
 
 /** Each part of the admin API has a scope to read and one to change, for admin keys. */
-const parts = ['users', 'projects', 'keys', 'usage', 'calls', 'models', 'configuration', 'audit'] as const
+const parts = ['users', 'projects', 'keys', 'usage', 'calls', 'bodies', 'models', 'configuration', 'audit'] as const
 export const scopeNames = parts.flatMap(part => [`${part}:read`, `${part}:write`] as const)
 export const Scope = OneOf([...scopeNames])
 export type Scope = Static<typeof Scope>

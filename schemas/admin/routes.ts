@@ -14,6 +14,7 @@
 import type { TSchema } from 'typebox'
 import { AdminKey, CreatedAdminKey, CreatedKey, Key, KeyChange, KeyRotation, NewAdminKey, NewKey, PlaygroundKey, PlaygroundKeyRequest } from './keys.ts'
 import { AuditPage, auditQuery } from './audit.ts'
+import { CallBodies } from './call-bodies.ts'
 import { CallDetail, CallPage, callQuery, LiveCalls, liveQuery } from './calls.ts'
 import { Deleted, Done, OneTimeLink, Page, pageQuery, type QueryParameter, type Role, type Scope } from './common.ts'
 import { Configuration, ConfigurationCheck, ConfigurationDraft, ConfigurationSave } from './configuration.ts'
@@ -95,7 +96,7 @@ export const adminRoutes = {
   'POST /admin/v1/projects': { operationId: 'createProject', summary: 'Create a project.', role: 'admin', scope: 'projects:write', request: NewProject, answer: Project },
   'GET /admin/v1/projects/:project_id': { operationId: 'getProject', summary: 'Describe a project.', role: 'viewer', scope: 'projects:read', answer: Project },
   'POST /admin/v1/projects/:project_id': { operationId: 'updateProject', summary: 'Change a project.', role: 'admin', scope: 'projects:write', request: ProjectChange, answer: Project },
-  'DELETE /admin/v1/projects/:project_id': { operationId: 'archiveProject', summary: 'Archive a project, and revoke its keys.', role: 'admin', scope: 'projects:write', answer: Deleted },
+  'DELETE /admin/v1/projects/:project_id': { operationId: 'archiveProject', summary: 'Archive a project: revokes its keys, and deletes the bodies of its calls.', role: 'admin', scope: 'projects:write', answer: Deleted },
   'GET /admin/v1/projects/:project_id/members': { operationId: 'listMembers', summary: 'List the members of a project.', role: 'member', scope: 'projects:read', query: pageQuery, answer: Page(Member) },
   'POST /admin/v1/projects/:project_id/members': { operationId: 'addMember', summary: 'Add a member.', role: 'admin', scope: 'projects:write', request: NewMember, answer: Member },
   'DELETE /admin/v1/projects/:project_id/members/:user_id': { operationId: 'removeMember', summary: 'Remove a member.', role: 'admin', scope: 'projects:write', answer: Deleted },
@@ -128,6 +129,13 @@ export const adminRoutes = {
   'GET /admin/v1/usage.csv': { operationId: 'getUsageCsv', summary: 'The same as a table: a row for each bucket and group.', role: 'viewer', scope: 'usage:read', query: usageQuery, answer: AnyObject, mediaType: 'text/csv' },
   'GET /admin/v1/calls': { operationId: 'listCalls', summary: 'List calls, the newest first.', role: 'member', scope: 'calls:read', query: callQuery, answer: CallPage },
   'GET /admin/v1/calls/:call_id': { operationId: 'getCall', summary: 'Describe a call in full, by the id of its record or its request id.', role: 'member', scope: 'calls:read', answer: CallDetail },
+  'GET /admin/v1/calls/:call_id/bodies': {
+    operationId: 'getCallBodies',
+    summary: 'Read the request and the answer of a call, where they are kept. Some projects let higher roles only; every reading is in the audit log.',
+    role: 'member',
+    scope: 'bodies:read',
+    answer: CallBodies
+  },
   'GET /admin/v1/live-calls': {
     operationId: 'followCalls', summary: 'Follow calls as they end.', role: 'member', scope: 'calls:read', query: liveQuery, answer: LiveCalls, mediaType: 'text/event-stream'
   },

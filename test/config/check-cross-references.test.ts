@@ -55,3 +55,16 @@ tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
     'headgate.yaml:5:23  tools.registry_url  is not a valid URL'
   ])
 })
+
+t.test('bodies are kept by one entry for each project, with patterns that take one pass', async t => {
+  const { calls } = load(t, "calls: {keep_bodies: [{project: Support, redact: {fields: [ssn], patterns: ['\\d{4}']}}, {project: '*', readable_by: owner}]}")
+  t.same(calls.keepBodies, [
+    { project: 'Support', keepMs: 604_800_000, maxBytes: 65_536, redact: { fields: ['ssn'], patterns: ['\\d{4}'] }, readableBy: 'admin' },
+    { project: '*', keepMs: 604_800_000, maxBytes: 65_536, redact: { fields: [], patterns: [] }, readableBy: 'owner' }
+  ])
+  t.same(lines(t, "calls: {keep_bodies: [{project: a}, {project: a, redact: {patterns: ['a', '(?=a)b']}}, {project: b, readable_by: viewer}]}"), [
+    'headgate.yaml:1:47  calls.keep_bodies[1].project  another entry has this project',
+    'headgate.yaml:1:75  calls.keep_bodies[1].redact.patterns[1]  has a lookaround or a group with flags, which cannot be searched for in linear time',
+    'headgate.yaml:1:114  calls.keep_bodies[2].readable_by  must be one of owner, admin, member'
+  ])
+})

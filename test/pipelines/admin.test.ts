@@ -64,6 +64,7 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'GET /admin/v1/usage.csv': { least: 'viewer', scope: 'usage:read' },
   'GET /admin/v1/calls': { least: 'member', scope: 'calls:read' },
   'GET /admin/v1/calls/:call_id': { least: 'member', scope: 'calls:read' },
+  'GET /admin/v1/calls/:call_id/bodies': { least: 'member', scope: 'bodies:read' },
   'GET /admin/v1/models': { least: 'viewer', scope: 'models:read' },
   'GET /admin/v1/providers': { least: 'viewer', scope: 'models:read' },
   'GET /admin/v1/tool-servers': { least: 'member', scope: 'models:read' },

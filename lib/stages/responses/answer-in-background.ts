@@ -1,5 +1,6 @@
 /** Responses that are made in the background: the caller gets them as they are queued, and fetches them later. */
 
+import { watched } from '../../core/body-capture.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { EarlyReply } from '../../core/early-reply.ts'
 import { map, type Stage } from '../../core/stage.ts'
@@ -10,6 +11,7 @@ import { runDetached } from '../../deferred/detached-call.ts'
 import { failedCode } from '../../dialects/responses/errors.ts'
 import { startedResponse } from '../../dialects/responses/response-object.ts'
 import { eventStream } from '../../replies/event-stream.ts'
+import { printText } from '../../json/print-in-turns.ts'
 import { sseEvent } from '../../wire/sse.ts'
 import type { RoutedChatCall } from '../../chat/input.ts'
 import type { KeepResponse, ResponsesContext } from '../../dialects/responses/input.ts'
@@ -23,7 +25,7 @@ import type { Services } from '../../services.ts'
  * @param answer the pipeline that answers a routed call
  * @throws EarlyReply with the response as it is queued, or its stream
  */
-export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 'keys' | 'recordAnswer' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
+export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 'captureBodies' | 'keys' | 'recordAnswer' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
   return map(async call => {
     const context = call.context as ResponsesContext // by the `input` of this dialect
@@ -38,7 +40,8 @@ export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 
       run: async (signal, write) => {
         await runDetached(services, 'responses', { ...call, bodyBytes: requestBytes(call.record) }, signal, runs.events, async detached => {
           const own: ResponsesContext = { ...context, queued, keep: keepIn(runs, async () => await services.recordAnswer?.(detached)) }
-          return await written(await answer({ ...call, ...detached, context: own }), write)
+          detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
+          return await written(watched(await answer({ ...call, ...detached, context: own }), detached.record), write)
         })
       }
     })

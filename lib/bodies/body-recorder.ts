@@ -1,0 +1,132 @@
+/**
+ * Stores the bodies of calls whose project keeps them, one call after the other, when the calls have ended. What there is no
+ * memory for is dropped and counted: a call never waits for this, and its usage record does not depend on it.
+ */
+
+import { withTimeout } from '../async/with-timeout.ts'
+import { bodyRules, projectIdOf } from './body-rules.ts'
+import { CallCapture, type BodyMemory } from './call-capture.ts'
+import { printBody, type PrintOptions } from './print-body.ts'
+import type { CaptureBodies } from '../core/body-capture.ts'
+import type { Call } from '../core/call.ts'
+import type { Secret } from '../core/secret.ts'
+import type { Settings } from '../core/settings.ts'
+import type { CallBodyStore } from '../stores/call-body-store.ts'
+import type { UsageRow } from '../stores/tables.ts'
+
+export interface BodyRecorderOptions {
+  /** Memory for bodies that are not stored yet. */
+  readonly maxMemoryBytes: () => number
+  /** Called with the first of several failures to store a body. */
+  readonly onFailure: (error: unknown) => void
+}
+
+interface EndedCall {
+  readonly capture: CallCapture
+  readonly row: Pick<UsageRow, 'id' | 'at_ms'>
+  readonly secrets: readonly string[]
+}
+
+/** Lists of models are the same for every call. */
+const endpointsWithout: ReadonlySet<string> = new Set(['models'])
+
+/** Calls that wait to be stored, those with dropped bodies included: of further ones it is not even noted that they were dropped. */
+const maxWaiting = 10_000
+
+/** Longest wait at the end of the process. */
+const closeMs = 5000
+
+export class BodyRecorder {
+  readonly #store: Pick<CallBodyStore, 'add'>
+  readonly #options: BodyRecorderOptions
+  readonly #memory: BodyMemory
+  #waiting: EndedCall[] = []
+  #bufferedBytes = 0
+  #dropped = 0
+  #fails = false
+  #work: Promise<void> | undefined
+
+  constructor (store: Pick<CallBodyStore, 'add'>, options: BodyRecorderOptions) {
+    this.#store = store
+    this.#options = options
+    this.#memory = {
+      take: bytes => {
+        if (this.#bufferedBytes + bytes > options.maxMemoryBytes()) return false
+        this.#bufferedBytes += bytes
+        return true
+      },
+      give: bytes => { this.#bufferedBytes -= bytes }
+    }
+  }
+
+  /** Calls whose bodies were dropped since the start. */
+  get dropped (): number {
+    return this.#dropped
+  }
+
+  /** Returns what notes the bodies of calls under a configuration. @param secrets of the gateway, which must not show */
+  capturing (calls: Settings['calls'], secrets: readonly Secret[]): CaptureBodies {
+    const ruleOf = bodyRules(calls)
+    return (key, endpoint) => {
+      const rule = endpointsWithout.has(endpoint) ? undefined : ruleOf(key)
+      return rule && new CallCapture({ ...rule, projectId: projectIdOf(key), secrets }, this.#memory)
+    }
+  }
+
+  /** Takes the bodies of a call that has ended. @param row its usage row; without one nothing is stored */
+  end ({ headers, record }: Call, row: UsageRow | undefined): void {
+    const capture = record.bodies
+    record.bodies = undefined
+    if (!(capture instanceof CallCapture)) return
+    if (capture.isDropped) this.#dropped++
+    if (row === undefined || this.#waiting.length >= maxWaiting) return capture.release()
+    this.#waiting.push({ capture, row, secrets: presentedKeys(headers) })
+    this.#work ??= this.#storeAll().finally(() => { this.#work = undefined })
+  }
+
+  /** Resolves when all calls that have ended are stored. */
+  async flush (): Promise<void> {
+    while (this.#work !== undefined) await this.#work
+  }
+
+  /** Stores what waits, for a few seconds at most. */
+  async close (): Promise<void> {
+    await withTimeout(closeMs, this.flush())
+  }
+
+  async #storeAll (): Promise<void> {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      try {
+        await this.#storeOne(next)
+        this.#fails = false
+      } catch (error) {
+        if (!next.capture.isDropped) this.#dropped++
+        if (!this.#fails) this.#options.onFailure(error)
+        this.#fails = true
+      } finally {
+        next.capture.release()
+      }
+    }
+  }
+
+  async #storeOne ({ capture, row, secrets: presented }: EndedCall): Promise<void> {
+    const { rule, request, answer, isDropped } = capture
+    const { redaction, maxBytes, keepMs, readableBy, projectId, secrets } = rule
+    const options: PrintOptions = { redaction, maxBytes, secrets: [...secrets.map(secret => secret.reveal()), ...presented] }
+    await this.#store.add({
+      id: row.id,
+      project_id: projectId,
+      readable_by: readableBy,
+      expires_at_ms: row.at_ms + keepMs,
+      state: isDropped ? 'dropped' : 'kept',
+      request: request && await printBody(request, options),
+      answer: answer && await printBody(answer, options)
+    })
+  }
+}
+
+/** Returns the keys that came in the headers of a call: a body may repeat them. */
+function presentedKeys (headers: Call['headers']): string[] {
+  const { authorization = '', 'x-api-key': apiKey = '', 'x-provider-key': providerKey = '' } = headers
+  return [String(authorization).replace(/^bearer /i, ''), String(apiKey), String(providerKey)].filter(key => key !== '')
+}

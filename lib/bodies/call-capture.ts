@@ -1,0 +1,173 @@
+/**
+ * Notes the bodies of one call: references to the bytes that came and to what is written, no copies. Nothing here waits, and
+ * nothing is read that would not be read anyway.
+ */
+
+import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
+import type { BodyCapture } from '../core/body-capture.ts'
+import type { Reply } from '../core/reply.ts'
+import type { UploadForm } from '../core/upload.ts'
+import type { CallRule } from './body-rules.ts'
+
+type Piece = string | Uint8Array
+
+/** A body, or the part of it that is in memory. */
+export interface NotedBody {
+  /** Without parameters; absent for what the caller did not name. */
+  readonly mediaType: string | undefined
+  /** False for media, of which nothing is in memory. */
+  readonly isText: boolean
+  readonly pieces: readonly Piece[]
+  /** The size of all of it. */
+  readonly sizeBytes: number
+  /** True when some of it is not in `pieces`. */
+  readonly isCut: boolean
+}
+
+/** Memory that the bodies of many calls share. */
+export interface BodyMemory {
+  /** @returns false when there is no room for so many bytes more */
+  readonly take: (bytes: number) => boolean
+  readonly give: (bytes: number) => void
+}
+
+/** Bytes in memory for each byte that is stored: events of a token each take some hundred bytes, and media are left out. */
+const bufferShare = 16
+/** The most of a body that is in memory. */
+const maxBufferedBytes = 4 * 1024 * 1024
+/** The memory of a capture itself. */
+const overheadBytes = 1024
+
+export class CallCapture implements BodyCapture {
+  readonly rule: CallRule
+  readonly #maxBytes: number
+  readonly #memory: BodyMemory
+  #bufferedBytes = 0
+  #request: GrowingBody | undefined
+  #answer: GrowingBody | undefined
+  #isDropped = false
+
+  constructor (rule: CallRule, memory: BodyMemory) {
+    this.rule = rule
+    this.#memory = memory
+    this.#maxBytes = Math.min(rule.maxBytes * bufferShare, maxBufferedBytes)
+    this.#isDropped = !memory.take(overheadBytes)
+    if (!this.#isDropped) this.#bufferedBytes = overheadBytes
+  }
+
+  /** The request; `undefined` for none, or for one that did not come completely. */
+  get request (): NotedBody | undefined {
+    return this.#request
+  }
+
+  get answer (): NotedBody | undefined {
+    return this.#answer
+  }
+
+  /** True when there was no memory for them. */
+  get isDropped (): boolean {
+    return this.#isDropped
+  }
+
+  takeRequest (pieces: readonly Uint8Array[]): void {
+    this.#request = new GrowingBody('application/json', true)
+    for (const piece of pieces) this.#note(this.#request, piece)
+  }
+
+  takeForm ({ fields, files }: UploadForm): void {
+    const listed = Object.entries(files).flatMap(([field, list]) => list.map(({ name, mediaType, sizeBytes }) => ({ field, name, media_type: mediaType, size_bytes: sizeBytes })))
+    const fileBytes = listed.reduce((sum, file) => sum + file.size_bytes, 0)
+    this.#request = new GrowingBody('multipart/form-data', true)
+    this.#note(this.#request, JSON.stringify({ fields, files: listed }))
+    this.#request.sizeBytes += fileBytes
+  }
+
+  watch (reply: Reply): Reply {
+    const { body, headers } = reply
+    const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+    const answer = new GrowingBody(mediaType, mediaType === undefined || /^text\/|[/+]json$/.test(mediaType))
+    this.#answer = answer
+    if (typeof body !== 'string' && !(body instanceof Uint8Array)) return { ...reply, body: new WatchedPieces(body, piece => this.#note(answer, piece)) }
+    this.#note(answer, body)
+    return reply
+  }
+
+  /** Lets go of everything. */
+  release (): void {
+    this.#memory.give(this.#bufferedBytes)
+    this.#bufferedBytes = 0
+    this.#request = undefined
+    this.#answer = undefined
+  }
+
+  #note (body: GrowingBody, piece: Piece): void {
+    const bytes = Buffer.byteLength(piece)
+    const room = this.#maxBytes - body.bufferedBytes
+    body.sizeBytes += bytes
+    if (this.#isDropped || body.isCut || !body.isText) return
+    body.isCut = bytes > room
+    if (room <= 0) return
+    const part = bytes > room ? Buffer.from(piece).subarray(0, room) : piece
+    const bufferedBytes = Math.min(bytes, room)
+    if (!this.#memory.take(bufferedBytes)) {
+      this.release()
+      this.#isDropped = true
+      return
+    }
+    this.#bufferedBytes += bufferedBytes
+    body.bufferedBytes += bufferedBytes
+    body.pieces.push(part)
+  }
+}
+
+class GrowingBody implements NotedBody {
+  readonly mediaType: string | undefined
+  readonly isText: boolean
+  readonly pieces: Piece[] = []
+  sizeBytes = 0
+  bufferedBytes = 0
+  isCut = false
+
+  constructor (mediaType: string | undefined, isText: boolean) {
+    this.mediaType = mediaType
+    this.isText = isText
+  }
+}
+
+/** Passes the pieces of a body on, and calls back with each. */
+class WatchedPieces implements AsyncIterableIterator<Piece, undefined>, PullSource<Piece> {
+  readonly #pieces: PullSource<Piece>
+  readonly #onPiece: (piece: Piece) => void
+
+  constructor (body: AsyncIterable<Piece>, onPiece: (piece: Piece) => void) {
+    this.#pieces = pulling(body)
+    this.#onPiece = onPiece
+  }
+
+  get isOver (): boolean {
+    return this.#pieces.isOver === true
+  }
+
+  pull (): PullResult<Piece> | Promise<PullResult<Piece>> {
+    const given = this.#pieces.pull()
+    return given instanceof Promise ? given.then(there => this.#note(there)) : this.#note(given)
+  }
+
+  async next (): Promise<PullResult<Piece>> {
+    return await this.pull()
+  }
+
+  async return (): Promise<PullResult<Piece>> {
+    await this.#pieces.return?.()
+    return { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+
+  #note (given: PullResult<Piece>): PullResult<Piece> {
+    if (given.done !== true) this.#onPiece(given.value)
+    return given
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Joins the deltas of an event stream: a text that came in many events is in the first of them, and the others are gone. What
+ * is to be redacted may be split over two events; in the joined text it is found.
+ */
+
+import { yieldFairly } from '../async/yield-fairly.ts'
+import { foldChunks } from '../dialects/chat-completions/fold.ts'
+import { isObject, objectsOf, type JsonObject } from '../json/guards.ts'
+import type { Chunk } from '../dialects/chat-completions/chunk.ts'
+
+/** Fields that say which part of an answer an event is about. */
+const identities: ReadonlySet<string> = new Set(['type', 'index', 'item_id', 'output_index', 'content_index', 'summary_index', 'id', 'role', 'name', 'object'])
+/** Fields that hold parts of texts. */
+const deltaFields: ReadonlySet<string> = new Set(['delta', 'choices'])
+/** The last event of a response, which has all of it. */
+const lastOfResponse = /^response\.(?:completed|incomplete|failed)$/
+
+/**
+ * Returns what an event stream said: the complete answer where its events give one, else its events with joined texts.
+ *
+ * @param messages the JSON of each event
+ */
+export async function joinDeltas (messages: readonly unknown[]): Promise<unknown> {
+  const events = messages.filter(isObject)
+  const last = events.at(-1)
+  if (last !== undefined && typeof last['type'] === 'string' && lastOfResponse.test(last['type'])) return last['response']
+  const [chunks, others] = [events.filter(isChunk), events.filter(event => !isChunk(event))]
+  if (chunks.length === 0) return await joined(others)
+  const completion = foldChunks(chunks)
+  return others.length === 0 ? completion : [completion, ...others]
+}
+
+function isChunk (event: JsonObject): event is JsonObject & Chunk {
+  return event['object'] === 'chat.completion.chunk' && objectsOf(event['choices']).every(choice => isObject(choice['delta'])) && Array.isArray(event['choices'])
+}
+
+/** Events that are joined in a turn of the event loop. */
+const eventsPerTurn = 500
+
+/** Drops each event all of whose texts were added to earlier ones. */
+async function joined (events: readonly JsonObject[]): Promise<JsonObject[]> {
+  const firsts = new Map<string, GrowingText>()
+  const kept: JsonObject[] = []
+  for (const [index, event] of events.entries()) {
+    const texts = textsOf(event, '', false)
+    let added = 0
+    for (const { key, holder, name } of texts) {
+      const first = firsts.get(key)
+      if (first === undefined) firsts.set(key, new GrowingText(holder, name))
+      else first.take(holder, name)
+      added += Number(first !== undefined)
+    }
+    if (added === 0 || added < texts.length) kept.push(event)
+    if (index % eventsPerTurn === eventsPerTurn - 1) await yieldFairly()
+  }
+  for (const text of firsts.values()) text.finish()
+  return kept
+}
+
+class GrowingText {
+  readonly #holder: JsonObject
+  readonly #name: string
+  readonly #parts: string[]
+
+  constructor (holder: JsonObject, name: string) {
+    this.#holder = holder
+    this.#name = name
+    this.#parts = [String(holder[name])]
+  }
+
+  /** Moves another part here. */
+  take (holder: JsonObject, name: string): void {
+    this.#parts.push(String(holder[name]))
+    holder[name] = ''
+  }
+
+  finish (): void {
+    this.#holder[this.#name] = this.#parts.join('')
+  }
+}
+
+interface DeltaText {
+  /** Says of which part of the answer it is. */
+  readonly key: string
+  readonly holder: JsonObject
+  readonly name: string
+}
+
+function textsOf (holder: JsonObject, path: string, isDelta: boolean): DeltaText[] {
+  const place = `${path} ${[...identities].map(name => String(holder[name])).join(' ')}`
+  return Object.entries(holder).flatMap(([name, value]): DeltaText[] => {
+    const isOfDelta = isDelta || deltaFields.has(name)
+    if (typeof value === 'string') return isOfDelta && !identities.has(name) ? [{ key: `${place} ${name}`, holder, name }] : []
+    if (isObject(value)) return textsOf(value, `${place} ${name}`, isOfDelta)
+    return objectsOf(value).flatMap(item => textsOf(item, `${place} ${name}`, isOfDelta))
+  })
+}

@@ -1,0 +1,72 @@
+/** Makes what is stored of a body: text without secrets, in the length that the project keeps. */
+
+import { yieldFairly } from '../async/yield-fairly.ts'
+import { sseReader } from '../wire/sse.ts'
+import { joinDeltas } from './join-deltas.ts'
+import { redactJson, type RedactedText } from './redact-json.ts'
+import type { CallBody } from '../../schemas/admin/call-bodies.ts'
+import type { NotedBody } from './call-capture.ts'
+import type { Redaction } from './redaction.ts'
+
+export interface PrintOptions {
+  readonly redaction: Redaction
+  /** Values that must not show. */
+  readonly secrets: readonly string[]
+  readonly maxBytes: number
+}
+
+/** Events that are parsed in a turn of the event loop. */
+const eventsPerTurn = 500
+
+/** Prints a body that is not written to any more. */
+export async function printBody ({ mediaType, isText, pieces, sizeBytes, isCut }: NotedBody, options: PrintOptions): Promise<CallBody> {
+  if (!isText) return { media_type: mediaType ?? null, size_bytes: sizeBytes, text: null, truncated: false, redacted: false }
+  const { text, isRedacted, isTruncated } = await redacted(pieces, mediaType, isCut, options)
+  const cut = withinBytes(text, options.maxBytes)
+  return { media_type: mediaType ?? null, size_bytes: sizeBytes, text: cut, truncated: isCut || isTruncated || cut.length < text.length, redacted: isRedacted }
+}
+
+async function redacted (
+  pieces: ReadonlyArray<string | Uint8Array>, mediaType: string | undefined, isCut: boolean, { redaction, secrets, maxBytes }: PrintOptions
+): Promise<RedactedText> {
+  const bytes = Buffer.concat(pieces.map(piece => Buffer.from(piece)))
+  const options = { redaction, secrets, maxLength: maxBytes }
+  if (mediaType === 'text/event-stream') return await redactJson(JSON.stringify(await joinDeltas(await eventsOf(bytes))), options)
+  // A plain text is redacted as one that was no JSON would be: it is one string.
+  return mediaType?.startsWith('text/') === true ? await redactPlain(bytes.toString(), options) : await redactJson(bytes.toString(), { ...options, isCut })
+}
+
+async function redactPlain (text: string, options: Parameters<typeof redactJson>[1]): Promise<RedactedText> {
+  const { text: string, ...facts } = await redactJson(JSON.stringify(text), options)
+  return { ...facts, text: JSON.parse(string) as string } // of a string
+}
+
+/** Returns the JSON of the events of a stream. What is none, such as `[DONE]` and an event that was cut, is left out. */
+async function eventsOf (bytes: Buffer): Promise<unknown[]> {
+  const reader = sseReader(bytes.length + 1)
+  const events: unknown[] = []
+  for (const [index, { data }] of [...reader.push(bytes), ...reader.end()].entries()) {
+    const event = parsed(data)
+    if (event !== undefined) events.push(event)
+    if (index % eventsPerTurn === eventsPerTurn - 1) await yieldFairly()
+  }
+  return events
+}
+
+function parsed (data: string): unknown {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns as much of a text as has so many bytes in UTF-8, in complete characters. */
+function withinBytes (text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes) return text
+  const bytes = Buffer.from(text)
+  if (bytes.length <= maxBytes) return text
+  let end = maxBytes
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}

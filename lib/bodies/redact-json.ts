@@ -1,0 +1,153 @@
+/**
+ * Redacts a text of JSON as it stands, also one that is cut off somewhere: it is read from string to string, and never parsed.
+ */
+
+import { yieldFairly } from '../async/yield-fairly.ts'
+import { backslash, quote } from '../json/characters.ts'
+import { mark } from '../text/redact.ts'
+import type { Redaction } from './redaction.ts'
+
+export interface RedactedText {
+  readonly text: string
+  readonly isRedacted: boolean
+  /** True when the text was longer. */
+  readonly isTruncated: boolean
+}
+
+export interface JsonRedaction {
+  readonly redaction: Redaction
+  /** Values that must not show. */
+  readonly secrets: readonly string[]
+  /** Characters of the result, more or less. */
+  readonly maxLength: number
+  /** True for a text whose end is missing. */
+  readonly isCut?: boolean
+}
+
+/** Characters that are read in a turn of the event loop. */
+const lengthPerTurn = 64 * 1024
+/** A string that is cut loses so much more: a secret may be cut with it, which no pattern knows then. */
+const marginLength = 1024
+/** Strings from here on are left out if they are media in base64. */
+const minMediaLength = 1024
+/** JSON in a string of JSON, such as the arguments of a tool, to this depth. */
+const maxDepth = 4
+
+/** Returns the text with marks in the place of what is not to be stored. Media in base64 are left out. */
+export async function redactJson (text: string, options: JsonRedaction, depth = 0): Promise<RedactedText> {
+  const { redaction, secrets, maxLength, isCut = false } = options
+  let [result, at, turnEnd, isRedacted, isTruncated] = ['', 0, lengthPerTurn, false, false]
+  const redacted = async (part: string): Promise<string> => {
+    const open = await redaction.redact(part, secrets)
+    isRedacted ||= open !== part
+    return open
+  }
+  while (at < text.length && result.length < maxLength) {
+    const room = maxLength - result.length + marginLength
+    const start = text.indexOf('"', at)
+    if (start !== at) {
+      const end = Math.min(start === -1 ? text.length : start, at + room)
+      result += await redactedBetween(text.slice(at, end), redaction.hasPatterns, redacted)
+      at = end
+      continue
+    }
+    const end = endOfString(text, start)
+    const value = valueAfter(text, end)
+    const string = decoded(text.slice(start + 1, end - 1))
+    if (value !== undefined && redaction.hidesField(string)) {
+      result += `${JSON.stringify(string)}:"${mark}"`
+      isRedacted = true
+      at = endOfValue(text, value)
+    } else {
+      const media = mediaNote(string)
+      const inner = media === undefined && depth < maxDepth && /^\s{0,100}[[{]/.test(string)
+        ? await redactJson(string, { ...options, maxLength: room }, depth + 1)
+        : { text: media ?? string.slice(0, room), isRedacted: false }
+      isRedacted ||= inner.isRedacted
+      const open = await redacted(inner.text)
+      const losesEnd = media === undefined && (string.length > room || (isCut && end > text.length))
+      isTruncated ||= losesEnd
+      result += JSON.stringify(losesEnd ? open.slice(0, -marginLength) : open)
+      at = end
+    }
+    if (at < turnEnd) continue
+    turnEnd = at + lengthPerTurn
+    await yieldFairly()
+  }
+  return { text: result, isRedacted, isTruncated: isTruncated || at < text.length }
+}
+
+/** Returns the index behind the string that begins at another one. */
+function endOfString (text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === backslash) at++
+    else if (code === quote) return at + 1
+  }
+  return text.length + 1 // as if its quote were there
+}
+
+/** Returns where the value of a member begins whose name ends here; `undefined` for a string that is no name. */
+function valueAfter (text: string, end: number): number | undefined {
+  const colon = withoutSpaces(text, end)
+  return text[colon] === ':' ? withoutSpaces(text, colon + 1) : undefined
+}
+
+function withoutSpaces (text: string, from: number): number {
+  let at = from
+  while (at < text.length && text.charCodeAt(at) <= 0x20) at++
+  return at
+}
+
+function endOfValue (text: string, start: number): number {
+  let depth = 0
+  for (let at = start; at < text.length; at++) {
+    switch (text[at]) {
+      case '"':
+        at = endOfString(text, at) - 1
+        if (depth === 0) return Math.min(at + 1, text.length)
+        break
+      case '{': case '[':
+        depth++
+        break
+      case '}': case ']':
+        depth--
+        if (depth < 0) return at
+        if (depth === 0) return at + 1
+        break
+      case ',':
+        if (depth === 0) return at
+    }
+  }
+  return text.length
+}
+
+/** Returns what a string of JSON says; one that is cut in an escape or no JSON as it is written. */
+function decoded (written: string): string {
+  if (!written.includes('\\')) return written
+  try {
+    return JSON.parse(`"${written}"`) as string // of a string
+  } catch {
+    return written
+  }
+}
+
+/** Redacts what stands between strings: numbers, and anything in a text that is no JSON. */
+async function redactedBetween (between: string, hasPatterns: boolean, redacted: (part: string) => Promise<string>): Promise<string> {
+  if (/[A-Za-z]/.test(between.replace(/true|false|null|\d[eE]/g, ''))) return await redacted(between)
+  if (!hasPatterns || !/\d/.test(between)) return between
+  let result = ''
+  for (const part of between.split(/(-?\d[\d.eE+-]*)/)) {
+    const open = /^-?\d/.test(part) ? await redacted(part) : part
+    result += open === part ? part : JSON.stringify(open)
+  }
+  return result
+}
+
+/** Returns what stands for media in base64; `undefined` for other strings. */
+function mediaNote (string: string): string | undefined {
+  if (string.length < minMediaLength) return undefined
+  const [scheme = ''] = /^data:[\w.+/;=-]{0,200},/.exec(string) ?? []
+  const isMedia = /^[\w+/-]{500,}={0,2}$/.test(string.slice(scheme.length, scheme.length + minMediaLength))
+  return isMedia ? `${scheme}(${string.length - scheme.length} characters in base64)` : undefined
+}

@@ -1,0 +1,20 @@
+import type { ApiKey } from './key.ts'
+import type { Reply } from './reply.ts'
+import type { UploadForm } from './upload.ts'
+
+/** Notes what a call receives and sends, for a project that keeps it. */
+export interface BodyCapture {
+  /** Notes a body that has come completely, in its pieces. */
+  readonly takeRequest: (pieces: readonly Uint8Array[]) => void
+  readonly takeForm: (form: UploadForm) => void
+  /** Returns the reply. What is read of its body from now on is noted. */
+  readonly watch: (reply: Reply) => Reply
+}
+
+/** Begins to note the bodies of a call of this key; `undefined` where its project keeps none. */
+export type CaptureBodies = (key: ApiKey, endpoint: string) => BodyCapture | undefined
+
+/** Has a reply noted as it is read, where it is to be kept. */
+export function watched (reply: Reply, { bodies }: { readonly bodies: BodyCapture | undefined }): Reply {
+  return bodies === undefined ? reply : bodies.watch(reply)
+}

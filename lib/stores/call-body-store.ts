@@ -1,0 +1,74 @@
+/** Stores the bodies of calls, and deletes them when their time is over. */
+
+import type { Kysely } from 'kysely'
+import { yieldFairly } from '../async/yield-fairly.ts'
+import { dayMs } from '../usage/day.ts'
+import type { CallBody } from '../../schemas/admin/call-bodies.ts'
+import type { Database } from './database.ts'
+import { LongTexts } from './long-texts.ts'
+import type { CallBodiesRow, Tables } from './tables.ts'
+import { storeUser, type UseStore } from './use-store.ts'
+
+export interface NewCallBodies extends Omit<CallBodiesRow, 'state' | 'request' | 'answer'> {
+  readonly state: 'kept' | 'dropped'
+  readonly request: CallBody | undefined
+  readonly answer: CallBody | undefined
+}
+
+/** Rows that are emptied at once, and those that are deleted at once. */
+const emptiedAtOnce = 16
+const deletedAtOnce = 500
+
+export class CallBodyStore {
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+  readonly #texts: LongTexts
+
+  constructor (database: Database) {
+    this.#query = database.query
+    this.#use = storeUser(database, 'Bodies of calls')
+    this.#texts = new LongTexts(this.#query, this.#use)
+  }
+
+  /** Stores the bodies of a call. They can be read when all of them is stored. @throws GatewayError `overloaded` */
+  async add ({ state, request, answer, ...row }: NewCallBodies): Promise<void> {
+    const { id } = row
+    await this.#use(async () => await this.#query.insertInto('call_bodies').values({ ...row, state: 'storing', request: null, answer: null }).execute())
+    const stored = { state, request: await this.#put(id, 'request', request), answer: await this.#put(id, 'answer', answer) }
+    await this.#use(async () => await this.#query.updateTable('call_bodies').set(stored).where('id', '=', id).where('state', '=', 'storing').execute())
+  }
+
+  async #put (id: string, name: string, body: CallBody | undefined): Promise<string | null> {
+    return body === undefined ? null : await this.#texts.put(id, name, JSON.stringify(body))
+  }
+
+  /**
+   * Deletes the bodies whose time is over. That they were there is known for as long as the records of calls are kept.
+   *
+   * @throws GatewayError `overloaded`
+   */
+  async expire (nowMs: number, keepDays: number): Promise<void> {
+    for (let emptied = emptiedAtOnce; emptied === emptiedAtOnce; await yieldFairly()) {
+      const rows = await this.#use(async () => await this.#query.selectFrom('call_bodies').select('id')
+        .where('state', 'in', ['kept', 'storing']).where('expires_at_ms', '<=', nowMs).limit(emptiedAtOnce).execute())
+      emptied = rows.length
+      await this.#empty(rows.map(({ id }) => id))
+    }
+    const old = this.#query.selectFrom('call_bodies').select('id').where('state', 'in', ['expired', 'dropped']).where('expires_at_ms', '<=', nowMs - keepDays * dayMs).limit(deletedAtOnce)
+    for (let deleted = deletedAtOnce; deleted === deletedAtOnce; await yieldFairly()) {
+      deleted = (await this.#use(async () => await this.#query.deleteFrom('call_bodies').where('id', 'in', old).returning('id').execute())).length
+    }
+  }
+
+  /** Lets the bodies of a project expire at once. @throws GatewayError `overloaded` */
+  async expireProject (projectId: string): Promise<void> {
+    await this.#use(async () => await this.#query.updateTable('call_bodies').set({ expires_at_ms: 0 }).where('project_id', '=', projectId).execute())
+  }
+
+  /** Marks the rows first: what is read meanwhile has expired. */
+  async #empty (ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    await this.#use(async () => await this.#query.updateTable('call_bodies').set({ state: 'expired', request: null, answer: null }).where('id', 'in', ids).execute())
+    await this.#texts.remove(ids)
+  }
+}

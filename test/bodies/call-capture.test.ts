@@ -1,0 +1,68 @@
+import t from 'tap'
+import { CallCapture, type BodyMemory } from '../../lib/bodies/call-capture.ts'
+import { printBody } from '../../lib/bodies/print-body.ts'
+import { Redaction } from '../../lib/bodies/redaction.ts'
+import { jsonHeaders } from '../../lib/core/reply.ts'
+
+const redaction = new Redaction({ fields: [], patterns: [] })
+const options = { redaction, secrets: [], maxBytes: 1024 }
+
+function memory (room: number): BodyMemory & { left: number } {
+  return {
+    left: room,
+    take (bytes) {
+      if (bytes > this.left) return false
+      this.left -= bytes
+      return true
+    },
+    give (bytes) { this.left += bytes }
+  }
+}
+
+function capture (memory: BodyMemory, maxBytes = 1024): CallCapture {
+  return new CallCapture({ keepMs: 1, maxBytes, readableBy: 'admin', redaction, projectId: 'p', secrets: [] }, memory)
+}
+
+t.test('what is read of a stream is noted, and no more', async t => {
+  const place = memory(10_000)
+  const noted = capture(place)
+  const { body } = noted.watch({ status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: (async function * () { yield * ['é', Buffer.from('lan'), 'never'] })() })
+  const pieces: unknown[] = []
+  for await (const piece of body as AsyncIterable<string>) if (pieces.push(piece) === 2) break // it is one
+  t.match(noted.answer && await printBody(noted.answer, options), { media_type: 'text/plain', text: 'élan', size_bytes: 5, truncated: false })
+  noted.release()
+  t.equal(place.left, 10_000)
+})
+
+t.test('a part of a body is in memory, its size is that of all of it, and nothing of media is', async t => {
+  const place = memory(1e6)
+  const noted = capture(place, 256)
+  noted.takeRequest([Buffer.from(`{"a":"${'x '.repeat(5000)}`), Buffer.from('"}')])
+  const before = place.left
+  noted.watch({ status: 200, headers: { 'content-type': 'audio/mpeg' }, body: Buffer.alloc(5000) })
+  t.equal(place.left, before)
+  t.match(noted.request && await printBody(noted.request, { ...options, maxBytes: 256 }), { size_bytes: 10_008, truncated: true, text: /^\{"a":"(?:x )+$/ })
+  t.same(noted.answer && await printBody(noted.answer, options), { media_type: 'audio/mpeg', size_bytes: 5000, text: null, truncated: false, redacted: false })
+  noted.takeForm({ fields: { model: 'a/b' }, files: { file: [{ name: 'a.mp3', mediaType: 'audio/mpeg', sizeBytes: 7, head: Buffer.alloc(0), open: async function * () { yield * [] } }] } })
+  t.match(noted.request && await printBody(noted.request, options), { media_type: 'multipart/form-data', text: '{"fields":{"model":"a/b"},"files":[{"field":"file","name":"a.mp3","media_type":"audio/mpeg","size_bytes":7}]}' })
+})
+
+t.test('without memory for them the bodies of a call are dropped, and the call goes on', async t => {
+  const place = memory(3000)
+  const noted = capture(place)
+  noted.takeRequest([Buffer.alloc(1500, 'x')])
+  const reply = noted.watch({ status: 200, headers: jsonHeaders, body: '"answer"'.repeat(200) })
+  t.equal(reply.body, '"answer"'.repeat(200))
+  t.ok(noted.isDropped)
+  t.equal(place.left, 3000)
+  t.ok(capture(memory(10)).isDropped)
+})
+
+t.test('text is cut at a character', async t => {
+  const noted = capture(memory(1e6))
+  noted.watch({ status: 200, headers: jsonHeaders, body: JSON.stringify({ a: 'é€'.repeat(2000) }) })
+  const body = noted.answer && await printBody(noted.answer, options)
+  t.ok(body?.truncated)
+  t.notMatch(body?.text, '\ufffd')
+  t.ok(Buffer.byteLength(body?.text ?? '') > 1020)
+})
