@@ -12,9 +12,9 @@ export interface Draft {
   readonly draft: string
   /** Compared with the draft line by line. */
   readonly file: string
-  /** Of which the process made what is in effect. */
+  /** Made into what is in effect. */
   readonly current: string
-  /** That the process began with. */
+  /** Read when the process began. */
   readonly started: string
 }
 
