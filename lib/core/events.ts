@@ -193,14 +193,17 @@ export interface ImageData {
   readonly revised_prompt?: string
 }
 
+/** JSON as text, or in the pieces that it came in. */
+export type JsonLine = string | readonly Uint8Array[]
+
 /**
  * Images: either one frame after the other, each the one line of JSON that the provider wrote,
  * unread because it holds megabytes; or the complete answer at once. Then usage if any.
  */
 export type ImageEvent =
-  | { readonly type: 'image-partial', readonly json: string }
+  | { readonly type: 'image-partial', readonly json: JsonLine }
   /** `about`: its `size` and `quality`, if the provider gives them. */
-  | { readonly type: 'image-end', readonly json: string, readonly about?: ExtraFields }
+  | { readonly type: 'image-end', readonly json: JsonLine, readonly about?: ExtraFields }
   | {
     readonly type: 'image-answer'
     /** Unix time. */

@@ -6,6 +6,7 @@
  * leak a connection. `stages/provider-call` does the input and output for all of them.
  */
 
+import type { LongMessage } from '../wire/long-messages.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { CallerBody } from '../core/caller-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -62,6 +63,8 @@ export interface UpstreamRequest {
 export interface StreamReader<E> {
   /** Appends the events of one SSE message to `into`. Unknown messages give none. */
   readonly read: (message: EventSourceMessage, into: E[]) => void
+  /** Does what `read` does with a message as bytes. Absent where messages are small. */
+  readonly readLong?: (message: LongMessage, into: E[]) => void
   /**
    * Appends the events of complete messages that need not be taken apart, and returns where the first other one begins.
    * Absent where there are none.

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
 import { bytesAsText, sseReader, type SseReader } from '../wire/sse.ts'
+import { LongMessages, type LongMessage } from '../wire/long-messages.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import { startAlarm, type Alarm } from '../async/alarm.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
@@ -34,6 +35,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   readonly #bytes: PullSource<Uint8Array>
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader
+  /** Set where messages may come as bytes. */
+  readonly #longMessages: LongMessages | undefined
   readonly #options: StreamOptions<E>
   /** Events that were read before the first real one. */
   #buffered: E[] = []
@@ -52,6 +55,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#bytes = pulling(body)
     this.#reader = reader
     this.#messages = sseReader(options.eventBytes)
+    this.#longMessages = reader.readLong === undefined ? undefined : new LongMessages(this.#messages, options.eventBytes)
     this.#options = options
     this.#pace = new StreamPace(options.slow, options.idleEventsMs)
   }
@@ -168,7 +172,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     }
     const before = into.length
     this.#gather(into, () => {
-      if (this.#reader.readRun === undefined) this.#readMessages(this.#messages.push(bytes), into)
+      if (this.#longMessages !== undefined) this.#readMessages(this.#longMessages.push(asBuffer(bytes)), into)
+      else if (this.#reader.readRun === undefined) this.#readMessages(this.#messages.push(bytes), into)
       else this.#readRuns(bytes, into)
     })
     if (this.#reader.done) {
@@ -182,10 +187,11 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return undefined
   }
 
-  #readMessages (messages: Iterable<EventSourceMessage>, into: E[]): void {
+  #readMessages (messages: Iterable<EventSourceMessage | LongMessage>, into: E[]): void {
     for (const message of messages) {
       if (this.#reader.done) return
-      this.#reader.read(message, into)
+      if ('pieces' in message) this.#reader.readLong?.(message, into)
+      else this.#reader.read(message, into)
     }
   }
 
@@ -212,7 +218,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#finished = true
     if (!this.#started) throw invalidResponse('empty body')
     asInterrupted(() => this.#gather(into, () => {
-      this.#readMessages(this.#messages.end(), into)
+      this.#readMessages((this.#longMessages ?? this.#messages).end(), into)
       if (!this.#reader.done) this.#reader.end(into)
     }))
     return true
@@ -269,6 +275,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     }
     next()
   }
+}
+
+function asBuffer (bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /**

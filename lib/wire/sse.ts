@@ -93,12 +93,14 @@ class Reader implements SseReader {
   }
 
   #readError (error: ParseError): void {
-    if (error.type === 'max-buffer-size-exceeded') {
-      throw new GatewayError('upstream_invalid_response', { message: 'The provider sent an event that is too large.' })
-    }
+    if (error.type === 'max-buffer-size-exceeded') throw messageTooLarge()
     // Some servers report a failure as a field of its own: `error: {…}`.
     if (error.field === 'error') this.#messages.push({ event: 'error', data: utf8(error.value ?? '') })
   }
+}
+
+export function messageTooLarge (): GatewayError {
+  return new GatewayError('upstream_invalid_response', { message: 'The provider sent an event that is too large.' })
 }
 
 /** Returns bytes as text, one to a character. */

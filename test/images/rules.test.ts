@@ -9,6 +9,7 @@ import { catalogue } from '../../lib/models/catalogue.ts'
 import { readImageStream } from '../../lib/providers/openai/image-stream.ts'
 import { readEvents } from '../support/read-events.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
+import type { ImageEvent } from '../../lib/core/events.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
 /** The rules of a model of the catalogue; of others those that forbid nothing. */
@@ -177,6 +178,11 @@ t.test('image files are known by their bytes', async t => {
   t.equal(check(Buffer.from('GIF89a'), 'newer'), '400 unsupported_format image')
 })
 
+/** Returns the events with their JSON as text. */
+function textsOf (events: readonly ImageEvent[]): ImageEvent[] {
+  return events.map(event => 'json' in event && typeof event.json !== 'string' ? { ...event, json: Buffer.concat(event.json).toString() } : event)
+}
+
 t.test('streams are read alike at any cut, whatever the order and shape of their events', async t => {
   const long = 'A'.repeat(40_000)
   const usage = { total_tokens: 30, input_tokens: 10, output_tokens: 20, input_tokens_details: { text_tokens: 10, image_tokens: 0 } }
@@ -196,14 +202,16 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
   ].join('')
   const ask = { request: { n: 3 }, route: { providerId: 'openai', model: 'm', modelId: 'openai/m' }, quirks: {}, streamed: true }
   for (const size of cutSizes.filter(size => size !== 1)) {
-    const events = readEvents(cut(Buffer.from(text), size), readImageStream(ask))
+    const events = textsOf(readEvents(cut(Buffer.from(text), size), readImageStream(ask)))
+    const asText = textsOf(readEvents(cut(Buffer.from(text), size), Object.create(readImageStream(ask), { readLong: { value: undefined } })))
+    t.same(events, asText, 'as bytes or as text')
     t.same(events.map(({ type }) => type), [
       'image-end', 'image-partial', 'image-partial', 'image-partial', 'image-end', 'image-end', 'usage'
     ], String(size))
     for (const event of events) {
       if (!('json' in event)) continue
       t.notMatch(event.json, /[\r\n]/, 'one line')
-      t.match(JSON.parse(event.json), { type: /^image_(generation|edit)\.(partial_image|completed)$/, b64_json: long })
+      t.match(JSON.parse(String(event.json)), { type: /^image_(generation|edit)\.(partial_image|completed)$/, b64_json: long })
     }
     t.match(events.at(-1), { usage: { promptTokens: 20, completionTokens: 40, totalTokens: 60 } }, 'summed, from either end of a line')
   }
@@ -216,14 +224,18 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
       return shown instanceof GatewayError ? shown.code : String(shown)
     }
   }
+  const plain = (value: { type: string }): string => named(value).replaceAll('\r', '')
   t.equal(read(named(partial)), 'upstream_stream_interrupted')
   t.equal(read(named(completed), 2), 'upstream_stream_interrupted')
   t.equal(read(`${named(completed)}data: [DONE]\n\n`, 2), 'complete', 'the provider says that this is all')
   t.equal(read('data: [DONE]\n\n'), 'upstream_stream_interrupted')
-  const complete = named(completed).trimEnd()
-  t.equal(read(complete), 'complete', 'the blank line may be missing')
-  for (const missing of [1, 2, 10, 60, 200, 30_000]) {
-    t.equal(read(complete.slice(0, -missing)), 'upstream_invalid_response', `without its last ${missing} characters`)
+  for (const complete of [named(completed), plain(completed)].map(message => message.trimEnd())) {
+    t.equal(read(complete), 'complete', 'the blank line may be missing')
+    for (const missing of [1, 2, 10, 60, 200, 30_000]) {
+      const cutOff = complete.slice(0, -missing)
+      t.equal(read(cutOff), 'upstream_invalid_response', `without its last ${missing} characters`)
+      t.equal(read(`${cutOff}\n\n`), 'upstream_invalid_response', 'and with a blank line')
+    }
   }
   t.equal(read('event: error\ndata: {"type":"error","error":{"code":"moderation_blocked","type":"image_generation_user_error","message":"no"}}\n\n'), 'content_policy_violation')
   t.equal(read('data: {"error":{"message":"x","code":429}}\n\n'), 'rate_limit_exceeded')

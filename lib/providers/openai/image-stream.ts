@@ -11,7 +11,8 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { ExtraFields, ImageEvent } from '../../core/events.ts'
+import { asTextMessage } from '../../wire/long-messages.ts'
+import type { ExtraFields, ImageEvent, JsonLine } from '../../core/events.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
@@ -33,33 +34,65 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
     if (usage !== undefined) into.push({ type: 'usage', usage })
   }
 
+  /** @param json the line of the message, once it is known to be an image */
+  const take = (message: Record<string, unknown>, event: string | undefined, json: (name: string) => JsonLine, into: ImageEvent[]): void => {
+    const failure = inBandError(message, event === 'error')
+    if (failure !== undefined) throw new ProviderFailure(failure)
+    const name = event ?? message['type']
+    const type = kindOf(name)
+    if (type === undefined) return
+    if (type === 'image-end') {
+      finished++
+      usage = addUsage(usage, imageUsage(message['usage']))
+      into.push({ type, json: json(String(name)), about: aboutImage(message) })
+    } else {
+      into.push({ type, json: json(String(name)) })
+    }
+  }
+
+  const read = ({ event, data }: EventSourceMessage, into: ImageEvent[]): void => {
+    if (data.length < 16 && data.trim() === '[DONE]') {
+      done = true
+      end(into)
+      return
+    }
+    const message = withoutImage(data, event)
+    const line = oneLine(data)
+    // Our frames have no name, so each must say itself what it is.
+    take(message, event, name => message['type'] === undefined ? withType(line, name) : line, into)
+  }
+
   return {
     get done () { return done },
-
-    read ({ event, data }: EventSourceMessage, into: ImageEvent[]): void {
-      if (data.length < 16 && data.trim() === '[DONE]') {
-        done = true
-        end(into)
-        return
-      }
-      const message = withoutImage(data, event)
-      const failure = inBandError(message, event === 'error')
-      if (failure !== undefined) throw new ProviderFailure(failure)
-      const name = event ?? message['type']
-      const type = kindOf(name)
-      if (type === undefined) return
-      if (type === 'image-end') {
-        finished++
-        usage = addUsage(usage, imageUsage(message['usage']))
-      }
-      const json = oneLine(data)
-      // Our frames have no name, so each must say itself what it is.
-      const named = message['type'] === undefined ? withType(json, String(name)) : json
-      into.push(type === 'image-end' ? { type, json: named, about: aboutImage(message) } : { type, json: named })
+    read,
+    readLong: (long, into) => {
+      const outline = outlineOf(long.pieces)
+      const message = outline === undefined ? {} : withoutImage(outline, long.event)
+      if (message['type'] === undefined) read(asTextMessage(long), into)
+      else take(message, long.event, () => long.pieces, into)
     },
-
     end
   }
+}
+
+const upToImage = /^.*?"b64_json"\s*:\s*"/s
+
+/** Bytes of a message before its image, and after it. */
+const maxHeadBytes = 4096
+const maxTailBytes = 64 * 1024
+const quote = 0x22
+
+/** Returns the JSON of a message with an empty text in place of its image; `undefined` when that is not found in its bytes. */
+function outlineOf (pieces: readonly Buffer[]): string | undefined {
+  const head = upToImage.exec(pieces[0]?.toString('latin1', 0, maxHeadBytes) ?? '')?.[0]
+  if (head === undefined) return undefined
+  for (const [index, piece] of pieces.entries()) {
+    const end = piece.indexOf(quote, index === 0 ? head.length : 0)
+    if (end === -1) continue
+    const tail = Buffer.concat([piece.subarray(end), ...pieces.slice(index + 1)])
+    return tail.length > maxTailBytes ? undefined : head + tail.toString('latin1')
+  }
+  return undefined
 }
 
 /**
@@ -69,9 +102,8 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
  *   that is cut off inside its image
  */
 function withoutImage (data: string, event: string | undefined): Record<string, unknown> {
-  const key = /"b64_json"\s*:\s*"/.exec(data)
-  const start = key === null ? 0 : key.index + key[0].length
-  const end = key === null ? 0 : data.indexOf('"', start)
+  const start = upToImage.exec(data)?.[0].length ?? 0
+  const end = start === 0 ? 0 : data.indexOf('"', start)
   let value: unknown
   try {
     value = JSON.parse(end === -1 ? data : data.slice(0, start) + data.slice(end))

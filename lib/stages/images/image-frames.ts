@@ -9,7 +9,7 @@ import { printAll } from '../../wire/frame-printer.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
 import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
-import type { ImageEvent } from '../../core/events.ts'
+import type { ImageEvent, JsonLine } from '../../core/events.ts'
 import type { Stage } from '../../core/stage.ts'
 
 /** @param prefix of the type of frames that are made here, of an answer that came complete */
@@ -35,13 +35,8 @@ function frameOf (event: ImageEvent, prefix: string): string | Uint8Array {
 }
 
 /** Returns what `sseData` does as bytes: text would be copied once more when it is put together, and once more when it is written. */
-function frameBytes (json: string): Uint8Array {
-  const sizeBytes = Buffer.byteLength(json)
-  const frame = Buffer.allocUnsafe(before.length + sizeBytes + after.length)
-  frame.write(before, 'latin1')
-  frame.write(json, before.length)
-  frame.write(after, before.length + sizeBytes, 'latin1')
-  return frame
+function frameBytes (json: JsonLine): Uint8Array {
+  return Buffer.concat([before, ...typeof json === 'string' ? [Buffer.from(json)] : json, after])
 }
 
-const [before, after] = ['data: ', '\n\n']
+const [before, after] = [Buffer.from('data: '), Buffer.from('\n\n')]
