@@ -8,6 +8,7 @@ import { configuredGateway } from '../support/configured.ts'
 import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
 import { client, identityProvider } from '../support/identity-provider.ts'
 import { Secret } from '../../lib/core/secret.ts'
+import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { eventually } from '../support/until.ts'
@@ -187,6 +188,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByText(markup).first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
     await page.locator('.call-grid').getByText('$2.5000').first().waitFor()
+    await page.getByText('They are not kept for this project').waitFor()
 
     await page.goto(`${url}/dashboard/calls`)
     await page.getByRole('button', { name: 'Follow live' }).click()
@@ -195,6 +197,40 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.equal((await gateway.api.post('/v1/chat/completions', { model: 'sandbox/story', messages: 'Hello' }, { headers: { authorization: `Bearer ${secret}` } })).status, 200)
     await page.locator('.live').getByText('sandbox/story').waitFor()
     t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('the bodies of a call are shown to those who may read them when they ask, and markup in them is text', async t => {
+    const row = usageRowOf(9003, { call_id: 'request-kept', at_ms: Date.now() - 30_000, model: 'b/2' })
+    await gateway.database.insertUsage([row])
+    const body = { media_type: 'application/json', size_bytes: 12_345, truncated: false, redacted: true }
+    await new CallBodyStore(gateway.database).add({
+      id: row.id, project_id: 'default', readable_by: 'admin', expires_at_ms: Date.now() + 60_000, state: 'kept',
+      request: { ...body, text: JSON.stringify({ messages: [{ content: markup }] }) }, answer: { ...body, text: `{"choices":["${markup.slice(0, 10)}`, truncated: true }
+    })
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/calls/request-kept`)
+    const acts = async (): Promise<number> => (await gateway.database.query.selectFrom('audit').select('id').where('action', '=', 'call.read_bodies').execute()).length
+    const before = await acts()
+    await page.getByText('will be in the audit log').waitFor()
+    t.equal(await acts(), before)
+    await page.getByRole('button', { name: 'Show' }).click()
+    const request = page.getByLabel('request', { exact: true })
+    await request.getByText(JSON.stringify(markup)).waitFor()
+    t.match(await request.textContent(), /^\{\n {2}"messages": \[\n {4}\{\n {6}"content": /)
+    t.match(await page.locator('.call-bodies').textContent(), /12\.3 KB.*redacted.*Response.*cut off/s)
+    t.equal(await page.getByRole('button', { name: /Copy (?:request|response)$/ }).count(), 2)
+    t.equal(await acts(), before + 1)
+    t.same(await accessibilityFaults(page), [])
+    t.same(faults, [])
+    const member = await gateway.user('member', ['default'])
+    const [name = '', value = ''] = member.cookie.split('=')
+    await page.context().clearCookies()
+    await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])
+    await page.reload()
+    await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+    t.equal(await page.getByRole('heading', { name: 'Request and response' }).count(), 0)
     await page.context().close()
   })
 

@@ -1,5 +1,6 @@
 /** Fills a gateway with projects, people, keys and two days of calls: the same each time, but for ids and the hour they end at. */
 
+import { CallBodyStore, type NewCallBodies } from '../../lib/stores/call-body-store.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { AdminGateway, Send } from '../support/admin.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -64,7 +65,21 @@ export async function fillGateway (gateway: AdminGateway): Promise<void> {
   for (const place of places) await gateway.user('member', [place])
   await send('POST /admin/v1/invitations', { role: 'viewer', email: 'someone.with.a.long.name@research.example.com', projects: places.slice(1, 2) })
   await send('POST /admin/v1/admin-keys', { name: 'Terraform', role: 'admin' })
-  await gateway.database.insertUsage(sampleUsage(Date.now(), ids))
+  const rows = sampleUsage(Date.now(), ids)
+  await gateway.database.insertUsage(rows)
+  for (const { id } of rows.slice(0, 1)) await new CallBodyStore(gateway.database).add(sampleBodies(id))
+}
+
+/** Makes the bodies of a call. */
+function sampleBodies (id: string): NewCallBodies {
+  const request = { model: 'anthropic/claude-sonnet-4-5', messages: [{ role: 'user', content: 'My card is [redacted]. Which of my orders has not arrived yet?' }], stream: true, user: '[redacted]' }
+  const content = 'Order 1042 left the warehouse on Tuesday and should arrive tomorrow. '.repeat(30)
+  const answer = { id: 'chatcmpl-1', object: 'chat.completion', model: request.model, choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] }
+  return {
+    id, project_id: 'default', readable_by: 'admin', expires_at_ms: Date.now() + 6 * 24 * hourMs, state: 'kept',
+    request: { media_type: 'application/json', size_bytes: 214, text: JSON.stringify(request), truncated: false, redacted: true },
+    answer: { media_type: 'text/event-stream', size_bytes: 48_213, text: JSON.stringify(answer).slice(0, 1800), truncated: true, redacted: false }
+  }
 }
 
 async function made (send: Send, route: string, wanted: object, idOf: (body: Awaited<ReturnType<Send>>['body']) => string): Promise<string> {

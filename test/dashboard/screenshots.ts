@@ -50,6 +50,10 @@ const busy: readonly Shot[] = [
     await page.locator('tbody tr').first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
   }],
+  ['call-bodies', 'calls/row-0', async page => {
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.locator('.call-bodies').waitFor()
+  }],
   ['playground-empty', 'playground?model=anthropic%2Fclaude-sonnet-4-5'],
   ['playground-chat', 'playground?model=sandbox%2Fthinker&tools=acme%2Ftickets', async page => {
     await ask(page, 'Which tickets are open? Echo them, please. [sandbox: rounds=1]')

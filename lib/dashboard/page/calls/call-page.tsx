@@ -13,6 +13,7 @@ import { SkeletonLines } from '../parts/skeleton.tsx'
 import { projectName } from '../state/names.ts'
 import { useResource } from '../state/resource.ts'
 import { at } from '../state/router.ts'
+import { Bodies } from './bodies.tsx'
 import { Cost } from './cost.tsx'
 import { Outcome } from './outcome.tsx'
 import { Timeline } from './timeline.tsx'
@@ -35,6 +36,7 @@ export function CallPage ({ id }: { readonly id: string }): JSX.Element {
             {call.candidates.length > 0 && <Card title='Route' subtitle='The models it could take, best first'><Facts facts={call.candidates.map(({ model, reason }) => [model, reason])} /></Card>}
             <Card title='Usage'><Facts facts={usageFacts(call)} /></Card>
           </div>
+          <div class='all-columns'><Bodies call={call} /></div>
         </div>
       )}
     </Page>

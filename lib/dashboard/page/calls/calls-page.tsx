@@ -27,7 +27,7 @@ export function CallsPage (): JSX.Element {
   const filtered = query.value.size > 0
   return (
     <Page
-      title='Calls' wide subtitle='Every call with its tokens, its cost and how it went. Prompts and answers are not kept.'
+      title='Calls' wide subtitle='Every call with its tokens, its cost and how it went.'
       actions={!live.value && <Button icon='refresh' label='Load again' busy={loading} onClick={() => void reload()} />}
     >
       <CallsFilters live={live.value} onLive={on => { live.value = on }} />

@@ -43,3 +43,9 @@ export function duration (ms: number): string {
 export function plural (number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`
 }
+
+/** Prints a size: `512 bytes`, `12.3 KB`, `4.0 MB`. */
+export function size (bytes: number): string {
+  if (bytes < 1000) return plural(bytes, 'byte')
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(1)} MB`
+}
