@@ -50,12 +50,17 @@ export function pageOf<Row, T> (
   }
 }
 
+/** Returns the cursor of what is before a moment. */
+export function cursorBefore (ms: number): string {
+  return printCursor({ ms, id: '' })
+}
+
 function printCursor ({ ms, id }: { readonly ms: number, readonly id: string }): string {
   return Buffer.from(`${ms} ${id}`).toString('base64url')
 }
 
 function parseCursor (cursor: string): { readonly ms: number, readonly id: string } {
-  const [, ms, id] = /^(\d{1,16}) (.{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const [, ms, id] = /^(\d{1,16}) (.{0,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (ms === undefined || id === undefined) throw invalid('cursor', '`cursor` must be the `next_cursor` of the page before.')
   return { ms: Number(ms), id }
 }

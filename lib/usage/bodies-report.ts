@@ -16,7 +16,7 @@ export interface FoundBodies extends Pick<CallBodies, 'id' | 'request_id'> {
 
 /** Finds the bodies of a call, by the id of its record or by its request id; `undefined` for no such call in these projects. */
 export async function findBodies (query: Kysely<Tables>, id: string, projects: readonly string[] | undefined, nowMs: number): Promise<FoundBodies | undefined> {
-  const call = await findCall(query, id, projects, nowMs)
+  const call = await findCall(query, id, { projects }, nowMs)
   if (call === undefined) return undefined
   const found = { id: call.id, request_id: call.request_id, project_id: call.project_id, state: call.bodies.state }
   const row = call.bodies.state === 'kept' ? await query.selectFrom('call_bodies').selectAll().where('id', '=', call.id).executeTakeFirst() : undefined

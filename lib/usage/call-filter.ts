@@ -1,6 +1,7 @@
 /** Narrows usage records to some calls: those of a time, and those that an operator filters by. */
 
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely'
+import type { callNumbers } from '../../schemas/admin/calls.ts'
 import type { Tables } from '../stores/tables.ts'
 
 /** Says whose calls are meant, and to what. Lists are of alternatives; an absent one allows all. */
@@ -16,15 +17,18 @@ export interface CallFilter extends CallOrigin {
   readonly fromMs?: number | undefined
   /** Exclusive. */
   readonly untilMs?: number | undefined
-  readonly outcomes?: readonly string[] | undefined
-  readonly statuses?: readonly number[] | undefined
-  readonly errors?: readonly string[] | undefined
-  readonly streamed?: boolean | undefined
+  /** The values that a column may have. */
+  readonly values?: ReadonlyArray<readonly [column: ListedColumn, values: ReadonlyArray<string | number>]>
+  /** The numbers that a column may have, both ends included; a record without one is not meant. */
+  readonly ranges?: ReadonlyArray<readonly [column: MeasuredColumn, min: number | undefined, max: number | undefined]>
+  /** False: those whose cost is not known. */
+  readonly priced?: boolean | undefined
   /** Part of a request id, model, key name or error code. */
   readonly search?: string | undefined
-  readonly minCostNanoUsd?: number | undefined
-  readonly minDurationMs?: number | undefined
 }
+
+export type ListedColumn = 'call_id' | 'requested_model' | 'outcome' | 'status' | 'error_code' | 'streamed' | 'estimated' | 'own_provider_key' | 'image_size' | 'image_quality'
+export type MeasuredColumn = keyof typeof callNumbers | 'cost_nano_usd'
 
 export type CallQuery = SelectQueryBuilder<Tables & { record: Tables['usage'] }, 'record', object>
 
@@ -49,17 +53,16 @@ export function filteredCalls (query: Kysely<Tables>, filter: CallFilter): CallQ
 
 /** Narrows a query to the records that a filter allows. */
 export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
-  const { fromMs, untilMs, streamed, search, minCostNanoUsd, minDurationMs } = filter
+  const { fromMs, untilMs, values = [], ranges = [], priced, search } = filter
   let records = all.where(madeBy(filter))
   if (fromMs !== undefined) records = records.where('record.at_ms', '>=', fromMs)
   if (untilMs !== undefined) records = records.where('record.at_ms', '<', untilMs)
-  if (streamed !== undefined) records = records.where('record.streamed', '=', Number(streamed))
-  if (minCostNanoUsd !== undefined) records = records.where('record.cost_nano_usd', '>=', minCostNanoUsd)
-  if (minDurationMs !== undefined) records = records.where('record.duration_ms', '>=', minDurationMs)
-  const lists = [
-    ['record.outcome', filter.outcomes], ['record.status', filter.statuses], ['record.error_code', filter.errors]
-  ] as const
-  for (const [column, values] of lists) if (values !== undefined) records = records.where(sql.ref(column), 'in', [...values])
+  for (const [column, allowed] of values) records = records.where(sql.ref(`record.${column}`), 'in', [...allowed])
+  for (const [column, min, max] of ranges) {
+    if (min !== undefined) records = records.where(sql.ref(`record.${column}`), '>=', min)
+    if (max !== undefined) records = records.where(sql.ref(`record.${column}`), '<=', max)
+  }
+  if (priced !== undefined) records = records.where('record.cost_nano_usd', priced ? 'is not' : 'is', null)
   if (search === undefined) return records
   const pattern = `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const contains = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`

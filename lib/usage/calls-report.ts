@@ -2,10 +2,11 @@
 
 import { sql, type Kysely } from 'kysely'
 import type { CallDetail, CallPage, CallSummary } from '../../schemas/admin/calls.ts'
-import { beyond, pageOf, type PageRequest } from '../stores/pages.ts'
+import { beyond, cursorBefore, pageOf, type PageRequest } from '../stores/pages.ts'
 import type { Tables, UsageRow } from '../stores/tables.ts'
 import { readSteps, timelineOf } from './call-timeline.ts'
 import { filteredCalls, narrowed, projectOfRecord, type CallFilter, type CallQuery } from './call-filter.ts'
+import { searchBack } from './search-back.ts'
 
 const summaryColumns = [
   'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'error_code', 'streamed', 'attempts',
@@ -22,16 +23,29 @@ type DetailRow = UsageRow & Names
 /** Records that a look for calls that have ended goes through, the newest: at 50 calls a second it finds what took three minutes longer than others. */
 const maxScannedRows = 10_000
 
-/** Lists calls, the newest first. */
-export async function listCalls (query: Kysely<Tables>, filter: CallFilter, page: PageRequest): Promise<CallPage> {
-  const rows = await summaries(filteredCalls(query, filter)).where(beyond(page, 'record.at_ms', 'record.id', 'desc'))
-    .orderBy('record.at_ms', 'desc').orderBy('record.id', 'desc').limit(page.limit + 1).execute()
-  return pageOf(rows, page, ({ at_ms: ms, id }) => ({ ms, id }), summaryOf)
+/** Lists calls, the newest first: as many as a page holds, or as a search of a few seconds finds. */
+export async function listCalls (query: Kysely<Tables>, filter: CallFilter, page: PageRequest, clock?: () => number): Promise<CallPage> {
+  const rows: SummaryRow[] = []
+  const untilMs = page.after === undefined ? filter.untilMs : Math.min(page.after.ms + 1, filter.untilMs ?? Infinity)
+  const searchedFromMs = await searchBack(query, { ...filter, untilMs }, async stretch => {
+    const records = summaries(filteredCalls(query, { ...filter, ...stretch })).where(beyond(page, 'record.at_ms', 'record.id', 'desc'))
+    rows.push(...await records.orderBy('record.at_ms', 'desc').orderBy('record.id', 'desc').limit(page.limit + 1 - rows.length).execute())
+    return rows.length > page.limit
+  }, clock)
+  const found = pageOf(rows, page, ({ at_ms: ms, id }) => ({ ms, id }), summaryOf)
+  return searchedFromMs === undefined ? { ...found, searched_from_ms: null } : { ...found, next_cursor: cursorBefore(searchedFromMs), searched_from_ms: searchedFromMs }
 }
 
-/** Finds a call by the id of its record, or by its request id: the newest one, as callers may repeat those. */
-export async function findCall (query: Kysely<Tables>, id: string, projects: readonly string[] | undefined, nowMs = Date.now()): Promise<CallDetail | undefined> {
-  const row = await withNames(filteredCalls(query, { projects })).selectAll('record').where(record => record.or([record('record.id', '=', id), record('record.call_id', '=', id)]))
+/**
+ * Finds a call by the id of its record, or by its request id: the newest one, as callers may repeat those.
+ *
+ * @param atMs the time of the call, without which all records are searched
+ */
+export async function findCall (
+  query: Kysely<Tables>, id: string, { projects, atMs }: { readonly projects?: readonly string[] | undefined, readonly atMs?: number | undefined }, nowMs = Date.now()
+): Promise<CallDetail | undefined> {
+  const moment = atMs === undefined ? {} : { fromMs: atMs, untilMs: atMs + 1 }
+  const row = await withNames(filteredCalls(query, { projects, ...moment })).selectAll('record').where(record => record.or([record('record.id', '=', id), record('record.call_id', '=', id)]))
     .orderBy('record.at_ms', 'desc').limit(1).executeTakeFirst()
   return row && detailOf(row, await keptOf(query, row, nowMs))
 }
@@ -54,7 +68,8 @@ export interface Look {
 
 /** Lists calls that ended after a time, the oldest first; where there are more than `limit`, those that were accepted last. */
 export async function endedCalls (query: Kysely<Tables>, filter: CallFilter, { afterMs, seen, limit }: Look): Promise<CallSummary[]> {
-  const newest = sql<UsageRow>`(select ${sql.join(summaryColumns.map(name => sql.ref(name)))} from usage order by at_ms desc, id desc limit ${maxScannedRows})`
+  const columns = new Set<string>([...summaryColumns, ...(filter.values ?? []).map(([name]) => name), ...(filter.ranges ?? []).map(([name]) => name)])
+  const newest = sql<UsageRow>`(select ${sql.join([...columns].map(name => sql.ref(name)))} from usage order by at_ms desc, id desc limit ${maxScannedRows})`
   const ended = query.selectFrom(newest.as('record')).where(sql<boolean>`record.at_ms + record.duration_ms > ${afterMs}`)
   // In the order of the newest: with one of its own, SQLite would go through all of them.
   const rows = await summaries(narrowed(ended, filter)).limit(limit + seen.size).execute()

@@ -1,16 +1,16 @@
 /** Reads the filters of a query, within the projects that the caller may see. */
 
 import { maySee } from '../../lib/accounts/roles.ts'
+import { callNumbers } from '../../schemas/admin/calls.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
-import type { CallFilter } from '../../lib/usage/call-filter.ts'
+import type { CallFilter, ListedColumn } from '../../lib/usage/call-filter.ts'
 import { principalOf } from './acts.ts'
 
 /** @throws GatewayError `invalid_value` naming the parameter */
 export function callFilter (call: AdminCall & { readonly search: URLSearchParams }): CallFilter {
   const { search } = call
   const list = (name: string): string[] | undefined => search.get(name)?.split(',').filter(item => item !== '').slice(0, 200)
-  const streamed = search.get('streamed')
   return {
     fromMs: integerOf(search, 'from_ms'),
     untilMs: integerOf(search, 'until_ms'),
@@ -19,14 +19,40 @@ export function callFilter (call: AdminCall & { readonly search: URLSearchParams
     models: nonEmpty(list('model')),
     providers: nonEmpty(list('provider')),
     endpoints: nonEmpty(list('endpoint')),
-    outcomes: nonEmpty(list('outcome')),
-    statuses: nonEmpty(list('status'))?.map(Number).filter(Number.isInteger),
-    errors: nonEmpty(list('error')),
-    streamed: streamed === null ? undefined : streamed === 'true',
-    search: search.get('search')?.slice(0, 200) ?? undefined,
-    minCostNanoUsd: costOf(search),
-    minDurationMs: integerOf(search, 'min_duration_ms')
+    values: [...valuesOf(list), ...factsOf(search)],
+    ranges: rangesOf(search),
+    priced: flagOf(search, 'priced'),
+    search: search.get('search')?.slice(0, 200) ?? undefined
   }
+}
+
+const listed: ReadonlyArray<readonly [name: string, column: ListedColumn]> = [
+  ['outcome', 'outcome'], ['error', 'error_code'], ['requested_model', 'requested_model'], ['request_id', 'call_id'], ['image_size', 'image_size'], ['image_quality', 'image_quality']
+]
+
+function valuesOf (list: (name: string) => string[] | undefined): NonNullable<CallFilter['values']> {
+  const statuses = nonEmpty(list('status'))?.map(Number).filter(Number.isInteger)
+  const texts = listed.map(([name, column]) => [column, nonEmpty(list(name))] as const)
+  return [...texts, ['status', statuses] as const].flatMap(([column, values]) => values === undefined ? [] : [[column, values]])
+}
+
+function factsOf (search: URLSearchParams): NonNullable<CallFilter['values']> {
+  return (['streamed', 'estimated', 'own_provider_key'] as const).flatMap(column => {
+    const flag = flagOf(search, column)
+    return flag === undefined ? [] : [[column, [Number(flag)]]]
+  })
+}
+
+function rangesOf (search: URLSearchParams): NonNullable<CallFilter['ranges']> {
+  const columns = Object.keys(callNumbers) as Array<keyof typeof callNumbers> // its own keys
+  const numbers = columns.map(column => [column, integerOf(search, `min_${column}`), integerOf(search, `max_${column}`)] as const)
+  const ranges: NonNullable<CallFilter['ranges']> = [...numbers, ['cost_nano_usd', costOf(search, 'min_cost_usd'), costOf(search, 'max_cost_usd')]]
+  return ranges.filter(([, min, max]) => min !== undefined || max !== undefined)
+}
+
+function flagOf (search: URLSearchParams, name: string): boolean | undefined {
+  const text = search.get(name)
+  return text === null || text === '' ? undefined : text === 'true'
 }
 
 /** Returns the projects that a request is about: `undefined` for all of them. */
@@ -47,10 +73,10 @@ export function integerOf (search: URLSearchParams, name: string): number | unde
   return Number(text)
 }
 
-function costOf (search: URLSearchParams): number | undefined {
-  const text = search.get('min_cost_usd')
+function costOf (search: URLSearchParams, name: string): number | undefined {
+  const text = search.get(name)
   if (text === null || text === '') return undefined
   const usd = Number(text)
-  if (!(usd >= 0 && usd <= 1e6)) throw new GatewayError('invalid_value', { param: 'min_cost_usd', message: '`min_cost_usd` must be a number of dollars.' })
+  if (!(usd >= 0 && usd <= 1e6)) throw new GatewayError('invalid_value', { param: name, message: `\`${name}\` must be a number of dollars.` })
   return Math.round(usd * 1e9)
 }

@@ -7,7 +7,7 @@ import { eventStream } from '../../lib/replies/event-stream.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { LiveCalls } from '../../schemas/admin/calls.ts'
 import { notFound, param, principalOf } from './acts.ts'
-import { callFilter } from './call-filter.ts'
+import { callFilter, integerOf } from './call-filter.ts'
 import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
 /** Records are written up to half a second after their calls. */
@@ -25,7 +25,7 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
 
   'GET /admin/v1/calls/:call_id': async call => {
     const { projects } = principalOf(call)
-    const found = await call.admin.reports.make('findCall', param(call, 'call_id'), projects && [...projects])
+    const found = await call.admin.reports.make('findCall', param(call, 'call_id'), { projects: projects && [...projects], atMs: integerOf(call.search, 'at_ms') })
     if (found === undefined) throw notFound('call_id', 'call')
     return found
   },

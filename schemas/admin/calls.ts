@@ -1,7 +1,7 @@
 /** Calls: the list of them, one in full, and those that end now. No prompt and no answer is in here. */
 
 import { Type, type Static } from 'typebox'
-import { Milliseconds, onlyThese, OrNull, Page, pageQuery, Role, type QueryParameter } from './common.ts'
+import { between, Milliseconds, onlyThese, OrNull, Page, pageQuery, Role, type QueryParameter } from './common.ts'
 import { usageFilters } from './usage.ts'
 
 const Text = OrNull(Type.String())
@@ -32,7 +32,10 @@ export const CallSummary = Type.Object({
 })
 export type CallSummary = Static<typeof CallSummary>
 
-export const CallPage = Page(CallSummary)
+export const CallPage = Type.Object({
+  ...Page(CallSummary).properties,
+  searched_from_ms: OrNull(Milliseconds, 'Calls since then were looked through, and `next_cursor` goes on before it: a search through many calls ends early. `null` for a full page and the last one.')
+})
 export type CallPage = Static<typeof CallPage>
 
 /** One step of a call. */
@@ -98,14 +101,48 @@ export const LiveCalls = Type.Object({
 })
 export type LiveCalls = Static<typeof LiveCalls>
 
+/** Numbers of calls that filters take. */
+export const callNumbers = {
+  attempts: 'attempts',
+  turns: 'turns',
+  prompt_tokens: 'prompt tokens',
+  completion_tokens: 'completion tokens',
+  cached_tokens: 'tokens from a cache',
+  cache_write_tokens: 'tokens into a cache',
+  reasoning_tokens: 'tokens for reasoning',
+  searches: 'searches',
+  pages: 'pages',
+  audio_ms: 'milliseconds of audio',
+  characters: 'characters',
+  images: 'images',
+  duration_ms: 'milliseconds in total',
+  first_byte_ms: 'milliseconds to the first token'
+} as const
+
+/** Facts of calls that filters take as `true` or `false`. */
+export const callFacts = {
+  streamed: 'The answer was a stream.',
+  estimated: 'The usage is an estimate.',
+  priced: 'A price is known.',
+  own_provider_key: 'The caller brought a key of their own for the provider.'
+} as const
+
 const callFilters = {
   ...usageFilters,
-  ...onlyThese({ outcome: 'outcomes: `ok`, `error`, `client_closed`, `interrupted`', status: 'statuses', error: 'error codes' }),
-  streamed: { description: '`true` or `false`.', type: 'boolean' },
-  search: { description: 'Part of a request id, model, key name or error code.', type: 'string' },
-  min_cost_usd: { description: 'Calls that cost at least this.', type: 'string' },
-  min_duration_ms: { description: 'Calls that took at least this long.', type: 'integer' }
+  ...onlyThese({
+    outcome: 'outcomes: `ok`, `error`, `client_closed`, `interrupted`', status: 'statuses', error: 'error codes', requested_model: 'models as they were requested',
+    request_id: 'request ids', image_size: 'sizes of images', image_quality: 'qualities of images'
+  }),
+  ...between(callNumbers),
+  ...between({ cost_usd: 'dollars' }, 'string'),
+  ...factFilters(),
+  search: { description: 'Part of a request id, model, key name or error code.', type: 'string' }
 } as const satisfies Record<string, QueryParameter>
+
+function factFilters (): Readonly<Record<keyof typeof callFacts, QueryParameter>> {
+  const described = Object.entries(callFacts).map(([name, fact]) => [name, { description: `\`true\` or \`false\`. ${fact}`, type: 'boolean' }])
+  return Object.fromEntries(described) as Record<keyof typeof callFacts, QueryParameter> // of the same names
+}
 
 export const callQuery = {
   from_ms: { description: 'First millisecond.', type: 'integer' },
@@ -114,3 +151,4 @@ export const callQuery = {
   ...pageQuery
 } as const satisfies Record<string, QueryParameter>
 export const liveQuery = callFilters
+export const callMoment = { at_ms: { description: 'Its time: among many calls, it is found at once.', type: 'integer' } } as const satisfies Record<string, QueryParameter>

@@ -74,6 +74,14 @@ export function onlyThese<N extends string> (filters: Readonly<Record<N, string>
   return Object.fromEntries(described) as Record<N, QueryParameter> // of the same names
 }
 
+/** Describes filters of numbers by what they count: from `min_…` to `max_…`, both included. */
+export function between<N extends string> (numbers: Readonly<Record<N, string>>, type: QueryParameter['type'] = 'integer'): Readonly<Record<`min_${N}` | `max_${N}`, QueryParameter>> {
+  const described = Object.entries<string>(numbers).flatMap(([name, what]) => [
+    [`min_${name}`, { description: `At least so many ${what}.`, type }], [`max_${name}`, { description: `At most so many ${what}.`, type }]
+  ])
+  return Object.fromEntries(described) as Record<`min_${N}` | `max_${N}`, QueryParameter> // of the same names
+}
+
 /** The parameters of every list. */
 export const pageQuery = {
   limit: { description: 'Number of entries, from 1 to 200. Default: 50.', type: 'integer' },

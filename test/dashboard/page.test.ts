@@ -234,6 +234,72 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('what a key may use is chosen, shown and changed, and a list without names allows nothing', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/keys?new`)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Narrow')
+    await dialog.getByLabel('Budget').fill('5')
+    await dialog.getByLabel('Shorten answers').uncheck()
+    await dialog.getByText('Permissions').click()
+    await dialog.getByRole('group', { name: 'Endpoints' }).getByText('Only these').click()
+    await dialog.getByRole('combobox', { name: 'Endpoints' }).fill('chat,')
+    const byUrl = dialog.getByLabel('Tool servers by URL')
+    t.equal(await byUrl.isChecked(), true)
+    await dialog.getByRole('group', { name: 'Tool servers' }).getByText('Only these').click()
+    t.equal(await byUrl.isChecked(), false, 'a key without all tool servers names none by URL')
+    await byUrl.check()
+    await dialog.getByLabel('Files, containers and threads').check()
+    t.same(await accessibilityFaults(page), [])
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    const { send } = await gateway.user('owner')
+    const stored = async () => (await send('GET /admin/v1/keys?search=Narrow')).body.data[0]
+    const made = await stored()
+    t.match(made, { endpoints: ['chat'], models: null, mcp_servers: [], mcp_urls: true, provider_objects: true, limits: { budget: { usd: 5 }, strict: false } })
+
+    await page.getByRole('link', { name: 'Narrow' }).click()
+    await page.getByText('May exceed the budget').waitFor()
+    t.match(await page.locator('.facts').first().textContent(), /Tool serversNone.*Tools by URLAllowed.*Provider objectsAllowed/s)
+    await page.getByRole('button', { name: 'Actions for Narrow' }).click()
+    await page.getByRole('menuitem', { name: 'Edit' }).click()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Key saved').waitFor()
+    t.same({ ...await stored(), changes: 0 }, { ...made, changes: 0 }, 'a form that is saved as it is changes nothing')
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('calls are filtered by every column', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await gateway.database.insertUsage([
+      usageRowOf(9101, { call_id: 'filter-one', at_ms: Date.now() - 61_000, model: 'f/1', prompt_tokens: 77_777, streamed: 1, cost_nano_usd: 1 }), usageRowOf(9102, { call_id: 'filter-two', at_ms: Date.now() - 60_000, model: 'f/2', prompt_tokens: 88_888, cost_nano_usd: null })
+    ])
+    await page.goto(`${url}/dashboard/calls`)
+    await page.getByRole('button', { name: 'Filters' }).click()
+    for (const [set, expected] of [
+      [async () => { await page.getByLabel('Prompt tokens, from').fill('77777') }, ['f/2', 'f/1']],
+      [async () => { await page.getByLabel('Prompt tokens, to').fill('80000') }, ['f/1']],
+      [async () => { await page.getByLabel('Answer').selectOption('In one piece') }, []],
+      [async () => {
+        await page.getByLabel('Prompt tokens, to').fill('')
+        await page.getByLabel('Price', { exact: true }).selectOption('Not known')
+      }, ['f/2']]
+    ] as const) {
+      await set()
+      const shown = async (): Promise<string> => (await page.locator('tbody tr td:nth-child(3) .clip').allTextContents()).join()
+      await eventually(shown, models => models === expected.join(), expected.join())
+    }
+    await page.getByRole('button', { name: 'Filters (3)' }).waitFor()
+    t.same(await accessibilityFaults(page), [])
+    await page.locator('tbody a').first().click()
+    await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('tools of a server by its URL run in the playground, and markup in arguments, results and errors is text', async t => {
     const { url: server } = await startToolServer(t)
     const place = await adminGateway(t, { providers: [sandbox], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'], connectMs: 10_000, callMs: 10_000, loopMs: 20_000 } })

@@ -5,7 +5,7 @@ import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 import { usageRowOf } from '../../support/usage.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 import { providerSettings } from '../../support/settings.ts'
-import type { LiveCalls } from '../../../schemas/admin/calls.ts'
+import { callNumbers, type LiveCalls } from '../../../schemas/admin/calls.ts'
 import type { UsageRow } from '../../../lib/stores/tables.ts'
 
 const hour = 3_600_000
@@ -67,6 +67,8 @@ t.test('members and viewers see what is of their projects', async t => {
   }
   t.match((await member.send('GET /admin/v1/calls')).body.data, [{ request_id: 'one', key_name: '<b>key 0</b>', project_id: projects[0] }])
   t.equal((await member.send('GET /admin/v1/calls/two')).status, 404)
+  t.equal((await member.send(`GET /admin/v1/calls/one?at_ms=${now - hour}`)).status, 200)
+  t.equal((await member.send(`GET /admin/v1/calls/one?at_ms=${now}`)).status, 404)
   t.match((await member.send('GET /admin/v1/calls/one')).body, { request_id: 'one', timeline: [{ event: 'received' }, { event: 'attempt', after_ms: null }, { event: 'first_byte', after_ms: 50 }, { event: 'end', after_ms: 100 }] })
   t.equal((await viewer.send('GET /admin/v1/calls')).status, 403)
   t.equal((await owner.send('GET /admin/v1/calls')).body.data.length, 3)
@@ -77,7 +79,7 @@ t.test('calls are found by every filter, in pages', async t => {
   const place = await adminGateway(t)
   await record(place, [
     { at_ms: now + 1, call_id: 'first', error_code: 'rate_limit_exceeded', outcome: 'error', status: 429, cost_nano_usd: 0 },
-    { at_ms: now + 2, call_id: 'second', streamed: 1, duration_ms: 5000 }, { at_ms: now + 3, call_id: 'third', endpoint: 'embeddings', cost_nano_usd: 3e9 },
+    { at_ms: now + 2, call_id: 'second', streamed: 1, duration_ms: 5000, requested_model: 'fast', attempts: 3, cost_nano_usd: null }, { at_ms: now + 3, call_id: 'third', endpoint: 'embeddings', cost_nano_usd: 3e9 },
     { at_ms: now + 3, call_id: 'fourth', model: 'b/x_y', provider: 'b', key_id: 'key_b' }
   ])
   const { send } = await place.user('owner')
@@ -85,12 +87,14 @@ t.test('calls are found by every filter, in pages', async t => {
   for (const [query, ids] of [
     ['outcome=error', ['first']], ['status=429,500', ['first']], ['error=rate_limit_exceeded', ['first']], ['streamed=true', ['second']], ['min_duration_ms=1000', ['second']],
     ['endpoint=embeddings', ['third']], ['min_cost_usd=2.5', ['third']], ['model=b/x_y', ['fourth']], ['provider=b,c', ['fourth']], ['key=key_b', ['fourth']],
+    ['request_id=third', ['third']],
+    ['requested_model=fast', ['second']], ['min_attempts=2&max_attempts=3', ['second']], ['priced=false', ['second']], ['min_cost_usd=0.5&max_cost_usd=1', ['fourth']], ['max_prompt_tokens=9', []],
     ['search=x_', ['fourth']], ['search=RATE', ['first']], ['search=%25', []], [`until_ms=${now + 2}`, ['first']], [`from_ms=${now + 3}&endpoint=chat`, ['fourth']], ['project=nothing', []]
   ] as const) t.same(await found(query), ids, query)
   const first = (await send('GET /admin/v1/calls?limit=3')).body
   const rest = (await send(`GET /admin/v1/calls?limit=3&cursor=${first.next_cursor}`)).body
   t.equal(new Set([...first.data, ...rest.data].map(({ id }: { id: string }) => id)).size, 4)
-  for (const query of ['from_ms=x', 'min_cost_usd=-1']) t.equal((await send(`GET /admin/v1/calls?${query}`)).status, 400, query)
+  for (const query of ['from_ms=x', 'min_cost_usd=-1', 'max_turns=many']) t.equal((await send(`GET /admin/v1/calls?${query}`)).status, 400, query)
   for (const query of ['bucket=week', 'group_by=colour', 'from_ms=5&until_ms=4', `from_ms=0&until_ms=${now}&bucket=hour`]) t.equal((await send(`GET /admin/v1/usage?${query}`)).status, 400, query)
 })
 
@@ -107,12 +111,24 @@ t.test('of many groups those of the highest cost are listed, and the rest as one
   t.match(groups[50], { id: null, name: 'Others', totals: { calls: 11, cost_usd: 66, latency_ms: { p50: 105 } }, series: { calls: [0, 0, 11] } })
 })
 
+t.test('every number of a call has a filter', async t => {
+  const place = await adminGateway(t)
+  const numbers = Object.keys(callNumbers)
+  await record(place, numbers.map((name, index) => ({ at_ms: now + index, call_id: name, [name]: 123_456 })))
+  const { send } = await place.user('owner')
+  for (const name of numbers) t.match((await send(`GET /admin/v1/calls?min_${name}=123456&max_${name}=123456`)).body.data, [{ request_id: name }], name)
+  for (const name of ['estimated', 'own_provider_key'] as const) {
+    await record(place, [{ id: name, at_ms: now, call_id: name, [name]: 1 }])
+    t.match((await send(`GET /admin/v1/calls?${name}=true`)).body.data, [{ request_id: name }], name)
+  }
+})
+
 t.test('calls are followed as they end', async t => {
   const place = await adminGateway(t)
   const { cookie } = await place.user('owner')
   const controller = new AbortController()
   t.teardown(() => controller.abort())
-  const response = await fetch(`${place.api.url}/admin/v1/live-calls?endpoint=chat`, { headers: { cookie }, signal: controller.signal })
+  const response = await fetch(`${place.api.url}/admin/v1/live-calls?endpoint=chat&own_provider_key=false`, { headers: { cookie }, signal: controller.signal })
   t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   const messages = messagesOf(response)
   const follow = async (): Promise<{ ids: string[], skipped: boolean }> => {

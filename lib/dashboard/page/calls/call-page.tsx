@@ -12,7 +12,7 @@ import { Page } from '../parts/page.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
 import { projectName } from '../state/names.ts'
 import { useResource } from '../state/resource.ts'
-import { at } from '../state/router.ts'
+import { at, query } from '../state/router.ts'
 import { Bodies } from './bodies.tsx'
 import { Cost } from './cost.tsx'
 import { Outcome } from './outcome.tsx'
@@ -21,7 +21,7 @@ import { Timeline } from './timeline.tsx'
 type Call = Answer<'GET /admin/v1/calls/:call_id'>
 
 export function CallPage ({ id }: { readonly id: string }): JSX.Element {
-  const { data: call, error, reload } = useResource(id, signal => api('GET /admin/v1/calls/:call_id', { at: { call_id: id }, signal }))
+  const { data: call, error, reload } = useResource(id, signal => api('GET /admin/v1/calls/:call_id', { at: { call_id: id }, query: { at_ms: query.value.get('at') ?? undefined }, signal }))
   return (
     <Page
       title={call === undefined ? 'Call' : call.model ?? call.requested_model ?? call.endpoint} back={{ place: '/calls', label: 'Calls' }}

@@ -3,12 +3,12 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { Button } from '../parts/button.tsx'
-import { Input } from '../parts/input.tsx'
 import { Search } from '../parts/search.tsx'
 import { PlainSelect } from '../parts/select.tsx'
 import { projectChoices } from '../state/names.ts'
 import { query, setQuery } from '../state/router.ts'
-import { currentPeriodName, outcomeChoices, periods, textFilters } from './filters.ts'
+import { currentPeriodName, moreFilters, outcomeChoices, periods } from './filters.ts'
+import { MoreFilters } from './more-filters.tsx'
 
 export interface CallsFiltersProps {
   readonly live: boolean
@@ -16,7 +16,7 @@ export interface CallsFiltersProps {
 }
 
 export function CallsFilters ({ live, onLive }: CallsFiltersProps): JSX.Element {
-  const more = useSignal(textFilters.some(({ name }) => query.value.has(name)))
+  const more = useSignal(moreFilters() > 0)
   const value = (name: string): string => query.value.get(name) ?? ''
   return (
     <>
@@ -25,17 +25,11 @@ export function CallsFilters ({ live, onLive }: CallsFiltersProps): JSX.Element 
         <PlainSelect name='Outcome' value={value('outcome')} choices={outcomeChoices} onChange={outcome => setQuery({ outcome })} />
         {projectChoices().length > 1 && <PlainSelect name='Project' value={value('project')} choices={[{ value: '', label: 'All projects' }, ...projectChoices()]} onChange={project => setQuery({ project })} />}
         {!live && <PlainSelect name='Period' value={currentPeriodName()} choices={periods} onChange={period => setQuery({ period: period === 'day' ? undefined : period })} />}
-        <Button pressed={more.value} onClick={() => { more.value = !more.value }}>Filters</Button>
+        <Button pressed={more.value} onClick={() => { more.value = !more.value }}>Filters{moreFilters() > 0 && ` (${moreFilters()})`}</Button>
         <span class='grow' />
         <Button icon={live ? 'stop' : 'play'} kind={live ? 'primary' : 'plain'} pressed={live} onClick={() => onLive(!live)}>{live ? 'Stop' : 'Follow live'}</Button>
       </div>
-      {more.value && (
-        <div class='card filter-fields'>
-          {textFilters.map(({ name, label, placeholder }) => (
-            <Input key={name} label={label} placeholder={placeholder} value={value(name)} onInput={text => setQuery({ [name]: text.trim() })} autocomplete='off' />
-          ))}
-        </div>
-      )}
+      {more.value && <MoreFilters />}
     </>
   )
 }

@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api } from '../api/client.ts'
+import { dateTime } from '../format/time.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { More } from '../parts/more.tsx'
@@ -12,7 +13,7 @@ import { Table } from '../parts/table.tsx'
 import { usePages } from '../state/pages.ts'
 import { at, navigate, query } from '../state/router.ts'
 import { CallsFilters } from './calls-filters.tsx'
-import { columns } from './columns.tsx'
+import { columns, placeOf } from './columns.tsx'
 import { clearFilters, currentFilters, fromMs } from './filters.ts'
 import { useLiveCalls, type LiveTail } from './live.ts'
 import type { CallSummary } from './outcome.tsx'
@@ -20,7 +21,7 @@ import type { CallSummary } from './outcome.tsx'
 export function CallsPage (): JSX.Element {
   const live = useSignal(false)
   const filters = currentFilters()
-  const { rows, more, error, loading, reload } = usePages(query.value.toString(), (cursor, signal) => api('GET /admin/v1/calls', {
+  const { rows, more, searchedFromMs, error, loading, reload } = usePages(query.value.toString(), (cursor, signal) => api('GET /admin/v1/calls', {
     query: { ...filters, from_ms: fromMs(), cursor }, ...signal !== undefined && { signal }
   }))
   const tail = useLiveCalls(live.value, filters)
@@ -39,10 +40,10 @@ export function CallsPage (): JSX.Element {
               <CallTable
                 rows={rows} stale={loading && rows !== undefined}
                 empty={filtered
-                  ? <Empty icon='search' title='No call matches' actions={<Button onClick={clearFilters}>Clear filters</Button>} />
+                  ? <Empty icon='search' title={searchedFromMs === undefined ? 'No call matches' : `No call matches since ${dateTime(searchedFromMs)}`} actions={<Button onClick={clearFilters}>Clear filters</Button>} />
                   : <Empty icon='calls' title='No calls in the last 24 hours' actions={<Button icon='play' href={at('/playground')}>Open the playground</Button>}>Calls appear here as soon as they end.</Empty>}
               />
-              <More onClick={more} />
+              <More onClick={more} label={searchedFromMs === undefined ? undefined : `Search before ${dateTime(searchedFromMs)}`} />
             </section>
           )}
         </>
@@ -64,5 +65,5 @@ function Live ({ tail }: { readonly tail: LiveTail }): JSX.Element {
 }
 
 function CallTable ({ rows, stale, empty }: { readonly rows: readonly CallSummary[] | undefined, readonly stale: boolean, readonly empty: JSX.Element }): JSX.Element {
-  return <Table label='Calls' columns={columns} rows={rows} id={call => call.id} stale={stale} empty={empty} onOpen={call => navigate(`/calls/${encodeURIComponent(call.id)}`)} />
+  return <Table label='Calls' columns={columns} rows={rows} id={call => call.id} stale={stale} empty={empty} onOpen={call => navigate(placeOf(call))} />
 }

@@ -9,7 +9,7 @@ import { Cost } from './cost.tsx'
 import { Outcome, type CallSummary } from './outcome.tsx'
 
 export const columns: ReadonlyArray<Column<CallSummary>> = [
-  { title: 'Time', cell: call => <a class='nowrap' href={at(`/calls/${encodeURIComponent(call.id)}`)} title={dateTime(call.at_ms)}>{isToday(call.at_ms) ? time(call.at_ms) : dateTime(call.at_ms)}</a> },
+  { title: 'Time', cell: call => <a class='nowrap' href={at(placeOf(call))} title={dateTime(call.at_ms)}>{isToday(call.at_ms) ? time(call.at_ms) : dateTime(call.at_ms)}</a> },
   { title: 'Status', cell: call => <Outcome {...call} /> },
   {
     title: 'Model',
@@ -27,6 +27,11 @@ export const columns: ReadonlyArray<Column<CallSummary>> = [
   { title: 'First token', number: true, cell: ({ first_byte_ms }) => first_byte_ms === null ? '–' : duration(first_byte_ms) },
   { title: 'Duration', number: true, cell: call => duration(call.duration_ms) }
 ]
+
+/** Returns where a call is shown: its time finds it at once among many. */
+export function placeOf ({ id, at_ms }: CallSummary): string {
+  return `/calls/${encodeURIComponent(id)}?at=${at_ms}`
+}
 
 function isToday (ms: number): boolean {
   return new Date(ms).toDateString() === new Date().toDateString()

@@ -1,22 +1,64 @@
 /** The filters of the list of calls, which are kept in the address. */
 
+import type { callQuery } from '../../../../schemas/admin/calls.ts'
 import { query, setQuery } from '../state/router.ts'
 import { outcomes } from './outcome.tsx'
 
-/** Text filters of the second row, by their names in the admin API. */
-export const textFilters = [
+type FilterName = Exclude<keyof typeof callQuery, 'from_ms' | 'until_ms' | 'limit' | 'cursor'>
+type RangeName = FilterName extends infer N ? N extends `min_${infer R}` ? R : never : never
+export type CallFilters = { readonly [K in FilterName]?: string }
+
+/** Filters by text, by their names in the admin API. */
+export const textFilters: ReadonlyArray<{ readonly name: FilterName, readonly label: string, readonly placeholder: string }> = [
   { name: 'model', label: 'Model', placeholder: 'openai/gpt-5' },
+  { name: 'requested_model', label: 'Requested model', placeholder: 'fast' },
   { name: 'provider', label: 'Provider', placeholder: 'openai' },
   { name: 'endpoint', label: 'Endpoint', placeholder: 'chat' },
   { name: 'key', label: 'Key id', placeholder: 'key_…' },
+  { name: 'request_id', label: 'Request id', placeholder: 'of x-request-id' },
   { name: 'status', label: 'Status', placeholder: '429' },
   { name: 'error', label: 'Error code', placeholder: 'rate_limited' },
-  { name: 'min_cost_usd', label: 'Cost from', placeholder: '0.01' },
-  { name: 'min_duration_ms', label: 'Milliseconds from', placeholder: '5000' }
-] as const
+  { name: 'image_size', label: 'Image size', placeholder: '1024x1024' },
+  { name: 'image_quality', label: 'Image quality', placeholder: 'high' }
+]
 
-const names = ['search', 'project', 'outcome', ...textFilters.map(({ name }) => name)] as const
-export type CallFilters = { readonly [K in typeof names[number]]?: string }
+/** Filters by a fact, each with what true and false mean. */
+export const factFilters: ReadonlyArray<{ readonly name: FilterName, readonly label: string, readonly yes: string, readonly no: string }> = [
+  { name: 'streamed', label: 'Answer', yes: 'Streamed', no: 'In one piece' },
+  { name: 'priced', label: 'Price', yes: 'Known', no: 'Not known' },
+  { name: 'estimated', label: 'Usage', yes: 'Estimated', no: 'Reported' },
+  { name: 'own_provider_key', label: 'Provider key', yes: 'The caller’s own', no: 'The gateway’s' }
+]
+
+/** Filters by a number, from one to another. */
+export const rangeFilters: ReadonlyArray<{ readonly name: RangeName, readonly label: string, readonly unit?: string }> = [
+  { name: 'cost_usd', label: 'Cost', unit: '$' },
+  { name: 'prompt_tokens', label: 'Prompt tokens' },
+  { name: 'completion_tokens', label: 'Completion tokens' },
+  { name: 'cached_tokens', label: 'Tokens from a cache' },
+  { name: 'cache_write_tokens', label: 'Tokens into a cache' },
+  { name: 'reasoning_tokens', label: 'Tokens for reasoning' },
+  { name: 'duration_ms', label: 'Duration', unit: 'ms' },
+  { name: 'first_byte_ms', label: 'First token', unit: 'ms' },
+  { name: 'attempts', label: 'Attempts' },
+  { name: 'turns', label: 'Turns' },
+  { name: 'searches', label: 'Searches' },
+  { name: 'images', label: 'Images' },
+  { name: 'pages', label: 'Pages' },
+  { name: 'audio_ms', label: 'Audio', unit: 'ms' },
+  { name: 'characters', label: 'Characters' }
+]
+
+/** The filters behind the button. */
+const moreNames: readonly FilterName[] = [
+  ...textFilters.map(({ name }) => name), ...factFilters.map(({ name }) => name), ...rangeFilters.flatMap(({ name }) => [`min_${name}`, `max_${name}`] as const)
+]
+const names: readonly FilterName[] = ['search', 'project', 'outcome', ...moreNames]
+
+/** Returns how many of the filters behind the button are set. */
+export function moreFilters (): number {
+  return moreNames.filter(name => query.value.has(name)).length
+}
 
 export const outcomeChoices = [{ value: '', label: 'All outcomes' }, ...outcomes]
 

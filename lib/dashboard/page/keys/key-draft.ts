@@ -8,9 +8,13 @@ import { draftLimits, limitsOf, type LimitsDraft } from '../limits/limits-draft.
 export interface KeyDraft {
   readonly name: string
   readonly project: string
-  readonly endpoints: readonly string[]
-  readonly models: readonly string[]
-  readonly toolServers: readonly string[]
+  /** Allows only these; `null`: all. */
+  readonly endpoints: readonly string[] | null
+  readonly models: readonly string[] | null
+  readonly toolServers: readonly string[] | null
+  /** Tool servers by URL; `null`: as the tool servers say. */
+  readonly toolUrls: boolean | null
+  readonly providerObjects: boolean
   /** Days from now, a date, or neither. */
   readonly expiry: 'never' | '7' | '30' | '90' | 'date'
   readonly expiryDate: string
@@ -18,32 +22,41 @@ export interface KeyDraft {
 }
 
 export function newKeyDraft (project: string): KeyDraft {
-  return { name: '', project, endpoints: [], models: [], toolServers: [], expiry: 'never', expiryDate: '', limits: draftLimits(null) }
+  return { name: '', project, endpoints: null, models: null, toolServers: null, toolUrls: null, providerObjects: false, expiry: 'never', expiryDate: '', limits: draftLimits(null) }
 }
 
 export function draftKey (key: Static<typeof Key>): KeyDraft {
   return {
     name: key.name,
     project: key.project_id,
-    endpoints: key.endpoints ?? [],
-    models: key.models ?? [],
-    toolServers: key.mcp_servers ?? [],
+    endpoints: key.endpoints,
+    models: key.models,
+    toolServers: key.mcp_servers,
+    toolUrls: key.mcp_urls === namesAllServers(key.mcp_servers) ? null : key.mcp_urls,
+    providerObjects: key.provider_objects,
     expiry: key.expires_at_ms === null ? 'never' : 'date',
     expiryDate: key.expires_at_ms === null ? '' : new Date(key.expires_at_ms).toISOString().slice(0, 10),
     limits: draftLimits(key.limits)
   }
 }
 
-/** Returns the request that makes the key. An empty list means all. */
+/** Returns true where tool servers may be named by URL as well, unless the key says otherwise. */
+export function namesAllServers (toolServers: readonly string[] | null): boolean {
+  return toolServers === null || toolServers.includes('*')
+}
+
+/** Returns the request that makes the key. */
 export function newKeyOf (draft: KeyDraft): RequestBody<'POST /admin/v1/keys'> {
   const expires = expiryOf(draft)
   const limits = limitsOf(draft.limits)
   return {
     name: draft.name.trim(),
     project_id: draft.project,
-    ...draft.endpoints.length > 0 && { endpoints: [...draft.endpoints] },
-    ...draft.models.length > 0 && { models: [...draft.models] },
-    ...draft.toolServers.length > 0 && { mcp_servers: [...draft.toolServers] },
+    ...draft.endpoints !== null && { endpoints: [...draft.endpoints] },
+    ...draft.models !== null && { models: [...draft.models] },
+    ...draft.toolServers !== null && { mcp_servers: [...draft.toolServers] },
+    ...draft.toolUrls !== null && { mcp_urls: draft.toolUrls },
+    ...draft.providerObjects && { provider_objects: true },
     ...expires !== null && { expires_at_ms: expires },
     ...limits !== null && { limits }
   }
@@ -53,17 +66,15 @@ export function newKeyOf (draft: KeyDraft): RequestBody<'POST /admin/v1/keys'> {
 export function keyChangeOf (draft: KeyDraft, key: Static<typeof Key>): RequestBody<'POST /admin/v1/keys/:key_id'> {
   return {
     name: draft.name.trim(),
-    endpoints: listOrNull(draft.endpoints),
-    models: listOrNull(draft.models),
-    mcp_servers: listOrNull(draft.toolServers),
+    endpoints: draft.endpoints && [...draft.endpoints],
+    models: draft.models && [...draft.models],
+    mcp_servers: draft.toolServers && [...draft.toolServers],
+    mcp_urls: draft.toolUrls,
+    ...draft.providerObjects !== key.provider_objects && { provider_objects: draft.providerObjects },
     // A date is the end of that day: the moment that was there stays when its day was not changed.
     ...draft.expiryDate !== draftKey(key).expiryDate || draft.expiry !== draftKey(key).expiry ? { expires_at_ms: expiryOf(draft) } : {},
-    limits: limitsOf(draft.limits, key.limits)
+    limits: limitsOf(draft.limits)
   }
-}
-
-function listOrNull (list: readonly string[]): string[] | null {
-  return list.length === 0 ? null : [...list]
 }
 
 function expiryOf ({ expiry, expiryDate }: KeyDraft): number | null {

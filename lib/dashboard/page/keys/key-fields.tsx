@@ -4,13 +4,15 @@ import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { ApiError } from '../api/client.ts'
 import { LimitsFields } from '../limits/limits-fields.tsx'
+import { Check } from '../parts/check.tsx'
 import { Fold } from '../parts/fold.tsx'
 import { Input } from '../parts/input.tsx'
 import { Select } from '../parts/select.tsx'
-import { TagInput } from '../parts/tag-input.tsx'
+import { ScopeInput } from '../parts/scope-input.tsx'
 import { endpointNames, loadCatalogue, modelPatterns, toolServers } from '../state/catalogue.ts'
 import { projectChoices } from '../state/names.ts'
-import type { KeyDraft } from './key-draft.ts'
+import { may } from '../state/session.ts'
+import { namesAllServers, type KeyDraft } from './key-draft.ts'
 
 export interface KeyFieldsProps {
   readonly draft: KeyDraft
@@ -45,23 +47,25 @@ export function KeyFields ({ draft, onChange, error, isNew }: KeyFieldsProps): J
       </div>
       <LimitsFields draft={draft.limits} onChange={limits => set({ limits })} error={error} />
       <Fold title='Permissions' note={permissionsNote(draft)}>
-        <TagInput
-          label='Endpoints' values={draft.endpoints} onChange={endpoints => set({ endpoints })} suggestions={endpointNames}
-          placeholder='All endpoints' error={fields.endpoints}
-        />
-        <TagInput
+        <ScopeInput label='Endpoints' values={draft.endpoints} onChange={endpoints => set({ endpoints })} suggestions={endpointNames} error={fields.endpoints} />
+        <ScopeInput
           label='Models' values={draft.models} onChange={models => set({ models })} suggestions={modelPatterns()}
-          placeholder='All models' hint='Ids, or patterns such as openai/*.' error={fields.models}
+          hint='Ids, or patterns such as openai/*.' error={fields.models}
         />
-        <TagInput
-          label='Tool servers' values={draft.toolServers} onChange={toolServers => set({ toolServers })} suggestions={toolServers.value}
-          placeholder='All tool servers' error={fields.mcp_servers}
-        />
+        <ScopeInput label='Tool servers' values={draft.toolServers} onChange={toolServers => set({ toolServers })} suggestions={toolServers.value} error={fields.mcp_servers} />
+        <Check checked={draft.toolUrls ?? namesAllServers(draft.toolServers)} onChange={toolUrls => set({ toolUrls: toolUrls === namesAllServers(draft.toolServers) ? null : toolUrls })}>
+          Tool servers by URL<span class='small faint'> – at any public address</span>
+        </Check>
+        {may('admin') && (
+          <Check checked={draft.providerObjects} onChange={providerObjects => set({ providerObjects })}>
+            Files, containers and threads at providers<span class='small faint'> – all keys with this share them</span>
+          </Check>
+        )}
       </Fold>
     </>
   )
 }
 
-function permissionsNote ({ endpoints, models, toolServers }: KeyDraft): string {
-  return [...endpoints, ...models, ...toolServers].length === 0 ? 'Everything' : 'Limited'
+function permissionsNote ({ endpoints, models, toolServers, toolUrls }: KeyDraft): string {
+  return endpoints === null && models === null && toolServers === null && toolUrls !== false ? 'All endpoints, models and tools' : 'Limited'
 }

@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
-import { columns } from '../calls/columns.tsx'
+import { columns, placeOf } from '../calls/columns.tsx'
 import { count, plural } from '../format/numbers.ts'
 import { date } from '../format/time.ts'
 import { Spend } from '../limits/spend.tsx'
@@ -42,7 +42,7 @@ export function KeyPage ({ id }: { readonly id: string }): JSX.Element {
           <Card title='Last calls' flush actions={<a class='small' href={at(`/calls?key=${encodeURIComponent(id)}&period=all`)}>All calls</a>}>
             <Failure error={calls.error} retry={() => void calls.reload()} />
             {calls.error === undefined && <Table
-              label='Last calls' columns={columns.filter(({ title }) => title !== 'Key')} rows={calls.data?.data} id={call => call.id} onOpen={call => navigate(`/calls/${encodeURIComponent(call.id)}`)}
+              label='Last calls' columns={columns.filter(({ title }) => title !== 'Key')} rows={calls.data?.data} id={call => call.id} onOpen={call => navigate(placeOf(call))}
               empty={<Empty icon='calls' title='Not used yet'>Make a first call with the lines below.</Empty>}
             />}
           </Card>
@@ -63,12 +63,14 @@ function keyFacts (key: Key): readonly Fact[] {
     ['Revoked', key.revoked_at_ms === null ? null : <Moment at={key.revoked_at_ms} />],
     ['Endpoints', names(key.endpoints)],
     ['Models', names(key.models)],
-    ['Tool servers', names(key.mcp_servers)]
+    ['Tool servers', names(key.mcp_servers)],
+    ['Tools by URL', key.mcp_urls ? 'Allowed' : 'Refused'],
+    ['Provider objects', key.provider_objects ? 'Allowed' : 'Refused']
   ]
 }
 
 function names (list: readonly string[] | null): JSX.Element | string {
-  return list === null ? 'All' : <span class='row'>{list.map(name => <span class='tag plain mono' key={name}>{name}</span>)}</span>
+  return list === null ? 'All' : list.length === 0 ? 'None' : <span class='row'>{list.map(name => <span class='tag plain mono' key={name}>{name}</span>)}</span>
 }
 
 function limitFacts ({ limits, spent_usd }: Key): readonly Fact[] {
@@ -78,6 +80,7 @@ function limitFacts ({ limits, spent_usd }: Key): readonly Fact[] {
     ['Requests', rate(limits?.requests_per_minute, 'a minute')],
     ['Tokens', rate(limits?.tokens_per_minute, 'a minute')],
     ['Concurrent', limits?.concurrent_calls === undefined ? 'No limit' : plural(limits.concurrent_calls, 'call')],
+    ['Answers', limits?.budget === undefined ? null : limits.strict === false ? 'May exceed the budget' : 'Shortened to the budget'],
     ['Unpriced models', limits?.budget === undefined ? null : limits.budget.unpriced === 'allow' ? 'Allowed' : 'Refused']
   ]
 }

@@ -12,6 +12,7 @@ export interface LimitsDraft {
   readonly budgetUsd: string
   readonly budgetPer: 'day' | 'month' | 'total'
   readonly allowUnpriced: boolean
+  readonly strict: boolean
 }
 
 export function draftLimits (limits: Limits | null): LimitsDraft {
@@ -21,18 +22,19 @@ export function draftLimits (limits: Limits | null): LimitsDraft {
     concurrentCalls: String(limits?.concurrent_calls ?? ''),
     budgetUsd: String(limits?.budget?.usd ?? ''),
     budgetPer: limits?.budget?.per ?? 'month',
-    allowUnpriced: limits?.budget?.unpriced === 'allow'
+    allowUnpriced: limits?.budget?.unpriced === 'allow',
+    strict: limits?.strict ?? true
   }
 }
 
-/** Returns `null` where nothing is limited. @param former keeps what the form does not show. */
-export function limitsOf (draft: LimitsDraft, former: Limits | null = null): Limits | null {
+/** Returns `null` where nothing is limited. */
+export function limitsOf (draft: LimitsDraft): Limits | null {
   const limits: Limits = {
     ...draft.requestsPerMinute !== '' && { requests_per_minute: Number(draft.requestsPerMinute) },
     ...draft.tokensPerMinute !== '' && { tokens_per_minute: Number(draft.tokensPerMinute) },
     ...draft.concurrentCalls !== '' && { concurrent_calls: Number(draft.concurrentCalls) },
     ...draft.budgetUsd !== '' && { budget: { usd: Number(draft.budgetUsd), per: draft.budgetPer, ...draft.allowUnpriced && { unpriced: 'allow' as const } } },
-    ...former?.strict !== undefined && { strict: former.strict }
+    ...draft.budgetUsd !== '' && !draft.strict && { strict: false }
   }
   return Object.keys(limits).length === 0 ? null : limits
 }

@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact'
 import type { ApiError } from '../api/client.ts'
+import { Check } from '../parts/check.tsx'
 import { Input } from '../parts/input.tsx'
 import { Select } from '../parts/select.tsx'
 import type { LimitsDraft } from './limits-draft.ts'
@@ -30,10 +31,14 @@ export function LimitsFields ({ draft, onChange, error }: LimitsFieldsProps): JS
         />
       </div>
       {draft.budgetUsd !== '' && (
-        <label class='check'>
-          <input type='checkbox' checked={draft.allowUnpriced} onChange={event => set({ allowUnpriced: event.currentTarget.checked })} />
-          <span>Allow models without a known price<span class='small faint'> – they count as free</span></span>
-        </label>
+        <>
+          <Check checked={draft.allowUnpriced} onChange={allowUnpriced => set({ allowUnpriced })}>
+            Allow models without a known price<span class='small faint'> – they count as free</span>
+          </Check>
+          <Check checked={draft.strict} onChange={strict => set({ strict })}>
+            Shorten answers to what is left of the budget<span class='small faint'> – otherwise the last one may exceed it</span>
+          </Check>
+        </>
       )}
       <div class='columns'>
         <Input

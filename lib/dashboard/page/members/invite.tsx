@@ -5,6 +5,7 @@ import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { Button } from '../parts/button.tsx'
 import { Secret } from '../parts/code.tsx'
+import { Check } from '../parts/check.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Input } from '../parts/input.tsx'
 import { Failure } from '../parts/notice.tsx'
@@ -52,10 +53,7 @@ export function Invite ({ onClose, onInvited }: { readonly onClose: () => void, 
         <fieldset class='field'>
           <legend>Projects</legend>
           {currentSession().projects.map(({ id, name }) => (
-            <label class='check' key={id}>
-              <input type='checkbox' checked={projects.value.includes(id)} onChange={event => { projects.value = event.currentTarget.checked ? [...projects.value, id] : projects.value.filter(other => other !== id) }} />
-              <span>{name}</span>
-            </label>
+            <Check key={id} checked={projects.value.includes(id)} onChange={checked => { projects.value = checked ? [...projects.value, id] : projects.value.filter(other => other !== id) }}>{name}</Check>
           ))}
         </fieldset>
       )}

@@ -10,7 +10,7 @@ import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Input } from '../parts/input.tsx'
 import { Failure } from '../parts/notice.tsx'
-import { TagInput } from '../parts/tag-input.tsx'
+import { ScopeInput } from '../parts/scope-input.tsx'
 import { useAction } from '../state/action.ts'
 import { loadCatalogue, modelPatterns } from '../state/catalogue.ts'
 
@@ -26,7 +26,7 @@ export interface ProjectDialogProps {
 export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps): JSX.Element {
   useEffect(() => { void loadCatalogue() }, [])
   const name = useSignal(project?.name ?? '')
-  const models = useSignal<readonly string[]>(project?.models ?? [])
+  const models = useSignal<readonly string[] | null>(project?.models ?? null)
   const limits = useSignal(draftLimits(project?.limits ?? null))
   const { run, busy, error } = useAction()
   const save = (): void => {
@@ -37,10 +37,10 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
   }
   const create = async (): Promise<Project> => {
     const limited = limitsOf(limits.value)
-    return api('POST /admin/v1/projects', { body: { name: name.value.trim(), ...models.value.length > 0 && { models: [...models.value] }, ...limited !== null && { limits: limited } } })
+    return api('POST /admin/v1/projects', { body: { name: name.value.trim(), ...models.value !== null && { models: [...models.value] }, ...limited !== null && { limits: limited } } })
   }
-  const change = async ({ id, limits: former }: Project): Promise<Project> => api('POST /admin/v1/projects/:project_id', {
-    at: { project_id: id }, body: { name: name.value.trim(), models: models.value.length === 0 ? null : [...models.value], limits: limitsOf(limits.value, former) }
+  const change = async ({ id }: Project): Promise<Project> => api('POST /admin/v1/projects/:project_id', {
+    at: { project_id: id }, body: { name: name.value.trim(), models: models.value && [...models.value], limits: limitsOf(limits.value) }
   })
   return (
     <Dialog
@@ -49,8 +49,8 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
     >
       <Input label='Name' value={name.value} onInput={value => { name.value = value }} error={error?.fields.name} placeholder='Support assistant' required autofocus maxLength={100} autocomplete='off' />
       <LimitsFields draft={limits.value} onChange={next => { limits.value = next }} error={error} />
-      <TagInput
-        label='Models' optional values={models.value} onChange={values => { models.value = values }} suggestions={modelPatterns()} placeholder='All models'
+      <ScopeInput
+        label='Models' values={models.value} onChange={values => { models.value = values }} suggestions={modelPatterns()}
         hint='Ids, or patterns such as openai/*.' error={error?.fields.models}
       />
       <Failure error={error} />

@@ -10,7 +10,7 @@ export const catalogue = signal<readonly CatalogueEntry[]>([])
 export const toolServers = signal<readonly string[]>([])
 
 /** The endpoints that keys may be limited to. */
-export const endpointNames: readonly string[] = ['chat', 'messages', 'responses', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models']
+export const endpointNames: readonly string[] = ['chat', 'completions', 'messages', 'responses', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models']
 
 let loaded = false
 

@@ -4,13 +4,19 @@ import { useRef } from 'preact/hooks'
 import { useAction } from './action.ts'
 import { useResource, type Resource } from './resource.ts'
 
-interface PageOf<T> { readonly data: readonly T[], readonly next_cursor: string | null }
+interface PageOf<T> {
+  readonly data: readonly T[]
+  readonly next_cursor: string | null
+  readonly searched_from_ms?: number | null
+}
 
 export interface Pages<T> extends Omit<Resource<PageOf<T>>, 'data' | 'set'> {
   /** Absent while the first page loads. */
   readonly rows: readonly T[] | undefined
   /** Absent on the last page. */
   readonly more: (() => void) | undefined
+  /** The time back to which the list was searched, where that ended early. */
+  readonly searchedFromMs: number | undefined
   /** Changes rows in place, after one was changed or removed. */
   readonly update: (change: (rows: readonly T[]) => readonly T[]) => void
 }
@@ -23,6 +29,7 @@ export function usePages<T> (key: string, load: (cursor: string | undefined, sig
   return {
     ...first,
     rows: data?.data,
+    searchedFromMs: data?.searched_from_ms ?? undefined,
     update (change) {
       // A list that is still on its way may be from before the change.
       if (data === undefined || first.loading) void first.reload()
