@@ -83,7 +83,8 @@ export function readCall (
   response.on('error', onClose)
   const { socket } = request
   const onSocketClose = (): void => closeWaitingResponse(response)
-  if (waitsForConnection(response)) socket.setMaxListeners(0).once('close', onSocketClose)
+  const isWaiting = waitsForConnection(response)
+  if (isWaiting) socket.setMaxListeners(0).once('close', onSocketClose)
   const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
   let upload: OpenForm | undefined
 
@@ -155,7 +156,7 @@ export function readCall (
     close: onUploadDeleteFailed => {
       clearTimeout(deadline)
       response.off('close', onClose)
-      socket.off('close', onSocketClose)
+      if (isWaiting) socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
       else void upload.remove().catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
     }

@@ -98,7 +98,8 @@ class BodyReader {
   readonly #limits: JsonLimits
   readonly #resolve: (value: unknown) => void
   readonly #reject: (error: unknown) => void
-  readonly #timer: NodeJS.Timeout
+  /** Set once it listens for more. */
+  #timer: NodeJS.Timeout | undefined
   #pieces: Buffer[] = []
   #sizeBytes = 0
   #counter: ValueCounter | undefined
@@ -115,12 +116,26 @@ class BodyReader {
     this.#limits = limits
     this.#resolve = resolve
     this.#reject = reject
-    this.#timer = setTimeout(this.#onTimeout, limits.timeoutMs)
   }
 
+  /** A body mostly comes with its head, and is there once `node:http` has parsed what it read: then no listener is needed. */
   start (): void {
+    if (this.#inflate === undefined) queueMicrotask(this.#takeArrived)
+    else this.#listen()
+  }
+
+  readonly #takeArrived = (): void => {
+    const bytes = this.#request.read() as Buffer | null // no encoding is set
+    if (bytes !== null) this.#onData(bytes)
+    if (!this.#settled) this.#listen()
+  }
+
+  #listen (): void {
     const [request, inflate] = [this.#request, this.#inflate]
-    this.#limits.signal.addEventListener('abort', this.#onAbort, { once: true })
+    const { signal, timeoutMs } = this.#limits
+    if (signal.aborted) return this.#fail(signal.reason)
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#timer = setTimeout(this.#onTimeout, timeoutMs)
     const source = inflate ?? request
     source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
     if (inflate !== undefined) request.on('error', this.#onError).pipe(inflate)
@@ -212,9 +227,10 @@ class BodyReader {
 
   #settle (): void {
     const [request, inflate] = [this.#request, this.#inflate]
-    clearTimeout(this.#timer)
     this.#settled = true
     this.#pieces = [] // whatever is still attached to the request keeps no text
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
     this.#limits.signal.removeEventListener('abort', this.#onAbort)
     for (const stream of inflate === undefined ? [request] : [inflate, request]) stream.off('error', this.#onError).on('error', ignoreLateError)
     const source = inflate ?? request
