@@ -1,7 +1,7 @@
 /**
  * Usage rows as lists of values: those of most calls, whose other columns are empty.
  *
- * A list is printed in 0.6 µs, the row in 1.6, in a third of the bytes; bound to a statement, it saves 0.5 µs of 4.9.
+ * A list is printed in 0.6 µs, the row in 1.6, in a third of the bytes.
  */
 
 import type { UsageColumn } from './usage-columns.ts'
@@ -22,9 +22,15 @@ const empty = {
 } as const satisfies Omit<UsageRow, UsualColumn>
 const rareColumns = Object.keys(empty) as Array<keyof typeof empty> // its keys are those
 
+/** Returns whether a row has no other values. */
+export function isUsual (row: UsageRow): boolean {
+  for (const column of rareColumns) if (row[column] !== null) return false // that of an earlier version lacks later ones
+  return true
+}
+
 /** Returns the values of a row; `undefined` for one that has others. */
 export function usualValues (row: UsageRow): Array<string | number | null> | undefined {
-  for (const column of rareColumns) if (row[column] !== null) return undefined // that of an earlier version lacks later ones
+  if (!isUsual(row)) return undefined
   return [
     row.id, row.call_id, row.at_ms, row.key_id, row.endpoint, row.requested_model, row.model, row.provider, row.outcome, row.status, row.streamed, row.attempts,
     row.prompt_tokens, row.completion_tokens, row.cached_tokens, row.reasoning_tokens, row.estimated, row.cost_nano_usd, row.own_provider_key, row.duration_ms,

@@ -19,6 +19,22 @@ storeTest('every column of a row is written and read back', async (t, open) => {
   t.strictSame({ ...await store.query.selectFrom('usage').selectAll().executeTakeFirst() }, row)
 })
 
+storeTest('rows that are alike and others are written as they are, each once, whichever are there already', async (t, open) => {
+  const store = await open()
+  const rows = Array.from({ length: 60 }, (_, number) => usageRowOf(number, {
+    at_ms: morning + number, model: number % 5 === 4 ? `m-${number % 11}` : 'a/1', prompt_tokens: number, cached_tokens: number % 3 === 0 ? null : number, searches: number % 13 === 0 ? 1 : null
+  }))
+  t.equal(await store.insertUsage(rows.slice(20, 23)), 3)
+  // Of rows with the same id the first counts, whatever the others are.
+  const earlier = rows.map(row => ({ ...row, searches: null, outcome: 'interrupted' as const }))
+  t.equal(await store.insertUsage([...rows, ...earlier]), 57)
+  t.equal(await store.insertUsage(rows), 0)
+  const stored = await store.query.selectFrom('usage').selectAll().orderBy('at_ms').execute()
+  t.strictSame(stored.map(row => ({ ...row })), rows)
+  const { calls } = await store.query.selectFrom('usage_rollups').where('span_ms', '=', hourMs).select(({ fn }) => fn.sum<number>('calls').as('calls')).executeTakeFirstOrThrow()
+  t.equal(calls, 60)
+})
+
 storeTest('what rows cost is added to the day and the key they belong to, once', async (t, open) => {
   const store = await open()
   const rows = [
