@@ -42,7 +42,7 @@ async function joined (events: readonly JsonObject[]): Promise<JsonObject[]> {
   const firsts = new Map<string, GrowingText>()
   const kept: JsonObject[] = []
   for (const [index, event] of events.entries()) {
-    const texts = textsOf(event, '', false)
+    const texts = deltaTexts(event)
     let added = 0
     for (const { key, holder, name } of texts) {
       const first = firsts.get(key)
@@ -86,12 +86,24 @@ interface DeltaText {
   readonly name: string
 }
 
-function textsOf (holder: JsonObject, path: string, isDelta: boolean): DeltaText[] {
-  const place = `${path} ${[...identities].map(name => String(holder[name])).join(' ')}`
-  return Object.entries(holder).flatMap(([name, value]): DeltaText[] => {
-    const isOfDelta = isDelta || deltaFields.has(name)
-    if (typeof value === 'string') return isOfDelta && !identities.has(name) ? [{ key: `${place} ${name}`, holder, name }] : []
-    if (isObject(value)) return textsOf(value, `${place} ${name}`, isOfDelta)
-    return objectsOf(value).flatMap(item => textsOf(item, `${place} ${name}`, isOfDelta))
-  })
+/** Objects of an event that are looked at: one with more is no delta, and would take long. */
+const maxObjects = 200
+
+/** Returns the texts of an event that continue those of others. */
+function deltaTexts (event: JsonObject): DeltaText[] {
+  const found: DeltaText[] = []
+  const open = [{ holder: event, path: '', isDelta: false }]
+  for (let objects = 1, next = open.pop(); next !== undefined; objects++, next = open.pop()) {
+    if (objects > maxObjects) return []
+    const { holder, path, isDelta } = next
+    const place = `${path} ${[...identities].map(name => String(holder[name])).join(' ')}`
+    for (const [name, value] of Object.entries(holder)) {
+      const isOfDelta = isDelta || deltaFields.has(name)
+      if (typeof value === 'string' && isOfDelta && !identities.has(name)) found.push({ key: `${place} ${name}`, holder, name })
+      const items = isObject(value) ? [value] : objectsOf(value)
+      if (items.length > maxObjects) return []
+      for (const item of items) open.push({ holder: item, path: `${place} ${name}`, isDelta: isOfDelta })
+    }
+  }
+  return found
 }

@@ -1,6 +1,8 @@
 /** Makes what is stored of a body: text without secrets, in the length that the project keeps. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { parseText } from '../json/parse-text.ts'
+import { printText } from '../json/print-in-turns.ts'
 import { sseReader } from '../wire/sse.ts'
 import { joinDeltas } from './join-deltas.ts'
 import { redactJson, type RedactedText } from './redact-json.ts'
@@ -15,6 +17,8 @@ export interface PrintOptions {
   readonly maxBytes: number
 }
 
+/** A longer event is parsed in turns of its own. */
+const longEvent = 64 * 1024
 /** Events that are parsed in a turn of the event loop. */
 const eventsPerTurn = 500
 
@@ -31,7 +35,7 @@ async function redacted (
 ): Promise<RedactedText> {
   const bytes = Buffer.concat(pieces.map(piece => Buffer.from(piece)))
   const options = { redaction, secrets, maxLength: maxBytes }
-  if (mediaType === 'text/event-stream') return await redactJson(JSON.stringify(await joinDeltas(await eventsOf(bytes))), options)
+  if (mediaType === 'text/event-stream') return await redactJson(await printText(await joinDeltas(await eventsOf(bytes))), options)
   // A plain text is redacted as one that was no JSON would be: it is one string.
   return mediaType?.startsWith('text/') === true ? await redactPlain(bytes.toString(), options) : await redactJson(bytes.toString(), { ...options, isCut })
 }
@@ -46,16 +50,16 @@ async function eventsOf (bytes: Buffer): Promise<unknown[]> {
   const reader = sseReader(bytes.length + 1)
   const events: unknown[] = []
   for (const [index, { data }] of [...reader.push(bytes), ...reader.end()].entries()) {
-    const event = parsed(data)
+    const event = await parsed(data)
     if (event !== undefined) events.push(event)
     if (index % eventsPerTurn === eventsPerTurn - 1) await yieldFairly()
   }
   return events
 }
 
-function parsed (data: string): unknown {
+async function parsed (data: string): Promise<unknown> {
   try {
-    return JSON.parse(data)
+    return data.length > longEvent ? await parseText(data) : JSON.parse(data)
   } catch {
     return undefined
   }

@@ -35,3 +35,8 @@ t.test('text completions are joined by choice', async t => {
   const piece = (index: number, text: string, finish: string | null = null): object => ({ object: 'text_completion', choices: [{ index, text, finish_reason: finish }] })
   t.same(await joinDeltas([piece(0, 'a'), piece(1, 'x'), piece(0, 'b'), piece(0, '', 'stop')]), [piece(0, 'ab'), piece(1, 'x'), piece(0, '', 'stop')])
 })
+
+t.test('an event that is no delta is not looked through', async t => {
+  const event = { type: 'x', delta: Array.from({ length: 100_000 }, () => ({ text: 'a' })) }
+  t.same(await joinDeltas([event, event]), [event, event])
+})
