@@ -92,8 +92,8 @@ const notAtStart = [
   'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'pg', 'sharp', 'undici', 'unpdf', 'yaml', '@modelcontextprotocol/client'
 ].map(name => new RegExp(`/node_modules/${name}/`)).concat([
   /editor-schema/, /\/cli\/(?!run|start|command)/,
-  // Later versions load their own copy of it for other modules of theirs.
-  ...Number(process.versions.node.split('.')[0]) < 24 ? [/NativeModule internal\/deps\/undici/] : []
+  // Later versions load their own copy of it with `node:http`, which exports its WebSocket.
+  ...Number(process.versions.node.split('.')[0]) < 22 ? [/NativeModule internal\/deps\/undici/] : []
 ])
 
 for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_600]] as const) {
