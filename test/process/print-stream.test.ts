@@ -25,7 +25,7 @@ t.test('pieces are taken as fast as they are read', async t => {
   const before = source.taken
   await new Promise(resolve => { setImmediate(resolve) })
   t.equal(source.taken, before)
-  output.read()
+  while (output.read() !== null) { /* to its end: Node.js 26 reads one piece at a time */ }
   await until(() => source.taken > before, 'more')
   output.destroy()
   await printed
