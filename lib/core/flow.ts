@@ -20,6 +20,12 @@ export interface PullSource<T> extends AsyncIterator<T, undefined> {
   readonly pull: () => PullResult<T> | Promise<PullResult<T>>
   /** True once it is known that nothing follows. */
   readonly isOver?: boolean
+  /**
+   * Returns a promise for when to pull, or `undefined` where only `pull` knows. All that waits for one read waits for this one
+   * promise, which has no value: a promise that is kept while it waits, as those of an open stream are, keeps its value
+   * until the next full collection.
+   */
+  readonly whenReady?: () => Promise<void> | undefined
 }
 
 /** Keeps the state of one run of a stage. */
@@ -114,6 +120,10 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     if (this.#ended) return done
     if (this.#ending !== undefined) return this.#end(this.#ending)
     return this.#begun ? this.#read() : this.#begin()
+  }
+
+  whenReady (): Promise<void> | undefined {
+    return this.#unread !== undefined || this.#ended || this.#ending !== undefined ? undefined : this.#source?.whenReady?.()
   }
 
   async next (): Promise<PullResult<Out>> {

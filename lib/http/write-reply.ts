@@ -3,7 +3,7 @@
 import { explainRoute } from '../routing/explain-route.ts'
 import { endInOneWrite, endWithChunk, releaseHead, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
-import { pulling, type PullSource } from '../core/flow.ts'
+import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
@@ -73,7 +73,8 @@ async function writeStream (
     }
     let next = pull(pieces)
     for (;;) {
-      const given = next instanceof Promise ? await (isBegun ? next : afterHead(response, next)) : next
+      const there = (next instanceof Promise ? await (isBegun ? next : afterHead(response, next)) : next) ?? pieces.pull()
+      const given = there instanceof Promise ? await there : there
       if (given.done === true) break
       if (response.destroyed) {
         await pieces.return?.()
@@ -125,10 +126,12 @@ function isOver (pieces: PullSource<unknown>): boolean {
   return pieces.isOver === true
 }
 
-/** Pulls; what is thrown is given by the promise, so that a piece before it is written before it. */
-function pull<T> (pieces: PullSource<T>): ReturnType<PullSource<T>['pull']> {
+/**
+ * Pulls, or gives the promise for when to; what is thrown is given by the promise, so that a piece before it is written before it.
+ */
+function pull<T> (pieces: PullSource<T>): PullResult<T> | Promise<PullResult<T> | void> {
   try {
-    return pieces.pull()
+    return pieces.whenReady?.() ?? pieces.pull()
   } catch (error) {
     return Promise.reject(error) // as a source rejects with it
   }

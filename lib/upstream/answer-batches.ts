@@ -43,6 +43,10 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     })
   }
 
+  whenReady (): Promise<void> | undefined {
+    return this.#ended ? undefined : this.#open?.answer.whenReady?.()
+  }
+
   async next (): Promise<GivenBatch<R, E>> {
     return await this.pull()
   }

@@ -42,6 +42,8 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   #ended = false
   #error: unknown
   #waiting: Waiter<Result> | undefined
+  /** Called when there is something to pull. */
+  #onReady: (() => void) | undefined
   /** Set while all of the body is waited for. */
   #buffering: Waiter<BufferedBody> & { readonly maxBytes: number } | undefined
 
@@ -59,6 +61,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     }
     this.#pieces.push(bytes)
     this.#sizeBytes += bytes.length
+    if (this.#onReady !== undefined) return this.#beReady() // who waited takes it in this turn
     if (this.#buffering !== undefined) {
       if (this.#sizeBytes > this.#buffering.maxBytes) this.#refuse(this.#buffering)
       return
@@ -75,6 +78,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.#waiting = undefined
     this.#buffering?.resolve(this.#takeBody())
     this.#buffering = undefined
+    this.#beReady()
   }
 
   /** Ends the queue with an error; what has already arrived is still handed over first. */
@@ -86,6 +90,12 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.#waiting = undefined
     this.#buffering?.reject(error)
     this.#buffering = undefined
+    this.#beReady()
+  }
+
+  whenReady (): Promise<void> | undefined {
+    if (this.#pieces.length > 0 || this.#ended) return undefined
+    return new Promise(resolve => { this.#onReady = resolve })
   }
 
   async next (): Promise<Result> {
@@ -135,6 +145,11 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     })
     const [first] = body
     return body.length === 1 && first !== undefined ? first : await joinInTurns(body)
+  }
+
+  #beReady (): void {
+    this.#onReady?.()
+    this.#onReady = undefined
   }
 
   #takeBody (): BufferedBody {

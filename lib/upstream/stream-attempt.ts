@@ -43,6 +43,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   /** The next read, once it has begun. */
   #pending: PullResult<Uint8Array> | Promise<PullResult<Uint8Array>> | undefined
   #started = false
+  /** Set while `whenReady` is waited for. */
+  #waitsSinceMs: number | undefined
   #sizeBytes = 0
   #finished = false
   /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
@@ -118,6 +120,14 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return read ? events : undefined
   }
 
+  whenReady (): Promise<void> | undefined {
+    const mayWait = this.#buffered.length === 0 && !this.#overdue && !this.#finished && this.#failure === undefined && this.#pending === undefined
+    if (!mayWait || this.#pace.limitsWait) return undefined
+    const ready = this.#bytes.whenReady?.()
+    this.#waitsSinceMs = ready === undefined ? undefined : performance.now()
+    return ready
+  }
+
   sizeBytes (): number {
     return this.#sizeBytes
   }
@@ -133,7 +143,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const given = this.#pending ?? this.#bytes.pull()
     if (!(given instanceof Promise)) {
       this.#pending = undefined
-      return this.#take(given, into, 0)
+      const waitedMs = this.#waitsSinceMs === undefined ? 0 : performance.now() - this.#waitsSinceMs
+      this.#waitsSinceMs = undefined
+      return this.#take(given, into, waitedMs)
     }
     this.#pending = given
     const startedAtMs = performance.now()

@@ -36,10 +36,14 @@ export class StreamPace {
     this.#windowEvents = 0
   }
 
+  /** True when a wait may have to end early. */
+  get limitsWait (): boolean {
+    return this.#isGuarded && this.#slow?.pauseMs !== undefined
+  }
+
   /** Waits for a read, but not longer for an event than the guard allows. @throws GatewayError `upstream_too_slow` */
   wait<T> (pending: Promise<T>): Promise<T> {
-    const { pauseMs } = this.#slow ?? {}
-    return this.#isGuarded && pauseMs !== undefined ? this.#withinPause(pending, pauseMs) : pending
+    return this.limitsWait ? this.#withinPause(pending, this.#slow?.pauseMs ?? Infinity) : pending
   }
 
   noteWait (ms: number): void {

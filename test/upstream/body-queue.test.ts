@@ -22,6 +22,25 @@ t.test('what has arrived since the last read is one piece', async t => {
   t.same([await queue.next(), await queue.next()], [{ done: true, value: undefined }, { done: true, value: undefined }])
 })
 
+t.test('who waits until there is something to pull goes on once there is, whatever it is', async t => {
+  const { queue, events } = start()
+  const ready = queue.whenReady()
+  queue.push(Buffer.alloc(64 * 1024))
+  t.equal(await ready, undefined)
+  t.same(events, [], 'a piece that is taken at once pauses nothing')
+  t.equal(queue.whenReady(), undefined, 'it is there')
+  await queue.next()
+  const broken = queue.whenReady()
+  queue.fail(new Error('cut'))
+  t.equal(await broken, undefined)
+  await t.rejects(async () => await queue.pull(), /cut/)
+  const ended = start().queue
+  const end = ended.whenReady()
+  ended.end()
+  t.equal(await end, undefined)
+  t.same(await ended.next(), { done: true, value: undefined })
+})
+
 t.test('above 32 KiB the socket is paused, once, until a read', async t => {
   const { queue, events } = start()
   queue.push(Buffer.alloc(32 * 1024))
