@@ -8,6 +8,7 @@ import { Type, type Static, type TProperties } from 'typebox'
 import { ChatRequest } from './chat.ts'
 import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { InputItem, OutputItem, OutputPart, ResponseUsage } from './response-items.ts'
+import { maxUrlLength } from './url.ts'
 
 const toolName = Type.String({ minLength: 1 })
 
@@ -38,8 +39,8 @@ export type NamespaceTool = Static<typeof NamespaceTool>
 
 const McpTool = Type.Object({
   type: Type.Literal('mcp'),
-  server_label: Type.String({ minLength: 1 }),
-  server_url: Nullable(Type.String({ pattern: '^https?://' })),
+  server_label: Type.String({ minLength: 1, maxLength: 256 }),
+  server_url: Nullable(Type.String({ maxLength: maxUrlLength, pattern: '^https?://' })),
   server_description: Nullable(Type.String()),
   headers: Nullable(MapOf(Type.String())),
   authorization: Nullable(Type.String()),

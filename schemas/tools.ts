@@ -7,6 +7,7 @@
 
 import { Type, type Static } from 'typebox'
 import { AnyObject, MapOf, Nullable, OneOf } from './nullable.ts'
+import { maxUrlLength } from './url.ts'
 
 export const FunctionDefinition = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 256 }),
@@ -65,12 +66,12 @@ export const ToolChoice = Type.Union([
 export type ToolChoice = Static<typeof ToolChoice>
 
 export const ToolServerSpec = Type.Object({
-  slug: Nullable(Type.String({ pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$' }), {
+  slug: Nullable(Type.String({ maxLength: 256, pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$' }), {
     description: 'Its name in the registry: `org/name`.'
   }),
-  url: Nullable(Type.String({ pattern: '^https?://' }), { description: 'Its address.' }),
-  version: Nullable(Type.String(), { description: 'Version of the slug. Default: the newest.' }),
-  name: Nullable(Type.String(), {
+  url: Nullable(Type.String({ maxLength: maxUrlLength, pattern: '^https?://' }), { description: 'Its address.' }),
+  version: Nullable(Type.String({ maxLength: 256 }), { description: 'Version of the slug. Default: the newest.' }),
+  name: Nullable(Type.String({ maxLength: 256 }), {
     description: 'Name in credentials and errors. Default: the slug or URL.'
   }),
   credentials: Nullable(AnyObject, { description: 'Sealed credentials by connection name.' }),
@@ -84,7 +85,7 @@ export const ToolServerSpec = Type.Object({
 export type ToolServerSpec = Static<typeof ToolServerSpec>
 
 export const ToolServer = Type.Union([
-  Type.String({ minLength: 1, description: 'A URL, or a slug `org/name` with an optional `@version`.' }),
+  Type.String({ minLength: 1, maxLength: maxUrlLength, description: 'A URL, or a slug `org/name` with an optional `@version`.' }),
   ToolServerSpec
 ])
 export type ToolServer = Static<typeof ToolServer>

@@ -10,6 +10,7 @@ import { GatewayError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { imageKind } from '../images/files.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { maxUrlLength } from '../../schemas/url.ts'
 import type { LargeString } from '../core/large-string.ts'
 
 export type DocumentType = 'application/pdf' | 'image/png' | 'image/jpeg' | 'image/webp'
@@ -18,8 +19,6 @@ export type OcrDocument =
   | { readonly kind: 'address', readonly url: string, readonly isImage: boolean }
   | { readonly kind: 'bytes', readonly mediaType: DocumentType, readonly bytes: Buffer }
 
-/** Longer addresses are refused by servers anyway. */
-const maxUrlLength = 8192
 /** A media type and its parameters. */
 const maxHeadLength = 1024
 /** A multiple of four, so that pieces can be decoded one by one. */

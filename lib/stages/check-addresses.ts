@@ -13,6 +13,7 @@ import { GatewayError } from '../core/errors.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { kinds } from '../providers/kinds.ts'
+import { maxUrlLength } from '../../schemas/url.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
@@ -93,6 +94,7 @@ function isAddress (text: string): boolean {
 async function checkEach (addresses: readonly NamedAddress[], allowed: AllowedAddresses, resolve: Resolve): Promise<void> {
   const names = new Map<string, Promise<readonly string[]>>()
   for (const { url, param } of addresses) {
+    if (url.length > maxUrlLength) throw refused(param, `has more than ${maxUrlLength} characters`)
     const parsed = URL.canParse(url) ? new URL(url) : undefined
     if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) throw refused(param, 'is not an http or https URL')
     const { port, protocol } = parsed

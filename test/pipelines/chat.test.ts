@@ -155,7 +155,7 @@ t.test('media of a body that is too large for the store is sent as it came, and 
 })
 
 t.test('bodies that are no request are refused with a status of their own', async t => {
-  const { upstream, api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, jsonBodyBytes: 2000, jsonDepth: 8 } })
+  const { upstream, api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, jsonBodyBytes: 20_000, jsonDepth: 8 } })
   const row = async (body: string, status: number, expected: object, headers: Record<string, string> = {}): Promise<void> => {
     const response = await api.post(path, body, { headers })
     t.equal(response.status, status, body.slice(0, 40))
@@ -166,11 +166,12 @@ t.test('bodies that are no request are refused with a status of their own', asyn
   await row('[]', 400, { error: { code: 'invalid_json' } })
   await row('', 400, { error: { code: 'invalid_json' } })
   await row('[['.repeat(10) + ']]'.repeat(10), 400, { error: { code: 'invalid_json', message: /deeper/ } })
-  await row('x'.repeat(3000), 413, { error: { code: 'file_too_large' } })
+  await row('x'.repeat(30_000), 413, { error: { code: 'file_too_large' } })
   await row('a=b', 415, { error: { code: 'unsupported_media_type' } }, { 'content-type': 'application/x-www-form-urlencoded' })
   await row('{}', 415, { error: { code: 'unsupported_media_type' } }, { 'content-encoding': 'zstd' })
   await row('{}', 422, { detail: [{ loc: ['body', 'model'], type: 'missing' }] })
   await row('{"model":5,"temperature":3,"messages":[{}]}', 422, { detail: Array })
+  await row(JSON.stringify({ ...question, mcp_servers: { url: `https://${'ü'.repeat(8192)}` } }), 422, { detail: [{ loc: ['body', 'mcp_servers'] }] })
   await row('{"model":"openai/gpt-5","messages":"x","top_logprobs":3}', 400, { error: { param: 'top_logprobs' } })
   await row('{"model":"openaj/gpt-5","messages":"x"}', 404, { error: { code: 'model_not_found', param: 'model', message: /openai\/gpt-5/ } })
   t.equal(upstream.requests.length, 0)

@@ -39,6 +39,7 @@ export const dimensions: readonly Dimension[] = [
   { name: 'length of a system prompt', body: size => ({ messages: hi, system: 'a '.repeat(size) }), from: 4096 },
   { name: 'length of a data URL', body: size => ({ messages: [user([{ type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(size)}` } }])] }), from: 4096 },
   { name: 'length of an address', body: size => ({ messages: [user([{ type: 'image_url', image_url: { url: `https://a.example/${'a'.repeat(size)}` } }])] }), from: 1024 },
+  { name: 'length of the host of an address', body: size => ({ messages: [user([{ type: 'image_url', image_url: { url: `https://${'ü'.repeat(size)}.example/` } }])] }), from: 1024 },
   { name: 'length of the name of a tool', body: size => ({ messages: hi, tools: [tool('a'.repeat(size))] }), from: 1024 },
   { name: 'length of the arguments of a call', body: size => ({
     messages: [...hi, { role: 'assistant', tool_calls: [{ id: 'call_0', type: 'function', function: { name: 'get', arguments: JSON.stringify({ a: 'a'.repeat(size) }) } }] }, result(0)]

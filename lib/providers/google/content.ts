@@ -1,6 +1,7 @@
 /** Parts of user messages: text, and media inline or by address. */
 
 import { GatewayError } from '../../core/errors.ts'
+import { maxUrlLength } from '../../../schemas/url.ts'
 import type { Part } from './wire.ts'
 import type { FilePart, UserPart } from '../../../schemas/messages.ts'
 
@@ -49,7 +50,7 @@ export function partOf (part: UserPart, param: string): Part[] {
 function imagePart (url: string, param: string): Part {
   const inline = inlineOf(url, 'image/jpeg')
   if (inline !== undefined) return inline
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+  if (!/^https?:\/\//i.test(url) || url.length > maxUrlLength || !URL.canParse(url)) {
     throw new GatewayError('invalid_value', {
       message: 'An image must be an http: or https: URL, or a data: URL in base64.', param
     })
