@@ -391,7 +391,7 @@ t.test('timeouts of each kind become errors, before and after the first byte', a
   })()
   const busy = await start(t, { headers: eventStream, pieces: chatter }, { timeouts: { ...timeouts, idleEventsMs: 20 } })
   t.match(await (await busy.api.post(path, { ...question, stream: true })).text(), /event: error\n.*upstream_timeout/, 'comments are no events')
-  const total = await start(t, { headers: eventStream, pieces: [head, first], then: 'stall' }, {}, { limits: { ...settings().limits, callMs: 50 } })
+  const total = await start(t, { headers: eventStream, pieces: [head, first], then: 'stall' }, {}, { limits: { ...settings().limits, callMs: 300 } })
   t.match(await (await total.api.post(path, { ...question, stream: true })).text(), /event: error\n.*"code":"timeout"/)
 })
 
