@@ -180,6 +180,20 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('button', { name: '24 hours' }).click()
     await page.waitForURL(address => !address.search.includes('from='))
 
+    const calls = page.getByRole('group', { name: 'Calls', exact: true })
+    await calls.focus()
+    for (const key of ['End', 'ArrowLeft', 'Shift+ArrowLeft', 'Shift+ArrowLeft']) await page.keyboard.press(key)
+    await calls.locator('.chart-tip').waitFor()
+    t.match(await calls.getByRole('status').textContent(), /^\w{3} \d+, \d\d:\d\d: Succeeded \d+, Errors \d+$/, 'the values are said')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/from=\d+&until=\d+/)
+    const zoomed = new URL(page.url()).searchParams
+    t.equal(Number(zoomed.get('until')) - Number(zoomed.get('from')), 3 * 3_600_000, 'three hours')
+    await page.getByRole('button', { name: /\d\d:\d\d – .*\d\d:\d\d/ }).waitFor()
+    t.equal(await calls.getByRole('row').count(), 4, 'the same as a table, with a row for each hour')
+    await page.getByRole('button', { name: '24 hours' }).click()
+    await page.waitForURL(address => !address.search.includes('from='))
+
     await page.getByRole('link', { name: 'Calls' }).click()
     await page.getByRole('searchbox').fill('request-two')
     await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
@@ -357,6 +371,40 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('a model is tried from the list of models', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/models`)
+    await page.getByRole('row').filter({ hasText: 'sandbox/echo' }).getByRole('link', { name: 'Try' }).click()
+    await page.getByRole('textbox', { name: 'Message' }).fill('Is anybody there?')
+    await page.keyboard.press('Enter')
+    await page.locator('.answer-foot').waitFor()
+    t.match(await page.locator('.pane .markdown').last().textContent(), 'Is anybody there?')
+    t.equal(await page.getByLabel('Model', { exact: true }).inputValue(), 'sandbox/echo')
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  const dialogs: ReadonlyArray<readonly [path: string, button: string, width?: number]> = [
+    ['playground?model=sandbox/echo', 'As code'], ['playground?model=sandbox/echo', 'Route'], ['playground?model=sandbox/echo', 'Settings', 360],
+    ['projects', 'Create project'], ['members', 'Invite'], ['members', 'Create admin key']
+  ]
+  for (const [path, button, width = 1280] of dialogs) {
+    t.test(`the dialog "${button}" of ${path.split('?')[0]} has nothing serious for accessibility, and Escape closes it`, async t => {
+      const { page, faults } = await visit(browser, url, { width, dark: true })
+      await enter(page, gateway)
+      await page.goto(`${url}/dashboard/${path}`)
+      await page.getByRole('button', { name: button }).first().click()
+      await page.getByRole('dialog').waitFor()
+      t.same(await accessibilityFaults(page), [])
+      t.ok(await overflow(page) <= 0)
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      t.same(faults, [])
+      await page.context().close()
+    })
+  }
+
   t.test('a key is made by keyboard alone, and on a telephone the navigation opens and closes', async t => {
     const { page, faults } = await visit(browser, url, { width: 360, height: 740 })
     // As on a busy processor: what waits for a frame comes after the next keys.
@@ -393,6 +441,15 @@ t.test('in a browser', { skip: noBrowser }, async t => {
 
     await page.goto(`${place.api.url}/dashboard/configuration?tab=file`)
     const editor = page.getByRole('textbox', { name: 'Configuration' })
+    await editor.fill('usage:\n  ')
+    await editor.press('End')
+    await editor.pressSequentially('kee')
+    const suggestion = page.getByRole('option', { name: /^keep_days/ })
+    await suggestion.waitFor()
+    t.same(await accessibilityFaults(page), [], 'with suggestions')
+    await editor.press('Tab')
+    t.equal(await editor.inputValue(), 'usage:\n  keep_days: ', 'the schema completes what is typed')
+    await suggestion.waitFor({ state: 'hidden' })
     await editor.fill('# ours\nusage:\n  keep_dayz: 31\n')
     await page.getByRole('button', { name: 'Review changes' }).click()
     await page.getByText('usage.keep_dayz').first().waitFor()

@@ -6,6 +6,8 @@ const day = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
 const dayOfYear = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', year: 'numeric' })
 const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 
+const hour = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+
 type Moment = string | number | Date
 
 /** Prints `just now`, `5 min ago`, `3 hours ago` or `Mar 4`. */
@@ -22,6 +24,13 @@ export function ago (moment: Moment): string {
 export function date (moment: Moment): string {
   const value = new Date(moment)
   return (value.getFullYear() === new Date().getFullYear() ? day : dayOfYear).format(value)
+}
+
+/** Prints `Mar 4 – Mar 9`, or within a day `Mar 4, 14:00 – 18:00`. */
+export function range (from: Moment, until: Moment): string {
+  const [first, last] = [new Date(from), new Date(until)]
+  if (last.getTime() - first.getTime() > 2 * 86_400_000) return `${date(first)} – ${date(last)}`
+  return `${date(first)}, ${hour.format(first)} – ${first.toDateString() === last.toDateString() ? '' : `${date(last)}, `}${hour.format(last)}`
 }
 
 /** Prints `14:03:22`. */

@@ -59,7 +59,7 @@ function seriesOptions ({ label, values, colour: name }: ChartSeries, shape: 'ba
   return { label, stroke, width: 1.75, points: { show: values.filter(value => value !== null).length < minLine, size: 6, fill: stroke } }
 }
 
-function bucketMs (bucket: ChartProps['bucket']): number {
+export function bucketMs (bucket: ChartProps['bucket']): number {
   return bucket === 'day' ? 86_400_000 : 3_600_000
 }
 

@@ -5,6 +5,16 @@ import type { ChartProps } from './chart-props.ts'
 
 export interface TipPlace { readonly index: number, readonly left: number, readonly top: number }
 
+/** Returns the time of a bucket. Days are days of UTC; hours are those of the reader. */
+export function bucketName (atMs: number | undefined, bucket: ChartProps['bucket']): string {
+  return (bucket === 'day' ? day : hour).format(atMs)
+}
+
+/** Returns a value as it is shown. */
+export function valueText (value: number | null | undefined, format: ChartProps['format']): string {
+  return value === null || value === undefined ? '–' : format(value)
+}
+
 const hour = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const day = new Intl.DateTimeFormat('en', { weekday: 'short', month: 'short', day: 'numeric', timeZone: 'UTC' })
 const axisWidth = 56
@@ -15,12 +25,12 @@ export function ChartTip ({ atMs, bucket, series, format, place, width }: ChartP
   const x = atRight ? axisWidth + left - 12 : axisWidth + left + 12
   return (
     <div class='chart-tip' aria-hidden='true' style={{ transform: `translate(${x}px, 0)${atRight ? ' translateX(-100%)' : ''}` }}>
-      <strong>{(bucket === 'day' ? day : hour).format(atMs[index])}</strong>
+      <strong>{bucketName(atMs[index], bucket)}</strong>
       {series.map(({ label, values, colour }) => (
         <span class='row' key={label}>
           <span class={`swatch ${colour === 'before' ? 'before' : `s${colour}`}`} />
           <span class='truncate'>{label}</span>
-          <span class='number'>{values[index] === null || values[index] === undefined ? '–' : format(values[index])}</span>
+          <span class='number'>{valueText(values[index], format)}</span>
         </span>
       ))}
     </div>

@@ -1,19 +1,28 @@
-/** A chart over time, drawn by uPlot: bars that are stacked, or lines; a tip at the pointer; a period chosen by dragging. */
+/**
+ * A chart over time, drawn by uPlot: bars that are stacked, or lines; a tip at the pointer; a period chosen by dragging. By
+ * keyboard, arrows move along it, with Shift over a period, and Enter chooses that.
+ */
 
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import uPlot from 'uplot'
 import { isDark } from '../state/theme.ts'
-import { chartOptions, drawingOrder } from './chart-options.ts'
+import { endsOf, movedBy, type Stretch } from './chart-keys.ts'
+import { bucketMs, chartOptions, drawingOrder } from './chart-options.ts'
 import type { ChartProps, ChartSeries } from './chart-props.ts'
-import { ChartTip, type TipPlace } from './chart-tip.tsx'
+import { ChartTable } from './chart-table.tsx'
+import { bucketName, ChartTip, valueText, type TipPlace } from './chart-tip.tsx'
 
 export function Chart (props: ChartProps): JSX.Element {
-  const { label, atMs, series, kind, format } = props
+  const { label, atMs, bucket, series, kind, format } = props
   const place = useRef<HTMLDivElement>(null)
   const tip = useSignal<TipPlace | undefined>(undefined)
   const pointed = useRef(false)
+  const drawn = useRef<uPlot | undefined>(undefined)
+  const stretch = useRef<Stretch | undefined>(undefined)
+  const said = useSignal('')
+  const help = useId()
   const zoom = useRef(props.onZoom)
   zoom.current = props.onZoom
   const dark = isDark()
@@ -34,6 +43,8 @@ export function Chart (props: ChartProps): JSX.Element {
         }]
       }
     }, chartData(props), element)
+    drawn.current = plot
+    stretch.current = undefined
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: element.clientHeight }))
     observer.observe(element)
     return () => {
@@ -42,16 +53,42 @@ export function Chart (props: ChartProps): JSX.Element {
     }
   }, [atMs, series, kind, dark])
 
+  const leave = (): void => {
+    pointed.current = false
+    stretch.current = undefined
+    tip.value = undefined
+    said.value = ''
+    drawn.current?.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+  }
+  const press = (event: KeyboardEvent): void => {
+    const { current: plot } = drawn
+    const next = movedBy(event, stretch.current, atMs.length - 1)
+    if (event.key === 'Escape') leave()
+    if (event.key === 'Enter' && stretch.current !== undefined) {
+      const [first, last] = endsOf(stretch.current)
+      zoom.current?.(atMs[first] ?? 0, (atMs[last] ?? 0) + bucketMs(bucket))
+    }
+    if (next === undefined || plot === undefined) return
+    event.preventDefault()
+    stretch.current = next
+    pointed.current = true
+    const [left, right] = endsOf(next).map(index => plot.valToPos(atMs[index] ?? 0, 'x'))
+    plot.setSelect({ left: left ?? 0, top: 0, width: (right ?? 0) - (left ?? 0), height: plot.over.clientHeight }, false)
+    plot.setCursor({ left: plot.valToPos(atMs[next.to] ?? 0, 'x'), top: 0 })
+    said.value = `${bucketName(atMs[next.to], bucket)}: ${series.map(({ label, values }) => `${label} ${valueText(values[next.to], format)}`).join(', ')}`
+  }
+  const table = useMemo(() => <ChartTable {...props} />, [atMs, series])
+
   return (
     <div
-      class='chart' role='img' aria-label={`${label}. ${spoken(series, format)}`}
+      class='chart' role='group' aria-label={label} aria-describedby={help} tabIndex={0} onKeyDown={press} onBlur={leave}
       onPointerEnter={() => { pointed.current = true }}
-      onPointerLeave={() => {
-        pointed.current = false
-        tip.value = undefined
-      }}
+      onPointerLeave={leave}
     >
-      <div class='chart-plot' ref={place} />
+      <div class='chart-plot' role='img' aria-label={`${label}. ${spoken(series, format)}`} ref={place} />
+      <span class='visually-hidden' id={help}>Arrow keys move along the chart, with Shift over a period; Enter zooms into it.</span>
+      <span class='visually-hidden' role='status'>{said}</span>
+      {table}
       {tip.value !== undefined && <ChartTip {...props} place={tip.value} width={place.current?.clientWidth ?? 0} />}
     </div>
   )

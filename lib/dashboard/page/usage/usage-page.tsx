@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { addressOf, api } from '../api/client.ts'
-import { date } from '../format/time.ts'
+import { range } from '../format/time.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Failure } from '../parts/notice.tsx'
@@ -27,14 +27,14 @@ export function UsagePage (): JSX.Element {
   const split = query.value.get('split') === 'group'
   const parameters = { from_ms: period.fromMs, until_ms: period.untilMs, compare: true, group_by: group, project }
   const { data, error, loading, reload } = useResource(query.value.toString(), signal => api('GET /admin/v1/usage', { query: parameters, signal }))
-  const range = period.name === 'custom' ? [{ value: 'custom', label: `${date(period.fromMs)} – ${date(period.untilMs)}` }] : []
+  const custom = period.name === 'custom' ? [{ value: 'custom', label: range(period.fromMs, period.untilMs) }] : []
   return (
     <Page
       title='Overview' wide
       actions={(
         <>
           {projectChoices().length > 1 && <PlainSelect name='Project' value={project} choices={[{ value: '', label: 'All projects' }, ...projectChoices()]} onChange={value => setQuery({ project: value })} />}
-          <Segments label='Period' value={period.name} choices={[...periodChoices, ...range]} onChange={choosePeriod} />
+          <Segments label='Period' value={period.name} choices={[...periodChoices, ...custom]} onChange={choosePeriod} />
           <Button icon='download' href={addressOf('/admin/v1/usage.csv', {}, parameters)} label='Download as CSV'>CSV</Button>
         </>
       )}
