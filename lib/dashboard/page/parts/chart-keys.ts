@@ -5,7 +5,7 @@ export interface Stretch { readonly from: number, readonly to: number }
 
 const steps: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, PageUp: -24, PageDown: 24, Home: -Infinity, End: Infinity }
 
-/** Returns where a key leads; `undefined` for one that does not move. */
+/** Returns the stretch after a key; `undefined` for a key that does not move. */
 export function movedBy ({ key, shiftKey }: KeyboardEvent, former: Stretch | undefined, last: number): Stretch | undefined {
   const step = steps[key]
   if (step === undefined) return undefined
