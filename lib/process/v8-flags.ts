@@ -10,14 +10,9 @@
  * eighth of the default number, an event of a stream costs what it will cost after 2 seconds of full load instead of 5,
  * and a gateway answers half as many JSON calls more in its first 1.5 seconds; what they cost later stays the same.
  * Only the V8 of Node.js 20 knows this flag; later ones write an error to standard error.
- *
- * `--heap-growing-percent`: V8 lets old space grow to up to four times what was alive in it after a full collection. With at
- * most 40 % more, 9,800 open streams take 32 KB each instead of 43; calls and events cost the same (124 µs at best instead
- * of 131, 2.32 instead of 2.33), streamed images, whose lines of a megabyte reach old space, a fifth more.
  */
 
 import { setFlagsFromString } from 'node:v8'
 
 setFlagsFromString('--no-allocation-site-pretenuring')
-setFlagsFromString('--heap-growing-percent=40')
 if (process.versions.v8.startsWith('11.')) setFlagsFromString('--interrupt-budget=10000')
