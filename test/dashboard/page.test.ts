@@ -11,11 +11,15 @@ import { Secret } from '../../lib/core/secret.ts'
 import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
+import { wavOf } from '../support/forms.ts'
 import { eventually } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 
 const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
 const firstPaintBytes = 150 * 1024
+
+/** A pixel. */
+const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
 
 /** Text that would run if it were taken for markup. */
 const markup = '<img src=x onerror="document.title=\'broken\'">'
@@ -367,6 +371,74 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.match(await page.locator('.answer-foot').first().textContent(), /first token .* tokens/)
     await page.getByRole('button', { name: 'As code' }).click()
     t.match(await page.getByRole('dialog').locator('pre').textContent(), /sandbox\/thinker/)
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('every other kind of request is tried in the playground', async t => {
+    const { page, faults } = await visit(browser, url)
+    await page.context().grantPermissions(['microphone'])
+    await enter(page, gateway)
+    const open = async (tab: string): Promise<void> => {
+      await page.goto(`${url}/dashboard/playground?tab=${tab}`)
+      await eventually(async () => await page.getByLabel('Model', { exact: true }).inputValue(), model => model.startsWith('sandbox/'), 'a model that suits', 10_000)
+    }
+    const run = async (button: string): Promise<void> => { await page.getByRole('button', { name: button, exact: true }).click() }
+
+    await open('speech')
+    await run('Speak')
+    await page.getByLabel('The spoken text').waitFor()
+    await eventually(async () => await page.evaluate("document.querySelector('audio').duration") as number, seconds => seconds > 0, 'sound that plays', 10_000) // of its player
+    t.ok(await page.getByRole('link', { name: 'Download' }).isVisible())
+
+    await open('transcription')
+    await page.getByLabel('Recording').setInputFiles({ name: 'said.wav', mimeType: 'audio/wav', buffer: wavOf(0.1) })
+    await page.getByText(/^said\.wav, \d+ KB$/).waitFor()
+    await run('Transcribe')
+    await page.getByRole('button', { name: 'Copy text' }).waitFor()
+    await run('Record')
+    await run('Stop recording')
+    await page.getByText(/^recording\.webm, /).waitFor()
+
+    await open('images')
+    const image = page.getByRole('img', { name: 'A lighthouse in a storm, woodcut' })
+    for (const streamed of ['false', 'true']) {
+      await page.getByLabel('stream', { exact: true }).selectOption(streamed)
+      await run('Make the image')
+      await image.waitFor()
+      await eventually(async () => await page.evaluate("document.querySelector('.made-images img').naturalWidth") as number, width => width > 0, 'an image that is shown', 10_000) // of the image
+    }
+
+    await open('embeddings')
+    await run('Compare')
+    const cells = page.getByRole('region', { name: 'Similarities' }).locator('tbody td')
+    await cells.first().waitFor()
+    const similarities = (await cells.allTextContents()).map(Number)
+    t.equal(similarities.length, 9)
+    t.ok([0, 4, 8].every(index => similarities[index] === 1) && similarities.every(value => value >= -1 && value <= 1), similarities.join(' '))
+
+    await open('ocr')
+    await page.getByLabel('Document').setInputFiles({ name: 'scan.png', mimeType: 'image/png', buffer: png })
+    await run('Read the document')
+    await page.getByRole('heading', { name: 'Page 1', exact: true }).waitFor()
+    t.same(await accessibilityFaults(page), [])
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('files go with a message, and what cannot be sent is refused beside it', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/playground?model=sandbox/echo`)
+    const files = page.getByLabel('Files', { exact: true })
+    await files.setInputFiles([{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('the sea is calm') }, { name: 'scan.png', mimeType: 'image/png', buffer: png }])
+    await page.getByRole('button', { name: 'Remove scan.png' }).click()
+    await files.setInputFiles({ name: 'data.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0xff, 0xfe, 0xff]) })
+    await page.getByRole('alert').getByText('data.bin is neither text, an image, sound nor a PDF.').waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).fill('What does the file say?')
+    await page.keyboard.press('Enter')
+    await page.locator('.answer-foot').waitFor()
+    t.match(await page.locator('.pane .markdown').last().textContent(), 'the sea is calm')
     t.same(faults, [])
     await page.context().close()
   })

@@ -20,8 +20,9 @@ export interface Visit {
   readonly loaded: ReadonlyMap<string, number>
 }
 
+/** Starts Chromium, with a microphone that hears beeps. */
 export async function launch (t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ ...executablePath !== undefined && { executablePath }, args: ['--no-sandbox'] })
+  const browser = await chromium.launch({ ...executablePath !== undefined && { executablePath }, args: ['--no-sandbox', '--use-fake-device-for-media-stream'] })
   t.teardown(async () => await browser.close())
   return browser
 }
