@@ -388,7 +388,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await open('speech')
     await run('Speak')
     await page.getByLabel('The spoken text').waitFor()
-    await eventually(async () => await page.evaluate("document.querySelector('audio').duration") as number, seconds => seconds > 0, 'sound that plays', 10_000) // of its player
+    await eventually(async () => await page.evaluate<number>("document.querySelector('audio').duration"), seconds => seconds > 0, 'sound that plays', 10_000)
     t.ok(await page.getByRole('link', { name: 'Download' }).isVisible())
 
     await open('transcription')
@@ -406,7 +406,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       await page.getByLabel('stream', { exact: true }).selectOption(streamed)
       await run('Make the image')
       await image.waitFor()
-      await eventually(async () => await page.evaluate("document.querySelector('.made-images img').naturalWidth") as number, width => width > 0, 'an image that is shown', 10_000) // of the image
+      await eventually(async () => await page.evaluate<number>("document.querySelector('.made-images img').naturalWidth"), width => width > 0, 'an image that is shown', 10_000)
     }
 
     await open('embeddings')
