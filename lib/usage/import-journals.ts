@@ -39,10 +39,11 @@ export async function importJournal (
   database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { onImported, onFailure }: ImportEvents, isOpen: (id: string) => boolean = () => false
 ): Promise<boolean> {
   const { insertUsage, maxBatchRows } = database
+  const recent = new RecentIds()
   let imported = 0
   try {
     for await (const lines of linesFromEnd(path)) {
-      const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => !isOpen(id))
+      const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => recent.add(id) && !isOpen(id))
       for (let at = 0; at < rows.length; at += maxBatchRows) {
         imported += await retryWhenLocked(async () => await insertUsage(rows.slice(at, at + maxBatchRows)))
         await nextTurn()
@@ -56,6 +57,29 @@ export async function importJournal (
     if (isGone(error)) return true
     onFailure(path, error)
     return false
+  }
+}
+
+/** Ids of rows that are remembered, at least. */
+const remembered = 20_000
+
+/**
+ * Remembers the rows that were read last: most calls have a line of their beginning not far from the last one, which says all, and to insert
+ * it in vain costs as much as to insert a row.
+ */
+class RecentIds {
+  #recent = new Set<string>()
+  #older: ReadonlySet<string> = new Set()
+
+  /** @returns false for one that is remembered already */
+  add (id: string): boolean {
+    if (this.#recent.has(id) || this.#older.has(id)) return false
+    if (this.#recent.size >= remembered) {
+      this.#older = this.#recent
+      this.#recent = new Set()
+    }
+    this.#recent.add(id)
+    return true
   }
 }
 

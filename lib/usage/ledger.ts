@@ -58,6 +58,7 @@ export class Ledger {
   #emptiedMs = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
+  #importing: Promise<void> | undefined
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
@@ -136,8 +137,12 @@ export class Ledger {
     this.#journal.flush()
   }
 
-  /** Imports the rows that earlier processes could not write, and those of this one that are in files only. */
+  /** Imports the rows that earlier processes could not write, and those of this one that are in files only: once at a time, as it may take a minute. */
   async importJournals (): Promise<void> {
+    await (this.#importing ??= this.#importAll().finally(() => { this.#importing = undefined }))
+  }
+
+  async #importAll (): Promise<void> {
     await importJournals(this.#database, this.#importEvents)
     for (const path of this.#moved) {
       // Of an open call the last line is not written yet, and the present journal has the others.

@@ -36,6 +36,23 @@ storeTest('of two lines of a call the second counts, and a line that was cut off
   t.same(left, [])
 })
 
+storeTest('of the lines of a call the database is given the last one only', async (t, open) => {
+  const database = await open()
+  const rows = Array.from({ length: 300 }, (_, number) => usageRowOf(number))
+  // A piece of the file has some thousand lines: most calls end in another one than they began in.
+  writeFileSync(join(database.directory, 'usage-a.jsonl'), lines(...rows.map(row => ({ ...row, outcome: 'interrupted' as const, model: 'm'.repeat(5000) })), ...rows))
+  let given = 0
+  await importJournals({
+    ...database,
+    insertUsage: async some => {
+      given += some.length
+      return await database.insertUsage(some)
+    }
+  }, { onImported: () => undefined, onFailure: (_file, error) => t.fail(String(error)) })
+  t.equal(given, rows.length)
+  t.equal((await database.query.selectFrom('usage').select('id').where('outcome', '=', 'ok').execute()).length, rows.length)
+})
+
 storeTest('more rows than one step takes are written', async (t, open) => {
   const { events } = await importFrom(open, { 'usage-a.jsonl': lines(...Array.from({ length: 450 }, (_, number) => usageRowOf(number))) })
   t.same(events, [['usage-a.jsonl', 450]])
