@@ -4,7 +4,7 @@
  */
 
 import { isContainer, property } from '../json/guards.ts'
-import { addressRefused, answerTooLarge } from './guarded-fetch.ts'
+import { addressRefused, answerTooLarge, portRefused } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
 
 /** Names the steps on the way to a tool's answer. */
@@ -54,8 +54,8 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   if (codes.has(answerTooLarge)) {
     return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })
   }
-  if (chain.some(link => property(link, 'message') === 'bad port')) {
-    return new ToolServerFailure(phase, 'The tool server could not be reached: HTTP clients do not connect to its port.', {
+  if (codes.has(portRefused)) {
+    return new ToolServerFailure('connect', 'The tool server could not be reached: HTTP clients do not connect to its port.', {
       recommendation: 'Serve it at another port; see https://fetch.spec.whatwg.org/#port-blocking.', cause: error
     })
   }

@@ -17,7 +17,8 @@ import { isIP } from 'node:net'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { ValueCounter } from '../json/value-counter.ts'
 import { loadUndici } from '../net/load-undici.ts'
-import type { Agent, Dispatcher, Headers, RequestInit, Response } from 'undici'
+import { version } from '../text/version.ts'
+import type { Agent, Dispatcher, Response } from 'undici'
 
 export interface GuardedAgentOptions {
   /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
@@ -37,6 +38,25 @@ export class AddressRefused extends Error {
     this.name = 'AddressRefused'
   }
 }
+
+/** Marks a refused port: `PortRefused.code`. */
+export const portRefused = 'PORT_REFUSED'
+
+class PortRefused extends Error {
+  readonly code = portRefused
+
+  constructor () {
+    super('The port is one of another protocol.')
+    this.name = 'PortRefused'
+  }
+}
+
+/** Ports of other protocols, whose servers could be made to read a request as commands of theirs: those of https://fetch.spec.whatwg.org/#port-blocking. */
+const refusedPorts = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123,
+  135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995,
+  1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080
+])
 
 /** Marks an answer that was too large, in the `cause` chain of what reading it throws. */
 export const answerTooLarge = 'ANSWER_TOO_LARGE'
@@ -84,32 +104,48 @@ export interface GuardedFetchOptions {
   readonly maxRedirects?: number
   /** Numbers in one JSON text of the answer at most, of which keys, strings, objects and lists count as eight. Default: any. */
   readonly maxParseCost?: number
-  /** Called with the bytes read when the body was read, failed or was cancelled. */
+  /** Called with the bytes read once the body was read, failed or was cancelled. */
   readonly onEnd?: (bytes: number) => void
 }
 
+export interface GuardedRequest {
+  /** Default `GET`. */
+  readonly method?: string
+  /** With lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Bounds the time. */
+  readonly signal?: AbortSignal
+}
+
 /**
- * Fetches from an address a caller named.
+ * Fetches from an address a caller named, by undici's `request`: its `fetch` takes 0.2 ms more for a short answer.
  *
  * Follows redirects that keep the method. A redirect to another origin gets only harmless headers and
- * no body: one that would need a body is returned as it is. The caller's `signal` bounds the time.
+ * no body: one that would need a body is returned as it is. The answer is requested without compression.
  *
- * @throws TypeError with the network error, or `AddressRefused`, as its cause
+ * @throws the network error, `AddressRefused`, `PortRefused`, or the reason of the signal
  */
 export async function guardedFetch (
-  url: string | URL, init: RequestInit, { agent, maxBytes, maxParseCost = Infinity, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
+  url: string | URL, { method = 'GET', headers: given = {}, body, signal }: GuardedRequest,
+  { agent, maxBytes, maxParseCost = Infinity, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
 ): Promise<Response> {
-  const { fetch, Headers } = loadUndici()
   let current = new URL(url)
-  let headers = new Headers(init.headers)
+  let headers = given
   for (let followed = 0; ; followed++) {
     if (!/^https?:$/.test(current.protocol)) throw new TypeError('only http and https are supported')
-    const response = await fetch(current, {
-      ...init, headers, dispatcher: agent, redirect: 'manual'
+    if (refusedPorts.has(Number(current.port))) throw new PortRefused()
+    const answer = await agent.request({
+      origin: current.origin,
+      path: current.pathname + current.search,
+      method,
+      headers: { 'user-agent': `headgate/${version}`, 'accept-encoding': 'identity', ...headers },
+      body: body ?? null,
+      signal: signal ?? null
     })
-    const next = followed < maxRedirects ? redirectOf(response, current, init) : undefined
-    if (next === undefined) return capped(response, current, { maxBytes, maxParseCost, onEnd })
-    await response.body?.cancel()
+    const next = followed < maxRedirects ? redirectOf(answer, current, method) : undefined
+    if (next === undefined) return await toResponse(answer, current, { maxBytes, maxParseCost, onEnd })
+    await answer.body.dump()
     if (next.origin !== current.origin) headers = harmless(headers)
     current = next
   }
@@ -117,22 +153,20 @@ export async function guardedFetch (
 
 const redirects = new Set([301, 302, 303, 307, 308])
 
-function redirectOf (response: Response, from: URL, { method = 'GET' }: RequestInit): URL | undefined {
-  const location = response.headers.get('location')
-  if (location === null || !redirects.has(response.status) || !URL.canParse(location, from.href)) return undefined
+function redirectOf ({ statusCode, headers }: Dispatcher.ResponseData, from: URL, method: string): URL | undefined {
+  const { location } = headers
+  if (typeof location !== 'string' || !redirects.has(statusCode) || !URL.canParse(location, from.href)) return undefined
   const to = new URL(location, from)
   if (/^(get|head)$/i.test(method)) return to
-  const keepsMethod = response.status === 307 || response.status === 308
+  const keepsMethod = statusCode === 307 || statusCode === 308
   return keepsMethod && to.origin === from.origin ? to : undefined
 }
 
-function harmless (headers: Headers): Headers {
-  const kept = new (loadUndici().Headers)()
-  for (const name of ['accept', 'accept-language', 'user-agent']) {
-    const value = headers.get(name)
-    if (value !== null) kept.set(name, value)
-  }
-  return kept
+function harmless (headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(['accept', 'accept-language', 'user-agent'].flatMap(name => {
+    const value = headers[name]
+    return value === undefined ? [] : [[name, value]]
+  }))
 }
 
 /** Counts the values of the message that arrives: in an event stream, each is a JSON text of its own. */
@@ -164,48 +198,49 @@ class MessageValues {
   }
 }
 
-/** Returns the same answer with a body that fails once it is too long, or takes too long to parse. */
-function capped (response: Response, url: URL, { maxBytes, maxParseCost, onEnd }: Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'onEnd'>>): Response {
-  const reader = response.body?.getReader()
-  if (reader === undefined) {
-    onEnd(0)
-    return response
-  }
+/** Returns the answer with a body that fails once it is too long, or takes too long to parse. */
+async function toResponse (
+  { statusCode, headers, body: source }: Dispatcher.ResponseData, url: URL,
+  { maxBytes, maxParseCost, onEnd }: Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'onEnd'>>
+): Promise<Response> {
+  const { Headers, Response } = loadUndici()
+  const pieces: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]()
   let bytes = 0
-  const values = new MessageValues(response.headers.get('content-type')?.startsWith('text/event-stream') === true)
+  const end = (): void => {
+    onEnd(bytes)
+    source.on('error', () => undefined).destroy() // its error says that it was not read to the end
+  }
+  const values = new MessageValues(String(headers['content-type']).startsWith('text/event-stream'))
   const body = new ReadableStream<Uint8Array>({
     async pull (controller) {
       try {
-        const { done, value } = await reader.read()
+        const { done = false, value } = await pieces.next()
         if (done) {
-          onEnd(bytes)
+          end()
           controller.close()
           return
         }
         bytes += value.byteLength
-        if (bytes > maxBytes) {
-          await reader.cancel()
-          throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
-        }
-        if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) {
-          await reader.cancel()
-          throw new AnswerTooLarge('the answer has too many values')
-        }
+        if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
+        if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) throw new AnswerTooLarge('the answer has too many values')
         controller.enqueue(value)
       } catch (error) {
-        onEnd(bytes)
+        end()
         throw error
       }
     },
-    async cancel (reason) {
-      onEnd(bytes)
-      await reader.cancel(reason)
-    }
+    cancel: end
   }, { highWaterMark: 0 })
-  const { status, statusText, headers } = response
-  const copy = new (loadUndici().Response)(body, { status, statusText, headers })
-  Object.defineProperty(copy, 'url', { value: url.href })
-  return copy
+  const names = Object.entries(headers).flatMap(([name, value = []]) => [value].flat().map((one): [string, string] => [name, one]))
+  if (statusCode > 599) {
+    end()
+    throw new TypeError(`${statusCode} is no status of HTTP`) // nor may a Response have it
+  }
+  const hasBody = ![204, 205, 304].includes(statusCode)
+  if (!hasBody) await source.dump().finally(() => onEnd(0))
+  const response = new Response(hasBody ? body : null, { status: statusCode, headers: new Headers(names) })
+  Object.defineProperty(response, 'url', { value: url.href })
+  return response
 }
 
 /** Returns a `dns.lookup` that fails when any address of the name is refused. */

@@ -7,9 +7,9 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { guardedFetch } from './guarded-fetch.ts'
+import { guardedFetch, type GuardedRequest } from './guarded-fetch.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
-import type { Dispatcher, RequestInit } from 'undici'
+import type { Dispatcher } from 'undici'
 
 /** The client library parses and checks an answer in one turn of the event loop: this much takes 40 ms, such as 450 tools of 15 properties. */
 const maxParseCost = 250_000
@@ -52,9 +52,9 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number, notificationM
   }
 }
 
-/** Copies what the client library passes into values that Node's `fetch` and undici's both accept. */
-function plain ({ method = 'GET', headers, body }: globalThis.RequestInit = {}): RequestInit {
-  const common = { method, headers: [...new Headers(headers)] }
+/** Returns what the client library passes in plain values. */
+function plain ({ method = 'GET', headers, body }: RequestInit = {}): GuardedRequest {
+  const common = { method, headers: Object.fromEntries(headers instanceof Headers ? headers : new Headers(headers)) }
   if (body === undefined || body === null) return common
   if (typeof body !== 'string') throw new TypeError('protocol messages must be JSON text')
   return { ...common, body }

@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import t, { type Test } from 'tap'
-import { createGuardedAgent, guardedFetch, type GuardedAgentOptions } from '../../lib/mcp/guarded-fetch.ts'
+import { createGuardedAgent, guardedFetch, type GuardedAgentOptions, type GuardedRequest } from '../../lib/mcp/guarded-fetch.ts'
+import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RequestInit } from 'undici'
 
 t.test('every way to write an internal address is refused before anything is sent', async t => {
   const requests: string[] = []
@@ -74,7 +74,7 @@ t.test('no credential and no body reaches another origin', async t => {
     response.writeHead(307, { location: `http://127.0.0.1:${second}/` }).end()
   })
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
-  const send = async (init: RequestInit): Promise<number> =>
+  const send = async (init: GuardedRequest): Promise<number> =>
     (await guardedFetch(`http://127.0.0.1:${first}/`, init, { agent, maxBytes: 100 })).status
   const headers = { authorization: 'Bearer key', cookie: 'a=b', 'x-mcp-credentials': 'sealed', accept: 'text/plain' }
   t.equal(await send({ headers }), 200)
@@ -108,6 +108,33 @@ t.test('an answer that would take too long to parse fails, of an event stream ea
   await t.rejects(get('/stream', 90), /too many values/)
 })
 
+t.test('an answer without a body leaves its connection open, one that is left closes it', async t => {
+  let closed = 0
+  const ends: number[] = []
+  const port = await listen(t, (request, response) => {
+    request.socket.once('close', () => { closed++ })
+    if (request.url === '/none') response.writeHead(204).end()
+    else if (request.url === '/odd') response.writeHead(700).write('x')
+    else response.write('x')
+  })
+  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+  const get = async (path: string) => await guardedFetch(`http://127.0.0.1:${port}${path}`, {}, { agent, maxBytes: 100, onEnd: bytes => ends.push(bytes) })
+  for (const _ of [1, 2]) t.match(await get('/none'), { status: 204, body: null })
+  t.equal(closed, 0)
+  await (await get('/open')).body?.cancel()
+  await until(() => closed > 0, 'the socket to close')
+  await t.rejects(get('/odd'), /700 is no status/)
+  await until(() => closed === 2, 'the other socket to close')
+  t.strictSame(ends, [0, 0, 0, 0])
+})
+
+t.test('ports of other protocols are refused, as browsers refuse them', async t => {
+  const refused = [1, 7, 22, 25, 110, 143, 465, 587, 993, 2049, 6000, 6667, 10080]
+  for (const port of refused) t.equal(await failure(t, `http://127.0.0.1:${port}/`, { allowed: ['127.0.0.1'] }), 'PORT_REFUSED')
+  const port = await listen(t, (_, response) => { response.writeHead(302, { location: 'http://127.0.0.1:25/' }).end() })
+  t.equal(await failure(t, `http://127.0.0.1:${port}/`, { allowed: ['127.0.0.1'] }), 'PORT_REFUSED')
+})
+
 t.test('only http and https are fetched', async t => {
   const agent = safeAgent(t, { allowed: [] })
   for (const url of ['file:///etc/passwd', 'data:text/plain,x', 'ftp://example.com/']) {
@@ -121,8 +148,8 @@ async function failure (t: Test, url: string, options: GuardedAgentOptions = {})
   try {
     return await (await guardedFetch(url, {}, { agent, maxBytes: 1000 })).text()
   } catch (error) {
-    const { cause } = error as { cause?: { code?: string } } // of undici's fetch
-    return cause?.code ?? String(error)
+    const { code } = error as { code?: string } // of undici
+    return code ?? String(error)
   }
 }
 
