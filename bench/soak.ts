@@ -16,11 +16,12 @@ import { slowConnections } from './soak/slow-connections.ts'
 import { smallHeap } from './soak/small-heap.ts'
 import { stalls } from './soak/stalls.ts'
 import { stores } from './soak/stores.ts'
+import { streams } from './soak/streams.ts'
 import { unreliableProviders } from './soak/unreliable-providers.ts'
 
 const { values: flags } = parseArgs({ options: { short: { type: 'boolean', default: false }, only: { type: 'string', default: '' } } })
 const scenarios = [
-  disconnects, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileToolServers, smallHeap,
+  disconnects, streams, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileToolServers, smallHeap,
   // Its bounds are some tens of milliseconds: for a machine that does nothing else.
   ...flags.short ? [] : [stalls]
 ]

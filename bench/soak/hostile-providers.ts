@@ -90,12 +90,12 @@ export const hostileProviders: Scenario = {
       for (let round = 0; round < 20; round++) await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x', stream: round % 2 === 0 })
       for (const [name, { streamed }] of Object.entries(behaviours)) {
         const startedMs = performance.now()
-        await turns.longest(world)
+        await turns.ask(world)
         const liveness = await watchLiveness(world.url)
         const { status } = await world.post('/v1/chat/completions', { model: `fake/${name}`, messages: 'x', stream: streamed })
         const tookMs = performance.now() - startedMs
         const slowestMs = await liveness.stop()
-        const { workMs } = await turns.longest(world)
+        const { workMs } = await turns.ask(world)
         const alive = (await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })).status === 200
         findings.push(finding(name, alive && tookMs < 20_000 && slowestMs < maxStallMs() && workMs < maxTurnMs(short) && world.rssMb() < 600,
           `${status} after ${tookMs.toFixed(0)} ms; /livez meanwhile at most ${slowestMs.toFixed(0)} ms, ${workMs.toFixed(0)} ms in a turn; ${world.rssMb()} MB`))

@@ -82,7 +82,7 @@ export const hostileToolServers: Scenario = {
       for (const [name, behaviour] of Object.entries(behaviours)) {
         current = behaviour
         calls = 0
-        await turns.longest(world)
+        await turns.ask(world)
         const liveness = await watchLiveness(world.url)
         const startedMs = performance.now()
         // A server of its own for each: lists of tools are kept for a while.
@@ -92,7 +92,7 @@ export const hostileToolServers: Scenario = {
         const { status } = await call
         const tookMs = performance.now() - startedMs
         const slowestMs = await liveness.stop()
-        const { workMs } = await turns.longest(world)
+        const { workMs } = await turns.ask(world)
         const reached = calls > 0 || behaviour.isCalled === false
         findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs() && workMs < maxTurnMs(short) && world.rssMb() < 600,
           `${status} after ${tookMs.toFixed(0)} ms, ${calls} tool ${calls === 1 ? 'call' : 'calls'}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms, ${workMs.toFixed(0)} ms in a turn; ${world.rssMb()} MB`))

@@ -1,6 +1,6 @@
 /**
  * Loaded into a gateway with `node --import`: notes how long the turns of its event loop take, and
- * writes the longest to the file named by `SOAK_TURNS_FILE` whenever the process gets SIGUSR2.
+ * writes the longest to the file named by `SOAK_FILE` whenever the process gets SIGUSR2.
  *
  * A turn is the time between two runs of a timer of a millisecond. What it took for its input is the
  * processor time of the process in it, no more than the turn itself, without the pauses of the
@@ -30,7 +30,7 @@ interface Turn { readonly fromMs: number, readonly toMs: number, readonly cpuMs:
 
 /** Shorter turns are not looked at. */
 const shortMs = 3
-const file = process.env['SOAK_TURNS_FILE'] ?? '/dev/null'
+const file = process.env['SOAK_FILE'] ?? '/dev/null'
 let turns: Turn[] = []
 let pauses: Array<{ readonly startTime: number, readonly duration: number }> = []
 

@@ -225,9 +225,9 @@ export const stalls: Scenario = {
         const chosen = inputs.filter(input => `${name}: ${input.name}`.includes(process.env['SOAK_INPUT'] ?? ''))
         const sent: Array<{ readonly label: string, readonly turn: LongestTurn }> = []
         for (const input of chosen.flatMap(input => Array.from({ length: times }, () => input))) {
-          await turns.longest(world)
+          await turns.ask(world)
           const label = `${input.name}, status ${await send(world, input)}`
-          const turn = await turns.longest(world)
+          const turn = await turns.ask(world)
           if (process.env['SOAK_VERBOSE'] !== undefined) console.error(`${printTurn(turn)}: ${label}`)
           sent.push({ label, turn })
         }
