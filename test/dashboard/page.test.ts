@@ -477,6 +477,28 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     })
   }
 
+  t.test('the dialogs of menus have nothing serious for accessibility, and Escape closes them', async t => {
+    const { user, send } = await gateway.user('owner')
+    await send('POST /admin/v1/keys', { name: 'Of a menu' })
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    const menus = { keys: ['Of a menu', ['Edit', 'Rotate', 'Revoke']], members: [user.name, ['Change role', 'Sign-in link', 'Disable', 'Delete']] } as const
+    for (const [path, [name, items]] of Object.entries(menus)) {
+      await page.goto(`${url}/dashboard/${path}`)
+      for (const item of items) {
+        await page.getByRole('button', { name: `Actions for ${name}`, exact: true }).first().click()
+        await page.getByRole('menuitem', { name: item }).click()
+        await page.getByRole('dialog').waitFor()
+        t.same(await accessibilityFaults(page), [], item)
+        t.equal(await page.evaluate<string>("(style => `${style.textAlign} ${style.whiteSpace}`)(getComputedStyle(document.querySelector('.dialog')))"), 'start normal', 'not as its cell')
+        await page.keyboard.press('Escape')
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+      }
+    }
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('a key is made by keyboard alone, and on a telephone the navigation opens and closes', async t => {
     const { page, faults } = await visit(browser, url, { width: 360, height: 740 })
     // As on a busy processor: what waits for a frame comes after the next keys.
