@@ -16,6 +16,7 @@ import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { checkTlsFiles } from '../process/check-tls-files.ts'
 import { logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
+import { boundYoungGeneration } from '../process/young-generation.ts'
 
 export const start: Command = {
   usage: `Usage: headgate start [-c FILE]
@@ -39,6 +40,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
     const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
+    boundYoungGeneration()
     if (cluster.isWorker) return await runWorker(options)
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
