@@ -36,7 +36,7 @@ export class Semaphore {
   /** @param owner who waits: the id of a key */
   acquire (waiter: Waiter, owner: string): void {
     if (this.#free > 0) {
-      this.#admit(waiter.enter)
+      this.#admit(waiter)
       return
     }
     if (this.#waiting >= this.#maxWaiting && !this.#makeRoom(owner)) {
@@ -69,18 +69,18 @@ export class Semaphore {
     this.#inside--
     if (this.#serving) return // by one that was served just now and has finished at once
     this.#serving = true
-    for (let enter = this.#next(); enter !== undefined; enter = this.#next()) this.#admit(enter)
+    for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) this.#admit(waiter)
     this.#serving = false
     if (this.#inside === 0 && this.#whenIdle.length > 0) for (const done of this.#whenIdle.splice(0)) done()
   }
 
-  #admit (enter: () => void): void {
+  #admit (waiter: Waiter): void {
     this.#free--
     this.#inside++
-    enter()
+    waiter.enter()
   }
 
-  #next (): (() => void) | undefined {
+  #next (): Waiter | undefined {
     if (this.#free === 0) return undefined
     for (const [owner, line] of this.#lines) {
       const [waiter] = line
@@ -89,7 +89,7 @@ export class Semaphore {
       line.delete(waiter)
       this.#waiting--
       if (line.size > 0) this.#lines.set(owner, line)
-      return waiter.enter
+      return waiter
     }
     return undefined
   }

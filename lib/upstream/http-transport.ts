@@ -121,14 +121,15 @@ function preparedBody (request: UpstreamRequest): UpstreamRequest['body'] | Prom
  * queue. A single timer guards whichever wait is the current one: for the head, then between two
  * reads. The place is free again when the exchange has ended, whichever way.
  */
-class Exchange implements ExchangeHandler, BodySource {
+class Exchange implements ExchangeHandler, BodySource, Waiter {
   readonly #options: SendOptions
   readonly #shared: Shared
   readonly #onAbort: () => void
   readonly #resolve: (answer: UpstreamResponse) => void
   readonly #reject: (error: unknown) => void
   #queue: BodyQueue | undefined
-  #waiter: Waiter | undefined
+  /** The request until it is sent: it is not kept for as long as the answer takes. */
+  #unsent: OutgoingRequest | undefined
   #connection: Connection | undefined
   #timer: NodeJS.Timeout | undefined
   #paused = false
@@ -145,23 +146,16 @@ class Exchange implements ExchangeHandler, BodySource {
   /** Sends the request when there is a place, unless the signal aborts before. */
   start (request: OutgoingRequest): void {
     const { semaphore, maxWaitingMs } = this.#shared
-    const waiter: Waiter = {
-      enter: () => {
-        this.#waiter = undefined // what was sent is not kept for as long as the answer takes
-        this.#send(request)
-      },
-      refuse: () => {
-        this.#waiter = undefined
-        this.#refuse()
-      }
-    }
-    this.#waiter = waiter
-    semaphore.acquire(waiter, this.#options.keyId ?? '')
+    this.#unsent = request
+    semaphore.acquire(this, this.#options.keyId ?? '')
     // Most have been sent by now.
-    if (this.#waiter !== undefined && maxWaitingMs !== undefined) this.#timer = setTimeout(() => this.#refuse(), maxWaitingMs)
+    if (this.#unsent !== undefined && maxWaitingMs !== undefined) this.#timer = setTimeout(() => this.refuse(), maxWaitingMs)
   }
 
-  #send (request: OutgoingRequest): void {
+  enter (): void {
+    const request = this.#unsent
+    this.#unsent = undefined
+    if (request === undefined) return // called once
     const { timeouts, streamed } = this.#options
     this.#startTimer(streamed ? timeouts.firstByteMs : timeouts.responseMs)
     const { connections } = this.#shared
@@ -169,7 +163,7 @@ class Exchange implements ExchangeHandler, BodySource {
     this.#connection.send(request, this, connections.busy === 1)
   }
 
-  #refuse (): void {
+  refuse (): void {
     this.#shared.refused++
     this.#stop(tooManyWaiting())
   }
@@ -219,7 +213,8 @@ class Exchange implements ExchangeHandler, BodySource {
 
   /** Ends the exchange from our side, with its connection. */
   #stop (reason: unknown): void {
-    if (this.#waiter !== undefined) this.#shared.semaphore.cancel(this.#waiter, this.#options.keyId ?? '')
+    if (this.#unsent !== undefined) this.#shared.semaphore.cancel(this, this.#options.keyId ?? '')
+    this.#unsent = undefined
     this.#connection?.destroy()
     this.#release()
     this.#fail(reason)
