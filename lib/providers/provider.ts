@@ -148,8 +148,8 @@ export interface UpstreamResponse extends UpstreamHead {
 
 /** Iterate it or read it completely, once. Leaving the iteration early closes the connection. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
-  /** @throws GatewayError `upstream_invalid_response` over `maxBytes`. */
-  readonly buffer: (maxBytes: number) => Promise<Buffer>
+  /** Returns a promise only where not all of it is there. @throws GatewayError `upstream_invalid_response` over `maxBytes`; or rejects with it */
+  readonly buffer: (maxBytes: number) => Buffer | Promise<Buffer>
   /** Closes the connection; the rest is not wanted. */
   readonly cancel: () => void
 }

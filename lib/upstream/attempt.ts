@@ -16,7 +16,7 @@ import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response
 import { StreamAttempt } from './stream-attempt.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Adapter, Ask, BodyReader, Provider, StreamReader, UpstreamRequest, UpstreamResponse } from '../providers/provider.ts'
+import type { Adapter, Ask, BodyReader, JsonReader, Provider, StreamReader, UpstreamRequest, UpstreamResponse } from '../providers/provider.ts'
 
 export interface ProviderCallOptions {
   /** Bytes of a complete response. */
@@ -79,7 +79,8 @@ export async function openAttempt<R, E extends { readonly type: string }> (
     throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
   }
   try {
-    return await openBody(response, adapter.read(response, ask), provider, options, record)
+    const opened = openBody(response, adapter.read(response, ask), provider, options, record)
+    return opened instanceof Promise ? await opened : opened
   } catch (error) {
     response.body.cancel()
     throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
@@ -89,22 +90,11 @@ export async function openAttempt<R, E extends { readonly type: string }> (
 function openBody<E extends { readonly type: string }> (
   { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
   record: Pick<CallRecord, 'answerBytes'>
-): Promise<OpenAttempt<E>> {
+): OpenAttempt<E> | Promise<OpenAttempt<E>> {
   switch (reader.as) {
-    case 'json': return body.buffer(answerBytes).then(bytes => {
-      const { sse } = reader
-      if (sse !== undefined && looksLikeStream(bytes)) {
-        return readCompleteStream(bytes, sse(), Math.max(eventBytes, answerBytes)).then(bufferedAttempt)
-      }
-      record.answerBytes = bytes.length
-      const events = readOrRefuse(() => reader.readBytes?.(bytes))
-      if (events !== undefined) return bufferedAttempt(events)
-      const parsed = parseResponseBytes(bytes)
-      const opened = (value: unknown): OpenAttempt<E> => bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
-      return parsed instanceof Promise ? parsed.then(opened) : opened(parsed)
-    })
-    case 'text': return body.buffer(answerBytes).then(bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString()))))
-    case 'bytes': return body.buffer(answerBytes).then(bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes))))
+    case 'json': return whenThere(body.buffer(answerBytes), bytes => openJson(bytes, reader, Math.max(eventBytes, answerBytes), record))
+    case 'text': return whenThere(body.buffer(answerBytes), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString()))))
+    case 'bytes': return whenThere(body.buffer(answerBytes), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes))))
     case 'pieces': return openPieces(body, reader.read)
     case 'sse': {
       const attempt = new StreamAttempt(body, reader.reader, {
@@ -120,6 +110,21 @@ function openBody<E extends { readonly type: string }> (
       return attempt.untilReal(holdMs).then(() => attempt)
     }
   }
+}
+
+/** Calls `next` with a value, at once where it is there: most complete responses come with their head, and wait for nothing. */
+function whenThere<T, U> (value: T | Promise<T>, next: (there: T) => U | Promise<U>): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
+
+/** @param maxBytes of one event, where it is an event stream all the same */
+function openJson<E> (bytes: Buffer, reader: JsonReader<E>, maxBytes: number, record: Pick<CallRecord, 'answerBytes'>): OpenAttempt<E> | Promise<OpenAttempt<E>> {
+  const { sse } = reader
+  if (sse !== undefined && looksLikeStream(bytes)) return readCompleteStream(bytes, sse(), maxBytes).then(bufferedAttempt)
+  record.answerBytes = bytes.length
+  const events = readOrRefuse(() => reader.readBytes?.(bytes))
+  if (events !== undefined) return bufferedAttempt(events)
+  return whenThere(parseResponseBytes(bytes), value => bufferedAttempt(readOrRefuse(() => reader.read(value, bytes))))
 }
 
 /** Waits for the first bytes, so that a failure before them is still a status. */

@@ -128,10 +128,10 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   }
 
   /** Waits once for all of it: reading it piece by piece costs three promises for each. */
-  buffer (maxBytes: number): Promise<Buffer> {
+  buffer (maxBytes: number): Buffer | Promise<Buffer> {
     // Most bodies come with their head.
     const isThere = this.#ended && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
-    return isThere ? Promise.resolve(this.#takeAll()) : this.#bufferLater(maxBytes)
+    return isThere ? this.#takeAll() : this.#bufferLater(maxBytes)
   }
 
   async #bufferLater (maxBytes: number): Promise<Buffer> {

@@ -32,15 +32,15 @@ t.test('an encoding is undone, and what has arrived is given out before the end'
 t.test('a cut body is an interruption, other bytes and encodings are invalid, and too many are too many', async t => {
   const cut = body(gzipSync('hello').subarray(0, 12)).queue
   cut.end()
-  await t.rejects(decompressed(cut, 'gzip').buffer(100), { code: 'upstream_stream_interrupted' })
+  await t.rejects(async () => await decompressed(cut, 'gzip').buffer(100), { code: 'upstream_stream_interrupted' })
   const wrong = body(Buffer.from('no gzip at all')).queue
   wrong.end()
-  await t.rejects(decompressed(wrong, 'gzip').buffer(100), { code: 'upstream_invalid_response' })
+  await t.rejects(async () => await decompressed(wrong, 'gzip').buffer(100), { code: 'upstream_invalid_response' })
   const unknown = body(Buffer.from('x'))
-  await t.rejects(decompressed(unknown.queue, 'zstd').buffer(100), { code: 'upstream_invalid_response', cause: 'content-encoding zstd' })
+  await t.rejects(async () => await decompressed(unknown.queue, 'zstd').buffer(100), { code: 'upstream_invalid_response', cause: 'content-encoding zstd' })
   t.equal(unknown.cancelled(), true)
   const bomb = body(gzipSync(Buffer.alloc(1_000_000)))
-  await t.rejects(decompressed(bomb.queue, 'gzip').buffer(1000), { code: 'upstream_invalid_response' })
+  await t.rejects(async () => await decompressed(bomb.queue, 'gzip').buffer(1000), { code: 'upstream_invalid_response' })
   await until(bomb.cancelled, 'the source to be given up')
 })
 
