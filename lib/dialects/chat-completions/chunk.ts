@@ -44,7 +44,7 @@ export class ChunkBuilder {
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
       model: head.model,
-      ...reportedFields(head),
+      ...addReportedFields<ReportedFields>({}, head),
       choices: [],
       ...withUsage && { usage: null }
     }
@@ -159,11 +159,15 @@ export class ChunkBuilder {
   }
 }
 
-/** Returns what the provider says about the answer beside its choices. */
-export function reportedFields ({ serviceTier, fingerprint }: AnswerHead): Pick<ChatCompletionChunk, 'service_tier' | 'system_fingerprint'> {
+type ReportedFields = Pick<ChatCompletionChunk, 'service_tier' | 'system_fingerprint'>
+
+/** Adds what the provider says about the answer beside its choices. */
+export function addReportedFields<T extends ReportedFields> (to: T, { serviceTier, fingerprint }: AnswerHead): T {
   // A provider's own word for a tier would be none that clients know.
   const tier = serviceTier === undefined ? undefined : serviceTiers.find(tier => tier === serviceTier)
-  return { ...tier !== undefined && { service_tier: tier }, ...fingerprint !== undefined && { system_fingerprint: fingerprint } }
+  if (tier !== undefined) to.service_tier = tier
+  if (fingerprint !== undefined) to.system_fingerprint = fingerprint
+  return to
 }
 
 function callStart ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): ChunkDelta {

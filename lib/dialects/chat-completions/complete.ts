@@ -1,4 +1,4 @@
-import { ChunkBuilder, completionUsage, reportedFields, type Chunk } from './chunk.ts'
+import { ChunkBuilder, addReportedFields, completionUsage, type Chunk } from './chunk.ts'
 import type { AnswerHead } from '../dialect.ts'
 import { foldChunks, type Completion } from './fold.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -72,7 +72,7 @@ function textCompletion (head: AnswerHead, batches: Batches): Completion | undef
     model: head.model,
     choices: choices.size === 1 ? [...choices.values()] : [...choices.values()].toSorted((a, b) => a.index - b.index)
   }
-  if (head.serviceTier !== undefined || head.fingerprint !== undefined) Object.assign(completion, reportedFields(head))
+  addReportedFields(completion, head)
   if (usage !== undefined) completion.usage = usage
   return completion
 }

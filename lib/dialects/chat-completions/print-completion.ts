@@ -16,9 +16,10 @@ const beyondAscii = /[^\0-\x7f]/
 export function printCompletion (batches: Batches): Completion | PrintedJson {
   const run = onlyRun(batches)
   if (run === undefined) return toCompletion(batches)
-  const [before = '', after, ...others] = JSON.stringify(toCompletion(withPlaceholder(batches, run))).split(placeholder)
-  if (after === undefined || others.length > 0 || beyondAscii.test(before) || beyondAscii.test(after)) return toCompletion(batches)
-  const json = before + run.literals.join('') + after
+  const around = JSON.stringify(toCompletion(withPlaceholder(batches, run)))
+  const at = around.indexOf(placeholder)
+  if (at === -1 || around.includes(placeholder, at + 1) || beyondAscii.test(around)) return toCompletion(batches)
+  const json = around.slice(0, at) + run.literals.join('') + around.slice(at + placeholder.length)
   return new PrintedJson(run.isAscii ? json : Buffer.from(json, 'latin1'))
 }
 

@@ -5,7 +5,7 @@
  * encode. Here the text is cut out of the bytes, and only what stands around it is parsed.
  */
 
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { LiteralScanner } from '../../json/literal-scanner.ts'
 import { placeholder } from '../../json/placeholder.ts'
@@ -30,14 +30,15 @@ export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatE
   const opening = /"content":\s?"/.exec(json)
   if (opening === null) return undefined
   const start = opening.index + opening[0].length
-  const { end, isAscii, characters } = scanner.scan(json, start)
+  const text = scanner.scan(json, start)
+  const { end, characters } = text
   if (end <= start) return undefined
   const around = json.slice(0, start) + placeholder + json.slice(end)
-  if (beyondAscii.test(around) || (!isAscii && !isUtf8(bytes))) return undefined
+  if (!isAscii(bytes) && (beyondAscii.test(around) || !isUtf8(bytes))) return undefined
   const events = read(parseBounded(around))
   const at = events.findIndex(event => event.type === 'text-delta' && event.text === placeholder)
   const event = events[at]
   if (event?.type !== 'text-delta' || event.logprobs !== undefined) return undefined
-  events[at] = { type: 'text-run', choice: event.choice, literals: [json.slice(start, end)], isAscii, characters }
+  events[at] = { type: 'text-run', choice: event.choice, literals: [json.slice(start, end)], isAscii: text.isAscii, characters }
   return events
 }
