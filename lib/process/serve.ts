@@ -18,6 +18,7 @@ import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
 import type { Coordination, CoordinationParts } from './open-coordination.ts'
 import { openFiles } from './open-files.ts'
+import { optimizeCalls } from './optimize-calls.ts'
 import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
@@ -97,6 +98,7 @@ export async function serve (
       else publishMetrics(families)
     }
     const address = await listen(gateway, settings.server, waitToListen)
+    optimizeCalls()
     const watch = watchForChanges(sources, { gateway, keys, log, configuration })
     closing.push(() => watch?.close())
     logUncaught(log)
