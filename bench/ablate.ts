@@ -1,9 +1,10 @@
 /**
- * Measures what each part of the gateway costs: `npm run bench:ablate -- [--rounds 4] [--seconds 2] [--lanes 'JSON, 33 KB']`.
+ * Measures what each part of the gateway costs: `npm run bench:ablate -- [--rounds 24] [--seconds 0.25] [--lanes 'JSON, 33 KB']`.
  *
  * Leaves parts out one at a time, in gateways put together for this (`support/ablated`), and prints by how much
  * a call or an event gets cheaper. Each round runs every one of them once, in an order that changes; the numbers
- * are medians over the rounds of differences within a round.
+ * are medians over the rounds of differences within a round. Many short slices, because what the machine gives changes
+ * from second to second: those of a round are then compared at about the same moment.
  */
 
 import { mkdtempSync } from 'node:fs'
@@ -17,7 +18,7 @@ import { measureLane, startLoad, startMock, type Times } from './support/measure
 import { cores, freePort, start } from './support/processes.ts'
 import { table } from './support/report.ts'
 import { benchKey } from './support/settings.ts'
-import { median } from './support/statistics.ts'
+import { median, medianError } from './support/statistics.ts'
 
 /** Parts that can be left out, and what is left of each. */
 const parts = {
@@ -35,14 +36,14 @@ export type Part = keyof typeof parts
 
 const { values: flags } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '4' },
-    seconds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '24' },
+    seconds: { type: 'string', default: '0.25' },
     // Its gateways know no provider but the mock.
     lanes: { type: 'string', default: 'JSON, 1 KB body, 32;200 events, 8 per write' }
   }
 })
 const rounds = Number(flags.rounds)
-const times: Times = { warmUpMs: 500, durationMs: Number(flags.seconds) * 1000 }
+const times: Times = { warmUpMs: 50, durationMs: Number(flags.seconds) * 1000 }
 /** So long it takes until a call of a fresh process costs what it will cost. */
 const firstWarmUpMs = 4_000
 const chosen = lanes.filter(({ name }) => flags.lanes.split(';').some(part => name.includes(part)))
@@ -81,11 +82,10 @@ async function ablated (lane: Lane): Promise<string> {
     }
   }
   const baseline = costs.get('nothing') ?? []
-  const rows = [...costs].map(([part, us]) => [
-    part === 'nothing' ? parts.nothing : `without ${part}`,
-    median(us).toFixed(2),
-    part === 'nothing' ? '' : median(us.map((cost, round) => (baseline[round] ?? NaN) - cost)).toFixed(2),
-    part === 'nothing' ? '' : parts[part]
-  ])
-  return table(lane.name, ['', `CPU µs per ${lane.unit}`, 'less than with everything on', 'what is left out'], rows)
+  const rows = [...costs].map(([part, us]) => {
+    if (part === 'nothing') return [parts.nothing, median(us).toFixed(2), '', '', '']
+    const less = us.map((cost, round) => (baseline[round] ?? NaN) - cost)
+    return [`without ${part}`, median(us).toFixed(2), median(less).toFixed(2), medianError(less).toFixed(2), parts[part]]
+  })
+  return table(lane.name, ['', `CPU µs per ${lane.unit}`, 'less than with everything on', '±', 'what is left out'], rows)
 }

@@ -6,3 +6,10 @@ export function median (values: readonly number[]): number {
 export function percentile (sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN
 }
+
+/** Returns how far the median of so many measurements may be off, with a probability of 95 %, where they are spread as chance spreads them. */
+export function medianError (values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const quartiles = percentile(sorted, 0.75) - percentile(sorted, 0.25) // 1.35 standard deviations
+  return 1.96 * 1.2533 * quartiles / 1.349 / Math.sqrt(values.length)
+}

@@ -5,6 +5,7 @@ import { scenarios as callers } from '../../bench/dialects.bench.ts'
 import { scenarios as endpoints } from '../../bench/endpoints.bench.ts'
 import { scenarios as pipelines } from '../../bench/pipelines.bench.ts'
 import { scenarios as providers } from '../../bench/providers.bench.ts'
+import { scenarios as records } from '../../bench/records.bench.ts'
 import { scenarios as stages } from '../../bench/stages.bench.ts'
 import { scenarios as streams } from '../../bench/streams.bench.ts'
 import { AnswerCheck } from '../../bench/support/answer-check.ts'
@@ -12,9 +13,9 @@ import { lastFrames, roleFrame, streamPieces, texts, completeAnswer, completeTex
 import { contenders } from '../../bench/support/contenders.ts'
 import { lanes } from '../../bench/support/lanes.ts'
 import { measureLane, startLoad, startMock } from '../../bench/support/measure-lane.ts'
-import { median, percentile } from '../../bench/support/statistics.ts'
+import { median, medianError, percentile } from '../../bench/support/statistics.ts'
 
-const all = [...pipelines, ...providers, ...callers, ...endpoints, ...stages, ...streams]
+const all = [...pipelines, ...providers, ...callers, ...endpoints, ...records, ...stages, ...streams]
 
 t.test('every micro benchmark gives the result it checks for', async t => {
   for (const { name, run, check } of all) {
@@ -52,6 +53,8 @@ t.test('medians and percentiles are values that were seen', async t => {
   t.equal(median([3, 1, 2]), 2)
   t.equal(percentile([1, 2, 3, 4], 0.99), 4)
   t.ok(Number.isNaN(percentile([], 0.5)))
+  t.equal(medianError([7, 7, 7, 7]), 0)
+  t.ok(medianError([1, 2, 3, 4]) > medianError([1, 2, 3, 4, 1, 2, 3, 4]), 'more measurements, less error')
 })
 
 t.test('a lane runs against the gateway and the bare pipe, and all its answers are right', {

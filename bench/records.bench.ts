@@ -1,0 +1,129 @@
+/** Measures what the record of a call costs, step by step: usage row, journal, database and log line, for 32 calls of one turn of the event loop. */
+
+import { equal, match, ok } from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CallRecord } from '../lib/core/record.ts'
+import { LocalLimiter } from '../lib/limits/limiter.ts'
+import { createModels } from '../lib/models/create-models.ts'
+import { openDatabase } from '../lib/stores/open-database.ts'
+import { logCall } from '../lib/telemetry/call-log.ts'
+import { createLog } from '../lib/telemetry/log.ts'
+import { rowId } from '../lib/text/ids.ts'
+import { printBegunRow } from '../lib/usage/begun-row.ts'
+import { CallRecorder } from '../lib/usage/call-recorder.ts'
+import { Journal } from '../lib/usage/journal.ts'
+import { printLine } from '../lib/usage/journal-line.ts'
+import { Ledger } from '../lib/usage/ledger.ts'
+import { usageRow } from '../lib/usage/usage-row.ts'
+import { benchSettings } from './support/settings.ts'
+import type { Call } from '../lib/core/call.ts'
+import type { UsageRow } from '../lib/stores/tables.ts'
+import type { Scenario } from './support/scenario.ts'
+
+const callsOfTurn = 32
+const batchRows = 200
+const models = createModels(benchSettings(), new Set(['mock']))
+
+let written = ''
+const log = createLog('info', { write: line => { written = line } })
+
+const { signal } = new AbortController()
+let calls = 0
+
+/** Returns a call of the JSON lane whose answer is complete. */
+function answeredCall (): Call {
+  const record = new CallRecord('chat')
+  record.keyId = 'key_0123456789abcdef'
+  record.bodyBytes = 1024
+  record.requestedModel = 'mock/json'
+  record.modelId = 'mock/json'
+  record.providerId = 'mock'
+  record.status = 200
+  record.outcome = 'ok'
+  record.streamed = false
+  record.attempts = 1
+  record.usage = { promptTokens: 250, completionTokens: 200 + calls % 50, totalTokens: 450 + calls % 50 }
+  record.firstByteMs = calls % 40
+  record.upstreamWaitMs = 2
+  return {
+    id: `00000000-0000-4000-8000-${String(calls++).padStart(12, '0')}`,
+    headers: {},
+    params: {},
+    body: async () => await Promise.resolve({}),
+    signal,
+    receivedAtMs: performance.now(),
+    record
+  }
+}
+
+function rowOf (call: Call): UsageRow {
+  const row = usageRow(call, models)
+  if (row === undefined) throw new Error('a call with a key has a row')
+  return row
+}
+
+const sample = answeredCall()
+const sampleRow = rowOf(sample)
+let laterMs = sampleRow.at_ms
+
+/** Returns another row, as of 7,000 calls a second. */
+function laterRow (index: number): UsageRow {
+  if (index % 7 === 0) laterMs++
+  return Object.assign({}, sampleRow, { id: rowId(), call_id: randomUUID(), at_ms: laterMs, duration_ms: index % 40, completion_tokens: 200 + index % 50 })
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
+process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+const database = await openDatabase(directory)
+const ledger = new Ledger(database, { log, retention: () => ({ keepDays: 1, keepRows: 1e9 }) })
+const recorder = new CallRecorder({ ledger, limiter: new LocalLimiter(), models: () => models })
+const journal = new Journal(join(directory, 'lines'))
+
+/** One step of one call. */
+function step (name: string, run: () => unknown, check: (result: unknown) => void): Scenario {
+  return { name: `records: ${name}`, per: 'call', count: 1, run, check }
+}
+
+export const scenarios: readonly Scenario[] = [
+  step('journal line of the beginning', () => printBegunRow(sample, models)?.line, line => match(String(line), /mock\/json/)),
+  step('usage row', () => rowOf(sample), row => equal((row as UsageRow).prompt_tokens, 250)),
+  step('journal line of the end', () => printLine(sampleRow), line => match(String(line), /mock\/json/)),
+  step('log line', () => { logCall(log, sample, sampleRow); return written }, line => match(String(line), /"msg":"call"/)),
+  {
+    name: 'records: journal, one turn of 32 calls, both lines',
+    per: 'call',
+    count: callsOfTurn,
+    run: async () => {
+      const line = printLine(sampleRow)
+      for (let call = 0; call < callsOfTurn; call++) void journal.append(line)
+      await journal.append(line)
+      for (let call = 0; call < callsOfTurn; call++) void journal.append(line)
+      await journal.append(line)
+      if (journal.size > 8e6) journal.replace([])
+    },
+    check: () => ok(journal.size > 0)
+  },
+  {
+    name: 'records: database, 200 rows with their sums',
+    per: 'call',
+    count: batchRows,
+    run: async () => await database.insertUsage(Array.from({ length: batchRows }, (_, index) => laterRow(index))),
+    check: inserted => equal(inserted, batchRows)
+  },
+  {
+    name: 'records: all of a turn of 32 calls, without the log line',
+    per: 'call',
+    count: callsOfTurn,
+    run: async () => {
+      const turn = Array.from({ length: callsOfTurn }, answeredCall)
+      for (const call of turn) recorder.recordSent(call)
+      await Promise.all(turn.map(call => recorder.recordBeforeLastByte(call)))
+      for (const call of turn) recorder.end(call)
+      return ledger.dropped
+    },
+    check: dropped => equal(dropped, 0)
+  }
+]
