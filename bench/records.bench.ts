@@ -25,6 +25,7 @@ import type { Scenario } from './support/scenario.ts'
 
 const callsOfTurn = 32
 const batchRows = 200
+const maxJournalBytes = 8 * 1024 * 1024
 const models = createModels(benchSettings(), new Set(['mock']))
 
 let written = ''
@@ -34,7 +35,7 @@ const { signal } = new AbortController()
 let calls = 0
 
 /** Returns a call of the JSON lane whose answer is complete. */
-function answeredCall (): Call {
+function completedCall (): Call {
   const record = new CallRecord('chat')
   record.keyId = 'key_0123456789abcdef'
   record.bodyBytes = 1024
@@ -65,7 +66,7 @@ function rowOf (call: Call): UsageRow {
   return row
 }
 
-const sample = answeredCall()
+const sample = completedCall()
 const sampleRow = rowOf(sample)
 let laterMs = sampleRow.at_ms
 
@@ -74,6 +75,9 @@ function laterRow (index: number): UsageRow {
   if (index % 7 === 0) laterMs++
   return Object.assign({}, sampleRow, { id: rowId(), call_id: randomUUID(), at_ms: laterMs, duration_ms: index % 40, completion_tokens: 200 + index % 50 })
 }
+
+const begunLine = printBegunRow(sample, models)?.line ?? ''
+const endLine = printLine(sampleRow)
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
@@ -97,12 +101,12 @@ export const scenarios: readonly Scenario[] = [
     per: 'call',
     count: callsOfTurn,
     run: async () => {
-      const line = printLine(sampleRow)
-      for (let call = 0; call < callsOfTurn; call++) void journal.append(line)
-      await journal.append(line)
-      for (let call = 0; call < callsOfTurn; call++) void journal.append(line)
-      await journal.append(line)
-      if (journal.size > 8e6) journal.replace([])
+      if (journal.size > maxJournalBytes) journal.replace([])
+      for (let call = 0; call < callsOfTurn; call++) {
+        void journal.append(begunLine)
+        void journal.append(endLine)
+      }
+      await journal.append(endLine)
     },
     check: () => ok(journal.size > 0)
   },
@@ -118,9 +122,11 @@ export const scenarios: readonly Scenario[] = [
     per: 'call',
     count: callsOfTurn,
     run: async () => {
-      const turn = Array.from({ length: callsOfTurn }, answeredCall)
+      const turn = Array.from({ length: callsOfTurn }, completedCall)
       for (const call of turn) recorder.recordSent(call)
-      await Promise.all(turn.map(call => recorder.recordBeforeLastByte(call)))
+      let appended: Promise<void> | undefined
+      for (const call of turn) appended = recorder.recordBeforeLastByte(call)
+      await appended // the same for all of a turn
       for (const call of turn) recorder.end(call)
       return ledger.dropped
     },
