@@ -2,7 +2,8 @@
  * Counts what every limited key has used, in memory: one instance for all calls of a machine.
  *
  * A call reserves everything it may use before the provider request, all of it or nothing, and settles its
- * actual usage when it has ended. Nothing here awaits, so nothing interleaves.
+ * actual usage when it has ended. Nothing here awaits, so nothing interleaves. Objects are written without spreads, for which V8 makes
+ * a hidden class each time.
  */
 
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
@@ -18,7 +19,7 @@ export interface ReservationRequest {
   /** The most it may cost, in billionths of a dollar. */
   readonly nanoUsd: number
   /** The least that is worth reserving when less than `nanoUsd` is left. Default: `nanoUsd`, all or nothing. */
-  readonly minNanoUsd?: number
+  readonly minNanoUsd?: number | undefined
   /** True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open call. */
   readonly alreadyAdmitted?: boolean
 }
@@ -43,8 +44,8 @@ export interface RateLimitStatus {
 
 /** Holds the limits per minute that a key has. */
 export interface RateLimits {
-  readonly requests?: RateLimitStatus
-  readonly tokens?: RateLimitStatus
+  readonly requests?: RateLimitStatus | undefined
+  readonly tokens?: RateLimitStatus | undefined
 }
 
 export type LimitDecision = { readonly rateLimits: RateLimits } & (
@@ -64,7 +65,9 @@ interface State {
   readonly spendings: Map<Period['per'], Spending>
 }
 
-interface Reservation extends ReservationRequest {
+interface Reservation extends Pick<ReservationRequest, 'keyId' | 'limits' | 'tokens' | 'nanoUsd'> {
+  /** Open calls that it counts as. */
+  readonly calls: number
   /** The process that made it. */
   readonly holder: string
   /** The period of the budget that it counts in. */
@@ -140,15 +143,19 @@ export class LimitCounters {
     const { keyId, limits } = wanted
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
-    const capped = { ...wanted, tokens: Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity) }
+    const tokens = Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity)
     const spending = this.#spendingOf(state, limits, nowMs)
-    const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(capped, state, spending, nowMs)
+    const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(wanted, tokens, state, spending, nowMs)
     if (refusal !== undefined) return { ...refusal, rateLimits: statusesOf(state, limits, nowMs) }
-    this.#change(state, limits, { requests: 1, tokens: capped.tokens, calls: openCallsOf(capped) }, nowMs)
-    const nanoUsd = grantOf(capped, spending)
-    if (spending !== undefined) state.spendings.set(spending.period.per, { ...spending, reserved: spending.reserved + nanoUsd })
+    const calls = openCallsOf(wanted)
+    this.#change(state, limits, { requests: 1, tokens, calls }, nowMs)
+    const nanoUsd = grantOf(wanted, spending)
+    if (spending !== undefined) {
+      const { period, spent, reserved, elsewhere } = spending
+      state.spendings.set(period.per, { period, spent, reserved: reserved + nanoUsd, elsewhere })
+    }
     const reservation = ++this.#last
-    this.#reservations.set(reservation, { ...capped, nanoUsd, holder, period: spending?.period })
+    this.#reservations.set(reservation, { keyId, limits, tokens, nanoUsd, calls, holder, period: spending?.period })
     return { admitted: true, reservation, nanoUsd, rateLimits: statusesOf(state, limits, nowMs) }
   }
 
@@ -157,14 +164,15 @@ export class LimitCounters {
     const reserved = this.#reservations.get(reservation)
     if (reserved === undefined) return
     this.#reservations.delete(reservation)
-    const { keyId, limits, tokens, nanoUsd, period } = reserved
+    const { keyId, limits, tokens, nanoUsd, calls, period } = reserved
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
-    this.#change(state, limits, { requests: used.moreRequests ?? 0, tokens: used.tokens - tokens, calls: -openCallsOf(reserved) }, nowMs)
+    this.#change(state, limits, { requests: used.moreRequests ?? 0, tokens: used.tokens - tokens, calls: -calls }, nowMs)
     const spending = this.#spendingOf(state, limits, nowMs)
     // A reservation of an earlier period does not count in this one.
     if (spending === undefined || spending.period !== period) return
-    state.spendings.set(period.per, { ...spending, spent: spending.spent + used.nanoUsd, reserved: spending.reserved - nanoUsd })
+    const { spent, reserved: open, elsewhere } = spending
+    state.spendings.set(period.per, { period, spent: spent + used.nanoUsd, reserved: open - nanoUsd, elsewhere })
   }
 
   /** Releases the reservations of a process that exited. */
@@ -209,7 +217,7 @@ function grantOf ({ limits: { budget }, nanoUsd, minNanoUsd = nanoUsd }: Reserva
 
 /** Finds the limit that refuses; the budget first, as waiting does not help there. */
 function refusalOf (
-  { limits, tokens, nanoUsd, minNanoUsd = nanoUsd }: ReservationRequest, state: State, spending: Spending | undefined, nowMs: number
+  { limits, nanoUsd, minNanoUsd = nanoUsd }: ReservationRequest, tokens: number, state: State, spending: Spending | undefined, nowMs: number
 ): Refusal | undefined {
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget } = limits
   if (budget !== undefined && spending !== undefined) {
@@ -230,8 +238,8 @@ function refusalOf (
 
 function statusesOf ({ requests, tokens }: State, { requestsPerMinute, tokensPerMinute }: KeyLimits, nowMs: number): RateLimits {
   return {
-    ...requestsPerMinute !== undefined && { requests: statusOf(requests, requestsPerMinute, nowMs) },
-    ...tokensPerMinute !== undefined && { tokens: statusOf(tokens, tokensPerMinute, nowMs) }
+    requests: requestsPerMinute === undefined ? undefined : statusOf(requests, requestsPerMinute, nowMs),
+    tokens: tokensPerMinute === undefined ? undefined : statusOf(tokens, tokensPerMinute, nowMs)
   }
 }
 

@@ -7,8 +7,16 @@ type Refusal = Extract<LimitDecision, { readonly admitted: false }>
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
 export function rateLimitHeaders ({ requests, tokens }: RateLimits): Record<string, string> {
-  return { ...headersOf('requests', requests), ...headersOf('tokens', tokens) }
+  const headers: Record<string, string> = {}
+  if (requests !== undefined) addHeaders(headers, names.requests, requests)
+  if (tokens !== undefined) addHeaders(headers, names.tokens, tokens)
+  return headers
 }
+
+const names = {
+  requests: { limit: 'x-ratelimit-limit-requests', remaining: 'x-ratelimit-remaining-requests', reset: 'x-ratelimit-reset-requests' },
+  tokens: { limit: 'x-ratelimit-limit-tokens', remaining: 'x-ratelimit-remaining-tokens', reset: 'x-ratelimit-reset-tokens' }
+} as const
 
 /**
  * Returns the headers of a refusal. When concurrent calls are what refuses, or a budget that open calls have
@@ -25,13 +33,10 @@ export function refusalHeaders ({ rateLimits, reason, waitMs }: Refusal, { concu
   }
 }
 
-function headersOf (name: 'requests' | 'tokens', room: RateLimitStatus | undefined): Record<string, string> {
-  if (room === undefined) return {}
-  return {
-    [`x-ratelimit-limit-${name}`]: String(room.limit),
-    [`x-ratelimit-remaining-${name}`]: String(room.remaining),
-    [`x-ratelimit-reset-${name}`]: durationText(room.resetMs)
-  }
+function addHeaders (to: Record<string, string>, name: typeof names[keyof typeof names], { limit, remaining, resetMs }: RateLimitStatus): void {
+  to[name.limit] = String(limit)
+  to[name.remaining] = String(remaining)
+  to[name.reset] = durationText(resetMs)
 }
 
 /** Formats a duration: `20ms`, `1.5s`, `6m0s`. */

@@ -41,27 +41,35 @@ export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
-  const waits = ({ reason }: Refused): boolean => waitForCapacity && reason !== 'budget'
-  const reserve = async <C extends RoutedCall<R>>(call: C, tokens: Estimate, { id, name, limits, note }: LimitedParty): Promise<C> => {
+  const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && decision.reason !== 'budget'
+  const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, { id, name, limits, note }: LimitedParty): C | Promise<C> => {
     const { record } = call
     const budget = record.ownProviderKey === true ? undefined : limits.budget
     const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
-    const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)
-    const wanted = { keyId: id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
-    let decision = await reserveUntilAborted(limiter, wanted, call.signal)
-    while (!decision.admitted && waits(decision)) {
-      await sleep(Math.min(decision.waitMs, maxPauseMs), call.signal)
-      decision = await reserveUntilAborted(limiter, wanted, call.signal)
+    const { nanoUsd, minNanoUsd } = budget === undefined ? noAmounts : amountsOf(tokens, routes, limits.strict ?? true)
+    const wanted = { keyId: id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, nanoUsd, minNanoUsd }
+    const admit = (decision: LimitDecision): C => {
+      record.limitHeaders = decision.admitted ? Object.assign(rateLimitHeaders(decision.rateLimits), record.limitHeaders) : refusalHeaders(decision, limits)
+      if (!decision.admitted) {
+        record.refusedBy = decision.reason
+        throw refusal(decision, limits, name)
+      }
+      note(record, decision.reservation)
+      if (budget !== undefined) record.reservedNanoUsd ??= decision.nanoUsd
+      if (minNanoUsd !== undefined) record.maxCostNanoUsd = Math.min(record.maxCostNanoUsd ?? Infinity, decision.nanoUsd)
+      return routes.length === call.routes.length ? call : { ...call, routes }
     }
-    record.limitHeaders = decision.admitted ? { ...rateLimitHeaders(decision.rateLimits), ...record.limitHeaders } : refusalHeaders(decision, limits)
-    if (!decision.admitted) {
-      record.refusedBy = decision.reason
-      throw refusal(decision, limits, name)
+    const decision = limiter.reserve(wanted)
+    // Without a promise where this process decides: most do.
+    return decision instanceof Promise || waits(decision) ? reserveLater(wanted, decision, call.signal).then(admit) : admit(decision)
+  }
+  const reserveLater = async (wanted: ReservationRequest, first: LimitDecision | Promise<LimitDecision>, signal: CallSignal): Promise<LimitDecision> => {
+    let decision = await untilAborted(limiter, first, signal)
+    while (waits(decision)) {
+      await sleep(Math.min(decision.waitMs, maxPauseMs), signal)
+      decision = await untilAborted(limiter, limiter.reserve(wanted), signal)
     }
-    note(record, decision.reservation)
-    if (budget !== undefined) record.reservedNanoUsd ??= decision.nanoUsd
-    if (amounts.minNanoUsd !== undefined) record.maxCostNanoUsd = Math.min(record.maxCostNanoUsd ?? Infinity, decision.nanoUsd)
-    return routes.length === call.routes.length ? call : { ...call, routes }
+    return decision
   }
   /** Returns what a call wants of a budget; with `strict` the most it can cost, and the least that is of use. */
   const amountsOf = (tokens: Estimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
@@ -87,7 +95,8 @@ export function limits<R = unknown> (
     const [first, second] = limitedParties(key, settings.limits.defaultKeyLimits)
     if (first === undefined) return call
     const admitted = reserve(call, estimated(), first)
-    return second === undefined ? admitted : admitted.then(async admitted => await reserve(admitted, estimated(), second))
+    if (second === undefined) return admitted
+    return admitted instanceof Promise ? admitted.then(admitted => reserve(admitted, estimated(), second)) : reserve(admitted, estimated(), second)
   })
 }
 
@@ -119,9 +128,8 @@ function noteProjectReservation (record: CallRecord, reservation: number): void 
   record.projectReservation = reservation
 }
 
-/** Reserves for a call that may end while another process decides: what is reserved for it then is released. */
-async function reserveUntilAborted (limiter: Limiter, wanted: ReservationRequest, signal: CallSignal): Promise<LimitDecision> {
-  const decision = limiter.reserve(wanted)
+/** Waits for a decision on a call that may end while another process decides: what is reserved for it then is released. */
+async function untilAborted (limiter: Limiter, decision: LimitDecision | Promise<LimitDecision>, signal: CallSignal): Promise<LimitDecision> {
   if (!(decision instanceof Promise)) return decision
   try {
     return await abortable(decision, signal)
@@ -132,6 +140,7 @@ async function reserveUntilAborted (limiter: Limiter, wanted: ReservationRequest
 }
 
 const noTokens: Estimate = { prompt: 0, completion: 0 }
+const noAmounts: Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> = { nanoUsd: 0 }
 
 function countedPrompt ({ prompt, units }: Estimate): number | undefined {
   return units === undefined ? prompt : undefined
@@ -154,7 +163,7 @@ export function countOnly ({ limiter, settings }: Pick<Services, 'limiter' | 'se
   const reserve = async <C extends AuthedCall>(call: C, parties: readonly LimitedParty[]): Promise<C> => {
     for (const { id, limits, note } of parties) {
       const wanted = { keyId: id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true }
-      const decision = await reserveUntilAborted(limiter, wanted, call.signal)
+      const decision = await untilAborted(limiter, limiter.reserve(wanted), call.signal)
       if (decision.admitted) note(call.record, decision.reservation)
     }
     return call
