@@ -7,7 +7,7 @@
  * from second to second: those of a round are then compared at about the same moment.
  */
 
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -52,18 +52,21 @@ const bearer = { authorization: `Bearer ${benchKey}` }
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const running = new Map<Part, Running>()
+const directories: string[] = []
 try {
   for (const part of Object.keys(parts) as Part[]) running.set(part, await opened(part))
   for (const lane of chosen) console.log(await ablated(lane))
 } finally {
   await Promise.all([mock, load, ...running.values()].map(async started => await started.stop()))
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true })
 }
 
 async function opened (part: Part): Promise<Running> {
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'headgate-ablate-'))
+  directories.push(directory)
   const file = fileURLToPath(new URL('support/ablated.js', import.meta.url))
-  const args = ['--no-allocation-site-pretenuring', file, part, String(port), String(upstreamPort), directory]
+  const args = [file, part, String(port), String(upstreamPort), directory]
   const command = { file: process.execPath, args, cores: cores.gateway, output: join(directory, 'log') }
   const ready = async (): Promise<boolean> => await fetch(`http://127.0.0.1:${port}/livez`).then(({ ok }) => ok, () => false)
   return { ...await start(command, ready), port }

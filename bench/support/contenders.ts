@@ -181,7 +181,7 @@ function headgateConfiguration (port: number, dataDir: string, upstreamPort: num
       anthropic: { base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false },
       google: { base_url: `http://127.0.0.1:${upstreamPort}/v1beta`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
     },
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: { requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000, concurrent_calls: 100_000 } }]
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, readFileSync } from 'node:fs'
+import { openSync, readFileSync, readdirSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -83,13 +83,11 @@ export async function start (command: Command, ready: () => Promise<boolean>): P
   }
 }
 
-/** Returns the CPU time of a process and its children so far, user and system, in microseconds. */
+/** Returns the CPU time of a process and its children so far, user and system, of all threads that still run, in microseconds. */
 export function cpuUs (pid: number): number {
-  return family(pid).reduce((sum, id) => {
-    // After the name, which may hold anything: fields 14 and 15 are ticks of 10 ms.
-    const fields = readFileSync(`/proc/${id}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? []
-    return sum + (Number(fields[11]) + Number(fields[12])) * 10_000
-  }, 0)
+  const threads = family(pid).flatMap(id => readdirSync(`/proc/${id}/task`).map(thread => `/proc/${id}/task/${thread}/schedstat`))
+  // Nanoseconds; `stat` counts ticks of 10 ms, 4 % of a slice of a quarter of a second.
+  return threads.reduce((sum, file) => sum + Number(readFileSync(file, 'latin1').split(' ')[0]) / 1000, 0)
 }
 
 /** Returns the resident memory of a process and its children, in bytes. */
