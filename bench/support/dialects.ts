@@ -1,7 +1,7 @@
 /** The same answer as each provider writes it: a stream of 200 text events, and one in one piece. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
-import { streamPieces, texts, completeAnswer, completeText } from './answers.ts'
+import { eventCount, streamPieces, texts, completeAnswer, completeText } from './answers.ts'
 
 export interface Dialect {
   readonly kind: ProviderKind
@@ -27,12 +27,15 @@ const anthropic: Dialect = {
   })
 }
 
-const googleUsage = { promptTokenCount: 220, candidatesTokenCount: 200, totalTokenCount: 420 }
+/** Gemini counts what it has written so far in every message. */
+function googleUsage (candidatesTokenCount: number): object {
+  return { promptTokenCount: 220, candidatesTokenCount, totalTokenCount: 220 + candidatesTokenCount }
+}
 
 const google: Dialect = {
   kind: 'google',
   complete: JSON.stringify(googleAnswer(completeText, { finishReason: 'STOP' })),
-  pieces: perPiece => inPieces(perPiece, text => unnamed(googleAnswer(text)), {
+  pieces: perPiece => inPieces(perPiece, (text, index) => unnamed(googleAnswer(text, {}, index + 1)), {
     before: '', after: unnamed(googleAnswer('', { finishReason: 'STOP' }))
   })
 }
@@ -44,20 +47,20 @@ function openai (kind: ProviderKind): Dialect {
 
 export const dialects: readonly Dialect[] = [openai('openai'), openai('xai'), anthropic, google]
 
-function googleAnswer (text: string, more: object = {}): object {
+function googleAnswer (text: string, more: object = {}, tokens = eventCount): object {
   return {
     candidates: [{ content: { parts: [{ text }], role: 'model' }, index: 0, ...more }],
-    usageMetadata: googleUsage,
+    usageMetadata: googleUsage(tokens),
     modelVersion: 'gemini-2.5-flash',
     responseId: 'r1'
   }
 }
 
-function inPieces (perPiece: number, frame: (text: string) => string, { before, after }: { before: string, after: string }): string[] {
+function inPieces (perPiece: number, frame: (text: string, index: number) => string, { before, after }: { before: string, after: string }): string[] {
   const pieces = [before]
   for (const [index, text] of texts.entries()) {
     if (index > 0 && index % perPiece === 0) pieces.push('')
-    pieces.push((pieces.pop() ?? '') + frame(text))
+    pieces.push((pieces.pop() ?? '') + frame(text, index))
   }
   pieces.push((pieces.pop() ?? '') + after)
   return pieces

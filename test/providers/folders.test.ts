@@ -42,7 +42,7 @@ const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
   'chat-completions': ['text-choice', 'text-response', 'text-template'],
   responses: ['delta-template', 'direct'],
-  google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
+  google: ['camel-keys', 'generation-config', 'logprobs', 'message-template', 'schema'],
   openai: ['typed-stream']
 }
 

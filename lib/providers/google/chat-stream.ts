@@ -6,6 +6,7 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
+import { MessageTemplate } from './message-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -25,6 +26,11 @@ export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
 
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
+  #template: MessageTemplate | undefined
+  /** The choice whose text the template is of. */
+  #choice = 0
+  /** The last message that was not parsed: it may have the final counts. */
+  #unparsed: string | undefined
   readonly done = false
 
   constructor ({ request }: Ask<ChatInput>) {
@@ -32,7 +38,22 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
+    const text = this.#template?.deltaText(data)
+    if (text === undefined) return this.#parse(data, into)
+    this.#unparsed = data
+    into.push({ type: 'text-delta', choice: this.#choice, text })
+  }
+
+  end (into: ChatEvent[]): void {
+    this.#readCounts()
+    if (!this.#reader.isComplete) throw new GatewayError('upstream_stream_interrupted')
+    this.#reader.end(into)
+  }
+
+  #parse (data: string, into: ChatEvent[]): void {
+    this.#readCounts()
     const value = parsed(data)
+    const before = into.length
     // One object or, seen with errors, a list of one.
     for (const item of Array.isArray(value) ? value as readonly unknown[] : [value]) {
       const wire = objectOf(item)
@@ -41,11 +62,16 @@ class ChatStream implements StreamReader<ChatEvent> {
       if (failure !== undefined) throw new ProviderFailure(failure)
       this.#reader.read(wire, into)
     }
+    const only = into[before]
+    if (into.length !== before + 1 || only?.type !== 'text-delta' || only.logprobs !== undefined) return
+    this.#template = MessageTemplate.of(data)
+    this.#choice = only.choice
   }
 
-  end (into: ChatEvent[]): void {
-    if (!this.#reader.isComplete) throw new GatewayError('upstream_stream_interrupted')
-    this.#reader.end(into)
+  #readCounts (): void {
+    if (this.#unparsed === undefined) return
+    this.#reader.readCounts(objectOf(parsed(this.#unparsed)) ?? {})
+    this.#unparsed = undefined
   }
 }
 

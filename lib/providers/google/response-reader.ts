@@ -76,8 +76,12 @@ export class ResponseReader {
       if (choice !== undefined) this.#readCandidate(choice, candidate, events)
     }
     this.#blockReason ??= nonEmptyText(wire.promptFeedback?.blockReason)
-    // Running totals: each message repeats and corrects the one before.
-    if (objectOf(wire.usageMetadata) !== undefined) this.#usage = wire.usageMetadata
+    this.readCounts(wire)
+  }
+
+  /** Reads running totals: each message repeats and corrects the one before. */
+  readCounts ({ usageMetadata }: GenerateContentResponse): void {
+    if (objectOf(usageMetadata) !== undefined) this.#usage = usageMetadata
   }
 
   /** Ends every choice, then adds the usage: the last events of the answer. */
