@@ -111,13 +111,11 @@ interface LimitedParty {
 
 /** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
 function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): LimitedParty[] {
+  const parties: LimitedParty[] = []
   const own = limits ?? defaultLimits
-  const shared = project?.limits
-  if (own === undefined && shared === undefined) return []
-  return [
-    ...own === undefined ? [] : [{ id, name: 'API key', limits: own, note: noteReservation } as const],
-    ...project === undefined || shared === undefined ? [] : [{ id: project.id, name: 'project', limits: shared, note: noteProjectReservation } as const]
-  ]
+  if (own !== undefined) parties.push({ id, name: 'API key', limits: own, note: noteReservation })
+  if (project?.limits !== undefined) parties.push({ id: project.id, name: 'project', limits: project.limits, note: noteProjectReservation })
+  return parties
 }
 
 function noteReservation (record: CallRecord, reservation: number): void {

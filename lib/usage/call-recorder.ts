@@ -86,7 +86,7 @@ export class CallRecorder {
     } finally {
       const { reservation, projectReservation, attempts } = call.record
       for (const made of [reservation, projectReservation]) {
-        if (made !== undefined) limiter.settle(made, { ...usedIn(row), moreRequests: Math.max(0, attempts - 1) })
+        if (made !== undefined) limiter.settle(made, usedIn(row, Math.max(0, attempts - 1)))
       }
     }
   }
@@ -111,8 +111,8 @@ function completeRow (call: Call): UsageRow | undefined {
   return row === undefined || 'line' in row ? undefined : row
 }
 
-function usedIn (row: UsageRow | undefined): ActualUsage {
-  if (row === undefined) return { tokens: 0, nanoUsd: 0 }
+function usedIn (row: UsageRow | undefined, moreRequests: number): ActualUsage {
+  if (row === undefined) return { tokens: 0, nanoUsd: 0, moreRequests }
   const { prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd, id, at_ms: atMs } = row
-  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0, row: { id, atMs } }
+  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0, moreRequests, row: { id, atMs } }
 }
