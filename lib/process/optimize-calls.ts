@@ -4,7 +4,7 @@
  * `--interrupt-budget`: a function is compiled by the optimizing compiler once it has run a number of bytecodes. With an
  * eighth of the default number, an event of a stream costs what it will cost after 2 seconds of full load instead of 5,
  * and a gateway answers half as many JSON calls more in its first 1.5 seconds; what they cost later stays the same. While a
- * process starts, V8 would optimize a hundred functions that no call needs: the first answer comes after 490 ms instead of 580.
+ * process starts, V8 would optimize a hundred functions that no call needs: the first answer comes after 462 ms instead of 578.
  * Only the V8 of Node.js 20 knows this flag; later ones write an error to standard error.
  */
 
