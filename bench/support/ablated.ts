@@ -28,7 +28,7 @@ import type { Call, RoutedCall } from '../../lib/core/call.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { Services } from '../../lib/services.ts'
 import type { Part } from '../ablate.ts'
-import { benchKey } from './settings.ts'
+import { benchKey, benchLimits } from './settings.ts'
 
 const [name = '', port, upstreamPort, dataDir = ''] = process.argv.slice(2)
 const without = name as Part // as `ablate` starts it
@@ -42,7 +42,7 @@ const settings = loadSettings({
     keys: [{
       name: 'bench',
       key: 'env:BENCH_KEY',
-      ...without !== 'limits' && { limits: { requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000, concurrent_calls: 100_000 } }
+      ...without !== 'limits' && { limits: benchLimits }
     }]
   }
 })

@@ -11,7 +11,7 @@ import { tls } from './certificate.ts'
 import { litellmArguments, litellmEntry, litellmEnvironment } from './litellm.ts'
 import { portkeyEntry } from './portkey.ts'
 import { cores, freePort, start, type Started } from './processes.ts'
-import { benchKey } from './settings.ts'
+import { benchKey, benchLimits } from './settings.ts'
 
 export interface Contender {
   readonly name: string
@@ -162,7 +162,7 @@ function portkeyHeaders (upstreamPort: number): Record<string, string> {
   }
 }
 
-/** As in production: keys, limits, validation, usage and the log are on, all with their defaults. */
+/** As in production: keys, limits, validation, usage and the log are on. */
 function headgateConfiguration (port: number, dataDir: string, upstreamPort: number, workers: number, isCurrent: boolean): Record<string, unknown> {
   return {
     // All callers have one key, and some lanes have 10,000 of them. Earlier versions may not know a setting.
@@ -181,7 +181,7 @@ function headgateConfiguration (port: number, dataDir: string, upstreamPort: num
       anthropic: { base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false },
       google: { base_url: `http://127.0.0.1:${upstreamPort}/v1beta`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
     },
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: { requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000, concurrent_calls: 100_000 } }]
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }]
   }
 }
 

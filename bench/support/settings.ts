@@ -6,6 +6,9 @@ import type { Settings } from '../../lib/core/settings.ts'
 
 export const benchKey = 'hg_bench_0123456789abcdef0123456789abcdef'
 
+/** Limits of the key that no lane reaches. */
+export const benchLimits = { requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000, concurrent_calls: 100_000 }
+
 export function benchSettings (): Settings {
   return loadSettings({
     env: { BENCH_UPSTREAM_KEY: 'sk-mock' },
