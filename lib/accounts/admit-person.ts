@@ -48,7 +48,7 @@ function isOfDomain ({ email, emailVerified }: OidcPerson, { allowedDomains }: O
   return emailVerified && allowedDomains.some(allowed => allowed.toLowerCase() === domain)
 }
 
-/** Returns the mightiest role of all groups. */
+/** Returns the highest role of all groups. */
 function roleOf ({ groups }: OidcPerson, settings: OidcSettings): Role | undefined {
   const own = new Set(groups.flatMap(group => Object.hasOwn(settings.roles, group) ? settings.roles[group] ?? [] : []))
   return roleNames.find(role => own.has(role)) ?? settings.defaultRole ?? (hasRoles(settings) ? undefined : 'viewer')

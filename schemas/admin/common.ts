@@ -39,7 +39,7 @@ export const Name = Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' }
 export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^\\s@<>"]+@[^\\s@<>"]+$', description: 'Compared without regard to case.' })
 export const Password = Type.String({ minLength: 12, maxLength: 256, description: 'At least 12 characters, and not a common password.' })
 
-/** The roles of users, the mightiest first. Owners and admins see every project, the others those they are members of. */
+/** The roles of users, the highest first. Owners and admins see every project, the others those they are members of. */
 export const roleNames = ['owner', 'admin', 'member', 'viewer'] as const
 export const Role = OneOf([...roleNames])
 export type Role = Static<typeof Role>

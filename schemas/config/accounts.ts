@@ -13,7 +13,7 @@ export const OidcConfig = Closed({
   client_secret: Type.Optional(Secret('The secret of that client. Default: none, for a public client.')),
   scopes: Type.Array(Text('A scope.'), { default: ['openid', 'email', 'profile'], description: 'Scopes to request; `openid` is needed.' }),
   groups_claim: Type.String({ minLength: 1, default: 'groups', description: 'The claim that lists the groups of a person.' }),
-  roles: Named(Role, 'Role by group, the mightiest one of all groups of a person, applied at each sign-in. Default: roles are given in the dashboard.'),
+  roles: Named(Role, 'Role by group, the highest one of all groups of a person, applied at each sign-in. Default: roles are given in the dashboard.'),
   default_role: Type.Optional(OneOf([...roleNames], {
     description: 'Role of people in none of these groups. Default: with `roles` they are refused, else new users are viewers.'
   })),

@@ -67,4 +67,4 @@ export const MetricsConfig = Closed({
     minLength: 1, default: '127.0.0.1', description: 'Address to listen on. There is no authentication.'
   }),
   port: Type.Integer({ minimum: 0, maximum: 65_535, default: 9464, description: 'Must differ from `server.port`; 0 for any free one.' })
-}, { description: 'Metrics for Prometheus at `GET /metrics`, on a port of their own. Default: off; `{}` turns them on.' })
+}, { description: 'Metrics for Prometheus at `GET /metrics`, on a port of their own. Changes need a restart. Default: off; `{}` turns them on.' })

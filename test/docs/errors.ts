@@ -73,7 +73,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Check the path and the id. All endpoints are listed in `/openapi.json`.'
   },
   model_not_found: {
-    when: 'The model does not exist, is disabled, or the key may not use it.',
+    when: 'The model does not exist or is disabled, its provider is not enabled, or the key may not use it.',
     action: 'Use a model of `GET /v1/models`.'
   },
   deferred_completion_not_found: {
@@ -109,7 +109,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Nothing: the client has gone.'
   },
   internal_error: {
-    when: 'A fault of Headgate.',
+    when: 'A bug in Headgate.',
     action: 'Report it with the `x-request-id` of the answer.'
   },
   upstream_error: {

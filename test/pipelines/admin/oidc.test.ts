@@ -98,7 +98,7 @@ t.test('groups decide the role at every sign-in; without one of them no one come
   await user('owner')
   const roleFor = async (groups: readonly string[]) => (await come('subject-1', { ...ada, groups })).session?.user.role
   t.equal(await roleFor(['team']), 'member')
-  t.equal(await roleFor(['other', 'team', 'ops']), 'admin', 'the mightiest counts')
+  t.equal(await roleFor(['other', 'team', 'ops']), 'admin', 'the highest counts')
   t.equal(await roleFor(['team']), 'member')
   t.match(await come('subject-1', { ...ada, groups: ['toString'] }), { at: '/dashboard/?refused=no_role', session: undefined })
   t.match(await come('subject-2', { name: 'No groups' }), { at: '/dashboard/?refused=no_role' })
