@@ -26,7 +26,7 @@ export const Config = Closed({
     pattern: '^[a-z0-9][a-z0-9._-]*$',
     patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
   }),
-  catalogue: Type.Optional(Text('A file of models, relative to this one, of the shape of `lib/models/catalogue.json`: its models replace those ' +
+  catalogue: Type.Optional(Text('A file of models, relative to the configuration file, of the shape of `lib/models/catalogue.json`: its models replace those ' +
     'of the built-in catalogue that have the same id, and are added to the others; its families are matched first.')),
   models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias, which may have wildcards: `claude-*`.'),
   routes: Named(RouteConfig, 'Names for lists of models that are tried until one succeeds: a list, or a map of ' +

@@ -22,7 +22,7 @@ const ImagePrice = Type.Object({
   quality: Type.Optional(Type.String({ minLength: 1, description: 'Only images of this quality.' })),
   size: Type.Optional(Type.String({ minLength: 1, description: 'Only images of this size: `1024x1024`.' })),
   usd: Usd('USD per image.')
-}, { additionalProperties: false })
+}, { additionalProperties: false, description: 'The price of some images, or of all.' })
 
 /** Every kind of price a model can have. */
 export const priceFields = {

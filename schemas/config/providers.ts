@@ -102,7 +102,11 @@ export const ProviderConfig = Closed({
     'callers bring their own key.'
   )),
   api_keys: Type.Optional(Type.Array(Type.Unsafe<SecretReference | WeightedKey>({
-    ...WeightedKey, type: ['string', 'object'], pattern: secretReference, patternErrorMessage: notWrittenHere
+    ...WeightedKey,
+    type: ['string', 'object'],
+    pattern: secretReference,
+    patternErrorMessage: notWrittenHere,
+    description: 'A key, or a map of one and its weight.'
   }), {
     minItems: 1,
     maxItems: 64,

@@ -26,7 +26,9 @@ const WeightedModel = Closed({
 type WeightedModel = Static<typeof WeightedModel>
 
 export const RouteMapConfig = Closed({
-  models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
+  models: Type.Array(Type.Unsafe<string | WeightedModel>({
+    ...WeightedModel, type: ['string', 'object'], minLength: 1, description: 'A model, or a map of one with its weight and settings.'
+  }), {
     minItems: 1, description: 'Models, aliases or routes, or maps of one with its weight and settings.'
   }),
   strategy: RouteStrategy,
@@ -41,6 +43,10 @@ export type RouteMapConfig = Static<typeof RouteMapConfig>
 
 /** Not a union: for one mistake, every member of it would report an error. */
 export const RouteConfig = Type.Unsafe<string[] | RouteMapConfig>({
-  ...RouteMapConfig, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
+  ...RouteMapConfig,
+  type: ['array', 'object'],
+  items: Text('A model id, an alias or another route.'),
+  minItems: 1,
+  description: 'A list of models, aliases or routes, or a map of `models` with a `strategy`.'
 })
 export type RouteConfig = Static<typeof RouteConfig>
