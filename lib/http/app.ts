@@ -28,6 +28,8 @@ import type { Reply } from '../core/reply.ts'
 const maxLoggedTarget = 200
 
 export interface AppLimits extends EdgeLimits, AdmissionLimits {
+  /** The longest that a call may take. */
+  readonly callMs: number
   /** Requests of one connection that may wait for an answer. */
   readonly pipelinedRequests: number
 }
@@ -94,7 +96,7 @@ export function createApp (options: AppOptions): App {
   ): Promise<void> => {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
-    const entry = new OpenCallEntry(abort, call)
+    const entry = new OpenCallEntry(abort, call.receivedAtMs + limits.callMs, call)
     open.add(entry)
     if (options.draining()) response.shouldKeepAlive = false
     try {

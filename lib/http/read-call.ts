@@ -20,8 +20,6 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Admission, AdmittedCall } from './admission.ts'
 
 export interface EdgeLimits {
-  /** Deadline of a call. */
-  readonly callMs: number
   /** Time for a body to arrive. */
   readonly bodyMs: number
   readonly jsonDepth: number
@@ -85,7 +83,6 @@ export function readCall (
   const onSocketClose = (): void => closeWaitingResponse(response)
   const isWaiting = waitsForConnection(response)
   if (isWaiting) socket.setMaxListeners(0).once('close', onSocketClose)
-  const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
   let upload: OpenForm | undefined
 
   const waits = request.headers.expect !== undefined && body !== 'none'
@@ -154,7 +151,6 @@ export function readCall (
     call,
     abort,
     close: onUploadDeleteFailed => {
-      clearTimeout(deadline)
       response.off('close', onClose)
       if (isWaiting) socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
