@@ -20,12 +20,11 @@ const empty = {
   error_code: null, turns: null, pages: null, audio_ms: null, characters: null, images: null, cache_write_tokens: null, searches: null, image_size: null,
   image_quality: null, steps: null
 } as const satisfies Omit<UsageRow, UsualColumn>
-const rareColumns = Object.keys(empty) as Array<keyof typeof empty> // its keys are those
 
-/** Returns whether a row has no other values. */
+/** Returns whether a row has no other values; one of an earlier version lacks later columns. Written out: to read properties by names in variables takes four times as long. */
 export function isUsual (row: UsageRow): boolean {
-  for (const column of rareColumns) if (row[column] !== null) return false // that of an earlier version lacks later ones
-  return true
+  return row.error_code === null && row.turns === null && row.pages === null && row.audio_ms === null && row.characters === null && row.images === null &&
+    row.cache_write_tokens === null && row.searches === null && row.image_size === null && row.image_quality === null && row.steps === null
 }
 
 /** Returns the values of a row; `undefined` for one that has others. */

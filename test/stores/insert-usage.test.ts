@@ -3,6 +3,8 @@ import { dayMs } from '../../lib/usage/day.ts'
 import { Durations } from '../../lib/usage/percentiles.ts'
 import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
 import { hourMs, type RollupSum } from '../../lib/stores/usage-rollups.ts'
+import { textColumns } from '../../lib/stores/usage-columns.ts'
+import { usualColumns } from '../../lib/stores/usual-values.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
@@ -33,6 +35,18 @@ storeTest('rows that are alike and others are written as they are, each once, wh
   t.strictSame(stored.map(row => ({ ...row })), rows)
   const { calls } = await store.query.selectFrom('usage_rollups').where('span_ms', '=', hourMs).select(({ fn }) => fn.sum<number>('calls').as('calls')).executeTakeFirstOrThrow()
   t.equal(calls, 60)
+})
+
+storeTest('rows that differ in one column only are written as they are', async (t, open) => {
+  const store = await open()
+  for (const [place, column] of usualColumns.entries()) {
+    if (column === 'id' || column === 'at_ms') continue // no two rows have the same
+    const other = textColumns.has(column) ? 'other' : 7
+    const rows = Array.from({ length: 20 }, (_, number) => usageRowOf(20 * place + number, number % 2 === 0 ? {} : { [column]: other }))
+    t.equal(await store.insertUsage(rows), rows.length)
+    const stored = await store.query.selectFrom('usage').selectAll().where('id', 'in', rows.map(({ id }) => id)).orderBy('at_ms').execute()
+    t.strictSame(stored.map(row => ({ ...row })), rows, column)
+  }
 })
 
 storeTest('what rows cost is added to the day and the key they belong to, once', async (t, open) => {

@@ -16,8 +16,10 @@ type Prepare = (sql: string) => Statement
 const commonColumns = [
   'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'streamed', 'attempts', 'estimated', 'own_provider_key'
 ] as const satisfies ReadonlyArray<typeof usualColumns[number]>
-const isCommon: ReadonlySet<string> = new Set(commonColumns)
-const ownColumns = usualColumns.filter(column => !isCommon.has(column))
+/** The other columns of usual rows, in the order in which `insertTogether` binds them. */
+const ownColumns = [
+  'id', 'call_id', 'at_ms', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'cost_nano_usd', 'duration_ms', 'first_byte_ms'
+] as const satisfies ReadonlyArray<Exclude<typeof usualColumns[number], typeof commonColumns[number]>>
 
 const rowsAtOnce = 10
 /** Kinds of rows that are looked for in a batch: each row is compared with one of each. */
@@ -64,9 +66,11 @@ function rowsByKind (rows: readonly UsageRow[]): { readonly kinds: readonly Usag
   return { kinds, others }
 }
 
+/** Compares the common columns: written out, as properties read by names in variables take a tenth of an insert. */
 function areAlike (one: UsageRow, other: UsageRow): boolean {
-  for (const column of commonColumns) if (one[column] !== other[column]) return false
-  return true
+  return one.key_id === other.key_id && one.endpoint === other.endpoint && one.requested_model === other.requested_model && one.model === other.model &&
+    one.provider === other.provider && one.outcome === other.outcome && one.status === other.status && one.streamed === other.streamed &&
+    one.attempts === other.attempts && one.estimated === other.estimated && one.own_provider_key === other.own_provider_key
 }
 
 /** @returns false when one of the rows is there already: then none was inserted */
@@ -74,7 +78,12 @@ function insertTogether (prepare: Prepare, rows: readonly UsageRow[]): boolean {
   const [first] = rows
   if (first === undefined) return true
   const values: Array<string | number | null> = commonColumns.map(column => first[column])
-  for (const row of rows) for (const column of ownColumns) values.push(row[column])
+  for (const row of rows) {
+    values.push(
+      row.id, row.call_id, row.at_ms, row.prompt_tokens, row.completion_tokens, row.cached_tokens, row.reasoning_tokens, row.cost_nano_usd, row.duration_ms,
+      row.first_byte_ms
+    )
+  }
   try {
     prepare(insertAlikeRows).run(...values)
     return true
