@@ -175,8 +175,8 @@ export class CallRecord {
   bodies: BodyCapture | undefined = undefined
 
   // Kept by `usage/call-recorder`.
-  /** Its usage row as it is in the journal. Not in a `WeakMap`, whose entries the collector visits at every scavenge. */
-  journaledRow: object | undefined = undefined
+  /** The entry of its row in the journal. Not in a `WeakMap`, whose entries the collector visits at every scavenge. */
+  journaled: object | undefined = undefined
   /** The age in milliseconds at which it is journaled next. */
   journalDueMs: number | undefined = undefined
 

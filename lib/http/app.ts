@@ -14,7 +14,7 @@ import { noteError } from '../core/record.ts'
 import { Admission, type AdmissionLimits } from './admission.ts'
 import { KoaWithoutResponseHandling } from './node-internals.ts'
 import { notFound } from './not-found.ts'
-import { OpenCallEntry, OpenCalls } from './open-calls.ts'
+import { OpenCall, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply } from './write-reply.ts'
@@ -78,9 +78,9 @@ export function createApp (options: AppOptions): App {
   let { limits } = options
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
-  const waiting = new Set<{ readonly calls: Set<OpenCallEntry>, readonly resolve: () => void }>()
+  const waiting = new Set<{ readonly calls: Set<OpenCall>, readonly resolve: () => void }>()
 
-  const end = (entry: OpenCallEntry): void => {
+  const end = (entry: OpenCall): void => {
     open.delete(entry)
     for (const waiter of waiting) {
       waiter.calls.delete(entry)
@@ -96,7 +96,7 @@ export function createApp (options: AppOptions): App {
   ): Promise<void> => {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
-    const entry = new OpenCallEntry(abort, call.receivedAtMs + limits.callMs, call)
+    const entry = new OpenCall(call, abort, call.receivedAtMs + limits.callMs)
     open.add(entry)
     if (options.draining()) response.shouldKeepAlive = false
     try {
@@ -177,7 +177,7 @@ export function createApp (options: AppOptions): App {
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
     openCalls: () => open.size,
-    visitCalls: visit => { for (const { call } of open) if (call !== undefined) visit(call) },
+    visitCalls: visit => { for (const { call } of open) visit(call) },
     admission,
     applyLimits: next => {
       limits = next

@@ -1,13 +1,9 @@
 /**
  * Lists the open calls in the order they came, and ends those whose deadline has passed: with one timer for all of them,
  * set to the earliest deadline. Nearly every call has ended long before, and the timer is not touched for it.
- *
- * A ring of entries and not a `Set`: a set whose members change allocates a new table every
- * few dozen calls, and each old table, dead but in old space, keeps the calls it had alive until
- * the next full collection: a third of all that was promoted, and up to a quarter of the CPU time
- * of a JSON call.
  */
 
+import { Ring, RingMember } from '../async/ring.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Call } from '../core/call.ts'
 
@@ -17,59 +13,44 @@ const minSweepMs = 10
 const maxTimerMs = 2 ** 31 - 1
 
 /** One open call, as the edge sees it. */
-export class OpenCallEntry {
+export class OpenCall extends RingMember {
+  readonly call: Call
   readonly abort: (reason: GatewayError) => void
   /** The time at which the call has to end, by `performance.now()`. */
   readonly deadlineMs: number
-  /** Absent in the ring itself. */
-  readonly call: Call | undefined
-  previous: OpenCallEntry = this
-  next: OpenCallEntry = this
 
-  /** @param deadlineMs by `performance.now()`; default: none */
-  constructor (abort: (reason: GatewayError) => void, deadlineMs = Infinity, call?: Call) {
+  constructor (call: Call, abort: (reason: GatewayError) => void, deadlineMs: number) {
+    super()
+    this.call = call
     this.abort = abort
     this.deadlineMs = deadlineMs
-    this.call = call
   }
 }
 
-export class OpenCalls implements Iterable<OpenCallEntry> {
-  readonly #ring = new OpenCallEntry(() => undefined)
-  #size = 0
+export class OpenCalls implements Iterable<OpenCall> {
+  readonly #calls = new Ring<OpenCall>()
   #timer: NodeJS.Timeout | undefined
   /** The time of the next sweep, by `performance.now()`. */
   #sweepAtMs = Infinity
 
   get size (): number {
-    return this.#size
+    return this.#calls.size
   }
 
-  add (entry: OpenCallEntry): void {
-    this.#size++
-    entry.previous = this.#ring.previous
-    entry.next = this.#ring
-    entry.previous.next = entry
-    this.#ring.previous = entry
-    if (entry.deadlineMs < this.#sweepAtMs) this.#sweepAt(entry.deadlineMs)
+  add (call: OpenCall): void {
+    this.#calls.add(call)
+    if (call.deadlineMs < this.#sweepAtMs) this.#sweepAt(call.deadlineMs)
   }
 
-  /** @param entry one that was added and not deleted */
-  delete (entry: OpenCallEntry): void {
-    this.#size--
-    entry.previous.next = entry.next
-    entry.next.previous = entry.previous
-    // A deleted entry must not keep later ones alive.
-    entry.previous = entry
-    entry.next = entry
+  delete (call: OpenCall): void {
+    this.#calls.delete(call)
   }
 
   /** Iterates over the calls open now: additions and deletions meanwhile change nothing. */
-  [Symbol.iterator] (): Iterator<OpenCallEntry> {
-    const entries: OpenCallEntry[] = []
-    for (let entry = this.#ring.next; entry !== this.#ring; entry = entry.next) entries.push(entry)
-    return entries.values()
+  [Symbol.iterator] (): Iterator<OpenCall> {
+    return this.#calls[Symbol.iterator]()
   }
+
   #sweepAt (atMs: number): void {
     clearTimeout(this.#timer)
     this.#sweepAtMs = atMs

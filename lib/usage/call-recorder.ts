@@ -1,11 +1,11 @@
 import { printBegunRow, type BegunRow } from './begun-row.ts'
+import { JournaledCall, type Ledger } from './ledger.ts'
 import { usageRow } from './usage-row.ts'
 import type { Call } from '../core/call.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { ActualUsage } from '../limits/counters.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
-import type { Ledger } from './ledger.ts'
 
 export interface CallRecorderParts {
   /** Absent without a database: reservations are settled all the same. */
@@ -34,11 +34,10 @@ export class CallRecorder {
   recordSent (call: Call): void {
     const { ledger, models } = this.#parts
     const { record } = call
-    if (ledger === undefined || record.keyId === undefined || record.journaledRow !== undefined) return
+    if (ledger === undefined || record.keyId === undefined || record.journaled !== undefined) return
     const begun = printBegunRow(call, models())
     if (begun === undefined) return this.#recordInterrupted(call, ledger)
-    record.journaledRow = begun
-    ledger.recordBegun(begun)
+    void journal(call, begun, ledger)
   }
 
   /**
@@ -48,10 +47,8 @@ export class CallRecorder {
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts
     if (ledger === undefined || call.record.keyId === undefined) return undefined
-    const row = usageRow(call, models(), journaledRow(call))
-    if (row === undefined) return undefined
-    call.record.journaledRow = row
-    return ledger.recordOpen(row)
+    const row = usageRow(call, models(), journaledCall(call)?.row)
+    return row && journal(call, row, ledger)
   }
 
   /**
@@ -69,10 +66,8 @@ export class CallRecorder {
   }
 
   #recordInterrupted (call: Call, ledger: Ledger): void {
-    const row = usageRow(call, this.#parts.models(), journaledRow(call), interrupted)
-    if (row === undefined) return
-    call.record.journaledRow = row
-    void ledger.recordOpen(row)
+    const row = usageRow(call, this.#parts.models(), journaledCall(call)?.row, interrupted)
+    if (row !== undefined) void journal(call, row, ledger)
   }
 
   /** Completes the row of a call that has ended, and settles its reservation. @returns its row; `undefined` for a call without a valid key */
@@ -81,7 +76,7 @@ export class CallRecorder {
     let row: UsageRow | undefined
     try {
       row = this.#rowOf(call)
-      if (row !== undefined) void ledger?.add(row)
+      if (row !== undefined) void ledger?.add(row, journaledCall(call))
       return row
     } finally {
       const { reservation, projectReservation, attempts } = call.record
@@ -94,20 +89,28 @@ export class CallRecorder {
   /** Returns the row in the journal, unless its outcome has changed since. */
   #rowOf (call: Call): UsageRow | undefined {
     const recorded = completeRow(call)
-    if (recorded === undefined) return usageRow(call, this.#parts.models(), journaledRow(call))
+    if (recorded === undefined) return usageRow(call, this.#parts.models(), journaledCall(call)?.row)
     const { outcome = 'ok', status, whenUsageKnown } = call.record
     if (outcome === recorded.outcome && status === recorded.status && whenUsageKnown === undefined) return recorded
     return usageRow(call, this.#parts.models(), recorded) ?? recorded
   }
 }
 
-function journaledRow ({ record }: Call): UsageRow | BegunRow | undefined {
-  return record.journaledRow as UsageRow | BegunRow | undefined // set here and nowhere else
+/** Journals a row of an open call; resolves when it is in the journal, or cannot be. */
+function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise<void> {
+  const before = journaledCall(call)
+  if (before === undefined) return ledger.record(call.record.journaled = new JournaledCall(row))
+  before.row = row
+  return ledger.record(before)
+}
+
+function journaledCall ({ record }: Call): JournaledCall | undefined {
+  return record.journaled as JournaledCall | undefined // set above and nowhere else
 }
 
 /** Returns the row in the journal, unless that is only the short one of a call that has begun. */
 function completeRow (call: Call): UsageRow | undefined {
-  const row = journaledRow(call)
+  const row = journaledCall(call)?.row
   return row === undefined || 'line' in row ? undefined : row
 }
 

@@ -28,22 +28,24 @@ export async function importJournals (database: Pick<Database, 'directory' | 'in
   }
 }
 
+const none: ReadonlySet<string> = new Set()
+
 /**
  * Writes the rows of one journal, and deletes it. A call may have several lines, of which the last is right:
  * the file is read from its end, and a row that is there already stays. A line that a full disk cut off says nothing.
  *
- * @param isOpen returns true for the id of a row that is left out, as its call has not ended yet
+ * @param leftOut ids of rows that another journal has as well, and later
  * @returns false when it could not be done; the file stays then
  */
 export async function importJournal (
-  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { onImported, onFailure }: ImportEvents, isOpen: (id: string) => boolean = () => false
+  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { onImported, onFailure }: ImportEvents, leftOut: ReadonlySet<string> = none
 ): Promise<boolean> {
   const { insertUsage, maxBatchRows } = database
   const recent = new RecentIds()
   let imported = 0
   try {
     for await (const lines of linesFromEnd(path)) {
-      const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => recent.add(id) && !isOpen(id))
+      const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => recent.add(id) && !leftOut.has(id))
       for (let at = 0; at < rows.length; at += maxBatchRows) {
         imported += await retryWhenLocked(async () => await insertUsage(rows.slice(at, at + maxBatchRows)))
         await nextTurn()

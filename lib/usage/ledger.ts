@@ -8,6 +8,7 @@
 
 import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { Ring, RingMember } from '../async/ring.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
 import { Journal } from './journal.ts'
@@ -41,15 +42,28 @@ const emptyEveryMs = 250
 /** Bytes of a journal that is shortened while rows wait: a second of the busiest process. */
 const longJournalBytes = 8 * 1024 * 1024
 
+/** A call that is in the journal, but has not ended yet: what is known of it may change. */
+export class JournaledCall extends RingMember {
+  /** As the journal has it. */
+  row: UsageRow | BegunRow
+
+  constructor (row: UsageRow | BegunRow) {
+    super()
+    this.row = row
+  }
+}
+
 export class Ledger {
   readonly #database: Database
   readonly #options: Required<LedgerOptions>
   readonly #journal: Journal
   readonly #timers: readonly NodeJS.Timeout[]
-  /** In the journal, but of calls that have not ended yet: what is known of them may change. Of those that have just begun, their lines. */
-  readonly #journaled = new Map<string, UsageRow | string>()
-  /** Journals of this process that are complete and not imported yet. */
-  readonly #moved = new Set<string>()
+  readonly #journaled = new Ring<JournaledCall>()
+  /**
+   * Journals of this process that are complete and not imported yet, with the rows of the calls that were open at their end: those are in the
+   * present journal as well, and what the complete one says of them is not the last word.
+   */
+  readonly #moved = new Map<string, ReadonlySet<string>>()
   #waiting: UsageRow[] = []
   /** Rows of the journal that are not in memory. */
   #overflow = 0
@@ -72,32 +86,29 @@ export class Ledger {
   }
 
   /**
-   * Journals the row of an open call, in place of an earlier one; resolves when it is in the
-   * journal, or cannot be. The call is added once it has ended, with the same `id` and `at_ms`.
+   * Journals what is known of an open call, in place of what was before; resolves when it is in the journal, or cannot be.
+   * The call is added once it has ended, with a row of the same `id` and `at_ms`.
    */
-  recordOpen (row: UsageRow): Promise<void> {
+  record (call: JournaledCall): Promise<void> {
     if (this.#hasNoPlace) return Promise.resolve()
-    this.#journaled.set(row.id, row)
-    return this.#journal.append(printLine(row))
+    this.#journaled.add(call)
+    return this.#journal.append(lineOf(call.row))
   }
 
-  /** Journals a call that has just begun, at the end of this turn of the event loop. It is added or journaled again with the same `id` and `at_ms`. */
-  recordBegun ({ id, line }: BegunRow): void {
-    if (this.#hasNoPlace) return
-    this.#journaled.set(id, line)
-    void this.#journal.append(line)
-  }
-
-  /** Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be. */
-  add (row: UsageRow): Promise<void> {
+  /**
+   * Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be.
+   *
+   * @param call as it was journaled before. Default: it was not
+   */
+  add (row: UsageRow, call?: JournaledCall): Promise<void> {
     const { batchRows, everyMs, maxWaiting } = this.#options
-    const recorded = this.#journaled.get(row.id)
-    this.#journaled.delete(row.id)
+    const isJournaled = call !== undefined && call.row === row && Ring.holds(call)
+    if (call !== undefined) this.#journaled.delete(call)
     if (this.#hasNoPlace) {
       this.#dropped++
       return Promise.resolve()
     }
-    const appended = recorded === row ? Promise.resolve() : this.#journal.append(printLine(row))
+    const appended = isJournaled ? Promise.resolve() : this.#journal.append(printLine(row))
     if (this.#waiting.length >= maxWaiting) {
       this.#overflow++
       return appended
@@ -144,9 +155,8 @@ export class Ledger {
 
   async #importAll (): Promise<void> {
     await importJournals(this.#database, this.#importEvents)
-    for (const path of this.#moved) {
-      // Of an open call the last line is not written yet, and the present journal has the others.
-      if (await importJournal(this.#database, path, this.#importEvents, id => this.#journaled.has(id))) this.#moved.delete(path)
+    for (const [path, open] of this.#moved) {
+      if (await importJournal(this.#database, path, this.#importEvents, open)) this.#moved.delete(path)
     }
   }
 
@@ -176,7 +186,6 @@ export class Ledger {
       await this.flush()
     }
     clearTimeout(this.#timer)
-    this.#journaled.clear()
     if (this.waiting === 0) this.#journal.replace([])
     else this.#leaveForNextStart()
   }
@@ -184,6 +193,11 @@ export class Ledger {
   /** True when neither memory nor the journal takes another row. */
   get #hasNoPlace (): boolean {
     return this.#waiting.length >= this.#options.maxWaiting && this.#journal.error !== undefined
+  }
+
+  /** The lines of open calls. */
+  get #openLines (): string[] {
+    return Array.from(this.#journaled, ({ row }) => lineOf(row))
   }
 
   async #write (): Promise<void> {
@@ -223,13 +237,13 @@ export class Ledger {
     const nowMs = performance.now()
     if (nowMs - this.#emptiedMs < emptyEveryMs) return
     this.#emptiedMs = nowMs
-    this.#journal.replace(linesOf(this.#journaled.values()))
+    this.#journal.replace(this.#openLines)
   }
 
   /** Takes from the journal what is in the database while calls never leave a moment without a row that waits. */
   #shortenJournal (): void {
     if (this.#overflow > 0 || this.#journal.size < longJournalBytes || this.#waiting.length > this.#database.maxBatchRows) return
-    this.#journal.replace(linesOf([...this.#waiting, ...this.#journaled.values()]))
+    this.#journal.replace([...this.#waiting.map(printLine), ...this.#openLines])
   }
 
   /**
@@ -247,15 +261,15 @@ export class Ledger {
       return
     }
     this.#overflow = 0
-    this.#moved.add(path)
-    for (const line of linesOf(this.#journaled.values())) void this.#journal.append(line)
+    this.#moved.set(path, new Set(Array.from(this.#journaled, ({ row }) => row.id)))
+    for (const line of this.#openLines) void this.#journal.append(line)
     void this.importJournals()
   }
 
   /** Notices a journal that was deleted, with its directory perhaps, and makes another; tries again what failed. */
   #checkJournal (): void {
     try {
-      if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#journaled.values()]))
+      if (this.#journal.isDeleted()) this.#journal.replace([...this.#waiting.map(printLine), ...this.#openLines])
       else if (this.#journal.error === undefined) this.#journal.touch()
       else this.#journal.flush()
       if (this.#overflow > 0 && this.#waiting.length === 0) void this.flush()
@@ -269,7 +283,7 @@ export class Ledger {
     const file = join(this.#database.directory, finishedJournalName())
     let unwritten = this.#waiting.length
     try {
-      if (this.#journal.isDeleted()) this.#journal.replace(linesOf(this.#waiting))
+      if (this.#journal.isDeleted()) this.#journal.replace(this.#waiting.map(printLine))
       this.#journal.moveTo(file)
       unwritten = Math.min(unwritten, this.#journal.unwritten)
       log.warn({ rows: this.waiting - unwritten, file }, 'unwritten usage rows left in a file; will be imported on next start')
@@ -281,6 +295,6 @@ export class Ledger {
   }
 }
 
-function linesOf (rows: Iterable<UsageRow | string>): string[] {
-  return Array.from(rows, row => typeof row === 'string' ? row : printLine(row))
+function lineOf (row: UsageRow | BegunRow): string {
+  return 'line' in row ? row.line : printLine(row)
 }

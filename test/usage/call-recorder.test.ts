@@ -6,7 +6,7 @@ import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { readBegunRow } from '../../lib/usage/begun-row.ts'
 import { CallRecorder } from '../../lib/usage/call-recorder.ts'
-import { Ledger } from '../../lib/usage/ledger.ts'
+import { Ledger, type JournaledCall } from '../../lib/usage/ledger.ts'
 import { routedCall } from '../support/stages.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { Test } from 'tap'
@@ -80,7 +80,7 @@ storeTest('a call that was journaled when it was sent is one row with what it us
   const { recorder, rows } = await start(t, open)
   const ended = call({ outcome: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 })
   recorder.recordSent(ended)
-  const { id } = ended.record.journaledRow as { id: string } // of the short row
+  const { row: { id } } = ended.record.journaled as JournaledCall // of the short row
   ended.record.outcome = 'ok'
   await recorder.recordBeforeLastByte(ended)
   recorder.end(ended)

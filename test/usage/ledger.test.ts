@@ -7,7 +7,7 @@ import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { Journal } from '../../lib/usage/journal.ts'
-import { Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
+import { JournaledCall, Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { wavOf } from '../support/forms.ts'
@@ -445,8 +445,9 @@ t.test('while nothing can be written, no more is kept in memory than the rows th
   for (let number = 0; number < 10; number++) {
     const row = usageRow(ended(), noModels)
     if (row === undefined) return t.fail('a call with a key has a row')
-    await kept.recordOpen(row)
-    await kept.add(row)
+    const open = new JournaledCall(row)
+    await kept.record(open)
+    await kept.add(row, open)
   }
   t.equal(kept.dropped, 8)
   rmSync(directory)
@@ -479,14 +480,19 @@ t.test('rows that are in the journal only stay there while it cannot be moved', 
 t.test('the last row of a call that is open while the journal is imported is the one that counts', async t => {
   const directory = t.testdir()
   const { database, ledger: kept } = await ledger(t, directory, { maxWaiting: 1, everyMs: 3_600_000 })
-  await kept.recordOpen(usageRowOf(1))
+  const [late, soon] = [new JournaledCall(usageRowOf(1)), new JournaledCall(usageRowOf(4))]
+  await kept.record(late)
+  await kept.record(soon)
   await kept.add(usageRowOf(2))
   await kept.add(usageRowOf(3))
   await kept.flush()
+  const end = { outcome: 'client_closed', cost_nano_usd: 70 } as const
+  await kept.add(usageRowOf(4, end), soon) // before its journal is read
   await until(async () => (await rowsOf(database)).length === 2, 'the rows of the calls that have ended')
-  await kept.add(usageRowOf(1, { outcome: 'client_closed', cost_nano_usd: 70 }))
+  await kept.add(usageRowOf(1, end), late)
   await kept.flush()
+  await until(async () => (await rowsOf(database)).length === 4, 'all rows')
   t.match(await database.query.selectFrom('usage').select(['id', 'outcome']).orderBy('id').execute(), [
-    { id: 'row-1', outcome: 'client_closed' }, { id: 'row-2' }, { id: 'row-3' }
+    { id: 'row-1', outcome: 'client_closed' }, { id: 'row-2' }, { id: 'row-3' }, { id: 'row-4', outcome: 'client_closed' }
   ])
 })
