@@ -13,7 +13,7 @@ import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { formParserPlugin } from './form-parser.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
-import { UploadWriter, type UploadSpace } from './upload-writer.ts'
+import { UploadWriter } from './upload-writer.ts'
 import type { Reservation } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
@@ -42,7 +42,8 @@ export interface FormLimits {
 /** A form whose files exist until `remove` is called. */
 export interface OpenForm {
   readonly form: UploadForm
-  readonly remove: () => Promise<void>
+  /** @param mayReuse true where nothing can read the files any more: their memory may then be used for others */
+  readonly remove: (mayReuse: boolean) => Promise<void>
 }
 
 type ParsedFile = Parameters<NonNullable<ExtendedFormidableOptions['onFileBegin']>>[1]
@@ -67,13 +68,20 @@ export async function readForm (request: IncomingMessage, limits: FormLimits): P
   let directory: Promise<string> | undefined
   let files = 0
   const newPath = async (): Promise<string> => join(await (directory ??= createUploadDirectory()), String(++files))
-  const remove = async (): Promise<void> => {
+  const writers: UploadWriter[] = []
+  const newWriter = (): UploadWriter => {
+    const writer = new UploadWriter({ memory: limits.memory, disk: limits.disk, newPath })
+    writers.push(writer)
+    return writer
+  }
+  const remove = async (mayReuse: boolean): Promise<void> => {
+    if (mayReuse) for (const writer of writers) writer.giveBack()
     if (directory !== undefined) await removeUploadDirectory(await directory)
   }
   try {
-    return { form: await parse(request, boundary, limits, newPath), remove }
+    return { form: await parse(request, boundary, limits, newWriter), remove }
   } catch (error) {
-    await remove()
+    await remove(false)
     throw limits.signal.aborted ? limits.signal.reason : error
   }
 }
@@ -98,10 +106,10 @@ function boundaryOf ({ headers }: IncomingMessage): string {
 }
 
 async function parse (
-  request: IncomingMessage, boundary: string, limits: FormLimits, newPath: UploadSpace['newPath']
+  request: IncomingMessage, boundary: string, limits: FormLimits, newWriter: () => UploadWriter
 ): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
-  const { maxFields, maxFiles, signal, memory, disk } = limits
+  const { maxFields, maxFiles, signal, memory } = limits
   if (signal.aborted) throw signal.reason
   const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes)
   const onAbort = (): void => { source.destroy(asError(signal.reason)) }
@@ -122,7 +130,7 @@ async function parse (
       maxTotalFileSize: limits.maxBytes,
       allowEmptyFiles: true,
       minFileSize: 0,
-      onFileBegin: (name, file) => { files.push({ name, file, writer: new UploadWriter({ memory, disk, newPath }) }) },
+      onFileBegin: (name, file) => { files.push({ name, file, writer: newWriter() }) },
       fileWriteStreamHandler: () => {
         const last = files.at(-1)
         if (last === undefined) throw new Error('a file is written before it begins')

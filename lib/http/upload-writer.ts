@@ -8,10 +8,13 @@
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { Writable } from 'node:stream'
 import { asGatewayError } from '../core/errors.ts'
+import { blockBytes, uploadBlocks, type UploadBlocks } from './upload-blocks.ts'
 import type { Reservation } from './admission.ts'
 
 /** Memory of a piece beside its bytes. */
 const pieceBytes = 256
+/** Bytes of a file that are kept as they came, before blocks are taken for what follows. */
+const bytesWithoutBlocks = 512 * 1024
 /** Enough to recognise a file format. */
 const headBytes = 4100
 
@@ -26,23 +29,56 @@ type Done = (error?: Error | null) => void
 
 export class UploadWriter extends Writable {
   readonly #space: UploadSpace
-  /** The beginning of the file, or all of it. */
+  readonly #pool: UploadBlocks
+  /** The beginning of the file, or all of it: pieces as they came, then blocks. */
   readonly #inMemory: Buffer[] = []
+  #bytesInMemory = 0
+  /** The last one is filled up to `#filled`. */
+  readonly #blocks: Buffer[] = []
+  #filled = blockBytes
+  #readers = 0
+  #leftByReader = false
   #onDisk: { readonly path: string, readonly file: WriteStream } | undefined
 
-  constructor (space: UploadSpace) {
+  constructor (space: UploadSpace, pool = uploadBlocks) {
     super()
     this.#space = space
+    this.#pool = pool
   }
 
   override _write (bytes: Buffer, _encoding: BufferEncoding, done: Done): void {
     const { memory } = this.#space
     if (this.#onDisk === undefined && memory.isCheap(bytes.length + pieceBytes)) {
       memory.take(bytes.length + pieceBytes)
-      this.#inMemory.push(bytes)
+      this.#keep(bytes)
       return done()
     }
     this.#writeToDisk(bytes, done).catch((error: unknown) => done(asGatewayError(error)))
+  }
+
+  #keep (bytes: Buffer): void {
+    this.#bytesInMemory += bytes.length
+    if (this.#blocks.length === 0 && this.#bytesInMemory <= bytesWithoutBlocks) {
+      this.#inMemory.push(bytes)
+      return
+    }
+    for (let at = 0; at < bytes.length;) {
+      const block = this.#blockWithRoom()
+      const copied = bytes.copy(block, this.#filled, at)
+      this.#filled += copied
+      at += copied
+      this.#inMemory[this.#inMemory.length - 1] = block.subarray(0, this.#filled)
+    }
+  }
+
+  #blockWithRoom (): Buffer {
+    const last = this.#blocks.at(-1)
+    if (last !== undefined && this.#filled < blockBytes) return last
+    const block = this.#pool.take()
+    this.#blocks.push(block)
+    this.#inMemory.push(block)
+    this.#filled = 0
+    return block
   }
 
   async #writeToDisk (bytes: Buffer, done: Done): Promise<void> {
@@ -67,11 +103,19 @@ export class UploadWriter extends Writable {
     done(error)
   }
 
+  /**
+   * Lets other files have its memory. Nothing may open it any more. Where a reader has not come to its end, a socket may still
+   * hold a piece of it, and the memory is left to the collector.
+   */
+  giveBack (): void {
+    if (this.#readers === 0 && !this.#leftByReader) this.#pool.giveBack(this.#blocks.splice(0))
+  }
+
   /** Returns the first bytes of a complete file: at most 4,100. */
   async head (): Promise<Uint8Array> {
     const pieces: Uint8Array[] = []
     let size = 0
-    for await (const piece of this.open(headBytes)) {
+    for await (const piece of this.#pieces(headBytes)) {
       pieces.push(piece)
       size += piece.length
       if (size >= headBytes) break
@@ -79,9 +123,27 @@ export class UploadWriter extends Writable {
     return Buffer.concat(pieces).subarray(0, headBytes)
   }
 
-  /** Opens the bytes of a complete file anew. @param highWaterMark bytes of a read from the disk */
-  async * open (highWaterMark?: number): AsyncGenerator<Uint8Array, void, undefined> {
-    yield * this.#inMemory
+  /** Opens the bytes of a complete file anew. A reader that takes another piece must be done with those before. */
+  async * open (): AsyncGenerator<Uint8Array, void, undefined> {
+    this.#readers++
+    let isRead = false
+    try {
+      yield * this.#pieces()
+      isRead = true
+    } finally {
+      this.#readers--
+      this.#leftByReader ||= !isRead
+    }
+  }
+
+  /** @param highWaterMark bytes of a read from the disk */
+  async * #pieces (highWaterMark?: number): AsyncGenerator<Uint8Array, void, undefined> {
+    const isLastCopied = this.#blocks.length > 0
+    const last = this.#inMemory.length - 1
+    for (const [index, piece] of this.#inMemory.entries()) {
+      // A small piece is not waited for: it may still be in a socket when the reader has come to the end.
+      yield index === last && isLastCopied ? Buffer.from(piece) : piece
+    }
     if (this.#onDisk !== undefined) yield * createReadStream(this.#onDisk.path, { highWaterMark })
   }
 }

@@ -109,7 +109,8 @@ export class Connection implements ResponseHandler, Writer {
   onEnd (): void {
     const handler = this.#handler
     this.#handler = undefined
-    if (this.#writing || !this.#parser.mayReuse) this.#socket.destroy()
+    // A server that answers before it has all of a request has not read the rest.
+    if (this.#writing || this.#socket.writableLength > 0 || !this.#parser.mayReuse) this.#socket.destroy()
     const { keepAliveMs } = this.#parser
     this.#idleUntilMs = performance.now() + (keepAliveMs === undefined ? defaultKeepAliveMs : keepAliveMs - keepAliveMarginMs)
     if (this.#socket.isPaused()) this.#socket.resume() // by the last bytes; it must see the server close it
@@ -153,7 +154,8 @@ export class Connection implements ResponseHandler, Writer {
         if (piece.length === 0) continue
         sizeBytes += piece.length
         socket.cork()
-        socket.write(isChunked ? `${head}${piece.length.toString(16)}\r\n` : head, 'latin1')
+        const before = isChunked ? `${head}${piece.length.toString(16)}\r\n` : head
+        if (before !== '') socket.write(before, 'latin1')
         head = ''
         let hasRoom = socket.write(piece)
         if (isChunked) hasRoom = socket.write('\r\n', 'latin1')

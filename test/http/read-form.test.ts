@@ -102,7 +102,7 @@ t.test('fields and files come as they were sent, and files can be read again and
   const directory = readdirSync(tmpdir()).find(name => name.startsWith(`headgate-uploads-${process.pid}-`))
   t.equal(statSync(join(tmpdir(), directory ?? '')).mode & 0o777, 0o700, 'no other user may read it')
   t.equal(keptUploads().length, 1)
-  await open.remove()
+  await open.remove(true)
   t.same(keptUploads(), [])
 })
 
@@ -128,7 +128,7 @@ t.test('a file is in memory while that is cheap, and what comes after that on di
     t.equal(keptUploads().length, cheapBytes === Infinity ? 0 : 1, name)
     t.equal(taken.memory > 40_000, cheapBytes === Infinity)
     t.equal(taken.disk > 45_000, cheapBytes !== Infinity)
-    await remove()
+    await remove(true)
     t.same(keptUploads(), [])
   }
 })
@@ -155,7 +155,7 @@ t.test('a part with a file name is a file, any other a field, whatever its type 
   t.same(form.fields, { model: 'whisper-1' })
   t.same(Object.keys(form.files), ['file'])
   t.match(form.files['file'], [{ name: 'a.mp3', mediaType: 'application/octet-stream', sizeBytes: 5 }])
-  await remove()
+  await remove(true)
 })
 
 t.test('parts may say how they are encoded, as some clients do', async t => {
@@ -168,7 +168,7 @@ t.test('parts may say how they are encoded, as some clients do', async t => {
   const { form, remove } = await next() as OpenForm
   t.same(form.fields, { a: 'ü', b: 'x', c: 'y', d: 'hello' })
   t.same(form.files['file']?.[0]?.head, Buffer.from([0, 1, 2, 3]))
-  await remove()
+  await remove(true)
 })
 
 t.test('a body that comes one byte a chunk is read as any other', async t => {
@@ -178,7 +178,7 @@ t.test('a body that comes one byte a chunk is read as any other', async t => {
   request.end()
   const { form, remove } = await next() as OpenForm
   t.same(form.fields, { a: 'ü\r\n--xy' })
-  await remove()
+  await remove(true)
 })
 
 t.test('forms that cannot be taken leave nothing behind', async t => {
@@ -219,7 +219,7 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
   const complete = await send(url, written([field, file('file', 'x'.repeat(100_000))]))
   t.equal(complete, 200, 'as large as allowed')
   const taken = await next() as OpenForm
-  await taken.remove()
+  await taken.remove(true)
 })
 
 t.test('the operator says how many fields and files a form may have', async t => {
@@ -230,7 +230,7 @@ t.test('the operator says how many fields and files a form may have', async t =>
     t.equal(await send(url, written(parts), type), status)
     const result = await next()
     if (result instanceof GatewayError) t.equal(result.message, 'A form may have up to 2 fields and 1 files.')
-    else await result.remove()
+    else await result.remove(true)
   }
 })
 

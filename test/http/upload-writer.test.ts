@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import { blockBytes, UploadBlocks } from '../../lib/http/upload-blocks.ts'
 import { UploadWriter } from '../../lib/http/upload-writer.ts'
 import { scarce, unbounded } from '../support/holding.ts'
 
@@ -38,4 +39,48 @@ t.test('a reader who leaves closes the file, and another may follow', async t =>
   }
   t.same(await writer.head(), bytes.subarray(0, 4100))
   t.ok(bytes.equals(await buffer(writer.open())))
+})
+
+/** Writes a file of so many bytes, in pieces of a size that fits no block, and returns it with its bytes. */
+async function inMemory (pool: UploadBlocks, sizeBytes: number, seed: number): Promise<{ readonly writer: UploadWriter, readonly bytes: Buffer }> {
+  const writer = new UploadWriter({ memory: unbounded, disk: scarce, newPath: async () => { throw new Error('nothing may be written') } }, pool)
+  const bytes = Buffer.from(Array.from({ length: sizeBytes }, (_, index) => (index * seed) % 251))
+  for (let at = 0; at < sizeBytes; at += 65_521) writer.write(Buffer.from(bytes.subarray(at, at + 65_521)))
+  writer.end()
+  await once(writer, 'finish')
+  return { writer, bytes }
+}
+
+t.test('files of any size are read as they were written, in memory that others had before', async t => {
+  const pool = new UploadBlocks()
+  for (const sizeBytes of [1, 512 * 1024, 512 * 1024 + 1, 4 * blockBytes, 4 * blockBytes + 1, 3_000_000, 700_000]) {
+    const { writer, bytes } = await inMemory(pool, sizeBytes, sizeBytes % 13 + 1)
+    for (const time of ['first', 'second']) t.ok(bytes.equals(await buffer(writer.open())), `${sizeBytes} bytes, the ${time} time`)
+    t.same(await writer.head(), bytes.subarray(0, 4100))
+    writer.giveBack()
+  }
+  t.ok(pool.free > 0)
+})
+
+t.test('what a reader may still hold is not used again', async t => {
+  const pool = new UploadBlocks()
+  const { writer: open } = await inMemory(pool, 2_000_000, 3)
+  const reader = open.open()
+  await reader.next()
+  open.giveBack()
+  t.equal(pool.free, 0, 'it is being read')
+  await reader.return()
+  open.giveBack()
+  t.equal(pool.free, 0, 'a reader has left')
+
+  const { writer: read, bytes } = await inMemory(pool, 2_000_000, 5)
+  const pieces: Uint8Array[] = []
+  for await (const piece of read.open()) pieces.push(piece)
+  read.giveBack()
+  t.ok(pool.free > 0)
+  const last = bytes.subarray(bytes.length - (pieces.at(-1)?.length ?? 0))
+  for (let block = pool.take(), more = true; more; more = pool.free > 0, block = pool.take()) block.fill(0)
+  t.ok(last.equals(pieces.at(-1) ?? Buffer.alloc(0)), 'the last piece may still wait in a socket')
+  read.giveBack()
+  t.equal(pool.free, 0, 'blocks are given back once')
 })

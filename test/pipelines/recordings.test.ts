@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import t from 'tap'
+import { uploadBlocks } from '../../lib/http/upload-blocks.ts'
 import { eventStream } from '../support/upstream.ts'
 import { testGateway, testKey, type TestGateway } from '../support/gateway.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
@@ -278,4 +280,31 @@ t.test('the sandbox writes down what it was sent, the same in every format', asy
   t.same(await json(await ask({}, translations)), { text })
   const wrong = await ask({ model: 'sandbox/speaker' })
   t.equal(wrong.status, 404)
+})
+
+t.test('recordings one after the other and at once arrive as they were sent, whatever becomes of others', async t => {
+  // Some callers leave, and some requests fail and are tried again. The memory of the others is used again.
+  const seen: string[] = []
+  let requests = 0
+  const { api } = await start(t, async request => {
+    const file = (await partsOf(request)).find(([name]) => name === 'file')?.[1]
+    if (typeof file === 'object') seen.push(createHash('sha256').update(file.base64, 'base64').digest('hex'))
+    return ++requests % 7 === 0 ? { status: 503, pieces: ['{}'] } : { pieces: ['{"text":"Hello."}'] }
+  }, { retries: 3 }, { limits: { ...settings().limits, audioFileBytes: 4_000_000 } })
+  const sendOne = async (number: number): Promise<void> => {
+    const bytes = Buffer.concat([wav, Buffer.alloc(400_000 + number * 120_011, `recording ${number} `)])
+    const leaving = new AbortController()
+    const sent = sendForm(api, transcriptions, { model: 'openai/whisper-1' }, { bytes, signal: leaving.signal })
+    if (number % 5 === 4) {
+      setImmediate(() => leaving.abort())
+      return void await sent.catch(() => undefined)
+    }
+    const response = await sent
+    const text = await response.text()
+    t.equal(response.status, 200, `recording ${number}: ${text}`)
+    t.ok(seen.includes(createHash('sha256').update(bytes).digest('hex')), `recording ${number} came as it was sent`)
+  }
+  for (let number = 0; number < 6; number++) await sendOne(number)
+  await Promise.all(Array.from({ length: 18 }, async (_, number) => await sendOne(number)))
+  t.ok(uploadBlocks.free > 0, 'their memory is used again')
 })

@@ -113,6 +113,19 @@ t.test('a body that fails fails its request, and one whose response comes early 
   await t.rejects(transport.send({ method: 'POST', path: '/', headers: {}, body: broken }, options), { code: 'upstream_unreachable', cause: { message: 'no more' } })
 })
 
+t.test('a connection whose response came before all of its request was written is not used again', async t => {
+  const { url } = await httpServer(t, (request, response) => {
+    request.pause()
+    response.writeHead(413).end('too large')
+  })
+  const transport = httpTransport({ baseUrl: url, connections: 1, connectMs: 5_000 })
+  t.teardown(async () => { await transport.close() })
+  const options = { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }
+  const answer = await transport.send({ method: 'POST', path: '/', headers: {}, body: Buffer.alloc(64 * 1024 * 1024) }, options)
+  t.equal(`${answer.status} ${(await answer.body.buffer(100)).toString()}`, '413 too large')
+  t.equal(transport.load().connections, 0)
+})
+
 t.test('a server over TLS is reached, unless its certificate is of no known authority', { skip: noOpenSsl }, async t => {
   const { certificate, key } = makeCertificate(t.testdir({}))
   const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (request, response) => { request.pipe(response) })
