@@ -109,8 +109,7 @@ export class Connection implements ResponseHandler, Writer {
   onEnd (): void {
     const handler = this.#handler
     this.#handler = undefined
-    // A server that answers before it has all of a request has not read the rest.
-    if (this.#writing || this.#socket.writableLength > 0 || !this.#parser.mayReuse) this.#socket.destroy()
+    if (this.#writing || !this.#parser.mayReuse) this.#socket.destroy()
     const { keepAliveMs } = this.#parser
     this.#idleUntilMs = performance.now() + (keepAliveMs === undefined ? defaultKeepAliveMs : keepAliveMs - keepAliveMarginMs)
     if (this.#socket.isPaused()) this.#socket.resume() // by the last bytes; it must see the server close it
