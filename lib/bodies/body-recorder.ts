@@ -81,7 +81,7 @@ export class BodyRecorder {
     if (capture.isDropped) this.#dropped++
     if (row === undefined || this.#waiting.length >= maxWaiting) return capture.release()
     this.#waiting.push({ capture, row, secrets: presentedKeys(headers) })
-    this.#work ??= this.#storeAll().finally(() => { this.#work = undefined })
+    this.#work ??= this.#storeAll()
   }
 
   /** Resolves when all calls that have ended are stored. */
@@ -95,17 +95,21 @@ export class BodyRecorder {
   }
 
   async #storeAll (): Promise<void> {
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      try {
-        await this.#storeOne(next)
-        this.#fails = false
-      } catch (error) {
-        if (!next.capture.isDropped) this.#dropped++
-        if (!this.#fails) this.#options.onFailure(error)
-        this.#fails = true
-      } finally {
-        next.capture.release()
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        try {
+          await this.#storeOne(next)
+          this.#fails = false
+        } catch (error) {
+          if (!next.capture.isDropped) this.#dropped++
+          if (!this.#fails) this.#options.onFailure(error)
+          this.#fails = true
+        } finally {
+          next.capture.release()
+        }
       }
+    } finally {
+      this.#work = undefined // at once: what ends after the last look needs work of its own
     }
   }
 

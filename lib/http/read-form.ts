@@ -67,7 +67,11 @@ export async function readForm (request: IncomingMessage, limits: FormLimits): P
   const boundary = boundaryOf(request)
   let directory: Promise<string> | undefined
   let files = 0
-  const newPath = async (): Promise<string> => join(await (directory ??= createUploadDirectory()), String(++files))
+  let isRemoved = false
+  const newPath = async (): Promise<string> => {
+    if (isRemoved) throw new Error('the files of the form were removed')
+    return join(await (directory ??= createUploadDirectory()), String(++files))
+  }
   const writers: UploadWriter[] = []
   const newWriter = (): UploadWriter => {
     const writer = new UploadWriter({ memory: limits.memory, disk: limits.disk, newPath })
@@ -75,7 +79,10 @@ export async function readForm (request: IncomingMessage, limits: FormLimits): P
     return writer
   }
   const remove = async (mayReuse: boolean): Promise<void> => {
+    isRemoved = true
     if (mayReuse) for (const writer of writers) writer.giveBack()
+    // The parser may still be at work when a call was given up: a file that it opens now would stay.
+    await Promise.all(writers.map(writer => writer.close()))
     if (directory !== undefined) await removeUploadDirectory(await directory)
   }
   try {

@@ -83,7 +83,11 @@ export class UploadWriter extends Writable {
 
   async #writeToDisk (bytes: Buffer, done: Done): Promise<void> {
     this.#space.disk.take(bytes.length)
-    this.#onDisk ??= this.#create(await this.#space.newPath())
+    if (this.#onDisk === undefined) {
+      const path = await this.#space.newPath()
+      if (this.destroyed) return done()
+      this.#onDisk = this.#create(path)
+    }
     this.#onDisk.file.write(bytes, done)
   }
 
@@ -99,8 +103,15 @@ export class UploadWriter extends Writable {
   }
 
   override _destroy (error: Error | null, done: Done): void {
-    this.#onDisk?.file.destroy()
-    done(error)
+    const file = this.#onDisk?.file
+    if (file === undefined || file.closed) return done(error)
+    file.once('close', () => done(error)).destroy()
+  }
+
+  /** Ends writing, complete or not; resolves when no file is open. */
+  close (): Promise<void> {
+    if (this.closed) return Promise.resolve()
+    return new Promise(resolve => { this.once('close', resolve).destroy() })
   }
 
   /**

@@ -26,6 +26,8 @@ export class LargeStringExtractor {
   #hasEscapes = false
   /** True when the last piece ended in the middle of an escape. */
   #midEscape = false
+  /** The place of the last backslash that was looked for in the present piece; infinity when there is none. */
+  #escapeAt = -1
 
   /** @param longBytes a string is long from this many bytes on */
   constructor (longBytes: number) {
@@ -45,6 +47,7 @@ export class LargeStringExtractor {
    * string, however many short strings there are.
    */
   push (piece: Buffer): void {
+    this.#escapeAt = -1
     let kept = 0
     let at = 0
     if (this.#open !== undefined) {
@@ -75,7 +78,7 @@ export class LargeStringExtractor {
     let at = this.#midEscape ? from + 1 : from
     this.#midEscape = false
     let end = piece.indexOf(quote, at)
-    for (let escape = piece.indexOf(backslash, at); escape !== -1; escape = piece.indexOf(backslash, at)) {
+    for (let escape = this.#nextEscape(piece, at); escape !== Infinity; escape = this.#nextEscape(piece, at)) {
       if (end !== -1 && end < escape) return end
       this.#hasEscapes = true
       at = escape + 2
@@ -86,6 +89,15 @@ export class LargeStringExtractor {
       if (end !== -1 && end < at) end = piece.indexOf(quote, at)
     }
     return end
+  }
+
+  /** Returns the place of the next backslash, else infinity. The last one found is remembered: a piece is searched once, whatever strings it has. */
+  #nextEscape (piece: Buffer, from: number): number {
+    if (this.#escapeAt < from) {
+      const found = piece.indexOf(backslash, from)
+      this.#escapeAt = found === -1 ? Infinity : found
+    }
+    return this.#escapeAt
   }
 
   #keepOpen (bytes: Buffer): void {

@@ -14,6 +14,9 @@ const firstLeadOfFour = 0xf0
 /** Matches what stands for another number of characters, or must not be there. */
 const special = /[^ -[\]-~]/
 
+/** Matches what is no character of its own in a literal of any width: escapes, and what must not be there. */
+export const notPlain = /[^ -[\]-\uffff]/
+
 export class LiteralScanner {
   /** The place of the closing quote; -1 when there is none, or something that no string in JSON has. */
   end = -1

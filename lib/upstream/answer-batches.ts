@@ -36,10 +36,12 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     if (this.#ended) return done
     if (this.#open !== undefined) return this.#read(this.#open)
     return this.#options.open().then(open => {
+      if (this.#ended) {
+        open.answer.close()
+        return done
+      }
       this.#open = open
-      if (!this.#ended) return this.#read(open)
-      open.answer.close()
-      return done
+      return this.#read(open)
     })
   }
 
@@ -94,6 +96,8 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
 
   #end (): void {
     this.#ended = true
-    this.#open?.answer.close()
+    const open = this.#open
+    this.#open = undefined // closed once: what is read on after the caller has left begins there
+    open?.answer.close()
   }
 }

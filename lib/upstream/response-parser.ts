@@ -63,15 +63,15 @@ export class ResponseParser {
   }
 
   /**
-   * Reads what has come.
+   * Reads what has come. A connection with bytes behind its response cannot be used again.
    *
-   * @throws Error for what is no response, and for bytes after one
+   * @throws Error for what is no response, and for bytes that come after one
    */
   push (bytes: Buffer): void {
+    if (this.#state === 'done') throw new Error('bytes after a response')
     let at = 0
-    while (at < bytes.length) {
+    while (at < bytes.length && !this.#isDone) {
       switch (this.#state) {
-        case 'done': throw new Error('bytes after a response')
         case 'head':
           at = this.#readHead(bytes, at)
           break
@@ -83,13 +83,22 @@ export class ResponseParser {
           at = this.#readChunks(bytes, at)
       }
     }
+    if (!this.#isDone) return
+    // The end lets another request have the connection: what is behind the response must not be read as the answer to that.
+    if (at < bytes.length) this.#mayReuse = false
+    this.#handler.onEnd()
   }
 
   /** Ends with the connection. @returns false when the response was not complete */
   end (): boolean {
-    if (this.#state !== 'close') return this.#state === 'done'
-    this.#complete()
+    if (this.#state !== 'close') return this.#isDone
+    this.#state = 'done'
+    this.#handler.onEnd()
     return true
+  }
+
+  get #isDone (): boolean {
+    return this.#state === 'done'
   }
 
   #readHead (bytes: Buffer, from: number): number {
@@ -119,7 +128,7 @@ export class ResponseParser {
     this.#mayReuse = this.#state !== 'close' && staysOpen(statusLine, headers)
     this.#keepAliveMs = keepAliveOf(headers)
     this.#handler.onHead(status, headers)
-    if (this.#state === 'length' && this.#left === 0) this.#complete()
+    if (this.#state === 'length' && this.#left === 0) this.#state = 'done'
   }
 
   /** @see https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
@@ -143,7 +152,7 @@ export class ResponseParser {
     const end = this.#state === 'close' ? bytes.length : Math.min(bytes.length, from + this.#left)
     this.#left -= end - from
     this.#handler.onBytes(Buffer.from(bytes.subarray(from, end)))
-    if (this.#state === 'length' && this.#left === 0) this.#complete()
+    if (this.#state === 'length' && this.#left === 0) this.#state = 'done'
     return end
   }
 
@@ -168,7 +177,6 @@ export class ResponseParser {
     }
     this.#state = state
     if (data !== undefined) this.#handler.onBytes(data.subarray(0, size))
-    if (state === 'done') this.#complete()
     return at
   }
 
@@ -223,10 +231,6 @@ export class ResponseParser {
     expect(byte !== lf && byte !== cr && ++this.#skipped <= maxHeadBytes)
   }
 
-  #complete (): void {
-    this.#state = 'done'
-    this.#handler.onEnd()
-  }
 }
 
 function expect (isValid: boolean): void {

@@ -83,3 +83,17 @@ t.test('a store that fails is reported once, and calls go on', async t => {
   await recorder.flush()
   t.equal(failures.length, 2)
 })
+
+t.test('a call that ends at any moment of the work for the one before is stored', async t => {
+  for (let turns = 0; turns < 12; turns++) {
+    let ready: () => void = () => t.fail('nothing is stored')
+    const first = new Promise<void>(resolve => { ready = resolve })
+    const { recorder, stored, end } = start(async () => await first)
+    end('{"number":1}')
+    ready()
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+    end('{"number":2}')
+    await recorder.flush()
+    t.equal(stored.length, 2, `${turns} microtasks later`)
+  }
+})

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { blockBytes, UploadBlocks } from '../../lib/http/upload-blocks.ts'
 import { UploadWriter } from '../../lib/http/upload-writer.ts'
 import { scarce, unbounded } from '../support/holding.ts'
+import { until } from '../support/until.ts'
 
 t.test('a disk that cannot be written ends the file with its error', async t => {
   const directory = t.testdir({ taken: 'by another' })
@@ -83,4 +84,27 @@ t.test('what a reader may still hold is not used again', async t => {
   t.ok(last.equals(pieces.at(-1) ?? Buffer.alloc(0)), 'the last piece may still wait in a socket')
   read.giveBack()
   t.equal(pool.free, 0, 'blocks are given back once')
+})
+
+t.test('a writer that is given up while it waits for its path opens no file', async t => {
+  const directory = t.testdir()
+  let found: (path: string) => void = () => t.fail('no path was requested')
+  const writer = new UploadWriter({ memory: scarce, disk: unbounded, newPath: async () => await new Promise(resolve => { found = resolve }) })
+  writer.write('bytes')
+  await writer.close()
+  const path = join(directory, 'file')
+  found(path)
+  await new Promise(resolve => { setImmediate(resolve) })
+  t.notOk(existsSync(path))
+})
+
+t.test('a writer is closed once its file is', async t => {
+  const path = join(t.testdir(), 'file')
+  const writer = new UploadWriter({ memory: scarce, disk: unbounded, newPath: async () => path })
+  writer.write('bytes')
+  await until(() => existsSync(path), 'the file')
+  await writer.close()
+  rmSync(path)
+  await writer.close()
+  t.notOk(existsSync(path))
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { LargeStringExtractor } from '../../lib/json/extract-large-strings.ts'
+import { scalesWith } from '../support/scaling.ts'
 
 function left ({ rest }: LargeStringExtractor): string {
   return Buffer.concat(rest).toString()
@@ -39,4 +40,16 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
   many.push(hostile)
   t.equal(left(many).length, hostile.length)
   t.equal(many.largeStrings.size, 0)
+})
+
+t.test('many short strings take time that is linear, in whatever pieces', async t => {
+  scalesWith(t, 'strings of one piece', {
+    from: 4096,
+    input: size => Buffer.from(JSON.stringify(Array.from({ length: size }, () => 'a'))),
+    run: bytes => {
+      const strings = new LargeStringExtractor(64 * 1024)
+      strings.expect(bytes.length)
+      strings.push(bytes)
+    }
+  })
 })

@@ -52,6 +52,8 @@ t.test('who leaves closes it, and one who never began opens nothing', async t =>
   const { batches, counts } = start([['a'], ['b']])
   for await (const _ of batches) break
   t.same(counts(), [1, 1])
+  await batches.return()
+  t.same(counts(), [1, 1], 'once')
   const unread = start([['a']])
   await unread.batches.return()
   t.same([await unread.batches.next(), unread.counts()], [{ done: true, value: undefined }, [0, 0]])

@@ -56,6 +56,37 @@ t.test('100 Continue of a provider is skipped, and its connection is used again'
   }
 })
 
+t.test('what comes behind a response is no answer to the request that waits for its connection', async t => {
+  const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
+  const responses = [`${head}right`, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nright\r\n0\r\n\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n']
+  for (const response of responses) {
+    let requests = 0
+    const server = createServer({ noDelay: true }, socket => {
+      socket.on('data', () => {
+        requests++
+        socket.write(response + stray)
+      })
+      socket.on('error', () => socket.destroy())
+    })
+    await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+    const { port } = server.address() as AddressInfo // it listens at a port
+    const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
+    t.teardown(async () => {
+      await transport.close()
+      server.close()
+    })
+    const send = async (): Promise<string> => {
+      const { body } = await transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}' }, {
+        signal: new AbortController().signal, credential: {}, timeouts, streamed: false
+      })
+      return (await body.buffer(1000)).toString()
+    }
+    const bodies = await Promise.all([send(), send(), send()])
+    t.same(new Set(bodies), new Set([response.includes('right') ? 'right' : '']))
+    t.equal(requests, 3, 'each was sent')
+  }
+})
+
 t.test('bytes of a body that look like it stay', async t => {
   const length = interim.length
   t.strictSame((await answersOf(t, [`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`, interim])).bodies, [interim, interim])

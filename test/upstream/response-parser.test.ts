@@ -93,10 +93,30 @@ t.test('what is no response is refused', async t => {
     `${ok}content-length: -1\r\n\r\n`, `${ok}content-length: 1, 2\r\n\r\n`, `${ok}content-length: 1e3\r\n\r\n`, `${ok}content-length: \r\n\r\n`,
     `${ok}transfer-encoding: gzip, chunked\r\n\r\n`, `${ok}x: ${'y'.repeat(20_000)}\r\n\r\n`, 'x'.repeat(20_000),
     `${chunked}\r\n`, `${chunked}g\r\n`, `${chunked}1\nab`, `${chunked}1\r\nab\r\n`, `${chunked}${'f'.repeat(14)}\r\n`, `${chunked}1;${'x'.repeat(20_000)}`,
-    `${chunked}0\r\n${'x: y\r\n'.repeat(5000)}`, `${ok}content-length: 1\r\n\r\nab`
+    `${chunked}0\r\n${'x: y\r\n'.repeat(5000)}`
   ]
   for (const response of bad) t.throws(() => parsed([Buffer.from(response)]), Error, response.slice(0, 60))
   const named = parsed([Buffer.from(`${ok}__proto__: x\r\nconstructor: y\r\ncontent-length: 0\r\n\r\n`)])
   t.equal(named.said[0], 200)
   t.equal(Object.getPrototypeOf(named.said[1]), Object.prototype)
+})
+
+t.test('the end of a response comes when nothing of it is left to read, and bytes behind it end the connection', async t => {
+  for (const response of ['content-length: 2\r\n\r\nok', 'transfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', 'content-length: 0\r\n\r\n']) {
+    const statuses: number[] = []
+    const mayReuse: boolean[] = []
+    const parser = new ResponseParser({
+      onHead: status => statuses.push(status),
+      onBytes: () => undefined,
+      onEnd: () => {
+        mayReuse.push(parser.mayReuse)
+        parser.begin() // as for a request that waited
+      }
+    })
+    parser.begin()
+    parser.push(Buffer.from(`HTTP/1.1 200 OK\r\n${response}HTTP/1.1 201 Created\r\ncontent-length: 0\r\n\r\n`))
+    t.strictSame({ statuses, mayReuse }, { statuses: [200], mayReuse: [false] })
+    parser.push(Buffer.from(`HTTP/1.1 202 Accepted\r\n${response}`))
+    t.strictSame({ statuses, mayReuse }, { statuses: [200, 202], mayReuse: [false, true] })
+  }
 })

@@ -7,7 +7,7 @@
  */
 
 import { copyString } from '../../text/copy-string.ts'
-import { LiteralScanner } from '../../json/literal-scanner.ts'
+import { LiteralScanner, notPlain } from '../../json/literal-scanner.ts'
 import { objectOf } from '../../json/guards.ts'
 
 /** Messages in a row that differ in their text only. */
@@ -60,11 +60,11 @@ export class TextTemplate {
     if (end <= start || data.slice(0, start) !== this.#prefix || data.slice(end) !== this.#suffix) return undefined
     const literal = data.slice(start, end)
     if (literal.includes('"')) return undefined
-    if (!literal.includes('\\')) return literal
+    if (!notPlain.test(literal)) return literal
     try {
       return JSON.parse(`"${literal}"`) as string // a JSON string literal parses to a string
     } catch {
-      return undefined // ends in half an escape: the quote after it is part of the text
+      return undefined // no string of JSON; half an escape at its end makes the quote after it part of the text
     }
   }
 

@@ -6,12 +6,11 @@
  */
 
 import { objectOf } from '../../json/guards.ts'
+import { notPlain } from '../../json/literal-scanner.ts'
 import { copyString } from '../../text/copy-string.ts'
 
 /** Matches a number that is a value. */
 const numbers = /(?<=:\s?)\d{1,15}(?=[,}\s])/
-/** Matches what JSON does not have in a string as it is. */
-const special = /[^ -[\]-\uffff]/
 /** Longer ones are few, and not kept. */
 const maxAroundLength = 4096
 
@@ -46,7 +45,7 @@ export class MessageTemplate {
     const end = closingQuote(data, start)
     if (end <= start || !this.#endsAlike(data, end)) return undefined
     const literal = data.slice(start, end)
-    if (!special.test(literal)) return literal
+    if (!notPlain.test(literal)) return literal
     try {
       return JSON.parse(`"${literal}"`) as string // a string literal parses to a string
     } catch {

@@ -20,3 +20,19 @@ t.test('a chunk under a name of its own is a chunk; other names are passed over'
   t.same(streamed(`event: ping\ndata: {"type":"ping"}\n\nevent: note\ndata: words\n\n${text}`), streamed(text))
   t.throws(() => streamed('event: chunk\ndata: {"error":{"message":"no","code":503}}\n\n'), { code: 'upstream_overloaded' })
 })
+
+t.test('a field that has its first value again is passed on again', async t => {
+  const frame = (status: string, content: string): string =>
+    `data: ${JSON.stringify({ id: '1', status, choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
+  const statuses = ['busy', 'busy', 'idle', 'busy', 'busy']
+  const events = streamed(statuses.map((status, index) => frame(status, `${index}`)).join('') + text)
+  t.same(events.flatMap(event => event.type === 'extra' ? [event.fields['status']] : []), ['busy', 'idle', 'busy'])
+})
+
+t.test('a chunk with a control character in its text is no JSON, whichever chunk it is', async t => {
+  const frame = (content: string): string => `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`
+  for (const before of [0, 1, 2]) {
+    t.throws(() => streamed(`${frame('fine').repeat(before)}${frame('a\tb')}${text}`), { code: 'upstream_invalid_response' }, `after ${before}`)
+    t.throws(() => streamed(`${frame('fine').repeat(before)}event: chunk\n${frame('a\tb')}${text}`), { code: 'upstream_invalid_response' }, `with a name, after ${before}`)
+  }
+})
