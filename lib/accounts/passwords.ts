@@ -22,7 +22,7 @@ const semaphore = new Semaphore(2, maxWaiting)
 /** @throws GatewayError `invalid_value` for a common one; the schema checks its length */
 export function checkPassword (password: string, known: readonly string[]): void {
   if (!isCommonPassword(password, known)) return
-  throw new GatewayError('invalid_value', { param: 'new_password', message: 'This password is easily guessed. Choose one without common words, names and rows of keys.' })
+  throw new GatewayError('invalid_value', { param: 'new_password', message: 'This password is easily guessed. Choose one without common words, names and keyboard rows.' })
 }
 
 /** Returns the hash to store: `scrypt$32768$8$3$SALT$HASH`. */

@@ -78,11 +78,12 @@ const weather = {
   }
 }
 
-/** Chooses the simulator if it is enabled, else a model that chats and calls tools, else a placeholder. */
+/** Chooses the simulator if it is enabled, else the cheapest model that chats and calls tools, else a placeholder. */
 function exampleModel (providers: readonly ProviderSettings[], models: Pick<ModelRegistry, 'list'>): string {
   const sandbox = providers.find(({ kind }) => kinds[kind].inProcess === 'simulator')
   if (sandbox !== undefined) return `${sandbox.id}/echo`
-  const chats = models.list().find(({ status, capabilities }) =>
-    status === 'enabled' && capabilities['text'] === true && capabilities['tools'] === true)
-  return chats?.id ?? `${providers[0]?.id ?? 'provider'}/MODEL`
+  const [cheapest] = models.list()
+    .filter(({ status, capabilities }) => status === 'enabled' && capabilities['text'] === true && capabilities['tools'] === true)
+    .toSorted((a, b) => (a.price?.output ?? Infinity) - (b.price?.output ?? Infinity))
+  return cheapest?.id ?? `${providers[0]?.id ?? 'provider'}/MODEL`
 }

@@ -47,8 +47,9 @@ export const keyHandlers: AdminHandlers<
 
   'POST /admin/v1/keys/:key_id/rotate': async call => {
     const { id } = await changeableKey(call)
-    const created = await call.admin.keys.rotate(id, call.request.overlap_ms)
-    await audit(call, { action: 'key.rotate', subject: created.key, after: { overlap_ms: call.request.overlap_ms } })
+    const { overlap_ms: overlapMs = 0 } = call.request
+    const created = await call.admin.keys.rotate(id, overlapMs)
+    await audit(call, { action: 'key.rotate', subject: created.key, after: { overlap_ms: overlapMs } })
     return created
   },
 

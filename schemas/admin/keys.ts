@@ -58,7 +58,7 @@ export type KeyChange = Static<typeof KeyChange>
 
 /** A new text for the key, which keeps its id, its limits and what it has spent. */
 export const KeyRotation = Request({
-  overlap_ms: Type.Integer({ minimum: 0, maximum: 30 * 86_400_000, default: 0, description: 'Time for which the old text works as well.' })
+  overlap_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 30 * 86_400_000, default: 0, description: 'Time for which the old text works as well.' }))
 })
 export type KeyRotation = Static<typeof KeyRotation>
 

@@ -32,6 +32,8 @@ t.test('the example asks a model that chats and calls tools, if one is known', a
   const entry = (model: string, capabilities: Record<string, boolean>) => ({ ...unknownModelEntry('one', model, 'openai'), capabilities })
   const models = { list: () => [entry('plain', { text: true }), entry('able', { text: true, tools: true })] }
   t.match(banner({ address, providers, models }), '"model":"one/able"')
+  const able = (model: string, output?: number) => ({ ...entry(model, { text: true, tools: true }), ...output !== undefined && { price: { input: 1, output, asOf: '2026-01-01' } } })
+  t.match(banner({ address, providers, models: { list: () => [able('unknown'), able('expensive', 50), able('cheap', 2)] } }), '"model":"one/cheap"', 'the cheapest one')
   t.match(banner({ address, providers, models: none }), '"model":"one/MODEL"')
 })
 
