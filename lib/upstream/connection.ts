@@ -153,8 +153,7 @@ export class Connection implements ResponseHandler, Writer {
         if (piece.length === 0) continue
         sizeBytes += piece.length
         socket.cork()
-        const before = isChunked ? `${head}${piece.length.toString(16)}\r\n` : head
-        if (before !== '') socket.write(before, 'latin1')
+        socket.write(isChunked ? `${head}${piece.length.toString(16)}\r\n` : head, 'latin1')
         head = ''
         let hasRoom = socket.write(piece)
         if (isChunked) hasRoom = socket.write('\r\n', 'latin1')
