@@ -94,11 +94,13 @@ export const contenders: readonly Contender[] = [
   }).map(([name, reason]): Contender => ({ name, peer: true, headers: () => bearer, missing: () => reason })),
   headgate('Headgate'),
   headgate('Headgate × 2', { workers: 2 }),
-  {
-    ...headgate('Headgate before', { folder: process.env['BENCH_BEFORE'] }),
-    missing: () => process.env['BENCH_BEFORE'] === undefined ? 'BENCH_BEFORE names no folder with another version, built' : undefined
-  }
+  before(headgate('Headgate before', { folder: process.env['BENCH_BEFORE'] })),
+  before(headgate('Headgate × 2 before', { workers: 2, folder: process.env['BENCH_BEFORE'] }))
 ]
+
+function before (contender: Contender): Contender {
+  return { ...contender, missing: () => process.env['BENCH_BEFORE'] === undefined ? 'BENCH_BEFORE names no folder with another version, built' : undefined }
+}
 
 const nginx = '/usr/sbin/nginx'
 const trust = tls === undefined ? {} : { NODE_EXTRA_CA_CERTS: tls.certificate }

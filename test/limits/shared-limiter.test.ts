@@ -1,9 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { answerLimitMessages, workerLimiter } from '../../lib/limits/shared-limiter.ts'
 import { until } from '../support/until.ts'
+import type { IpcChannel } from '../../lib/async/ipc.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 import type { LimitDecision, ReservationRequest } from '../../lib/limits/counters.ts'
 import type { Test } from 'tap'
@@ -34,6 +36,27 @@ function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
   }
 }
 
+/** A worker that is connected to a limiter within this process, with all messages between them, as they would arrive. */
+function connected (limiter: LocalLimiter): { readonly worker: Limiter, readonly sent: unknown[] } {
+  const sent: unknown[] = []
+  const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = { worker: [], primary: [] }
+  const end = (own: 'worker' | 'primary', other: 'worker' | 'primary'): IpcChannel<unknown> => ({
+    on: (event, listener) => { if (event === 'message') listeners[own].push(listener) },
+    send: message => {
+      const copy = JSON.parse(JSON.stringify(message)) as unknown
+      sent.push(copy)
+      setImmediate(() => { for (const listener of listeners[other]) listener(copy) })
+    }
+  })
+  const worker = workerLimiter(end('worker', 'primary'))
+  answerLimitMessages(end('primary', 'worker'), limiter, 'worker')
+  return { worker, sent }
+}
+
+function reservationOf (decision: LimitDecision): number {
+  return decision.admitted ? decision.reservation : NaN
+}
+
 t.test('processes share one limiter, and one that exits releases its reservations', async t => {
   const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
@@ -53,6 +76,92 @@ t.test('processes share one limiter, and one that exits releases its reservation
   await until(() => limiter.counters.open === 0, 'no call to be counted as open')
 })
 
+t.test('a limit holds over all processes, and each call learns what it leaves', async t => {
+  const limiter = new LocalLimiter({ now: () => 0 })
+  const workers = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
+  const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 40, tokensPerMinute: 1000 }, tokens: 10, nanoUsd: 0 }
+  const decisions = (await Promise.all(workers.map(async ({ ask }) => await ask(30, wanted)))).flat()
+  const left = decisions.flatMap(({ admitted, rateLimits }) => admitted ? [rateLimits.requests?.remaining ?? NaN] : [])
+  t.same(left.toSorted((a, b) => a - b), Array.from({ length: 40 }, (_, number) => number))
+  const refused = decisions.filter(({ admitted }) => !admitted)
+  t.equal(refused.length, 20)
+  for (const decision of refused) {
+    t.match(decision, { reason: 'requests', waitMs: 1500, rateLimits: { requests: { remaining: 0, resetMs: 60_000 }, tokens: { remaining: 600, resetMs: 24_000 } } })
+  }
+})
+
+t.test('what one turn reserves and settles is one message each way, and what is settled makes room first', async t => {
+  const limiter = new LocalLimiter({ now: () => 0 })
+  const { worker, sent } = connected(limiter)
+  const limits: KeyLimits = { requestsPerMinute: 10, concurrentCalls: 2 }
+  const other: KeyLimits = { tokensPerMinute: 100 }
+  const one = { keyId: 'a', limits, tokens: 0, nanoUsd: 0 }
+  const first = await Promise.all([worker.reserve(one), worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 60 }), worker.reserve(one)])
+  t.match(first, [{ admitted: true, rateLimits: { requests: { remaining: 9 } } }, { rateLimits: { tokens: { limit: 100, remaining: 40 } } }, { rateLimits: { requests: { remaining: 8 } } }])
+  t.equal(first[0]?.rateLimits.tokens, undefined)
+  t.match(sent, [{ limits: 'count', keys: [['a', limits], ['b', other]], reserve: { length: 3 } }, { limits: 'decisions', decisions: { length: 3 } }])
+
+  const next = Promise.all([worker.reserve(one), worker.reserve(one)])
+  for (const decision of first) worker.settle(reservationOf(decision), { tokens: 5, nanoUsd: 0, row: { id: 'row', atMs: 1 } })
+  t.match(await next, [{ admitted: true, rateLimits: { requests: { remaining: 7 } } }, { admitted: true }])
+  t.match(sent.slice(2), [{ reserve: { length: 2 }, settle: { length: 3 } }, { decisions: { length: 2 } }])
+  worker.settle(reservationOf(await worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 95 })), { tokens: 100, nanoUsd: 0 })
+  await until(() => sent.length === 7, 'a message of a settlement alone')
+  t.match(await worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 1 }), { admitted: false, reason: 'tokens', waitMs: 3600 })
+  t.equal(limiter.counters.open, 2)
+})
+
+t.test('what comes up while a worker waits for decisions is sent after them, as one message', async t => {
+  const sent: unknown[] = []
+  let answer: (message: unknown) => void = () => {}
+  const worker = workerLimiter({
+    on: (event, listener) => { if (event === 'message') answer = listener },
+    send: message => { sent.push(message) }
+  })
+  const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 10 }, tokens: 0, nanoUsd: 0 }
+  const first = worker.reserve(wanted)
+  await until(() => sent.length === 1, 'the first message')
+  worker.settle(7, { tokens: 0, nanoUsd: 0 })
+  const second = worker.reserve(wanted)
+  await nextTurn()
+  await nextTurn()
+  t.equal(sent.length, 1)
+  answer({ limits: 'decisions', decisions: [[1, 8, 0, 9, 6000, 0, 0]] })
+  const status = { limit: 10, remaining: 9, resetMs: 6000 }
+  t.same(await first, { admitted: true, reservation: 8, nanoUsd: 0, rateLimits: { requests: status, tokens: undefined } })
+  await until(() => sent.length === 2, 'the second message')
+  t.match(sent[1], { reserve: { length: 1 }, settle: { length: 1 } })
+  answer({ limits: 'decisions', decisions: [[2, 'requests', 6000, 0, 60_000, 0, 0]] })
+  t.match(await second, { admitted: false, reason: 'requests', waitMs: 6000 })
+  await nextTurn()
+  await nextTurn()
+  t.equal(sent.length, 2, 'there is no more to send')
+})
+
+t.test('limits of one key that differ while a configuration is reloaded are kept apart', async t => {
+  const { worker } = connected(new LocalLimiter({ now: () => 0 }))
+  const reserve = async (requestsPerMinute: number): Promise<LimitDecision> => (
+    await worker.reserve({ keyId: 'a', limits: { requestsPerMinute }, tokens: 0, nanoUsd: 0 })
+  )
+  const decisions = await Promise.all([reserve(10), reserve(20), reserve(10)])
+  t.same(decisions.map(({ rateLimits }) => rateLimits.requests?.limit), [10, 20, 10])
+  t.same(decisions.map(({ rateLimits }) => rateLimits.requests?.remaining), [9, 18, 7])
+})
+
+t.test('a key whose spending is read delays no other', async t => {
+  let finish: (spent: number) => void = () => {}
+  const reading = new Promise<number>(resolve => { finish = resolve })
+  const { worker } = connected(new LocalLimiter({ readSpending: async () => await reading, now: () => 0 }))
+  const budget: KeyLimits = { budget: { usd: 1, per: 'day' }, strict: false }
+  let isRead = false
+  const slow = Promise.resolve(worker.reserve({ keyId: 'a', limits: budget, tokens: 0, nanoUsd: 3, minNanoUsd: 1 })).finally(() => { isRead = true })
+  t.match(await worker.reserve({ keyId: 'b', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }), { admitted: true })
+  t.match(await worker.reserve({ keyId: 'b', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }), { admitted: false, reason: 'concurrent_calls' })
+  t.notOk(isRead)
+  finish(1e9 - 2)
+  t.match(await slow, { admitted: true, nanoUsd: 2 }, 'what is left')
+})
+
 t.test('a worker whose primary is gone refuses, what waits as well', async t => {
   const listeners = new Map<string, () => void>()
   const primary = { connected: true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
@@ -63,4 +172,16 @@ t.test('a worker whose primary is gone refuses, what waits as well', async t => 
   await t.rejects(Promise.resolve(waiting), { code: 'shutting_down' })
   primary.connected = false
   await t.rejects(Promise.resolve(limiter.reserve(wanted)), { code: 'shutting_down' })
+})
+
+t.test('a call that comes before the settlement that makes room for it waits for that', async t => {
+  const limiter = new LocalLimiter({ now: () => 0 })
+  const [one, two] = [connected(limiter).worker, connected(limiter).worker]
+  const wanted: ReservationRequest = { keyId: 'a', limits: { concurrentCalls: 1, strict: false }, tokens: 0, nanoUsd: 0 }
+  const first = reservationOf(await one.reserve(wanted))
+  const second = two.reserve(wanted)
+  for (let turn = 0; turn < 3; turn++) await nextTurn() // the primary has it
+  one.settle(first, { tokens: 0, nanoUsd: 0 })
+  t.equal((await second).admitted, true)
+  t.match(await one.reserve(wanted), { admitted: false, reason: 'concurrent_calls' }, 'a key without a place is refused')
 })
