@@ -21,6 +21,7 @@ export class RedisMessages {
   readonly #listeners: Map<string, MessageListener>
   #silentBeats = 0
   #failed = false
+  #closed = false
 
   /** @param client one that waits for its connection, and connects again when it is lost */
   constructor (client: RedisClient, { echoTopic, onFailure }: RedisMessagesOptions) {
@@ -43,6 +44,7 @@ export class RedisMessages {
 
   /** Connects again where the client has given up, or receives nothing. Called after each sign of life. */
   check (): void {
+    if (this.#closed) return // by the reply to a sign of life that was sent before
     if (this.#client.status === 'end') this.#client.connect().catch((error: unknown) => this.#fail(error))
     if (this.#client.status !== 'ready' || ++this.#silentBeats <= maxSilentBeats) return
     this.#silentBeats = 0
@@ -51,6 +53,7 @@ export class RedisMessages {
   }
 
   close (): void {
+    this.#closed = true
     this.#client.disconnect()
   }
 

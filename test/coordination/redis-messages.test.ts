@@ -52,3 +52,14 @@ t.test('a client that has given up connects again, and one without listeners not
   messages.check()
   t.equal(connection.connections, 2)
 })
+
+t.test('messages that were closed stay closed, though a sign of life of before gets its reply', async t => {
+  const connection = new Connection()
+  const messages = messagesOf(connection)
+  messages.listen('topic', () => undefined)
+  messages.close()
+  const { connections } = connection // a client of this test connects again at once
+  connection.status = 'end'
+  messages.check()
+  t.equal(connection.connections, connections)
+})
