@@ -9,8 +9,6 @@ import type { Call } from '../core/call.ts'
 
 /** Milliseconds between two searches for calls past their deadline: each goes through all open calls. */
 const minSweepMs = 10
-/** The longest time that a timer of Node.js can have. */
-const maxTimerMs = 2 ** 31 - 1
 
 /** One open call, as the edge sees it. */
 export class OpenCall extends RingMember {
@@ -54,7 +52,7 @@ export class OpenCalls implements Iterable<OpenCall> {
   #sweepAt (atMs: number): void {
     clearTimeout(this.#timer)
     this.#sweepAtMs = atMs
-    this.#timer = setTimeout(() => this.#sweep(), Math.min(Math.ceil(atMs - performance.now()), maxTimerMs)).unref()
+    this.#timer = setTimeout(() => this.#sweep(), Math.ceil(atMs - performance.now())).unref()
   }
 
   /** Ends the calls whose deadline has passed. Deadlines need not be in order: a new configuration may have shorter ones. */
