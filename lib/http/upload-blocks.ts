@@ -12,16 +12,15 @@
 export const blockBytes = 256 * 1024
 /** Bytes of free blocks that are kept: three recordings. */
 const maxFreeBytes = 32 * 1024 * 1024
-const keepFreeMs = 10_000
 
 export class UploadBlocks {
   readonly #keepFreeMs: number
   readonly #free: Buffer[] = []
   #timer: NodeJS.Timeout | undefined
 
-  /** @param freeMs milliseconds without a file after which free blocks are released */
-  constructor (freeMs = keepFreeMs) {
-    this.#keepFreeMs = freeMs
+  /** @param keepFreeMs milliseconds without a file after which free blocks are released */
+  constructor (keepFreeMs = 10_000) {
+    this.#keepFreeMs = keepFreeMs
   }
 
   /** Returns the number of blocks that wait for a file. */

@@ -230,7 +230,6 @@ export class ResponseParser {
   #skip (byte: number): void {
     expect(byte !== lf && byte !== cr && ++this.#skipped <= maxHeadBytes)
   }
-
 }
 
 function expect (isValid: boolean): void {

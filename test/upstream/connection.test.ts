@@ -13,12 +13,11 @@ const timeouts = { connectMs: 5_000, firstByteMs: 5_000, responseMs: 5_000, idle
 const interim = 'HTTP/1.1 100 Continue\r\n\r\n'
 const head = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n'
 
-/** Returns the bodies of two requests over one connection to a server that answers with these writes. */
-async function answersOf (t: Test, writes: readonly string[]): Promise<{ readonly bodies: string[], readonly connections: number }> {
-  let connections = 0
+/** Starts a server that does `answer` with each request, and returns what sends one over its only connection. */
+async function sender (t: Test, answer: (socket: Socket) => void, onConnection: () => void = () => {}): Promise<() => Promise<string>> {
   const server = createServer({ noDelay: true }, socket => {
-    connections++
-    socket.on('data', () => { sendOneByOne(socket, writes) })
+    onConnection()
+    socket.on('data', () => answer(socket))
     socket.on('error', () => socket.destroy())
   })
   await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
@@ -28,14 +27,19 @@ async function answersOf (t: Test, writes: readonly string[]): Promise<{ readonl
     await transport.close()
     server.close()
   })
-  const bodies: string[] = []
-  for (let number = 0; number < 2; number++) {
+  return async () => {
     const { body } = await transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}' }, {
       signal: new AbortController().signal, credential: {}, timeouts, streamed: false
     })
-    bodies.push((await body.buffer(1000)).toString())
+    return (await body.buffer(1000)).toString()
   }
-  return { bodies, connections }
+}
+
+/** Returns the bodies of two requests, one after the other, to a server that answers with these writes. */
+async function answersOf (t: Test, writes: readonly string[]): Promise<{ readonly bodies: string[], readonly connections: number }> {
+  let connections = 0
+  const send = await sender(t, socket => sendOneByOne(socket, writes), () => { connections++ })
+  return { bodies: [await send(), await send()], connections }
 }
 
 /** Each write is a read of its own at the other side: it goes out when the one before it was taken. */
@@ -61,26 +65,10 @@ t.test('what comes behind a response is no answer to the request that waits for 
   const responses = [`${head}right`, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nright\r\n0\r\n\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n']
   for (const response of responses) {
     let requests = 0
-    const server = createServer({ noDelay: true }, socket => {
-      socket.on('data', () => {
-        requests++
-        socket.write(response + stray)
-      })
-      socket.on('error', () => socket.destroy())
+    const send = await sender(t, socket => {
+      requests++
+      socket.write(response + stray)
     })
-    await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
-    const { port } = server.address() as AddressInfo // it listens at a port
-    const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
-    t.teardown(async () => {
-      await transport.close()
-      server.close()
-    })
-    const send = async (): Promise<string> => {
-      const { body } = await transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}' }, {
-        signal: new AbortController().signal, credential: {}, timeouts, streamed: false
-      })
-      return (await body.buffer(1000)).toString()
-    }
     const bodies = await Promise.all([send(), send(), send()])
     t.same(new Set(bodies), new Set([response.includes('right') ? 'right' : '']))
     t.equal(requests, 3, 'each was sent')

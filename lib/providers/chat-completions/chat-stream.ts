@@ -73,7 +73,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     const only = into[before]
     if (into.length === before + 1 && only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
       this.#template = TextTemplate.of(data)
-    } else if (into.slice(before).some(event => event.type === 'extra')) {
+    } else if (this.#template !== undefined && into.slice(before).some(event => event.type === 'extra')) {
       this.#template = undefined // it has values that were others since
     }
   }
