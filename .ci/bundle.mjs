@@ -10,6 +10,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundlePage } from './bundle-page.mjs'
+import { writeRequestChecks } from './request-checks.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const outfile = join(root, 'build/start.js')
@@ -33,9 +34,14 @@ const ownPlaces = {
   }
 }
 
+const checks = await writeRequestChecks(root)
+
 const { metafile } = await build({
   absWorkingDir: root,
-  entryPoints: ['build/lib/cli/run-start.js'],
+  stdin: {
+    contents: `import ${JSON.stringify(checks)}\nexport * from './build/lib/cli/run-start.js'`,
+    resolveDir: root
+  },
   outfile,
   bundle: true,
   platform: 'node',

@@ -7,7 +7,7 @@
  */
 
 import type { TSchema } from 'typebox'
-import { Compile, type Validator } from 'typebox/schema'
+import { Compile } from 'typebox/schema'
 import { isObject } from '../json/guards.ts'
 import type { JsonSchema } from './json-schema.ts'
 
@@ -16,8 +16,31 @@ export type Check = (value: unknown) => boolean
 /** A schema with these says nothing about its fields together. */
 const fieldKeywords = new Set(['type', 'properties', 'required', 'description'])
 
+/** Functions that make the check of a schema, where it was compiled when the gateway was built. */
+const built = new Map<TSchema, () => Check>()
+
 /** Fields whose check is not compiled yet. */
 const waiting: Array<() => void> = []
+
+/**
+ * Has `compileCheck` take checks that were compiled before, instead of compiling these schemas.
+ *
+ * @param checks what makes the check of each part of each schema, in the order of `partsOf`
+ */
+export function useBuiltChecks (schemas: readonly TSchema[], checks: ReadonlyArray<() => Check>): void {
+  const parts = schemas.flatMap(partsOf)
+  if (parts.length !== checks.length) throw new Error(`${checks.length} checks were built, for ${parts.length} schemas`)
+  for (const [index, part] of parts.entries()) {
+    const check = checks[index]
+    if (check !== undefined) built.set(part, check)
+  }
+}
+
+/** Returns the schemas that are compiled one by one: those of the fields, or the schema itself where it says more. */
+export function partsOf (schema: TSchema): readonly TSchema[] {
+  const fields = fieldsOf(schema)
+  return fields === undefined ? [schema] : Object.values(fields)
+}
 
 /**
  * Makes the check of a schema out of one compiled function per top-level field. All in one, the
@@ -27,22 +50,24 @@ const waiting: Array<() => void> = []
  * A field is compiled when it is first met, or by `warmUp`: a start need not wait for all of them.
  */
 export function compileCheck (schema: TSchema): Check {
-  const { properties, required = [] }: JsonSchema = schema
-  const onlyFields = Object.keys(schema).every(key => fieldKeywords.has(key))
-  if (properties === undefined || !onlyFields) return compiled(schema)
-  const checks = new Map<string, Validator>()
-  const checkOf = (name: string): Validator | undefined => {
+  const fields = fieldsOf(schema)
+  if (fields === undefined) return compiled(schema)
+  const { required = [] }: JsonSchema = schema
+  const checks = new Map<string, Check>()
+  const checkOf = (name: string): Check | undefined => {
     const known = checks.get(name)
-    if (known !== undefined || !Object.hasOwn(properties, name)) return known
-    const check = Compile(properties[name] ?? true)
+    if (known !== undefined || !Object.hasOwn(fields, name)) return known
+    const check = checkNow(fields[name] ?? true)
     checks.set(name, check)
     return check
   }
-  for (const name of Object.keys(properties)) waiting.push(() => { checkOf(name) })
+  for (const [name, field] of Object.entries(fields)) {
+    if (!built.has(field)) waiting.push(() => { checkOf(name) })
+  }
   return body => {
     if (!isObject(body) || !required.every(name => Object.hasOwn(body, name))) return false
     for (const name in body) {
-      if (checkOf(name)?.Check(body[name]) === false) return false
+      if (checkOf(name)?.(body[name]) === false) return false
     }
     return true
   }
@@ -56,7 +81,20 @@ export function warmUp (): void {
   setImmediate(warmUp).unref()
 }
 
+/** Returns the fields of a schema that says nothing but what they are. */
+function fieldsOf (schema: TSchema): Readonly<Record<string, TSchema>> | undefined {
+  const { properties }: JsonSchema = schema
+  return Object.keys(schema).every(key => fieldKeywords.has(key)) ? properties : undefined
+}
+
 function compiled (schema: TSchema): Check {
-  let check: Validator | undefined
-  return value => (check ??= Compile(schema)).Check(value)
+  let check: Check | undefined
+  return value => (check ??= checkNow(schema))(value)
+}
+
+function checkNow (schema: TSchema): Check {
+  const make = built.get(schema)
+  if (make !== undefined) return make()
+  const check = Compile(schema)
+  return value => check.Check(value)
 }

@@ -107,6 +107,7 @@ for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_
     t.ok(files.length <= most, `${files.length} files`)
     t.ok(loaded.some(url => url.includes('node_modules/@photostructure/sqlite')), 'the list is one')
     for (const pattern of notAtStart) t.same(loaded.filter(url => pattern.test(url)), [], String(pattern))
+    t.equal(loaded.includes(''), entry === modules, 'checks of requests are compiled where they were not built')
   })
 }
 

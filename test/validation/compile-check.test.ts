@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import fc from 'fast-check'
-import t from 'tap'
-import { Type } from 'typebox'
-import { compileCheck } from '../../lib/validation/compile-check.ts'
+import t, { type Test } from 'tap'
+import { Type, type TSchema } from 'typebox'
+import { compileCheck, useBuiltChecks, type Check } from '../../lib/validation/compile-check.ts'
 import { explain } from '../../lib/validation/explain.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
@@ -15,19 +15,31 @@ t.test('every endpoint with a body is in the table', async t => {
 })
 
 for (const { name, schema } of bodies) {
-  t.test(`${name}: accepts what Ajv accepts, and refuses what is explained`, async t => {
-    const accepts = new Ajv2019({ strict: true, strictTypes: false, validateSchema: false }).compile(schema)
-    const matches = compileCheck(schema)
-    let right = 0
-    fc.assert(fc.property(brokenValuesOf(schema), value => {
-      const body = JSON.parse(JSON.stringify(value)) as unknown // as it comes from the wire
-      const expected = accepts(body)
-      right += Number(expected)
-      assert.equal(matches(body), expected)
-      assert.equal(explain(schema, body).length === 0, expected)
-    }), { numRuns: 1_000 })
-    t.ok(right > 50 && right < 950, `${right} of 1,000 bodies are right`)
-  })
+  t.test(`${name}: accepts what Ajv accepts, and refuses what is explained`, async t => acceptsAsAjv(t, schema, compileCheck(schema)))
+}
+
+t.test('the checks that were built accept the same', async t => {
+  await import(new URL('../../request-checks.js', import.meta.url).href)
+  for (const { name, schema } of bodies) {
+    await t.test(name, async t => acceptsAsAjv(t, schema, compileCheck(schema)))
+  }
+})
+
+t.test('checks that were built for other schemas are refused', async t => {
+  t.throws(() => useBuiltChecks(bodies.map(({ schema }) => schema), [() => () => true]), { message: /^1 checks were built, for \d+ schemas$/ })
+})
+
+function acceptsAsAjv (t: Test, schema: TSchema, matches: Check): void {
+  const accepts = new Ajv2019({ strict: true, strictTypes: false, validateSchema: false }).compile(schema)
+  let right = 0
+  fc.assert(fc.property(brokenValuesOf(schema), value => {
+    const body = JSON.parse(JSON.stringify(value)) as unknown // as it comes from the wire
+    const expected = accepts(body)
+    right += Number(expected)
+    assert.equal(matches(body), expected)
+    assert.equal(explain(schema, body).length === 0, expected)
+  }), { numRuns: 1_000 })
+  t.ok(right > 50 && right < 950, `${right} of 1,000 bodies are right`)
 }
 
 t.test('a schema that says more than what its fields are is checked as one', async t => {
