@@ -5,6 +5,7 @@
  * Beside it `build/THIRD-PARTY-LICENSES.txt`, the licenses of the packages inside.
  */
 
+import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -27,8 +28,8 @@ const ownPlaces = {
     onLoad({ filter: /[\\/]build[\\/](?:lib|pipelines|schemas)[\\/].*\.js$/ }, ({ path }) => {
       const place = relative(dirname(outfile), path).replaceAll('\\', '/')
       const contents = readFileSync(path, 'utf8')
-        .replaceAll('import.meta.url', `new URL(${JSON.stringify(`./${place}`)}, import.meta.url).href`)
-        .replaceAll('import.meta.dirname', `(import.meta.dirname + ${JSON.stringify(`/${dirname(place)}`)})`)
+        .replaceAll('import.meta.url', `new URL(${JSON.stringify(`./${place}`)}, bundleUrl).href`)
+        .replaceAll('import.meta.dirname', `(bundleDirectory + ${JSON.stringify(`/${dirname(place)}`)})`)
       return { contents, loader: 'js' }
     })
   }
@@ -36,7 +37,7 @@ const ownPlaces = {
 
 const checks = await writeRequestChecks(root)
 
-const { metafile } = await build({
+const { metafile, outputFiles: [{ text }] } = await build({
   absWorkingDir: root,
   stdin: {
     contents: `import ${JSON.stringify(checks)}\nexport * from './build/lib/cli/run-start.js'`,
@@ -45,11 +46,10 @@ const { metafile } = await build({
   outfile,
   bundle: true,
   platform: 'node',
-  format: 'esm',
+  format: 'cjs',
+  write: false,
   target: 'node20.20',
   external,
-  // Packages in CommonJS ask for modules of Node.js.
-  banner: { js: "import { createRequire as createRequireOfBundle } from 'node:module'\nconst require = createRequireOfBundle(import.meta.url)" },
   legalComments: 'none',
   // Names stay, for stack traces; lines stay short enough to find a column in.
   minifyWhitespace: true,
@@ -60,9 +60,14 @@ const { metafile } = await build({
   plugins: [ownPlaces]
 })
 
+// A function, as `process/load-bundle` calls it: a script that V8 has compiled before knows no `import()`.
+const code = text.replace(/(?<![.\w])import\((?=")/g, 'importModule(')
+const bundle = `(function (exports, require, module, importModule, bundleUrl, bundleDirectory) {'use strict';${code}})\n`
+
 // One letter beyond Latin-1 has V8 keep the source with two bytes a character: 2 MB of memory more.
-const beyondLatin1 = /[^\0-\xff]/.exec(readFileSync(outfile, 'utf8'))
+const beyondLatin1 = /[^\0-\xff]/.exec(bundle)
 if (beyondLatin1 !== null) throw new Error(`the bundle contains ${JSON.stringify(beyondLatin1[0])}: write it as an escape`)
+writeFileSync(outfile, `/* ${createHash('sha256').update(bundle).digest('hex')} */${bundle}`, 'latin1')
 
 const inputs = [...Object.keys(metafile.inputs), ...await bundlePage(root)]
 const packages = new Set(inputs.flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))

@@ -8,6 +8,7 @@ import './process/v8-flags.ts'
 import type { runStart } from './cli/run-start.ts'
 import { enableCompileCache } from './process/compile-cache.ts'
 import { exitWhenPrinted } from './process/exit.ts'
+import { loadBundle } from './process/load-bundle.ts'
 import { requireNode } from './process/require-node.ts'
 import { startBundle } from './process/start-bundle.ts'
 import type { ExitCode, Terminal } from './process/terminal.ts'
@@ -34,7 +35,7 @@ exitWhenPrinted(await run(process.argv.slice(2), {
 async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const bundle = args[0] === 'start' ? startBundle() : undefined
   if (bundle === undefined) return await (await import('./cli/run.ts')).run(args, terminal)
-  const { runStart } = await import(bundle) as Bundle
+  const { runStart } = loadBundle(bundle) as Bundle // its entry exports nothing else
   return await runStart(args.slice(1), terminal)
 }
 

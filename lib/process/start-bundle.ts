@@ -1,9 +1,8 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 
 /**
- * Returns the address of the bundled `headgate start`. To find and read its 1,300 modules one by one takes half
+ * Returns the path of the bundled `headgate start`. To find and read its 1,300 modules one by one takes half
  * of a start. Undefined where there is none, and where a module was compiled after it.
  *
  * @param build the folder it is in
@@ -15,7 +14,7 @@ export function startBundle (build = join(import.meta.dirname, '../..')): string
   // Only the compiler makes this file, and it may have made it without any output.
   const compiled = modified(join(build, '.tsbuildinfo'))
   if (compiled !== undefined && compiled > bundled && hasNewer(build, bundled)) return undefined
-  return pathToFileURL(path).href
+  return path
 }
 
 function hasNewer (build: string, thanMs: number): boolean {

@@ -12,7 +12,7 @@ const key = 'a-key-of-twenty-characters'
 const env = { PORT: '0', HEADGATE_API_KEYS: key }
 
 t.test('the bundle is used unless modules were compiled after it', async t => {
-  t.match(startBundle(), /^file:.*\/build\/start\.js$/, 'the setup has made it')
+  t.match(startBundle(), /\/build\/start\.js$/, 'the setup has made it')
   const directory = t.testdir({ 'start.js': '' })
   t.match(startBundle(directory), /\/start\.js$/, 'a package has no notes of the compiler')
   const clone = t.testdir({ 'start.js': '', '.tsbuildinfo': '', lib: { core: { 'a.js': '' } }, pipelines: {}, schemas: {} })
@@ -107,7 +107,7 @@ for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_
     t.ok(files.length <= most, `${files.length} files`)
     t.ok(loaded.some(url => url.includes('node_modules/@photostructure/sqlite')), 'the list is one')
     for (const pattern of notAtStart) t.same(loaded.filter(url => pattern.test(url)), [], String(pattern))
-    t.equal(loaded.includes(''), entry === modules, 'checks of requests are compiled where they were not built')
+    t.equal(loaded.some(script => script.includes('CheckContext')), entry === modules, 'checks of requests are compiled where they were not built')
   })
 }
 

@@ -1,6 +1,6 @@
 /**
- * Imported before a program: on SIGUSR2 prints a line with the addresses of the scripts it has loaded and with
- * the modules of Node.js.
+ * Imported before a program: on SIGUSR2 prints a line with the addresses of the scripts it has loaded, or the beginning
+ * of those that were made of a string, and with the modules of Node.js.
  */
 
 import { Session, type Debugger } from 'node:inspector'
@@ -8,7 +8,10 @@ import { Session, type Debugger } from 'node:inspector'
 const scripts = new Set<string>()
 const session = new Session()
 session.connect()
-session.on('Debugger.scriptParsed', ({ params }: { params: Debugger.ScriptParsedEventDataType }) => { scripts.add(params.url) })
+session.on('Debugger.scriptParsed', ({ params }: { params: Debugger.ScriptParsedEventDataType }) => {
+  if (params.url !== '') scripts.add(params.url)
+  else session.post('Debugger.getScriptSource', { scriptId: params.scriptId }, (_, source) => scripts.add(source.scriptSource.slice(0, 100)))
+})
 session.post('Debugger.enable')
 
 // Not documented, but the only list there is.

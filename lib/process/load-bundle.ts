@@ -1,0 +1,75 @@
+/**
+ * Loads `build/start.js` with the code that V8 compiled of it for an earlier process, which takes half of the time: what
+ * it compiles are the functions of a start and of its first calls. `.ci/bundle.mjs` makes the file a function.
+ */
+
+import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Script } from 'node:vm'
+import { withFlagsOfStart } from './optimize-calls.ts'
+
+/** The function that the bundle is: what a CommonJS module is given, and what takes the place of `import()` and `import.meta`. */
+type Bundle = (
+  exports: object, require: NodeJS.Require, module: { exports: object },
+  importModule: (specifier: string) => Promise<unknown>, url: string, directory: string
+) => void
+
+/** By then a start is over, and the first calls have shown what they need. */
+const keepAfterMs = 10_000
+
+/**
+ * Returns the exports of the bundle. Keeps its compiled code in `.compile-cache` beside it, ten seconds later or
+ * when the process ends, if there is none that this version of Node.js can use. Without effect where that cannot be written.
+ */
+export function loadBundle (path: string): object {
+  // The build has made sure that it is Latin-1, of which V8 keeps a byte a character.
+  const source = readFileSync(path, 'latin1')
+  const url = pathToFileURL(path).href
+  const directory = join(dirname(path), '.compile-cache')
+  // V8 itself compares its version, its flags and the length of the source; the first line has a digest of all of it.
+  const file = `start-${/\w+/.exec(source)?.[0]}-${process.version}-${process.arch}`
+  const cachedData = readIfThere(join(directory, file))
+  const script = new Script(source, { filename: url, ...cachedData !== undefined && { cachedData } })
+  if (script.cachedDataRejected !== false) keepLater(script, directory, file)
+  const module = { exports: {} }
+  const run = script.runInThisContext() as Bundle // made so by the build
+  run(module.exports, createRequire(path), module, async specifier => await import(specifier) as unknown, url, dirname(path))
+  return module.exports
+}
+
+function keepLater (script: Script, directory: string, file: string): void {
+  let isKept = false
+  const keep = (): void => {
+    if (!isKept) keepCode(script, directory, file)
+    isKept = true
+  }
+  setTimeout(keep, keepAfterMs).unref()
+  process.once('exit', keep)
+}
+
+/** Puts the code in place of that of earlier builds, complete or not at all. */
+function keepCode (script: Script, directory: string, file: string): void {
+  try {
+    mkdirSync(directory, { recursive: true })
+    const written = join(directory, `${file}-${process.pid}`)
+    // V8 takes compiled code only with the flags it was compiled with.
+    writeFileSync(written, withFlagsOfStart(() => script.createCachedData()))
+    renameSync(written, join(directory, file))
+    const [build = file] = file.split('-v')
+    for (const name of readdirSync(directory)) {
+      if (name.startsWith('start-') && !name.startsWith(build)) rmSync(join(directory, name))
+    }
+  } catch {
+    // A package may be installed where this user must not write: each start compiles what it needs then.
+  }
+}
+
+function readIfThere (path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch {
+    return undefined
+  }
+}

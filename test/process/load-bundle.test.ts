@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const loader = new URL('../../lib/process/load-bundle.js', import.meta.url)
+const flags = new URL('../../lib/process/optimize-calls.js', import.meta.url)
+
+const body = `exports.answer = async () => ({ platform: (await importModule('node:os')).platform(), separator: require('node:path').sep, url: bundleUrl, directory: bundleDirectory })`
+
+/** Writes a bundle as the build does, and returns its path. */
+function bundleIn (directory: string, digest = 'a1b2', code = body): string {
+  const path = join(directory, 'start.js')
+  writeFileSync(path, `/* ${digest} */(function (exports, require, module, importModule, bundleUrl, bundleDirectory) {'use strict';${code}})\n`)
+  return path
+}
+
+/** Loads it in a process that ends by itself, and returns what its function answers there. */
+function answerOf (path: string): unknown {
+  const program = `
+    import { loadBundle } from '${loader.href}'
+    import { optimizeCalls } from '${flags.href}'
+    const { answer } = loadBundle(${JSON.stringify(path)})
+    optimizeCalls()
+    console.log(JSON.stringify(await answer()))`
+  return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' }))
+}
+
+const cacheIn = (directory: string): string[] => readdirSync(join(directory, '.compile-cache'))
+const inodeOf = (directory: string): number => statSync(join(directory, '.compile-cache', cacheIn(directory)[0] ?? '')).ino
+
+t.test('the bundle has what a module has, also when its code was compiled before', async t => {
+  const directory = t.testdir()
+  const path = bundleIn(directory)
+  const expected = { platform: process.platform, separator: '/', url: `file://${path}`, directory }
+  t.same(answerOf(path), expected)
+  t.same(cacheIn(directory), [`start-a1b2-${process.version}-${process.arch}`])
+  const inode = inodeOf(directory)
+  t.same(answerOf(path), expected)
+  t.equal(inodeOf(directory), inode, 'V8 took the code, so nothing was written')
+})
+
+t.test('code that V8 does not take is written anew', async t => {
+  const directory = t.testdir()
+  const path = bundleIn(directory)
+  answerOf(path)
+  const inode = inodeOf(directory)
+  truncateSync(join(directory, '.compile-cache', cacheIn(directory)[0] ?? ''), 100)
+  t.match(answerOf(path), { platform: process.platform })
+  t.not(inodeOf(directory), inode)
+})
+
+t.test('the code of an earlier build is neither used nor kept', async t => {
+  const directory = t.testdir()
+  answerOf(bundleIn(directory))
+  const sameLength = body.replace('platform: ', 'platfora: ')
+  t.match(answerOf(bundleIn(directory, 'c3d4', sameLength)), { platfora: process.platform })
+  t.same(cacheIn(directory), [`start-c3d4-${process.version}-${process.arch}`])
+})
+
+t.test('a start goes on where its code cannot be written', async t => {
+  const directory = t.testdir({ '.compile-cache': 'a file' })
+  t.match(answerOf(bundleIn(directory)), { platform: process.platform })
+  t.ok(existsSync(join(directory, '.compile-cache')))
+})
