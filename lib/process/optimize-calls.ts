@@ -8,7 +8,7 @@
  * Only the V8 of Node.js 20 knows this flag; later ones write an error to standard error.
  */
 
-import { setFlagsFromString } from 'node:v8'
+import { setV8Flag } from './set-v8-flag.ts'
 
 const knowsFlag = process.versions.v8.startsWith('11.')
 /** The default of V8. */
@@ -30,5 +30,5 @@ export function withFlagsOfStart<T> (make: () => T): T {
 }
 
 function setBudget (bytecodes: number): void {
-  if (knowsFlag) setFlagsFromString(`--interrupt-budget=${bytecodes}`)
+  if (knowsFlag) setV8Flag(`--interrupt-budget=${bytecodes}`)
 }

@@ -1,5 +1,5 @@
 /**
- * Sets V8 flags. Imported before everything else, for its effect.
+ * Sets V8 flags, except those that the operator has set. Imported before everything else, for its effect.
  *
  * `--no-allocation-site-pretenuring`: V8 learns which allocation sites give long-lived objects and allocates them in old
  * space from then on. Here it learns that from calls that wait for a provider, and gets it wrong: what such an object
@@ -11,7 +11,7 @@
  * 10 MB of them, more so on a busy machine. With a fixed 200 % it is one for 50 MB; embeddings and speech take half of the CPU time or less.
  */
 
-import { setFlagsFromString } from 'node:v8'
+import { setV8Flag } from './set-v8-flag.ts'
 
-setFlagsFromString('--no-allocation-site-pretenuring')
-setFlagsFromString('--heap-growing-percent=200')
+setV8Flag('--no-allocation-site-pretenuring')
+setV8Flag('--heap-growing-percent=200')

@@ -8,12 +8,19 @@
 
 import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { isGiven } from './set-v8-flag.ts'
 
 /** Bytes of both halves together. */
 const maxYoungBytes = 32 * 2 ** 20
 
-/** Watches each collection from now on: V8 also makes it smaller, after which it may grow again. */
+const flagsOfOperators = ['--max-semi-space-size', '--min-semi-space-size', '--semi-space-growth-factor']
+
+/**
+ * Watches each collection from now on: V8 also makes it smaller, after which it may grow again. An operator who has given a size
+ * has it.
+ */
 export function boundYoungGeneration (maxBytes = maxYoungBytes): void {
+  if (isGiven(flagsOfOperators)) return
   let isGrowing = true
   new PerformanceObserver(() => {
     const mayGrow = youngBytes() < maxBytes
