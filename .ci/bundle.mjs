@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { bundlePage } from './bundle-page.mjs'
 import { writeRequestChecks } from './request-checks.mjs'
@@ -18,7 +18,7 @@ const outfile = join(root, 'build/start.js')
 
 /** Native, or not needed by most starts. */
 const external = [
-  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'pg', 'sharp', 'unpdf', 'yaml'
+  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'pg', 'sharp', 'undici', 'unpdf'
 ]
 
 /** Keeps `import.meta` what it is for each module: the place of its own file, not that of the bundle. */
@@ -28,12 +28,16 @@ const ownPlaces = {
     onLoad({ filter: /[\\/]build[\\/](?:lib|pipelines|schemas)[\\/].*\.js$/ }, ({ path }) => {
       const place = relative(dirname(outfile), path).replaceAll('\\', '/')
       const contents = readFileSync(path, 'utf8')
+        .replace(/createRequire\(import\.meta\.url\)(?=\(')/g, 'require') // so that it is found, or left out
         .replaceAll('import.meta.url', `new URL(${JSON.stringify(`./${place}`)}, bundleUrl).href`)
         .replaceAll('import.meta.dirname', `(bundleDirectory + ${JSON.stringify(`/${dirname(place)}`)})`)
       return { contents, loader: 'js' }
     })
   }
 }
+
+const { readCatalogue } = await import(pathToFileURL(join(root, 'build/lib/models/catalogue.js')).href)
+readCatalogue(JSON.parse(readFileSync(join(root, 'build/lib/models/catalogue.json'), 'utf8')))
 
 const checks = await writeRequestChecks(root)
 

@@ -3,7 +3,7 @@
  * over it the file of the operator (`catalogue:`).
  *
  * Limits and prices come from the providers' own pages; a price says a day on which it was valid. The
- * file is checked when it is read, because a mistyped price is a wrong bill that goes unnoticed.
+ * file is checked when the gateway is built, because a mistyped price is a wrong bill that goes unnoticed.
  */
 
 import { nonEmptyText, property } from '../json/guards.ts'
@@ -34,8 +34,7 @@ export interface CatalogueEntries {
   readonly families: readonly ModelFamily[]
 }
 
-/** Checked once, when the process starts. */
-const builtIn = readCatalogue(data)
+const builtIn = entriesOf(data as Catalogue) // the build has checked it with `readCatalogue`
 
 export const { models: catalogue, families } = builtIn
 

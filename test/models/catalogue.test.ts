@@ -1,7 +1,12 @@
 import t from 'tap'
+import data from '../../lib/models/catalogue.json' with { type: 'json' }
 import { readCatalogue, catalogue } from '../../lib/models/catalogue.ts'
 
 t.test('the catalogue', async t => {
+  t.test('is right', async t => {
+    t.equal(readCatalogue(data).models.length, catalogue.length)
+  })
+
   t.test('knows the models of the wire contract', async t => {
     const known = new Set(catalogue.map(({ id }) => id))
     for (const id of [
