@@ -11,10 +11,10 @@ import type { RouteSettings, Settings } from '../core/settings.ts'
 import { orderRoutes } from '../routing/route-strategies.ts'
 import type { ModelEntry, Traits } from '../core/model.ts'
 import { kinds as kindTable } from '../providers/kinds.ts'
+import { remembered } from '../text/remembered.ts'
 import { catalogueOf } from './catalogue.ts'
 import { kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
 import { isPattern, patternFinder } from './name-patterns.ts'
-import { remembered } from './remembered.ts'
 import { familyTraits } from './traits.ts'
 
 export interface ModelIndex {

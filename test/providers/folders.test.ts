@@ -40,7 +40,7 @@ const capabilities = new Set([
 /** Files for what one provider alone has. */
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
-  'chat-completions': ['text-choice', 'text-response', 'text-template'],
+  'chat-completions': ['text-choice', 'text-response', 'response-template', 'text-template'],
   responses: ['delta-template', 'direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'message-template', 'schema'],
   openai: ['typed-stream']

@@ -5,10 +5,11 @@
  * encode. Here the text is cut out of the bytes, and only what stands around it is parsed.
  */
 
-import { isAscii, isUtf8 } from 'node:buffer'
+import { isUtf8 } from 'node:buffer'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { LiteralScanner } from '../../json/literal-scanner.ts'
 import { placeholder } from '../../json/placeholder.ts'
+import type { KnownResponses } from './response-template.ts'
 import type { ChatEvent } from '../../core/events.ts'
 
 /** Longer ones are parsed in turns of the event loop. */
@@ -20,12 +21,17 @@ const scanner = new LiteralScanner()
  * Reads a response with a `text-run` in place of its text.
  *
  * @param read makes the events of the parsed response
+ * @param known responses of the model, for a request that reads all of them alike
  * @returns `undefined` for a response that has to be parsed entirely
  * @throws SyntaxError for what is not JSON, and what `read` throws
  */
-export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatEvent[]): ChatEvent[] | undefined {
-  if (bytes.length > maxBytes) return undefined
+export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatEvent[], known?: KnownResponses): ChatEvent[] | undefined {
+  if (bytes.length > maxBytes || !isUtf8(bytes)) return undefined
   const json = bytes.toString('latin1')
+  return known?.read(json) ?? readAround(json, read, known)
+}
+
+function readAround (json: string, read: (value: unknown) => ChatEvent[], known: KnownResponses | undefined): ChatEvent[] | undefined {
   // A key, or the end of one: in a string, the second quote would be escaped.
   const opening = /"content":\s?"/.exec(json)
   if (opening === null) return undefined
@@ -34,11 +40,12 @@ export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatE
   const { end, characters } = text
   if (end <= start) return undefined
   const around = json.slice(0, start) + placeholder + json.slice(end)
-  if (!isAscii(bytes) && (beyondAscii.test(around) || !isUtf8(bytes))) return undefined
+  if (beyondAscii.test(around)) return undefined
   const events = read(parseBounded(around))
   const at = events.findIndex(event => event.type === 'text-delta' && event.text === placeholder)
   const event = events[at]
   if (event?.type !== 'text-delta' || event.logprobs !== undefined) return undefined
+  known?.learn(around, events)
   events[at] = { type: 'text-run', choice: event.choice, literals: [json.slice(start, end)], isAscii: text.isAscii, characters }
   return events
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { remembered } from '../../lib/models/remembered.ts'
+import { remembered } from '../../lib/text/remembered.ts'
 
 t.test('a name is looked up once, also one of which nothing is known', async t => {
   const lookups: string[] = []

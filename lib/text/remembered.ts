@@ -2,7 +2,7 @@
 const maxNames = 1000
 const maxLength = 256
 
-/** Returns the function with its latest results remembered: what a name means changes with the configuration only. */
+/** Returns the function with its latest thousand results remembered: for what the configuration alone changes, and what may be made anew. */
 export function remembered<T extends object | undefined> (find: (name: string) => T): (name: string) => T {
   const results = new Map<string, { readonly found: T }>()
   return name => {
