@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import { Secret } from '../core/secret.ts'
 import { nearestWord } from '../text/nearest-word.ts'
-import { copyStore, type CopyProgress } from '../stores/copy-store.ts'
+import { copyStore, countRows, type CopyProgress } from '../stores/copy-store.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import type { Database, StorePlace } from '../stores/database.ts'
@@ -57,12 +57,8 @@ async function migrate (settings: Settings, { out }: Terminal): Promise<ExitCode
 async function check (settings: Settings, { out }: Terminal): Promise<ExitCode> {
   await using(settings, async database => {
     await database.checkWritable()
-    const { query, name } = database
-    const count = async (of: 'keys' | 'usage' | 'deferred' | 'responses'): Promise<string[]> => {
-      const { rows } = await query.selectFrom(of).select(({ fn }) => fn.countAll<number>().as('rows')).executeTakeFirstOrThrow()
-      return [of, String(rows)]
-    }
-    out(`${name} is writable.\n\n${table([['TABLE', 'ROWS'], ...await Promise.all((['keys', 'usage', 'deferred', 'responses'] as const).map(count))])}`)
+    const tables = await countRows(database)
+    out(`${database.name} is writable.\n\n${table([['TABLE', 'ROWS'], ...tables.map(([name, rows]) => [name, String(rows)])])}`)
   })
   return 0
 }

@@ -84,6 +84,12 @@ export async function copyStore (from: Database, to: Database, onProgress: (prog
   return differences
 }
 
+/** Returns the number of rows of each table that a copy has. */
+export async function countRows ({ query }: Database): Promise<ReadonlyArray<readonly [table: string, rows: number]>> {
+  const tables = Object.entries(plans).flatMap(([table, plan]) => plan === undefined ? [] : table)
+  return await Promise.all(tables.map(async table => [table, await countOf(query, table)] as const))
+}
+
 interface Steps<R> {
   /** Rows of one step. */
   readonly rows: number
