@@ -33,7 +33,11 @@ export function launch (
 ): Running {
   const [command, parameters] = plainNode(...before, ...args)
   const child = spawn(command, parameters, { cwd, env: { ...bare, ...env } })
-  t.teardown(() => child.kill('SIGKILL'))
+  const exit = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exit // it may still write into the directory of the test, which is deleted next
+  })
   const lines: string[] = []
   const errors: string[] = []
   const waiting = new Set<() => void>()
