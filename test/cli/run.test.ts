@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { minNodeVersion } from '../../lib/process/require-node.ts'
 import { headgate } from '../support/command.ts'
-import { launch, main } from '../support/headgate.ts'
+import { directoryOf, launch, main } from '../support/headgate.ts'
 import { plainNode } from '../support/plain-node.ts'
 
 t.test('prints its usage, and what was probably meant', async t => {
@@ -16,7 +16,7 @@ t.test('prints its usage, and what was probably meant', async t => {
   }
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
   t.match(await headgate(t, ['keys', 'crate']), { code: 2, error: /did you mean "create"/ })
-  t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /unknown command/ }, 'as a process')
+  t.match(await launch(t, ['strat'], directoryOf(t)).ended, { code: 2, out: '', error: /unknown command/ }, 'as a process')
   t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'\nSee [^]*check --help/ })
   t.match(await headgate(t, ['models', 'x']), { code: 2, error: /Unexpected argument 'x'\nSee / })
   t.match(await headgate(t, ['tools', 'list', 'a/b', '-c', 'none.yaml']), { code: 1, error: /^none.yaml {2}file not found/ })

@@ -5,13 +5,13 @@ import t from 'tap'
 import { request } from 'undici'
 import { banner } from '../../lib/process/banner.ts'
 import { headgate } from '../support/command.ts'
-import { ask, launch, startGateway } from '../support/headgate.ts'
+import { directoryOf, ask, launch, startGateway } from '../support/headgate.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
 t.test('the first start creates a key, prints it once and shows how to try it', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const first = await startGateway(t, directory)
   const [, key = ''] = await first.line(/not shown again\): (hg_\S+)$/)
   t.match(await ask(first.url, key), { status: 200, body: { model: 'sandbox/echo' } })
@@ -47,7 +47,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
 })
 
 t.test('without a provider there is nothing to try, and the banner says when every address is used', async t => {
-  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', PORT: '0' })
+  const { child, line, ended } = launch(t, ['start'], directoryOf(t), { HEADGATE_SANDBOX: 'off', PORT: '0' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
   const { error } = await ended
@@ -58,14 +58,14 @@ t.test('without a provider there is nothing to try, and the banner says when eve
 })
 
 t.test('below log level info there is no banner, but a new key is printed', async t => {
-  const { child, line, ended } = launch(t, ['start'], t.testdir(), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
+  const { child, line, ended } = launch(t, ['start'], directoryOf(t), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
   t.match(await ended, { code: 0, out: '', error: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
 })
 
 t.test('keys created and revoked by another process apply without a restart', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const gateway = await startGateway(t, directory)
   const { out } = await headgate(t, ['keys', 'create', '--name', 'late', '--json'], directory)
   const { key }: { key: string } = JSON.parse(out)
@@ -84,7 +84,7 @@ t.test('an open call finishes before the process exits, and a second signal does
     }
   })
   t.teardown(upstream.close)
-  const directory = t.testdir({
+  const directory = directoryOf(t, {
     'headgate.yaml': `providers:\n  slow: {base_url: '${upstream.url}', list_models: false}\n`
   })
   const env = { HEADGATE_API_KEYS: 'a key, another' }
@@ -109,7 +109,7 @@ t.test('an open call finishes before the process exits, and a second signal does
 })
 
 t.test('a changed configuration applies without a restart, an invalid one changes nothing', async t => {
-  const directory = t.testdir({ 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
   const file = join(directory, 'headgate.yaml')
   const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'one' })
   writeFileSync(file, 'providers:\n  sandbox: {}\n  unknown: 5\n')
@@ -135,19 +135,19 @@ t.test('a start that fails says why and how to fix it', async t => {
   const { port } = other.address() as AddressInfo // listening on TCP, so it is one
   const taken = { PORT: String(port), HOST: '127.0.0.1' }
   const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*PORT.*server.port`)
-  t.match(await launch(t, ['start'], t.testdir(), taken).ended, { code: 1, error: message })
-  const workers = await launch(t, ['start'], t.testdir(), { ...taken, HEADGATE_WORKERS: '2' }).ended
+  t.match(await launch(t, ['start'], directoryOf(t), taken).ended, { code: 1, error: message })
+  const workers = await launch(t, ['start'], directoryOf(t), { ...taken, HEADGATE_WORKERS: '2' }).ended
   t.match(workers, { code: 1, error: message })
   t.equal(workers.error.trim().split('\n').length, 1, 'workers fail with one voice')
 
   for (const count of ['1', '2']) {
     const metrics = { PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
-    t.match(await launch(t, ['start'], t.testdir(), metrics).ended, {
+    t.match(await launch(t, ['start'], directoryOf(t), metrics).ended, {
       code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*metrics.port`)
     })
   }
 
-  const directory = t.testdir({ store: 'a file, not a directory' })
+  const directory = directoryOf(t, { store: 'a file, not a directory' })
   t.match(await launch(t, ['start'], directory, { PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
     code: 1, error: /^headgate start: The store .*store\/headgate.db cannot be used/
   })

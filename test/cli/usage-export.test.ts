@@ -2,12 +2,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate } from '../support/command.ts'
-import { launch } from '../support/headgate.ts'
+import { directoryOf, launch } from '../support/headgate.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
 
 async function directoryWith (t: Test, rows: number): Promise<string> {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const database = await openDatabase(join(directory, '.headgate'))
   await database.insertUsage(Array.from({ length: rows }, (_, number) => usageRowOf(number)))
   await database.close()

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { headgate } from '../support/command.ts'
-import { ask, startGateway, type Ended } from '../support/headgate.ts'
+import { directoryOf, ask, startGateway, type Ended } from '../support/headgate.ts'
 
 t.test('workers share the limits of a key and the usage records', async t => {
-  const directory = t.testdir({
+  const directory = directoryOf(t, {
     '.env': 'FEW=few\nPOOR=poor\n',
     'headgate.yaml': 'keys:\n' +
       '  - {name: few, key: env:FEW, limits: {requests_per_minute: 1}}\n' +

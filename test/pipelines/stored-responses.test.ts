@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { startGateway } from '../support/headgate.ts'
+import { directoryOf, startGateway } from '../support/headgate.ts'
 import { openaiFrames, openaiResponse, openaiScript } from '../support/openai-responses.ts'
 import { streamEvents } from '../support/responses.ts'
 import { settings } from '../support/settings.ts'
@@ -35,7 +35,7 @@ async function start (
 ): Promise<Place & { readonly url: string }> {
   const provider = await fakeUpstream(script)
   t.teardown(provider.close)
-  const database = await openDatabase(t.testdir())
+  const database = await openDatabase(directoryOf(t))
   t.teardown(database.close)
   return {
     ...await gateway(t, database, provider.url, parts),
@@ -428,7 +428,7 @@ async function startDirect (t: Test, { stalls = false } = {}) {
     ? { headers: eventStream, pieces: openaiFrames(openaiResponse(number)).slice(0, 4), then: 'stall' }
     : openaiScript(request, number))
   t.teardown(provider.close)
-  const database = await openDatabase(t.testdir())
+  const database = await openDatabase(directoryOf(t))
   t.teardown(database.close)
   return { ...await gateway(t, database, provider.url, { providers: [upstreamAt(`${provider.url}/v1`)] }), provider }
 }
@@ -477,7 +477,7 @@ t.test('OpenAI in the background: cancelling closes its connection', async t => 
 t.test('OpenAI in the background: what a killed process had begun ends as failed in the next one', async t => {
   const provider = await fakeUpstream({ headers: eventStream, pieces: openaiFrames(openaiResponse(0)).slice(0, 4), then: 'stall' })
   t.teardown(provider.close)
-  const directory = t.testdir({ 'headgate.yaml': `providers: {openai: {api_key: env:FAKE_KEY, base_url: '${provider.url}/v1', list_models: false}}\n` })
+  const directory = directoryOf(t, { 'headgate.yaml': `providers: {openai: {api_key: env:FAKE_KEY, base_url: '${provider.url}/v1', list_models: false}}\n` })
   const env = { HEADGATE_API_KEYS: 'a key', FAKE_KEY: 'fake' }
   const headers = { authorization: 'Bearer a key', 'content-type': 'application/json' }
   const killed = await startGateway(t, directory, env)

@@ -8,7 +8,7 @@ import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
 import { openCoordination } from '../../lib/process/open-coordination.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
-import { ask, startGateway } from '../support/headgate.ts'
+import { directoryOf, ask, startGateway } from '../support/headgate.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 const log = createLog('silent')
 
 t.test('without an address nothing is opened, and an address of something else is refused', async t => {
-  const usageDatabase = await openDatabase(t.testdir())
+  const usageDatabase = await openDatabase(directoryOf(t))
   t.teardown(usageDatabase.close)
   const parts = { usageDatabase, log, without: () => 'share' as const }
   t.equal(await openCoordination(settings(), parts), undefined)
@@ -36,7 +36,7 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
       { name: 'free', key: 'env:FREE_KEY' }
     ]
   })
-  const directory = t.testdir({ 'headgate.yaml': config, one: {}, two: {} })
+  const directory = directoryOf(t, { 'headgate.yaml': config, one: {}, two: {} })
   const environment = { REDIS_URL: redis.url, RATE_KEY: 'rate-key-of-the-test', BUDGET_KEY: 'budget-key-of-the-test', FREE_KEY: 'free-key-of-the-test' }
   // Machines have stores of their own here: only Redis can know what the other one has counted.
   const nodes = await Promise.all(['one', 'two'].map(async name => await startGateway(t, directory, { ...environment, HEADGATE_DATA_DIR: `${directory}/${name}` })))
@@ -91,7 +91,7 @@ async function eachKnowsOfTheOther (url: string): Promise<void> {
 
 t.test('a key that is revoked at one gateway is refused by another at once', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
-  const database = await openDatabase(t.testdir())
+  const database = await openDatabase(directoryOf(t))
   t.teardown(database.close)
   const store = async (): Promise<KeyStore> => {
     const coordination = await openCoordination(settings({ coordination: { cluster: false, url: new Secret(redis.url), timeoutMs: 500 } }), { usageDatabase: database, log, without: () => 'share' })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import t from 'tap'
 import { request } from 'undici'
-import { ask, main, startGateway } from '../support/headgate.ts'
+import { directoryOf, ask, main, startGateway } from '../support/headgate.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { slowProvider } from '../support/slow-provider.ts'
 import { eventually } from '../support/until.ts'
@@ -26,7 +26,7 @@ t.test('a stop is announced on /readyz while connections are still accepted', as
 
 t.test('nothing reads the log: calls are served, and a stop ends', async t => {
   const [command, parameters] = plainNode(main, 'start')
-  const directory = t.testdir({ 'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n' })
+  const directory = directoryOf(t, { 'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n' })
   const child = spawn(command, parameters, {
     cwd: directory, env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe']
   })

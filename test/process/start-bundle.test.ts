@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startBundle } from '../../lib/process/start-bundle.ts'
 import { wavOf } from '../support/forms.ts'
-import { launch, main } from '../support/headgate.ts'
+import { directoryOf, launch, main } from '../support/headgate.ts'
 import { textPdf } from '../support/pdf.ts'
 import { startToolServer } from '../support/tool-server.ts'
 
@@ -13,21 +13,21 @@ const env = { PORT: '0', HEADGATE_API_KEYS: key }
 
 t.test('the bundle is used unless modules were compiled after it', async t => {
   t.match(startBundle(), /\/build\/start\.js$/, 'the setup has made it')
-  const directory = t.testdir({ 'start.js': '' })
+  const directory = directoryOf(t, { 'start.js': '' })
   t.match(startBundle(directory), /\/start\.js$/, 'a package has no notes of the compiler')
-  const clone = t.testdir({ 'start.js': '', '.tsbuildinfo': '', lib: { core: { 'a.js': '' } }, pipelines: {}, schemas: {} })
+  const clone = directoryOf(t, { 'start.js': '', '.tsbuildinfo': '', lib: { core: { 'a.js': '' } }, pipelines: {}, schemas: {} })
   utimesSync(join(clone, 'start.js'), 1_000, 1_000)
   t.equal(startBundle(clone), undefined)
   utimesSync(join(clone, 'lib/core/a.js'), 999, 999)
   t.match(startBundle(clone), /\/start\.js$/, 'the compiler only checked')
-  t.equal(startBundle(t.testdir({})), undefined)
+  t.equal(startBundle(directoryOf(t, {})), undefined)
 })
 
 t.test('the bundle and the modules answer alike', async t => {
   const tools = await startToolServer(t)
   const file = `providers: {sandbox: {options: {words_per_second: 0}}}\nmcp_servers: {test/tools: {url: '${tools.url}'}}\n`
   const answers = async (entry: string): Promise<readonly Answer[]> => {
-    const directory = t.testdir({ 'headgate.yaml': file })
+    const directory = directoryOf(t, { 'headgate.yaml': file })
     const running = launch(t, ['start'], directory, env, [entry])
     const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
     const found: Answer[] = []
@@ -98,7 +98,7 @@ const notAtStart = [
 
 for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_600]] as const) {
   t.test(`a start from the ${name} loads what the first chat call needs, and no more`, async t => {
-    const running = launch(t, ['start'], t.testdir(), env, listing(entry))
+    const running = launch(t, ['start'], directoryOf(t), env, listing(entry))
     const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
     const { status } = await answerOf(url, { path: '/v1/chat/completions', body: { model: 'sandbox/echo', messages: 'Hello' } })
     t.equal(status, 200)
@@ -112,7 +112,7 @@ for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_
 }
 
 t.test('where tool servers are configured, their client is loaded after the start, before a call waits for it', async t => {
-  const directory = t.testdir({ 'headgate.yaml': 'mcp_servers: {test/tools: {url: "http://127.0.0.1:9/mcp"}}' })
+  const directory = directoryOf(t, { 'headgate.yaml': 'mcp_servers: {test/tools: {url: "http://127.0.0.1:9/mcp"}}' })
   const running = launch(t, ['start'], directory, env, listing(main))
   await running.line(/^Headgate listens on (\S+)$/)
   const asking = setInterval(() => running.child.kill('SIGUSR2'), 100)

@@ -1,17 +1,17 @@
 import t from 'tap'
 import { request } from 'undici'
-import { ask, childrenOf, startGateway } from '../support/headgate.ts'
+import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
 import { until } from '../support/until.ts'
 
 t.test('metrics of all workers are served together, only where configured', async t => {
-  const plain = await startGateway(t, t.testdir(), { HEADGATE_API_KEYS: 'a key' })
+  const plain = await startGateway(t, directoryOf(t), { HEADGATE_API_KEYS: 'a key' })
   t.match(await ask(plain.url, 'a key'), { status: 200 })
   plain.child.kill('SIGTERM')
   t.notMatch((await plain.ended).out, /metrics/, 'nowhere by default')
 
   const env = { HEADGATE_API_KEYS: 'a key', HEADGATE_METRICS_PORT: '0' }
   for (const workers of [1, 2]) {
-    const gateway = await startGateway(t, t.testdir(), { ...env, HEADGATE_WORKERS: String(workers) })
+    const gateway = await startGateway(t, directoryOf(t), { ...env, HEADGATE_WORKERS: String(workers) })
     const [, page = ''] = await gateway.line(/"url":"(http:\/\/127\.0\.0\.1:\d+\/metrics)","msg":"metrics server listening"/)
     const sum = async (name: string): Promise<number> => {
       const text = await (await request(page)).body.text()

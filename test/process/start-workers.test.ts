@@ -1,13 +1,13 @@
 import t from 'tap'
 import { request } from 'undici'
-import { ask, childrenOf, startGateway } from '../support/headgate.ts'
+import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { eventually } from '../support/until.ts'
 
 const env = { HEADGATE_API_KEYS: 'a key' }
 
 t.test('workers share the port and the key, and one that exits is replaced', async t => {
-  const gateway = await startGateway(t, t.testdir(), { HEADGATE_WORKERS: '2' })
+  const gateway = await startGateway(t, directoryOf(t), { HEADGATE_WORKERS: '2' })
   const [, key = ''] = await gateway.line(/not shown again\): (hg_\S+)$/)
   for (let call = 0; call < 4; call++) t.match(await ask(gateway.url, key), { status: 200 })
 
@@ -53,7 +53,7 @@ t.test('a stop ends in time, though a worker hangs', async t => {
 })
 
 t.test('while all workers are down callers get 503 at the same address, until one is up again', async t => {
-  const directory = t.testdir({ 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   const found: Array<{ readonly status: number, readonly atMs: number, readonly headers: Record<string, unknown>, readonly body: unknown }> = []
   const look = async (): Promise<void> => {
@@ -80,7 +80,7 @@ t.test('while all workers are down callers get 503 at the same address, until on
 })
 
 t.test('a stop while all workers are down ends', async t => {
-  const directory = t.testdir({ 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
   await gateway.line(/no worker is listening; answering 503/)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { childrenOf } from '../support/headgate.ts'
+import { directoryOf, childrenOf } from '../support/headgate.ts'
 import { plainCommand } from '../support/plain-node.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -15,7 +15,7 @@ async function treeOf (pid: number): Promise<number[]> {
 }
 
 t.test('a signal to `npm start` ends the gateway as well', { skip: process.platform !== 'linux' && 'no /proc' }, async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const [command, parameters] = plainCommand('npm', 'start', '--silent', '--ignore-scripts')
   const npm = spawn(command, parameters, {
     cwd: root,

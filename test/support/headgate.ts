@@ -27,6 +27,15 @@ export interface Running {
   readonly ended: Promise<Ended>
 }
 
+/**
+ * Makes the directory of a test whose processes write into it, and deletes it once they have ended: what a test tears down
+ * comes after its directory is deleted, unless something was to be torn down before it was made.
+ */
+export function directoryOf (t: Test, content?: Parameters<Test['testdir']>[0]): string {
+  t.teardown(() => undefined)
+  return t.testdir(content)
+}
+
 /** @param before options of Node.js, and the file to run */
 export function launch (
   t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}, before: readonly string[] = [main]
@@ -36,7 +45,7 @@ export function launch (
   const exit = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGKILL')
-    await exit // it may still write into the directory of the test, which is deleted next
+    await exit
   })
   const lines: string[] = []
   const errors: string[] = []

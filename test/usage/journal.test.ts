@@ -10,7 +10,7 @@ import { Journal } from '../../lib/usage/journal.ts'
 import { readLine } from '../../lib/usage/journal-line.ts'
 import { Ledger } from '../../lib/usage/ledger.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { ask, launch, main, startGateway } from '../support/headgate.ts'
+import { directoryOf, ask, launch, main, startGateway } from '../support/headgate.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -45,7 +45,7 @@ async function health (api: TestGateway): Promise<unknown> {
 }
 
 t.test('lines of one turn are written together, and the file holds what was not cleared', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const journal = new Journal(join(directory, 'deep', 'lines'))
   const first = journal.append('a')
   t.equal(journal.append('b'), first, 'one write for both')
@@ -73,7 +73,7 @@ t.test('a full disk keeps no caller waiting, and says how many lines it did not 
 })
 
 t.test('a file that cannot be replaced completely stays as it was, and is written to', { skip: process.platform !== 'linux' && 'no /dev/full' }, async t => {
-  const journal = new Journal(join(t.testdir(), 'journal'))
+  const journal = new Journal(join(directoryOf(t), 'journal'))
   await journal.append('old')
   symlinkSync('/dev/full', `${journal.path}.part`)
   journal.replace(['new'])
@@ -87,7 +87,7 @@ t.test('a file that cannot be replaced completely stays as it was, and is writte
 })
 
 t.test('a line that was cut off is skipped, and of two lines for a call the second is imported', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const database = await open(t, directory)
   const lines = [usageRowOf(1), usageRowOf(2), usageRowOf(1, { outcome: 'client_closed' })].map(row => JSON.stringify(row))
   writeFileSync(join(directory, 'usage-x.jsonl'), `${lines[0]}\n{"id":"cut\n${lines[1]}\n${lines[2]}\n{"id":`)
@@ -101,7 +101,7 @@ t.test('a line that was cut off is skipped, and of two lines for a call the seco
 })
 
 t.test('the journal of a process that lives is left to it', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const own = journalName()
   const host = /^journal-(\w+)-/.exec(own)?.[1] ?? ''
   const named = (name: string, changed = new Date()): string => {
@@ -127,7 +127,7 @@ function journaled (directory: string): UsageRow[] {
 }
 
 t.test('an answer is on record before its last byte', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const database = await open(t, directory)
   const api = await gatewayWith(t, { usageDatabase: database })
   for (const stream of [false, true]) {
@@ -142,7 +142,7 @@ t.test('an answer is on record before its last byte', async t => {
 })
 
 t.test('an answer is on record before it can be fetched', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   /** One for each statement that stored the answer: true where the journal had the row of the call. */
   const wasOnRecord: boolean[] = []
   const database = await open(t, directory)
@@ -181,7 +181,7 @@ t.test('an answer is on record before it can be fetched', async t => {
 })
 
 t.test('kill -9 loses no call that its caller has the answer of', async t => {
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const env = { HEADGATE_API_KEYS: 'a key' }
   const first = await startGateway(t, directory, env)
   let succeeded = 0
@@ -215,7 +215,7 @@ t.test('kill -9 right after the last message of a stream does not lose its call'
     ['/v1/messages', { model: 'claude/m', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }, 'message_stop']
   ]
   const configuration = `providers: {sandbox: {}, claude: {kind: anthropic, base_url: "${upstream.url}", api_key: env:CLAUDE_KEY}}`
-  const directory = t.testdir(Object.fromEntries(streams.map(([,, last], number) => [number, { 'headgate.yaml': configuration, 'kill.cjs': killAfter(last) }])))
+  const directory = directoryOf(t, Object.fromEntries(streams.map(([,, last], number) => [number, { 'headgate.yaml': configuration, 'kill.cjs': killAfter(last) }])))
   await Promise.all(streams.map(async ([path, body, last], number) => {
     const cwd = join(directory, String(number))
     const gateway = launch(t, ['start'], cwd, { PORT: '0', HEADGATE_API_KEYS: 'a key', CLAUDE_KEY: 'x' }, ['--require', join(cwd, 'kill.cjs'), main])
@@ -256,7 +256,7 @@ t.test('a call in flight at kill -9 is on record as interrupted, with what was k
     ? { headers: eventStream, pieces: [head, ...texts.slice(0, 1)], then: 'stall' }
     : { silent: true })
   t.teardown(upstream.close)
-  const directory = t.testdir({
+  const directory = directoryOf(t, {
     'headgate.yaml': `providers: {here: {base_url: "${upstream.url}/v1"}}\nmodels: {here/m: {price: {input: 10, output: 100}}}`
   })
   const env = { HEADGATE_API_KEYS: 'a key' }
@@ -296,7 +296,7 @@ t.test('a call that was on record as interrupted and ends has one row, of its en
     return { pieces: [chatAnswer('late')] }
   })
   t.teardown(upstream.close)
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const database = await open(t, directory)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {}, { usageDatabase: database })
   const call = api.post('/v1/chat/completions', question)
@@ -317,7 +317,7 @@ t.test('a deferred call is on record as interrupted while it runs, and has one r
     return { pieces: [chatAnswer('late')] }
   })
   t.teardown(upstream.close)
-  const directory = t.testdir()
+  const directory = directoryOf(t)
   const database = await open(t, directory)
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`)], deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
@@ -334,7 +334,7 @@ t.test('a deferred call is on record as interrupted while it runs, and has one r
 })
 
 t.test('a store that is deleted while a gateway runs is said on /health, and no record is lost', async t => {
-  const directory = t.testdir({ store: {} })
+  const directory = directoryOf(t, { store: {} })
   const store = join(directory, 'store')
   const database = await open(t, store)
   const api = await gatewayWith(t, { usageDatabase: database, database }, true)
@@ -358,7 +358,7 @@ t.test('a store that is deleted while a gateway runs is said on /health, and no 
 })
 
 t.test('another store in place of the one that is open is said on /health, and gets what was not written', async t => {
-  const store = join(t.testdir({ store: {} }), 'store')
+  const store = join(directoryOf(t, { store: {} }), 'store')
   const database = await open(t, store)
   const api = await gatewayWith(t, { usageDatabase: database, database })
   for (let call = 0; call < 3; call++) await (await api.post('/v1/chat/completions', question)).text()
@@ -378,7 +378,7 @@ t.test('another store in place of the one that is open is said on /health, and g
 })
 
 t.test('a store that is damaged while it is open is said on /health, and its rows wait in the journal', async t => {
-  const store = join(t.testdir({ store: {} }), 'store')
+  const store = join(directoryOf(t, { store: {} }), 'store')
   const database = await open(t, store)
   const { sql } = await import('kysely')
   const api = await gatewayWith(t, { usageDatabase: database, database })
@@ -398,7 +398,7 @@ t.test('a store that is damaged while it is open is said on /health, and its row
 })
 
 t.test('a data directory that is deleted comes back with what waits', async t => {
-  const directory = t.testdir({ store: {} })
+  const directory = directoryOf(t, { store: {} })
   const store = join(directory, 'store')
   const database = await open(t, store)
   const ledger = new Ledger(database, { log: createLog('silent'), retention: () => ({ keepDays: 90, keepRows: 1000 }), everyMs: 3_600_000 })
@@ -411,7 +411,7 @@ t.test('a data directory that is deleted comes back with what waits', async t =>
 })
 
 t.test('a store without space: calls succeed, /health says so, and rows are written once there is some', async t => {
-  const database = await open(t, t.testdir())
+  const database = await open(t, directoryOf(t))
   const { sql } = await import('kysely')
   const api = await gatewayWith(t, { usageDatabase: database, database }, true)
   await sql`create table ballast (bytes blob)`.execute(database.query)
