@@ -54,9 +54,13 @@ function keepCode (script: Script, directory: string, file: string): void {
   try {
     mkdirSync(directory, { recursive: true })
     const written = join(directory, `${file}-${process.pid}`)
-    // V8 takes compiled code only with the flags it was compiled with.
-    writeFileSync(written, withFlagsOfStart(() => script.createCachedData()))
-    renameSync(written, join(directory, file))
+    try {
+      // V8 takes compiled code only with the flags it was compiled with.
+      writeFileSync(written, withFlagsOfStart(() => script.createCachedData()))
+      renameSync(written, join(directory, file))
+    } finally {
+      rmSync(written, { force: true }) // a part of it, where the disk is full
+    }
     const [build = file] = file.split('-v')
     for (const name of readdirSync(directory)) {
       if (name.startsWith('start-') && !name.startsWith(build)) rmSync(join(directory, name))

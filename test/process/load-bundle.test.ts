@@ -58,6 +58,13 @@ t.test('the code of an earlier build is neither used nor kept', async t => {
   t.same(cacheIn(directory), [`start-c3d4-${process.version}-${process.arch}`])
 })
 
+t.test('nothing is left of code that could not be put into its place', async t => {
+  const name = `start-a1b2-${process.version}-${process.arch}`
+  const directory = t.testdir({ '.compile-cache': { [name]: { 'a-file': '' } } })
+  t.match(answerOf(bundleIn(directory)), { platform: process.platform })
+  t.same(cacheIn(directory), [name])
+})
+
 t.test('a start goes on where its code cannot be written', async t => {
   const directory = t.testdir({ '.compile-cache': 'a file' })
   t.match(answerOf(bundleIn(directory)), { platform: process.platform })
