@@ -14,6 +14,8 @@ import type { UpstreamBody } from '../providers/provider.ts'
 const highWaterMark = 32 * 1024
 /** Larger bodies are put together in turns of the event loop. */
 const largeBytes = 4 * 1024 * 1024
+/** A body that has more than these to come when it is waited for is received into memory for all of it, if its length is known. */
+const longBodyBytes = 128 * 1024
 
 /** A small body in one piece, a large one in those that arrived. */
 type BufferedBody = readonly Buffer[]
@@ -46,11 +48,24 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   #onReady: (() => void) | undefined
   /** Set while all of the body is waited for. */
   #buffering: Waiter<BufferedBody> & { readonly maxBytes: number } | undefined
+  /** Memory for all of the body, in place of pieces that would have to be put together. */
+  #memory: Buffer | undefined
 
   constructor (source: BodySource) {
     this.#source = source
   }
 
+  /**
+   * Returns memory for what will be pushed next.
+   *
+   * @param leftBytes of the body, these included; absent where that is not known
+   */
+  allocate (sizeBytes: number, leftBytes = 0): Buffer {
+    if (leftBytes > longBodyBytes && this.#buffering !== undefined) this.#memory ??= this.#allocateRest(leftBytes, this.#buffering.maxBytes)
+    return this.#memory?.subarray(this.#sizeBytes, this.#sizeBytes + sizeBytes) ?? Buffer.allocUnsafe(sizeBytes)
+  }
+
+  /** @param bytes as `allocate` returned them, or their beginning */
   push (bytes: Buffer): void {
     if (this.#ended) return
     if (this.#waiting !== undefined) {
@@ -59,7 +74,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
       resolve({ done: false, value: bytes })
       return
     }
-    this.#pieces.push(bytes)
+    if (this.#memory === undefined) this.#pieces.push(bytes)
     this.#sizeBytes += bytes.length
     if (this.#onReady !== undefined) return this.#beReady() // who waited takes it in this turn
     if (this.#buffering !== undefined) {
@@ -124,6 +139,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
 
   cancel (): void {
     this.#pieces = []
+    this.#memory = undefined
     if (!this.#ended) this.#source.cancel()
   }
 
@@ -152,7 +168,18 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.#onReady = undefined
   }
 
+  /** Returns memory for what is there, copied into it, and for the rest. */
+  #allocateRest (leftBytes: number, maxBytes: number): Buffer | undefined {
+    if (this.#sizeBytes + leftBytes > maxBytes) return undefined // and will be refused
+    const memory = Buffer.allocUnsafeSlow(this.#sizeBytes + leftBytes)
+    let at = 0
+    for (const piece of this.#pieces) at += piece.copy(memory, at)
+    this.#pieces = []
+    return memory
+  }
+
   #takeBody (): BufferedBody {
+    if (this.#memory !== undefined) return [this.#memory]
     if (this.#sizeBytes < largeBytes) return [this.#takeAll()]
     const pieces = this.#pieces
     this.#pieces = []

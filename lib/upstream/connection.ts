@@ -102,6 +102,10 @@ export class Connection implements ResponseHandler, Writer {
     this.#handler?.onHead(status, headers)
   }
 
+  allocate (sizeBytes: number, leftBytes?: number): Buffer {
+    return this.#handler?.allocate(sizeBytes, leftBytes) ?? Buffer.allocUnsafe(sizeBytes)
+  }
+
   onBytes (bytes: Buffer): void {
     this.#handler?.onBytes(bytes)
   }

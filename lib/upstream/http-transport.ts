@@ -175,6 +175,10 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
     this.#resolve({ status, headers, body: decompressed(queue, headers['content-encoding']) })
   }
 
+  allocate (sizeBytes: number, leftBytes?: number): Buffer {
+    return this.#queue?.allocate(sizeBytes, leftBytes) ?? Buffer.allocUnsafe(sizeBytes)
+  }
+
   onBytes (bytes: Buffer): void {
     this.#queue?.push(bytes)
   }

@@ -2,7 +2,8 @@
  * Parses the responses of one connection, one at a time: a head, then a body by its length, by chunks, or to the end of
  * the connection.
  *
- * The bytes that are given to it are those of a buffer that every connection reads into; what it gives on are copies.
+ * The bytes that are given to it are those of a buffer that every connection reads into; what it gives on are copies, in memory
+ * that the reader of the body chooses.
  * The chunks of one read come out as one piece: a provider that writes a chunk for each event costs one call a read.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9112
@@ -13,6 +14,13 @@ export type ResponseHeaders = Record<string, string | string[] | undefined>
 export interface ResponseHandler {
   /** Called once, first; interim responses are skipped. */
   readonly onHead: (status: number, headers: ResponseHeaders) => void
+  /**
+   * Returns memory for bytes of the body.
+   *
+   * @param leftBytes of the body, these included; absent where that is not known
+   */
+  readonly allocate: (sizeBytes: number, leftBytes?: number) => Buffer
+  /** Called with what was allocated last, or its beginning. */
   readonly onBytes: (bytes: Buffer) => void
   readonly onEnd: () => void
 }
@@ -150,8 +158,9 @@ export class ResponseParser {
 
   #readBody (bytes: Buffer, from: number): number {
     const end = this.#state === 'close' ? bytes.length : Math.min(bytes.length, from + this.#left)
-    this.#left -= end - from
-    this.#handler.onBytes(Buffer.from(bytes.subarray(from, end)))
+    const data = this.#handler.allocate(end - from, this.#state === 'length' ? this.#left : undefined)
+    this.#left -= bytes.copy(data, 0, from, end)
+    this.#handler.onBytes(data)
     if (this.#state === 'length' && this.#left === 0) this.#state = 'done'
     return end
   }
@@ -165,7 +174,7 @@ export class ResponseParser {
     while (at < bytes.length && state !== 'done') {
       if (state === 'data') {
         const end = Math.min(bytes.length, at + this.#left)
-        data ??= Buffer.allocUnsafe(bytes.length - at)
+        data ??= this.#handler.allocate(bytes.length - at)
         size += bytes.copy(data, size, at, end)
         this.#left -= end - at
         at = end

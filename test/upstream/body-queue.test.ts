@@ -95,3 +95,38 @@ t.test('a body is taken complete up to its limit', async t => {
   await t.rejects(bufferBytes(source(), 4), { code: 'upstream_invalid_response', message: 'The answer of the provider is too large.' })
   t.equal(left, true)
 })
+
+t.test('a long body whose length is known is received into memory for all of it', async t => {
+  const { queue } = start()
+  const sent = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251))
+  const receive = (from: number, to: number, leftBytes: number | undefined): Buffer => {
+    const memory = queue.allocate(to - from, leftBytes)
+    sent.copy(memory, 0, from, to)
+    queue.push(memory)
+    return memory
+  }
+  receive(0, 1000, sent.length)
+  const complete = queue.buffer(sent.length)
+  const memory = receive(1000, 70_000, sent.length - 1000)
+  for (let from = 70_000; from < sent.length; from += 10_000) t.equal(receive(from, from + 10_000, sent.length - from).buffer, memory.buffer)
+  queue.end()
+  const body = await complete
+  t.ok(body.equals(sent))
+  t.equal(body.buffer, memory.buffer, 'nothing was copied once more')
+})
+
+t.test('no memory is taken for a body that is longer than it may be, nor for one that is read as it comes', async t => {
+  const long = start()
+  const complete = long.queue.buffer(400_000)
+  const memory = long.queue.allocate(10, 1e12)
+  t.ok(memory.buffer.byteLength < 400_000)
+  long.queue.push(memory)
+  long.queue.push(Buffer.alloc(400_000))
+  await t.rejects(async () => await complete, { code: 'upstream_invalid_response' })
+  t.same(long.events, ['cancel'])
+  const piecewise = start().queue
+  const first = piecewise.next()
+  t.ok(piecewise.allocate(10, 300_000).buffer.byteLength < 300_000)
+  piecewise.push(Buffer.from('abc'))
+  t.equal(textOf(await first), 'abc')
+})

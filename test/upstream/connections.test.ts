@@ -13,6 +13,7 @@ async function use (connection: Connection): Promise<void> {
   await new Promise<void>(resolve => {
     connection.send({ method: 'GET', path: '/', headers: printHeaders({ host: 'x' }), body: undefined }, {
       onHead: () => undefined,
+      allocate: sizeBytes => Buffer.alloc(sizeBytes),
       onBytes: () => undefined,
       onRead: () => undefined,
       onEnd: () => resolve(),

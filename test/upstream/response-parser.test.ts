@@ -8,6 +8,7 @@ function parsed (pieces: readonly Buffer[], ends = false): { readonly said: unkn
   const body: Buffer[] = []
   const parser = new ResponseParser({
     onHead: (status, headers) => said.push(status, headers),
+    allocate: sizeBytes => Buffer.alloc(sizeBytes),
     onBytes: bytes => body.push(bytes),
     onEnd: () => said.push('end')
   })
@@ -55,9 +56,29 @@ t.test('any response is read the same however it is cut', async t => {
   }), { numRuns: 300 })
 })
 
+t.test('memory for a body is requested with the number of bytes that are left of it, where that is known', async t => {
+  const requested: Array<[number, number | undefined]> = []
+  const parser = new ResponseParser({
+    onHead: () => undefined,
+    allocate: (sizeBytes, leftBytes) => {
+      requested.push([sizeBytes, leftBytes])
+      return Buffer.alloc(sizeBytes)
+    },
+    onBytes: () => undefined,
+    onEnd: () => undefined
+  })
+  parser.begin()
+  for (const piece of ['HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab', 'cde']) parser.push(Buffer.from(piece))
+  parser.begin()
+  for (const piece of ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nab', 'c\r\n0\r\n\r\n']) parser.push(Buffer.from(piece))
+  parser.begin()
+  for (const piece of ['HTTP/1.1 200 OK\r\n\r\nab']) parser.push(Buffer.from(piece))
+  t.same(requested, [[2, 5], [3, 3], [2, undefined], [8, undefined], [2, undefined]])
+})
+
 t.test('the chunks of one read are one piece', async t => {
   let pieces = 0
-  const parser = new ResponseParser({ onHead: () => undefined, onBytes: () => { pieces++ }, onEnd: () => undefined })
+  const parser = new ResponseParser({ onHead: () => undefined, allocate: sizeBytes => Buffer.alloc(sizeBytes), onBytes: () => { pieces++ }, onEnd: () => undefined })
   parser.begin()
   parser.push(Buffer.from(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(100)}0\r\n\r\n`))
   t.equal(pieces, 1)
@@ -107,6 +128,7 @@ t.test('the end of a response comes when nothing of it is left to read, and byte
     const mayReuse: boolean[] = []
     const parser = new ResponseParser({
       onHead: status => statuses.push(status),
+      allocate: sizeBytes => Buffer.alloc(sizeBytes),
       onBytes: () => undefined,
       onEnd: () => {
         mayReuse.push(parser.mayReuse)
