@@ -11,8 +11,10 @@ import { jsonHeaders, type Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
-/** Above this, pieces are written as they are instead of being put together first. */
+/** Above this, pieces are written one after another instead of being put together first. */
 const minStreamedBytes = 256 * 1024
+/** Smaller pieces are put together up to this: to write one costs more than to copy it. */
+const pieceBytes = 64 * 1024
 /** Longer texts are vectors that were converted. */
 const turnBytes = 1024
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
@@ -34,17 +36,32 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
   }
 }
 
-/** Yields the text of the answer in pieces; the bytes of a vector are a piece of their own, not copied. */
+/** Yields the text of the answer in pieces; vectors that stand in the provider's answer as they will in this one are one piece, not copied. */
 function * printed (
   vectors: readonly Vector[], form: VectorForm, model: string, { promptTokens, totalTokens }: Usage
 ): Generator<Buffer | string, void, undefined> {
   yield '{"object":"list","data":['
+  let last: Buffer | string = ''
   for (const [index, vector] of vectors.entries()) {
-    yield `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":`
-    yield printVector(vector, form)
-    yield '}'
+    const json = printVector(vector, form)
+    const before = `${index === 0 ? '' : '},'}{"object":"embedding","index":${index},"embedding":`
+    const joint = joined(last, before, json)
+    if (joint === undefined) {
+      yield last
+      yield before
+    }
+    last = joint ?? json
   }
-  yield `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${promptTokens},"total_tokens":${totalTokens}}}`
+  yield last
+  yield `${vectors.length === 0 ? '' : '}'}],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${promptTokens},"total_tokens":${totalTokens}}}`
+}
+
+/** Returns two pieces with what stands between them, if that is this text and all of it is there one after the other. */
+function joined (one: Buffer | string, between: string, other: Buffer | string): Buffer | undefined {
+  if (typeof one === 'string' || typeof other === 'string' || one.buffer !== other.buffer) return undefined
+  if (other.byteOffset - one.byteOffset - one.length !== between.length) return undefined
+  const all = Buffer.from(one.buffer, one.byteOffset, one.length + between.length + other.length)
+  return all.toString('latin1', one.length, one.length + between.length) === between ? all : undefined
 }
 
 function bytesOf (piece: Buffer | string): Buffer {
@@ -52,9 +69,24 @@ function bytesOf (piece: Buffer | string): Buffer {
 }
 
 /** Converting many vectors takes long, so other calls run after each; bytes are ready. */
-async function * inTurns (pieces: Iterable<Buffer | string>): AsyncGenerator<Buffer | string, void, undefined> {
+async function * inTurns (pieces: Iterable<Buffer | string>): AsyncGenerator<Buffer, void, undefined> {
+  let waiting: Buffer[] = []
+  let sizeBytes = 0
   for (const piece of pieces) {
-    yield piece
+    const bytes = bytesOf(piece)
+    if (sizeBytes > 0 && sizeBytes + bytes.length > pieceBytes) {
+      yield together(waiting)
+      waiting = []
+      sizeBytes = 0
+    }
+    waiting.push(bytes)
+    sizeBytes += bytes.length
     if (piece.length > turnBytes && typeof piece === 'string') await scheduler.yield()
   }
+  yield together(waiting)
+}
+
+function together (pieces: readonly Buffer[]): Buffer {
+  const [first] = pieces
+  return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
 }

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { base64Of } from '../../lib/embeddings/read-vector.ts'
 import { embeddingsReply } from '../../lib/replies/embeddings-reply.ts'
@@ -24,7 +25,7 @@ t.test('they come in the form that was requested; usage that is not known is non
   })
 })
 
-t.test('many vectors are written one by one, and other calls run between those that are converted', async t => {
+t.test('many vectors are written in pieces, and other calls run between those that are converted', async t => {
   const vector = `"${base64Of(Array.from({ length: 2000 }, () => 0.5))}"`
   const vectors = Array.from({ length: 30 }, () => ({ form: 'base64' as const, json: Buffer.from(vector) }))
   const { body } = await embeddingsReply()(batchesOf(routedCall(request), [[{ type: 'embeddings', vectors }]]))
@@ -32,6 +33,46 @@ t.test('many vectors are written one by one, and other calls run between those t
   const pieces = await collect(body as AsyncIterable<Buffer | string>)
   t.ok(turns() >= 25, `${turns()} turns for 30 vectors`)
   t.same((JSON.parse(pieces.join('')) as { data: unknown[] }).data.length, 30)
+})
+
+/** Vectors as they stand in the answer of a provider, each after what is given. */
+function vectorsIn (parts: ReadonlyArray<readonly [before: string, json: string]>): Array<{ form: 'float', json: Buffer }> {
+  const answer = Buffer.from(parts.map(part => part.join('')).join(''))
+  let at = 0
+  return parts.map(([before, json]) => {
+    const start = at + Buffer.byteLength(before)
+    at = start + json.length
+    return { form: 'float', json: answer.subarray(start, at) }
+  })
+}
+
+async function piecesOf (vectors: ReadonlyArray<{ form: 'float', json: Buffer }>): Promise<Buffer[]> {
+  const { body } = await embeddingsReply()(batchesOf(routedCall(request), [[{ type: 'embeddings', vectors }]]))
+  return body instanceof Buffer ? [body] : await collect(body as AsyncIterable<Buffer>)
+}
+
+t.test('vectors are the same list whatever stands between them in the answer of the provider', async t => {
+  const between = fc.constantFrom('as here', 'as here', 'as here', '},\n{"object":"embedding","index":1,"embedding":', '},{"object":"embedding","index":9,"embedding":', '')
+  const part = fc.tuple(between, fc.constantFrom(1, 10, 20_000), fc.boolean())
+  await fc.assert(fc.asyncProperty(fc.array(part, { maxLength: 30 }), async parts => {
+    const vectors = vectorsIn(parts.map(([before, length, isWide], index) => [
+      before === 'as here' ? `},{"object":"embedding","index":${index},"embedding":` : before, `[${'0.5, '.repeat(length)}${isWide ? '1e5' : index}]`
+    ]))
+    const data = vectors.map(({ json }, index) => `{"object":"embedding","index":${index},"embedding":${json.toString()}}`)
+    const printed = Buffer.concat(await piecesOf(vectors)).toString()
+    t.ok(printed === `{"object":"list","data":[${data.join()}],"model":"one/m","usage":{"prompt_tokens":0,"total_tokens":0}}`)
+  }), { numRuns: 200 })
+})
+
+t.test('vectors that stand in the answer of a provider as in this one are not copied; others are put together to larger pieces', async t => {
+  const vector = `[${'0.25,'.repeat(2000)}1]`
+  const compact = vectorsIn(Array.from({ length: 40 }, (_, index) => [`},{"object":"embedding","index":${index},"embedding":`, vector]))
+  const pieces = await piecesOf(compact)
+  t.equal(pieces.length, 3)
+  t.equal(pieces[1]?.buffer, compact[0]?.json.buffer)
+  const spaced = vectorsIn(Array.from({ length: 40 }, (_, index) => [`}, {"object":"embedding","index":${index},"embedding":`, vector]))
+  const sizes = (await piecesOf(spaced)).map(({ length }) => length)
+  t.ok(sizes.length < 10 && sizes.every(size => size <= 64 * 1024), sizes.join())
 })
 
 t.test('a pipeline without an answer is a fault of ours', async t => {
