@@ -62,6 +62,7 @@ async function runSingle (options: ServeOptions, terminal: Terminal): Promise<Ex
   log.info('draining open calls; signal again to exit immediately')
   exitIfStopHangs(options.settings.server)
   await serving.close()
+  log.info('stopped')
   await flushed(log)
   return 0
 }

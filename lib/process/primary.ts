@@ -30,6 +30,7 @@ export async function runPrimary ({ settings, log }: ServeOptions, terminal: Ter
   } finally {
     await database.close()
   }
+  log.info('stopped')
   await flushed(log)
   return 0
 }

@@ -21,7 +21,7 @@ t.test('a stop is announced on /readyz while connections are still accepted', as
   gateway.child.kill('SIGTERM')
   t.equal(await eventually(readyz, status => status !== 200, '/readyz to change'), 503)
   t.match(await ask(gateway.url, 'a key'), { status: 200 }, 'a late caller is served')
-  t.match(await gateway.ended, { code: 0 })
+  t.match(await gateway.ended, { code: 0, out: /"msg":"draining open calls[^]*"msg":"stopped"\}\s*$/ })
 })
 
 t.test('nothing reads the log: calls are served, and a stop ends', async t => {

@@ -20,8 +20,9 @@ t.test('workers share the port and the key, and one that exits is replaced', asy
   t.ok(alive.includes(pids[1] ?? 0) && !alive.includes(pids[0] ?? 0))
 
   gateway.child.kill('SIGTERM')
-  const { code, error } = await gateway.ended
+  const { code, out, error } = await gateway.ended
   t.equal(code, 0)
+  t.match(out, /"msg":"stopped"\}\s*$/)
   t.equal(error.match(/Headgate listens/g)?.length, 1, 'the banner is shown once')
   for (const pid of alive) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
