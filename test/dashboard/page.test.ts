@@ -185,6 +185,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.waitForURL(address => !address.search.includes('from='))
 
     const calls = page.getByRole('group', { name: 'Calls', exact: true })
+    await eventually(async () => await calls.getByRole('row').count(), rows => rows > 20, 'the chart of 24 hours, which takes the place of the other')
     await calls.focus()
     for (const key of ['End', 'Shift+ArrowLeft', 'Shift+ArrowLeft']) await page.keyboard.press(key)
     await calls.locator('.chart-tip').waitFor()
