@@ -32,7 +32,8 @@ export function directBody (
   const isSame = outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)
   const replaced = new Map<string, string>()
   let omits = false
-  for (const [name, value] of Object.entries(values)) {
+  for (const name in values) {
+    const value = values[name]
     if (value === undefined) omits ||= name in request || outline?.fields.has(name) === true
     else replaced.set(name, JSON.stringify(value))
   }

@@ -14,7 +14,8 @@ export function namesField (value: unknown, names: ReadonlySet<string>, skipped:
     if (Array.isArray(next)) {
       for (const item of next) open.push(item)
     } else if (isObject(next)) {
-      for (const [name, field] of Object.entries(next)) {
+      for (const name in next) {
+        const field = next[name]
         if (names.has(name) && field !== null) return name
         if (!skipped.has(name)) open.push(field)
       }

@@ -7,8 +7,13 @@ export function requestId (given: string | string[] | undefined): string {
 
 /** Returns `chatcmpl-…`: the gateway's own id of an answer. */
 export function completionId (): string {
+  return `chatcmpl-${randomHex()}`
+}
+
+/** Returns 32 characters with 122 random bits. */
+export function randomHex (): string {
   const id = randomUUID() // five pieces: `replaceAll` takes three times as long
-  return `chatcmpl-${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${id.slice(19, 23)}${id.slice(24)}`
+  return `${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${id.slice(19, 23)}${id.slice(24)}`
 }
 
 const rows = randomBytes(9).toString('base64url')

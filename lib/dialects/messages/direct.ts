@@ -66,7 +66,8 @@ const accountHeader = /^anthropic-(?:organization|workspace|dangerous)/
 
 function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {
   const sent: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name in headers) {
+    const value = headers[name]
     if (!name.startsWith('anthropic-') || value === undefined || (providerKey === undefined && accountHeader.test(name))) continue
     sent[name] = [value].flat().join(',')
   }

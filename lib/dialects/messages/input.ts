@@ -39,19 +39,15 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
   const { base, context } = promptOf(call)
   const { max_tokens: maxTokens, stream, stop_sequences: stop, temperature, top_p: topP, top_k: topK, service_tier: tier } = request
   call.record.session = sessionIn(call.headers['x-claude-code-session-id'], request.metadata?.user_id ?? undefined)
-  // Spreading `base` in front of other fields costs 3 µs.
-  return extend(call, {
-    context,
-    request: Object.assign({}, base, {
-      max_completion_tokens: maxTokens,
-      ...stream === true && { stream },
-      ...stop !== undefined && { stop },
-      ...temperature !== undefined && { temperature },
-      ...topP !== undefined && { top_p: topP },
-      ...topK !== undefined && { top_k: topK },
-      ...tier === 'standard_only' && { service_tier: tier }
-    } satisfies Partial<ChatInput>)
-  })
+  // Without spreads: 3 µs.
+  const input: Mutable<ChatInput> = Object.assign({}, base, { max_completion_tokens: maxTokens })
+  if (stream === true) input.stream = stream
+  if (stop !== undefined) input.stop = stop
+  if (temperature !== undefined) input.temperature = temperature
+  if (topP !== undefined) input.top_p = topP
+  if (topK !== undefined) input.top_k = topK
+  if (tier === 'standard_only') input.service_tier = tier
+  return extend(call, { context, request: input })
 }
 
 /** Gives a request for a token count its conversation. */
@@ -70,18 +66,18 @@ function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatIn
   const { thinking, output_config: output } = request
   return {
     context: { request, keyId: call.key.id, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable, direct: { routes: new Set() } },
-    base: {
-      model: request.model,
-      messages,
-      callerNames,
-      ...thinkingOf(request),
-      ...formatOf(output?.format),
-      ...tools.length > 0 && { tools: [...tools] },
-      ...choice !== undefined && tools.length > 0 && { tool_choice: choice },
-      ...parallel === false && tools.length > 0 && { parallel_tool_calls: false }
-    }
+    base: Object.assign(
+      { model: request.model, messages, callerNames } satisfies ChatInput,
+      thinkingOf(request),
+      formatOf(output?.format),
+      tools.length > 0 && { tools: [...tools] },
+      choice !== undefined && tools.length > 0 && { tool_choice: choice },
+      parallel === false && tools.length > 0 && { parallel_tool_calls: false }
+    )
   }
 }
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** The caller's names of fields, for errors of providers. */
 const callerNames = {

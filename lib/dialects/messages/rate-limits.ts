@@ -5,14 +5,19 @@
  */
 export function rateLimitHeaders (limits: Readonly<Record<string, string>> = {}, nowMs = Date.now()): Record<string, string> {
   const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(limits)) {
-    const [, what, unit] = /^x-ratelimit-(limit|remaining|reset)-(requests|tokens)$/.exec(name) ?? []
-    if (what === undefined) continue
+  for (const name in limits) {
+    const shown = names.get(name)
+    const value = limits[name]
+    if (shown === undefined || value === undefined) continue
     // A point in time here, a duration there.
-    headers[`anthropic-ratelimit-${unit}-${what}`] = what === 'reset' ? new Date(nowMs + durationMs(value)).toISOString() : value
+    headers[shown] = name.startsWith('x-ratelimit-reset') ? new Date(nowMs + durationMs(value)).toISOString() : value
   }
   return headers
 }
+
+/** Made once: to put a name together costs more than to find it. */
+const names: ReadonlyMap<string, string> = new Map(['requests', 'tokens'].flatMap(unit =>
+  ['limit', 'remaining', 'reset'].map(what => [`x-ratelimit-${what}-${unit}`, `anthropic-ratelimit-${unit}-${what}`] as const)))
 
 /** Reads `20ms`, `1.5s` and `6m0s`. */
 function durationMs (text: string): number {

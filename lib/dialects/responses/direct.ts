@@ -37,8 +37,11 @@ function passedOn (call: RoutedCall<ChatInput>, target: Target, { request, items
 }
 
 function namesServers ({ tools }: ResponsesRequest, items: ResponsesContext['items']): boolean {
-  const lists = [tools, ...items.map(item => 'tools' in item ? item.tools : undefined)]
-  return lists.some(list => objectsOf(list).some(({ type }) => type === 'mcp'))
+  return hasServer(tools) || items.some(item => 'tools' in item && hasServer(item.tools))
+}
+
+function hasServer (tools: unknown): boolean {
+  return tools !== undefined && objectsOf(tools).some(({ type }) => type === 'mcp')
 }
 
 /** Fields of requests that are for the gateway. */
@@ -48,13 +51,11 @@ const ownFields = { mcp_servers: undefined, credentials: undefined, max_turns: u
 function replacedFields (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): Record<string, unknown> {
   const { request } = context
   const { max_completion_tokens: limit } = call.request
-  return {
-    ...ownFields,
-    ...settingsOf(target.route.settings, request),
-    ...limit !== undefined && limit !== request.max_output_tokens && { max_output_tokens: limit },
-    ...storeFields(call, target, context),
-    ...conversationFields(target, context)
-  }
+  // Without spreads: 2 µs.
+  const values: Record<string, unknown> = Object.assign({}, ownFields)
+  if (target.route.settings !== undefined) Object.assign(values, settingsOf(target.route.settings, request))
+  if (limit !== undefined && limit !== request.max_output_tokens) values['max_output_tokens'] = limit
+  return Object.assign(values, storeFields(call, target, context), conversationFields(target, context))
 }
 
 /** Returns the name of the model there, and what is not kept there of the conversation. */
@@ -62,11 +63,10 @@ function conversationFields ({ route, account }: Target, context: ResponsesConte
   const { continuation } = context.stored
   const isHere = (origin: ProviderAccount): boolean => origin.providerId === route.providerId && origin.account === account()
   const input = sentItems(context, isHere)
-  return {
-    model: route.model,
-    ...continuation !== undefined && { previous_response_id: continuation.origin !== undefined && isHere(continuation.origin) ? continuation.origin.responseId : undefined },
-    ...input !== undefined && { input }
-  }
+  const values: Record<string, unknown> = { model: route.model }
+  if (continuation !== undefined) values['previous_response_id'] = continuation.origin !== undefined && isHere(continuation.origin) ? continuation.origin.responseId : undefined
+  if (input !== undefined) values['input'] = input
+  return values
 }
 
 /** Has a provider keep what is kept here: the caller could get at nothing else. Reasoning that is not kept has to come with its state. */
@@ -78,7 +78,7 @@ function storeFields ({ providerKey }: RoutedCall<ChatInput>, { model }: Target,
 }
 
 /** Returns the settings of a route by the names of this dialect; what the request says wins. */
-function settingsOf (settings: Readonly<Record<string, unknown>> = {}, request: ResponsesRequest): Record<string, unknown> {
+function settingsOf (settings: Readonly<Record<string, unknown>>, request: ResponsesRequest): Record<string, unknown> {
   const { reasoning_effort: effort, verbosity, max_completion_tokens: limit } = settings
   const values: Record<string, unknown> = {}
   for (const name of ['temperature', 'top_p', 'top_logprobs', 'service_tier', 'parallel_tool_calls', 'metadata'] as const) {
@@ -95,7 +95,8 @@ const accountHeaders: ReadonlySet<string> = new Set(['openai-organization', 'ope
 
 function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {
   const sent: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name in headers) {
+    const value = headers[name]
     if (value === undefined || !(name.startsWith('openai-') || name.startsWith('x-openai-'))) continue
     if (providerKey === undefined && accountHeaders.has(name)) continue
     sent[name] = [value].flat().join(',')

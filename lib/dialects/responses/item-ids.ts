@@ -1,12 +1,12 @@
 /** Ids of responses and their items: a prefix for the kind, and 122 random bits, so that none can be guessed. */
 
-import { randomUUID } from 'node:crypto'
+import { randomHex } from '../../text/ids.ts'
 import type { StoredItem } from './archive.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
 /** Returns `msg_…` and the like. */
 export function itemId (prefix: string): string {
-  return `${prefix}_${randomUUID().replaceAll('-', '')}`
+  return `${prefix}_${randomHex()}`
 }
 
 const prefixes: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { openReasoning } from './reasoning-state.ts'
 import type { ProviderAccount } from '../../core/call.ts'
-import type { InputItem } from '../../../schemas/response-items.ts'
+import type { InputItem, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { ResponsesContext } from './input.ts'
 
 /**
@@ -15,6 +15,7 @@ export function sentItems (
   { request: { input }, items, stored }: Pick<ResponsesContext, 'request' | 'items' | 'stored'>, isHere: (origin: ProviderAccount) => boolean
 ): readonly object[] | undefined {
   const { continuation } = stored
+  if (continuation === undefined && (items === input || typeof input === 'string') && !items.some(isReasoning)) return undefined
   const keptHere = (id: unknown): boolean => {
     const origin = typeof id === 'string' ? stored.items.get(id)?.origin : undefined
     return origin !== undefined && isHere(origin)
@@ -25,12 +26,16 @@ export function sentItems (
   return [...continuation.items.flatMap(item => sentItem(item, () => false)).map(withoutId), ...own]
 }
 
+function isReasoning (item: InputItem): item is ReasoningItem {
+  return 'type' in item && item.type === 'reasoning'
+}
+
 /**
  * Returns an item as it is sent: reasoning with the state that it needs there. There is none where another provider has
  * reasoned, or where only another account has the state.
  */
 function sentItem (item: InputItem, isKept: (id: unknown) => boolean): readonly object[] {
-  if (!('type' in item) || item.type !== 'reasoning') return [item]
+  if (!isReasoning(item)) return [item]
   const { encrypted_content: state } = item
   if (typeof state !== 'string') return isKept(item.id) ? [item] : []
   const sealed = openReasoning(state)
