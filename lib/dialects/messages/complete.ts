@@ -1,17 +1,26 @@
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
+import { AlikeAnswers } from '../alike-answers.ts'
 import { withModel } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
+import type { DirectAnswer } from '../../core/events.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
 /** Returns the message of all batches of one answer: that of a provider of this dialect as it came. */
 export function messageReply (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer | PrintedJson {
   for (const { events } of batches) {
-    for (const event of events) if (event.type === 'direct-answer') return new PrintedJson(withModel(event.json, start.head.model))
+    for (const event of events) if (event.type === 'direct-answer') return directReply(event, start.head.model)
   }
   return toMessage(start, batches)
+}
+
+const alikeAnswers = new AlikeAnswers()
+
+function directReply ({ json, alike }: DirectAnswer, model: string): PrintedJson {
+  const show = (answer: string): string => withModel(answer, model)
+  return new PrintedJson((alike && alikeAnswers.print(alike, model, show)) ?? show(json))
 }
 
 /** Makes the message of all batches of one answer, by folding the stream that they would have been. */

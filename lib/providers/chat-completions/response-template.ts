@@ -11,6 +11,7 @@ import { readObjectText } from '../../json/object-text.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { placeholder } from '../../json/placeholder.ts'
 import { copyString } from '../../text/copy-string.ts'
+import { Learned } from '../../text/learned.ts'
 import { remembered } from '../../text/remembered.ts'
 import { usageOf } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -19,8 +20,6 @@ import type { ChatEvent } from '../../core/events.ts'
 const maxLength = 4096
 /** Longer counts are parsed with all else: these nest within what `parseBounded` allows of all of a response. */
 const maxUsageLength = 512
-/** Responses in a row that did not fit, before the template of the next is made. */
-const maxMissed = 16
 
 const digitsOnly = /^[1-9]\d{0,14}$/
 const scanner = new LiteralScanner()
@@ -124,21 +123,15 @@ export class ResponseTemplate {
 
 /** Keeps the template of the responses of one model. */
 export class KnownResponses {
-  #template: ResponseTemplate | undefined
-  /** Texts since the last that fitted. */
-  #missed = maxMissed
+  readonly #template = new Learned<ResponseTemplate>()
 
   read (json: string): ChatEvent[] | undefined {
-    const events = this.#template?.read(json)
-    if (events !== undefined) this.#missed = 0
-    return events
+    return this.#template.use(template => template.read(json))
   }
 
-  /** Takes a response that did not fit. To make a template costs more than to parse: not for each where all differ. */
+  /** Takes a response that did not fit. */
   learn (around: string, events: readonly ChatEvent[]): void {
-    if (this.#missed++ < maxMissed) return
-    this.#missed = 0
-    this.#template = ResponseTemplate.of(around, events)
+    this.#template.learn(() => ResponseTemplate.of(around, events))
   }
 }
 

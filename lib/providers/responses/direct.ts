@@ -5,6 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
+import { knownAnswers, type KnownAnswers } from '../known-answers.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream, wireEvent } from './chat-stream.ts'
@@ -28,14 +29,16 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
   }
 }
 
+const known = knownAnswers(usageOf)
+
 /** Reads an answer for its caller. One in the other form than was requested is read as that of any caller. */
 export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
-  return ask.streamed
-    ? { as: 'sse', reader: new DirectStream(), json: value => readResponse(value, ask) }
-    : { as: 'json', read: readDirect, sse: () => readStream(ask) }
+  if (ask.streamed) return { as: 'sse', reader: new DirectStream(), json: value => readResponse(value, ask) }
+  const answers = known(ask.route.modelId)
+  return { as: 'json', read: (value, bytes) => readDirect(value, bytes, answers), readBytes: bytes => answers.read(bytes), sse: () => readStream(ask) }
 }
 
-function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
+function readDirect (value: unknown, bytes: Buffer | undefined, answers: KnownAnswers): ChatEvent[] {
   refuseCompletion(objectOf(value))
   const response = checkedResponse(value)
   const facts = new AnswerFacts()
@@ -44,6 +47,7 @@ function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
   const json = bytes?.toString() ?? JSON.stringify(value)
   events.push({ type: 'direct-answer', json, characters: json.length })
   facts.end(response, events)
+  answers.learn(json, events)
   return events
 }
 
