@@ -1,6 +1,6 @@
 /** Prints and reads the lines of a journal: a row that is complete, or the short one of a call that has begun. */
 
-import { rowOfValues, usualColumns, usualValues } from '../stores/usual-values.ts'
+import { fewestValues, rowOfValues, usualValues } from '../stores/usual-values.ts'
 import { readBegunRow } from './begun-row.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -13,7 +13,7 @@ export function readLine (line: string): UsageRow | undefined {
   try {
     const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by us
     if (!isList(row)) return row
-    return row.length === usualColumns.length ? rowOfValues(row) : readBegunRow(row)
+    return row.length >= fewestValues ? rowOfValues(row) : readBegunRow(row)
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { rowOfValues, usualColumns, usualValues } from '../../lib/stores/usual-values.ts'
+import { fewestValues, rowOfValues, usualColumns, usualValues } from '../../lib/stores/usual-values.ts'
 import { usageColumns } from '../../lib/stores/usage-columns.ts'
+import { readLine } from '../../lib/usage/journal-line.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
@@ -17,4 +18,9 @@ t.test('a row with a value in another column has none', async t => {
     const isUsual = (usualColumns as readonly string[]).includes(column)
     t.equal(usualValues(usageRowOf(1, { [column]: 7 })) !== undefined, isUsual, column)
   }
+})
+
+t.test('the values of an earlier version, which had no tokens written to a cache, make a row with none', async t => {
+  const row = usageRowOf(1)
+  t.same(readLine(JSON.stringify(usualValues(row)?.slice(0, fewestValues))), { ...row, cache_write_tokens: null })
 })
