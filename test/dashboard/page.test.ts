@@ -502,9 +502,9 @@ t.test('in a browser', { skip: noBrowser }, async t => {
 
   t.test('a key is made by keyboard alone, and on a telephone the navigation opens and closes', async t => {
     const { page, faults } = await visit(browser, url, { width: 360, height: 740 })
-    // As on a busy processor: what waits for a frame comes after the next keys.
-    await page.addInitScript('const later = setTimeout; requestAnimationFrame = run => later(() => run(performance.now()), 300); setTimeout = (run, ms = 0, ...more) => later(run, Math.max(ms, 300), ...more)')
     await enter(page, gateway)
+    // As on a busy processor: what waits for a frame comes after the next keys.
+    await page.evaluate('const later = setTimeout; requestAnimationFrame = run => later(() => run(performance.now()), 300); setTimeout = (run, ms = 0, ...more) => later(run, Math.max(ms, 300), ...more)')
     await page.getByRole('button', { name: 'Menu' }).press('Enter')
     await page.getByRole('link', { name: 'Overview' }).waitFor()
     await page.keyboard.press('Escape')
