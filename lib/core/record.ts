@@ -162,7 +162,7 @@ export class CallRecord {
   projectReservation: number | undefined = undefined
   /** The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict` limits. */
   maxCostNanoUsd: number | undefined = undefined
-  /** The amount reserved of the budget of its key, in billionths of a dollar. */
+  /** The amount reserved of the budget of its key or else of its project, in billionths of a dollar; absent where it counts against neither. */
   reservedNanoUsd: number | undefined = undefined
   /** The charge for a receipt until its answer is fetched. */
   chargedNanoUsd: number | undefined = undefined

@@ -121,8 +121,8 @@ export function providerCall<C extends Capability> (
  * Returns whether an answer is read to its end although the caller left: a provider bills what it has written, and a budget
  * must count that.
  */
-function mustReadToEnd<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
-  return onDisconnect === 'drain' || (key.limits?.budget !== undefined && providerKey === undefined)
+function mustReadToEnd<R> ({ record }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
+  return onDisconnect === 'drain' || record.reservedNanoUsd !== undefined
 }
 
 function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route, options: FitOptions): FittedRequest<R> {

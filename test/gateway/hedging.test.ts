@@ -88,12 +88,20 @@ t.test('at most one call in twenty gets a second request', async t => {
   t.same([one.requests.length, two.requests.length], [4, 4], 'the others fall back as ever')
 })
 
-t.test('where an answer is to be read to its end, there is no second request', async t => {
-  const slow: Script = { pieces: (async function * () {
-    await outlast(20) // the time after which a request is hedged
-    yield chatAnswer('one')
-  })() }
-  const { two, ask } = await start(t, { one: slow, two: fine('two') }, { onDisconnect: 'drain' })
-  t.match(await ask(), { status: 200, route: 'one/m: first_choice', text: /one/ })
-  t.equal(two.requests.length, 0)
-})
+const project = { id: 'project-1', name: 'team', limits: { budget: { usd: 1, per: 'day' as const, unpriced: 'allow' as const } } }
+const limited = { id: 'key-2', name: 'limited', project }
+
+for (const [why, parts, headers] of [
+  ['of its provider', { onDisconnect: 'drain' }, {}],
+  ['of a budget', {}, { authorization: 'Bearer limited' }]
+] as const) {
+  t.test(`where an answer is to be read to its end because ${why}, there is no second request`, async t => {
+    const slow: Script = { pieces: (async function * () {
+      await outlast(20) // the time after which a request is hedged
+      yield chatAnswer('one')
+    })() }
+    const { two, ask } = await start(t, { one: slow, two: fine('two') }, parts, { limited })
+    t.match(await ask({}, headers), { status: 200, route: 'one/m: first_choice', text: /one/ })
+    t.equal(two.requests.length, 0)
+  })
+}

@@ -4,9 +4,11 @@ import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { modelSettings } from '../support/settings.ts'
+import { modelSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import type { ApiKey, KeyLimits } from '../../lib/core/key.ts'
 import type { FakeUpstream, SeenRequest } from '../support/upstream.ts'
 import type { Usage } from '../../lib/core/usage.ts'
 import type { Test } from 'tap'
@@ -55,6 +57,43 @@ t.test('what a caller leaves behind is read to its end, and the log waits for wh
   for (const line of api.lines) t.match(line, { outcome: 'client_closed', error: 'client_closed_request', level: 30, usage: { prompt: 3, total: Number } })
   t.same(new Set(api.lines.map(line => Reflect.get(Object(line['usage']), 'total'))), new Set([4, 6]))
 })
+
+const budget = { usd: 1, per: 'day' as const }
+const budgets: ReadonlyArray<readonly [string, ApiKey, KeyLimits?]> = [
+  ['of the key', { id: 'key-2', name: 'limited', limits: { budget } }],
+  ['of keys without limits of their own', { id: 'key-2', name: 'limited' }, { budget }],
+  ['of the project of the key', { id: 'key-2', name: 'limited', project: { id: 'project-1', name: 'team', limits: { budget } } }]
+]
+for (const [whose, key, defaultKeyLimits] of budgets) {
+  t.test(`an answer that counts against the budget ${whose} is read to its end, and costs what it used`, async t => {
+    const { promise: opened, resolve: go } = withResolvers<void>()
+    const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])
+    const upstream = await fakeUpstream({ headers: eventStream, pieces: (async function * () {
+      yield head + first
+      await opened
+      yield * rest
+    })() })
+    t.teardown(upstream.close)
+    const database = await openDatabase(t.testdir(), { busyTimeoutMs: 0 })
+    t.teardown(database.close)
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
+      limits: { ...settings().limits, ...defaultKeyLimits !== undefined && { defaultKeyLimits } }
+    }, { limited: key }, { usageDatabase: database })
+    const leaving = new AbortController()
+    const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal, headers: { authorization: 'Bearer limited' } })
+    await answer.body?.getReader().read()
+    leaving.abort()
+    await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
+    go()
+    await until(() => api.lines.length === 1, 'the call to be logged')
+    await api.gateway.close()
+    t.match(await database.query.selectFrom('usage').selectAll().execute(), [
+      { outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 3, estimated: 0, cost_nano_usd: 33_000 }
+    ])
+  })
+}
 
 t.test('a gateway that closes gives up what it was reading on', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
