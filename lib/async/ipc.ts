@@ -14,3 +14,22 @@ export interface IpcChannel<Message> {
 export function sendMessage<Message> (other: IpcChannel<Message>, message: Message): void {
   if (other.connected !== false) other.send?.(message, () => {})
 }
+
+/** Codes of errors that say that the other end is gone. */
+const closedCodes: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ERR_IPC_CHANNEL_CLOSED', 'ERR_IPC_DISCONNECTED'])
+
+/**
+ * Keeps a message of Node.js itself that cannot be sent, such as its answer to a worker that wants to listen and has exited
+ * meanwhile, from ending this process. The end of the other process is reported as `exit`.
+ *
+ * Throws other errors, such as a process that could not be started, into the event loop.
+ */
+export function ignoreClosedChannel (other: ErrorSource): void {
+  other.on('error', error => {
+    if (!('code' in error && closedCodes.has(error.code))) throw error
+  })
+}
+
+interface ErrorSource {
+  readonly on: (event: 'error', listener: (error: Error) => void) => unknown
+}

@@ -5,6 +5,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Address } from '../http/listen.ts'
 import type { ServerSettings } from '../core/settings.ts'
 import type { Log } from '../telemetry/log.ts'
+import { ignoreClosedChannel, sendMessage } from '../async/ipc.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { allowListening } from './wait-to-listen.ts'
 import { StandIn } from './stand-in.ts'
@@ -54,6 +55,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
   const fork = (): void => {
     const startedMs = performance.now()
     const worker = cluster.fork()
+    ignoreClosedChannel(worker)
     onFork(worker)
     allowListening(worker, () => {
       standIn.close()
@@ -105,7 +107,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
     log.info('draining open calls; signal again to exit immediately')
     for (const worker of workers()) {
       // A worker that is still starting has nothing to drain and does not listen yet.
-      if (serving.has(worker)) worker.send(stopMessage)
+      if (serving.has(worker)) sendMessage(worker, stopMessage)
       else worker.process.kill('SIGKILL')
     }
     if (workers().length === 0) onEnd()

@@ -6,6 +6,7 @@ import { flushed } from '../telemetry/log.ts'
 import { answerMetricsMessages } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
+import { sendMessage } from '../async/ipc.ts'
 import { beatEveryMs } from './heartbeats.ts'
 import { exitIfStopHangs } from './exit.ts'
 import { waitToListen } from './wait-to-listen.ts'
@@ -35,7 +36,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
     await send({ failure: error.message })
     return 1
   }
-  const heartbeat = setInterval(() => { process.send?.(aliveMessage, () => undefined) }, beatEveryMs)
+  const heartbeat = setInterval(() => sendMessage(process, aliveMessage), beatEveryMs)
   await stop
   clearInterval(heartbeat)
   exitIfStopHangs(options.settings.server)

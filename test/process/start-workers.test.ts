@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { request } from 'undici'
 import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
@@ -88,6 +89,28 @@ t.test('a stop while all workers are down ends', async t => {
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
 })
+
+t.test('a stop ends though workers have just been killed and their IPC channels are closed', async t => {
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+  const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
+  const primary = gateway.child.pid ?? 0
+  const pids = await childrenOf(primary)
+  // Stopped, it reads the signal, and that the workers closed their ends, before it learns of the exits.
+  gateway.child.kill('SIGSTOP')
+  await eventually(async () => await stateOf(primary), state => state === 'T', 'a stopped primary')
+  for (const pid of pids) {
+    process.kill(pid, 'SIGKILL')
+    await eventually(async () => await stateOf(pid), state => state === 'Z', 'a dead worker')
+  }
+  gateway.child.kill('SIGTERM')
+  gateway.child.kill('SIGCONT')
+  t.match(await gateway.ended, { code: 0, error: /^(?![^]*Error)/, out: /"msg":"stopped"\}\s*$/ })
+})
+
+/** Returns the state of a process as Linux names it: `T` when stopped, `Z` when it has ended and its parent does not know yet. */
+async function stateOf (pid: number): Promise<string | undefined> {
+  return /^State:\s+(\w)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
+}
 
 async function twoChildrenOf (pid: number): Promise<number[]> {
   return await eventually(async () => await childrenOf(pid), ({ length }) => length >= 2, 'two workers', 20_000)
