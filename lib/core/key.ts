@@ -27,8 +27,8 @@ export interface Budget {
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
 
 /** Keeps the limits that depend on what a call used: the rest was checked when it was admitted. */
-export function usageLimits ({ tokensPerMinute, budget }: KeyLimits): KeyLimits {
-  return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget } }
+export function usageLimits ({ tokensPerMinute, budget, strict }: KeyLimits): KeyLimits {
+  return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget }, ...strict !== undefined && { strict } }
 }
 
 /** Returns the budget in billionths of a dollar, which is what usage records count in. */

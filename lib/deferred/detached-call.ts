@@ -7,7 +7,7 @@ import { CallRecord, noteError } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { AuthedCall, Call } from '../core/call.ts'
 import type { EndpointName } from '../core/endpoint.ts'
-import type { ApiKey } from '../core/key.ts'
+import type { ApiKey, KeyLimits, KeyProject } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Keys } from '../keys/keys.ts'
@@ -80,14 +80,21 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 }
 
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
-function callOf (endpoint: EndpointName, { id, key, routes, bodyBytes }: AcceptedCall, { keys, settings, captureBodies }: DetachedServices, signal: AbortSignal): AuthedCall {
+function callOf (endpoint: EndpointName, { id, key: admitted, routes, bodyBytes }: AcceptedCall, { keys, settings, captureBodies }: DetachedServices, signal: AbortSignal): AuthedCall {
+  const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings.limits.defaultKeyLimits)
   const record = new CallRecord(endpoint)
   record.keyId = key.id
   record.bodyBytes = bodyBytes
   record.bodies = captureBodies?.(key, endpoint)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
-  const limits = usageLimits((keys.find?.(key.id) ?? key).limits ?? settings.limits.defaultKeyLimits ?? {})
-  return {
-    id, headers: {}, params: {}, body: async () => undefined, signal, receivedAtMs: performance.now(), record, key: { ...key, limits }
-  }
+  return { id, headers: {}, params: {}, body: async () => undefined, signal, receivedAtMs: performance.now(), record, key }
+}
+
+/** Returns the key with its present project, and of the present limits of both those that depend on what a call uses. */
+function usageLimited ({ project: _, ...admitted }: ApiKey, { limits, project }: ApiKey, defaultKeyLimits: KeyLimits = {}): ApiKey {
+  return { ...admitted, limits: usageLimits(limits ?? defaultKeyLimits), ...project !== undefined && { project: usageLimitedProject(project) } }
+}
+
+function usageLimitedProject (project: KeyProject): KeyProject {
+  return project.limits === undefined ? project : { ...project, limits: usageLimits(project.limits) }
 }

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { budgetText, nanoUsdOf, usageLimits } from '../../lib/core/key.ts'
 
-t.test('the limits on what answers come to are tokens and budget; absent ones stay absent', async t => {
+t.test('the limits on what answers come to are tokens and budget, with how that is kept; absent ones stay absent', async t => {
   const budget = { usd: 5, per: 'day' } as const
   t.strictSame(usageLimits({ requestsPerMinute: 1, tokensPerMinute: 2, concurrentCalls: 3, budget }), { tokensPerMinute: 2, budget })
+  t.strictSame(usageLimits({ budget, strict: false }), { budget, strict: false })
   t.strictSame(usageLimits({ requestsPerMinute: 1 }), {})
 })
 

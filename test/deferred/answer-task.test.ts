@@ -13,15 +13,15 @@ const stored: DeferredTask = { id: 'call-7', key, request: { model: 'm', message
 const ok: Reply = { status: 200, headers: {}, body: '{"a":1}' }
 const never = new AbortController().signal
 
-interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal }
+interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal, readonly admitted?: ApiKey }
 
-async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, find = () => key, signal = never }: Run = {}) {
+async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, find = () => key, signal = never, admitted = key }: Run = {}) {
   const started: Call[] = []
   const ended: Call[] = []
   const task = createTaskAnswerer({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, {
     onStart: call => { started.push(call) }, onEnd: call => { ended.push(call) }
   })
-  const outcome = await task(JSON.stringify(stored), signal).catch((error: unknown) => error)
+  const outcome = await task(JSON.stringify({ ...stored, key: admitted }), signal).catch((error: unknown) => error)
   t.same(started, ended, 'what begins ends')
   return { outcome, record: ended[0]?.record, ended: ended.length }
 }
@@ -36,6 +36,22 @@ t.test('a task is completed as its call would have been, and ends once', async t
   t.strictSame(seen, ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }], 'only limits on what it uses are left to count')
   t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok' })
   t.equal(ended, 1)
+})
+
+t.test('a task counts in the present limits of its key and its project', async t => {
+  const project = (requestsPerMinute: number, more: object = {}) => ({ id: 'project-1', name: 'team', limits: { requestsPerMinute, concurrentCalls: 1, ...more } })
+  const budget = { usd: 1, per: 'day' } as const
+  const now: ApiKey = { ...key, limits: { budget, strict: false, concurrentCalls: 2 }, project: project(9, { tokensPerMinute: 7, strict: false }) }
+  const expected: ApiKey = { ...key, limits: { budget, strict: false }, project: { id: 'project-1', name: 'team', limits: { tokensPerMinute: 7, strict: false } } }
+  const { project: _, ...alone } = expected
+  for (const [present, counted] of [[now, expected], [{ ...key, limits: { budget, strict: false } }, alone]] as const) {
+    let seen: unknown
+    await run(async call => {
+      seen = call.key
+      return await Promise.resolve(ok)
+    }, { find: () => present, admitted: { ...key, project: project(5) } })
+    t.strictSame(seen, counted)
+  }
 })
 
 t.test('a failure is the answer, and is on record', async t => {

@@ -32,12 +32,14 @@ interface Given {
   readonly provider?: Partial<ProviderSettings>
   readonly parts?: Partial<Settings>
   readonly more?: Partial<GatewayParts>
+  /** The limits of the project of the key. */
+  readonly shared?: KeyLimits
 }
 
 /** A gateway with a key that has limits, in front of a provider, with a clock that stands. */
 async function start (
   t: Test, limits: KeyLimits, script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
-  { provider = {}, parts = {}, more = {} }: Given = {}
+  { provider = {}, parts = {}, more = {}, shared }: Given = {}
 ): Promise<Limited> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
@@ -47,7 +49,7 @@ async function start (
     providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)],
     models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
     ...parts
-  }, { limited: { id: 'key-2', name: 'limited', limits } }, { limiter, ...more })
+  }, { limited: { id: 'key-2', name: 'limited', limits, ...shared !== undefined && { project: { id: 'project-1', name: 'team', limits: shared } } } }, { limiter, ...more })
   return { api, upstream, limiter, clock, ask: async (body = {}, init = {}) => await api.post(path, { ...question, ...body }, { headers, ...init }) }
 }
 
@@ -245,20 +247,23 @@ async function collected ({ api, ask }: Limited, body: object): Promise<number> 
   return await eventually(fetched, status => status !== 202, 'the deferred completion')
 }
 
-t.test('a deferred call is admitted by all limits, and paid when it is run', async t => {
-  const database = await store(t)
-  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' }, strict: false }
-  const set = await start(t, limits, { pieces: [chatAnswer('x')] }, {
-    parts: { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 } }, more: { database }
+for (const whose of ['key', 'project']) {
+  t.test(`a deferred call is admitted by all limits of its ${whose}, and paid when it is run`, async t => {
+    const database = await store(t)
+    const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' }, strict: false }
+    const set = await start(t, whose === 'key' ? limits : {}, { pieces: [chatAnswer('x')] }, {
+      parts: { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 } }, more: { database },
+      ...whose === 'project' && { shared: limits }
+    })
+    const { ask, limiter } = set
+    t.equal(await collected(set, { max_completion_tokens: 8 }), 200)
+    await until(() => limiter.counters.open === 0, 'no call to be counted as open')
+    const refused = await ask({ max_completion_tokens: 9 })
+    t.equal(refused.status, 402, '13 of 100 thousand billionths are spent, and 92 wanted')
+    t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '26')
+    t.equal(refused.headers.get('x-ratelimit-remaining-requests'), '2')
   })
-  const { ask, limiter } = set
-  t.equal(await collected(set, { max_completion_tokens: 8 }), 200)
-  await until(() => limiter.counters.open === 0, 'no call to be counted as open')
-  const refused = await ask({ max_completion_tokens: 9 })
-  t.equal(refused.status, 402, '13 of 100 thousand billionths are spent, and 92 wanted')
-  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '26')
-  t.equal(refused.headers.get('x-ratelimit-remaining-requests'), '2')
-})
+}
 
 t.test('a call that its provider has deferred is paid as reserved until it is fetched, and then as it was, with whatever is left', async t => {
   const database = await store(t)
