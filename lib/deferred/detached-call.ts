@@ -9,6 +9,7 @@ import type { AuthedCall, Call } from '../core/call.ts'
 import type { EndpointName } from '../core/endpoint.ts'
 import type { ApiKey, KeyLimits, KeyProject } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
+import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Keys } from '../keys/keys.ts'
 
@@ -25,6 +26,8 @@ export interface AcceptedCall {
   readonly routes: readonly Route[]
   /** The size of its request. */
   readonly bodyBytes: number
+  /** The caller's own key at the provider, which it is sent with. */
+  readonly providerKey?: Secret
 }
 
 export interface CallEvents {
@@ -80,11 +83,12 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 }
 
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
-function callOf (endpoint: EndpointName, { id, key: admitted, routes, bodyBytes }: AcceptedCall, { keys, settings, captureBodies }: DetachedServices, signal: AbortSignal): AuthedCall {
+function callOf (endpoint: EndpointName, { id, key: admitted, routes, bodyBytes, providerKey }: AcceptedCall, { keys, settings, captureBodies }: DetachedServices, signal: AbortSignal): AuthedCall {
   const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings.limits.defaultKeyLimits)
   const record = new CallRecord(endpoint)
   record.keyId = key.id
   record.bodyBytes = bodyBytes
+  if (providerKey !== undefined) record.ownProviderKey = true
   record.bodies = captureBodies?.(key, endpoint)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
   return { id, headers: {}, params: {}, body: async () => undefined, signal, receivedAtMs: performance.now(), record, key }

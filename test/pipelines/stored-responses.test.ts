@@ -6,7 +6,7 @@ import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } fr
 import { directoryOf, startGateway } from '../support/headgate.ts'
 import { openaiFrames, openaiResponse, openaiScript } from '../support/openai-responses.ts'
 import { streamEvents } from '../support/responses.ts'
-import { settings } from '../support/settings.ts'
+import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { eventually } from '../support/until.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -201,6 +201,24 @@ t.test('a response in the background is queued at once, fetched later, and conti
   t.match(await client.responses.cancel(queued.id), { status: 'completed' }, 'one that has ended stays as it is')
   const foreground = await client.responses.create({ model, input: 'three' })
   await t.rejects(client.responses.cancel(foreground.id), { code: 'invalid_value', param: 'response_id' })
+})
+
+t.test('a response in the background with a provider key of the caller costs nothing', async t => {
+  const provider = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(provider.close)
+  const directory = directoryOf(t)
+  const [database, usageDatabase] = [await openDatabase(directory), await openDatabase(directory, { busyTimeoutMs: 0 })]
+  t.teardown(database.close)
+  t.teardown(usageDatabase.close)
+  const api = await testGateway(t, {
+    providers: [chatUpstreamAt(`${provider.url}/v1`)], models: [modelSettings(model, { price: { input: 1, output: 10 } })]
+  }, { limited: { id: 'key-3', name: 'limited', limits: { budget: { usd: 1e-9, per: 'day' } } } }, { database, usageDatabase })
+  const headers = { authorization: 'Bearer limited', 'x-provider-key': 'mine' }
+  const { id } = await (await api.post('/v1/responses', { model, input: 'x', background: true }, { headers })).json() as { id: string }
+  const read = async (): Promise<unknown> => await (await api.get(`/v1/responses/${id}`, { headers })).json()
+  t.match(await eventually(read, response => !/queued|in_progress/.test(String(Reflect.get(Object(response), 'status'))), 'the response'), { status: 'completed' })
+  await api.gateway.close()
+  t.match(await usageDatabase.query.selectFrom('usage').selectAll().where('attempts', '=', 1).execute(), [{ own_provider_key: 1, cost_nano_usd: 0, completion_tokens: 1 }])
 })
 
 t.test('a call whose body is too large for the store is served, and not stored', async t => {
