@@ -29,6 +29,11 @@ export function standsForMedia (text: string): boolean {
   return text.slice(-signLength, -placeLength) === mark
 }
 
+/** Returns true for a text that begins as media do, or stands for such. */
+export function beginsAsMedia (text: string): boolean {
+  return mediaHead.test(text.slice(0, headBytes))
+}
+
 export class MediaStrings implements RequestMedia {
   readonly #strings: Buffer[] = []
 

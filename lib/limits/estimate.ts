@@ -1,8 +1,12 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
-import { isContainer } from '../json/guards.ts'
+import { beginsAsMedia } from '../json/media-strings.ts'
+import { isContainer, isObject } from '../json/guards.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
 import { charactersPerToken, type Units, type Usage } from '../core/usage.ts'
+import { ChatRequest } from '../../schemas/chat.ts'
+import { MessagesRequest } from '../../schemas/messages-request.ts'
+import { ResponsesRequest } from '../../schemas/responses.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
@@ -42,18 +46,34 @@ export const defaultTurns = 10
 const messageTokens = 8
 /** Assumed for an image, a recording or a document, whose length says nothing about its tokens. */
 const mediaTokens = 1000
-const mediaCharacters = 4096
+/** A shorter one is counted as a text. */
+const minMediaCharacters = 4096
+/** Fields of messages that hold media in base64, or a state of the provider's that no one else can read. */
+const mediaFields: ReadonlySet<string> = new Set([
+  'url', 'image_url', 'data', 'file_data', 'file_url', 'encrypted_content', 'signature', 'thought_signature'
+])
+/** Known fields beside the conversation that a model reads, or whose texts a provider may count. */
+const readFields: ReadonlySet<string> = new Set([
+  'tools', 'functions', 'response_format', 'output_config', 'prompt', 'generation_config', 'web_search_options', 'search_parameters', 'context_management'
+])
+/** Fields that hold messages, or items of them. */
+const conversationFields: ReadonlySet<string> = new Set(['messages', 'input', 'instructions', 'system', 'prediction'])
+/** Known fields that no model reads. Others may be passed on to one. */
+const unreadFields: ReadonlySet<string> = new Set([
+  ...[ChatRequest, MessagesRequest, ResponsesRequest].flatMap(({ properties }) => Object.keys(properties)).filter(name => !readFields.has(name)),
+  'originalInput', 'callerNames', 'toolApproval', 'asWritten'
+])
 /** Assumed for an answer whose length the caller does not bound. */
 export const answerTokens = 1000
 
-/** Estimates the tokens of the prompt by its characters, and the longest answer the request allows. */
+/** Estimates the tokens of the prompt by the characters of all that a model may read, and the longest answer the request allows. */
 export function estimateChat (request: ChatInput): Estimate {
-  const { messages, tools, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, n, thinking } = request
+  const { messages, tools, asWritten, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, n, thinking } = request
   const maxCompletion = maxCompletionTokens ?? maxTokens ?? undefined
   const choices = n ?? 1
   const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
   const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
-  const prompt = Math.ceil(tokensIn(messages) + tokensIn(tools))
+  const prompt = Math.ceil(Math.max(promptTokens(request), asWritten === undefined ? 0 : promptTokens(asWritten)))
   return {
     prompt,
     maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
@@ -77,13 +97,45 @@ export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
   return { prompt: estimateTokens(input), completion: 0, maxCompletion: 0 }
 }
 
-/** Sums the tokens of all strings in a value. */
-function tokensIn (value: unknown): number {
-  if (typeof value === 'string') return isMedia(value) ? mediaTokens : textTokens(value)
+/** Sums the tokens of all that a model may read of a request in any dialect. */
+function promptTokens (request: object): number {
+  let tokens = 0
+  for (const [name, value] of Object.entries(request)) {
+    if (conversationFields.has(name)) tokens += conversationTokens(value, name)
+    else if (!unreadFields.has(name)) tokens += jsonTokens(value)
+    else if (name === 'model') tokens += settingsTokens(value)
+  }
+  return tokens
+}
+
+/** Sums the tokens of all strings of a conversation; names of its fields are its format. */
+function conversationTokens (value: unknown, name: string): number {
+  if (typeof value === 'string') return isMedia(value, name) ? mediaTokens : textTokens(value)
   if (!isContainer(value)) return 0
   let tokens = 0
-  for (const part of Object.values(value)) tokens += tokensIn(part)
+  if (Array.isArray(value)) for (const part of value) tokens += conversationTokens(part, name)
+  else {
+    // A document may be a text.
+    const isText = 'type' in value && value.type === 'text'
+    for (const [name, part] of Object.entries(value)) tokens += conversationTokens(part, isText ? '' : name)
+  }
   return tokens
+}
+
+/** Sums the tokens of JSON that a model reads as it is, such as a schema: those of names and numbers as well. */
+function jsonTokens (value: unknown): number {
+  if (typeof value === 'string') return textTokens(value)
+  if (!isContainer(value)) return value === undefined ? 0 : 1
+  let tokens = 0
+  if (Array.isArray(value)) for (const part of value) tokens += jsonTokens(part)
+  else for (const [name, part] of Object.entries(value)) tokens += textTokens(name) + jsonTokens(part)
+  return tokens
+}
+
+/** Sums the tokens of what models are given as defaults, such as tools; of the one with the most of them. */
+function settingsTokens (choice: unknown): number {
+  if (Array.isArray(choice)) return Math.max(0, ...choice.map(settingsTokens))
+  return isObject(choice) && isObject(choice['settings']) ? promptTokens(choice['settings']) : 0
 }
 
 /** Estimates the tokens of a text: four letters of most languages, or one character of Chinese, Japanese or Korean. */
@@ -98,9 +150,9 @@ function marksCache (value: unknown): boolean {
   return 'cache_control' in value || Object.values(value).some(marksCache)
 }
 
-/** Recognises base64, with or without `data:` in front: it has no spaces. */
-function isMedia (text: string): boolean {
-  return text.length > mediaCharacters && !/\s/.test(text.slice(0, mediaCharacters))
+/** Recognises media by the name of their field and by their letters. */
+function isMedia (text: string, name: string): boolean {
+  return text.length > minMediaCharacters && mediaFields.has(name) && beginsAsMedia(text)
 }
 
 /** Estimates what an answer used whose provider does not say. */

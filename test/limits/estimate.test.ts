@@ -11,6 +11,46 @@ t.test('a request is measured by its texts, not by its pictures', async t => {
   t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt < 1100)
 })
 
+function promptOf (request: object): number {
+  return estimateChat({ model: 'm', messages: [], ...request }).prompt
+}
+
+t.test('all that a model may read is counted, wherever it stands', async t => {
+  const text = 'x'.repeat(40_000)
+  const schema = { type: 'object', properties: { [text]: { type: 'string' } } }
+  const enumerated = { type: 'object', properties: { a: { enum: [text] } } }
+  for (const request of [
+    { messages: [{ role: 'system', content: text }] },
+    { messages: [{ role: 'user', content: [{ type: 'text', text }] }] },
+    { messages: [{ role: 'user', content: [{ type: 'text', text: 'a', data: text }] }] },
+    { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }] }] },
+    { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] },
+    { tools: [{ type: 'function', function: { name: 'f', parameters: enumerated } }] },
+    { functions: [{ name: 'f', description: text }] },
+    { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } },
+    { prediction: { type: 'content', content: text } },
+    { field_of_tomorrow: { text } },
+    { model: [{ model: 'm', settings: { tools: [{ type: 'function', function: { name: 'f', description: text } }] } }] },
+    { asWritten: { system: [{ type: 'text', text }] } },
+    { asWritten: { messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }] }] } },
+    { asWritten: { tools: [{ name: 'f', input_schema: schema }] } }
+  ]) t.ok(promptOf(request) >= 10_000, JSON.stringify(request).slice(0, 100))
+  t.ok(promptOf({ tools: [{ type: 'function', function: { name: 'f', parameters: { enum: Array.from({ length: 10_000 }, (_, number) => number) } } }] }) >= 10_000)
+})
+
+t.test('what no model reads is not counted, and media have no length', async t => {
+  const text = 'x'.repeat(40_000)
+  for (const request of [{ user: text }, { metadata: { a: text } }, { stop: [text] }, { callerNames: { a: text } }, { asWritten: { metadata: { user_id: text } } }]) {
+    t.equal(promptOf(request), 0, JSON.stringify(request).slice(0, 20))
+  }
+  for (const part of [
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${text}` } }, { type: 'input_audio', input_audio: { data: text, format: 'wav' } },
+    { type: 'file', file: { file_data: `data:application/pdf;base64,${text}` } }, { type: 'input_image', image_url: `data:image/png;base64,${text}` }
+  ]) t.ok(promptOf({ messages: [{ role: 'user', content: [part] }] }) < 1010, part.type)
+  t.ok(promptOf({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: `data:text/plain;base64,${text}` } }] }] }) > 10_000, 'a text in base64 is one')
+  t.ok(promptOf({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: text.replaceAll('x', 'x y') } }] }] }) > 10_000)
+})
+
 const messages: ChatInput['messages'] = [{ role: 'user', content: 'x'.repeat(400) }]
 
 t.test('no token of a prompt goes unpaid where the most counts: twice the guess, and the frame of each message', async t => {

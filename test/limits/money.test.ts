@@ -89,6 +89,29 @@ t.test('an answer is limited to what is left', async t => {
   t.equal((await ask()).status, 402)
 })
 
+t.test('all that a model may read is paid: schemas, names, and fields that are passed on', async t => {
+  const provider = await greedyProvider(t)
+  const { api } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
+  const text = 'four words of text '.repeat(20_000)
+  const schema = { type: 'object', properties: { [text]: { type: 'string' } } }
+  const messages = [{ role: 'user', content: 'hello' }]
+  for (const [path, body] of [
+    ['/v1/chat/completions', { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }],
+    ['/v1/chat/completions', { functions: [{ name: 'f', parameters: schema }] }],
+    ['/v1/chat/completions', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { enum: [text] } } } }],
+    ['/v1/chat/completions', { field_of_tomorrow: { [text]: true } }],
+    ['/v1/messages', { max_tokens: 16, tools: [{ name: 'f', input_schema: schema }] }],
+    ['/v1/messages', { max_tokens: 16, field_of_tomorrow: [text] }],
+    ['/v1/responses', { messages: undefined, input: 'hello', tools: [{ type: 'function', name: 'f', parameters: schema, strict: false }] }],
+    ['/v1/responses', { messages: undefined, input: 'hello', field_of_tomorrow: text }]
+  ] as const) {
+    const answer = await api.post(path, { model: 'openai/priced', messages, ...body }, { headers: { authorization: 'Bearer limited' } })
+    t.equal(answer.status, 402, `${path} ${Object.keys(body).at(-1)}`)
+    await answer.text()
+  }
+  t.equal(provider.upstream.requests.length, 0)
+})
+
 t.test('without `strict` a call may cost more than it reserved', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' }, strict: false })

@@ -67,7 +67,7 @@ function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatIn
   return {
     context: { request, keyId: call.key.id, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable, direct: { routes: new Set() } },
     base: Object.assign(
-      { model: request.model, messages, callerNames } satisfies ChatInput,
+      { model: request.model, messages, callerNames, asWritten: request } satisfies ChatInput,
       thinkingOf(request),
       formatOf(output?.format),
       tools.length > 0 && { tools: [...tools] },

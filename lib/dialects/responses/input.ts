@@ -102,10 +102,7 @@ interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'li
   readonly input: ChatInput
 }
 
-/**
- * Makes a conversation of a request. One that only a provider of this dialect can take is, until it is sent there, as long as its
- * text.
- */
+/** Makes a conversation of a request; an empty one where only a provider of this dialect can take it. */
 function translated (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): Translation {
   try {
     return translation(request, items, earlier)
@@ -116,7 +113,7 @@ function translated (request: ResponsesRequest, items: readonly InputItem[], ear
       approvals: new Approvals([]),
       listed: new Set(),
       untranslatable: error.with({ fault: 'unsupported' }),
-      input: { model: request.model, messages: [{ role: 'user', content: JSON.stringify([earlier, items, request.tools]) }], callerNames, ...settingsOf(request) }
+      input: { model: request.model, messages: [], callerNames, asWritten: { ...request, input: [earlier, items] }, ...settingsOf(request) }
     }
   }
 }
@@ -141,7 +138,8 @@ function translation (request: ResponsesRequest, items: readonly InputItem[], ea
       model: request.model,
       messages: [...system, ...messages],
       originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
-      callerNames
+      callerNames,
+      asWritten: request
     } satisfies ChatInput, declared.tools.length > 0 && { tools: [...declared.tools] },
     servers !== undefined && {
       mcp_servers: servers,

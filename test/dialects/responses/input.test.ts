@@ -12,7 +12,8 @@ import type { InputItem } from '../../../schemas/response-items.ts'
 
 function inputOf (request: Partial<ResponsesRequest>) {
   const { context: _, ...call } = responsesCall(request)
-  return call.request
+  const { asWritten: _written, ...input } = call.request
+  return input
 }
 
 function messagesOf (input: readonly InputItem[]) {
