@@ -7,9 +7,11 @@
  * Numbers in Lua are doubles: amounts are integers below 2^53, since no budget exceeds 10^15 billionths of a dollar.
  */
 
+import { recordedAfterMs } from '../limits/refunds.ts'
 import type { RedisOptions } from 'ioredis'
 
 const lua = String.raw
+const refundMs = recordedAfterMs.toString()
 
 const clock = lua`
   local time = redis.call('TIME')
@@ -63,8 +65,25 @@ const count = lua`${clock}${buckets}
     end
     local function read_budget ()
       if budget then return end
-      local spent, reserved = unpack(redis.call('HMGET', budget_key, 'spent', 'reserved'))
+      local spent, reserved, refunded, refunded_before, refunds_at = unpack(
+        redis.call('HMGET', budget_key, 'spent', 'reserved', 'refunded', 'refunded_before', 'refunds_at'))
       budget = { spent = tonumber(spent) or 0, reserved = tonumber(reserved) or 0 }
+      budget.refunded, budget.refunded_before, budget.refunds_at = tonumber(refunded) or 0, tonumber(refunded_before) or 0, tonumber(refunds_at) or 0
+    end
+    -- As limits/refunds.ts has it.
+    local function unrecorded_refunds ()
+      local age = now - budget.refunds_at
+      if age >= 2 * ${refundMs} then return 0 end
+      if age >= ${refundMs} then return budget.refunded end
+      return budget.refunded + budget.refunded_before
+    end
+    local function add_refund (amount)
+      local age = now - budget.refunds_at
+      if age >= ${refundMs} then
+        budget.refunded, budget.refunded_before, budget.refunds_at = 0, age < 2 * ${refundMs} and budget.refunded or 0, now
+      end
+      budget.refunded = budget.refunded + amount
+      redis.call('HSET', budget_key, 'refunded', integer(budget.refunded), 'refunded_before', integer(budget.refunded_before), 'refunds_at', integer(budget.refunds_at))
     end
     local function release (id)
       local amount = redis.call('HGET', budget_key, id)
@@ -79,7 +98,8 @@ const count = lua`${clock}${buckets}
       if requests > 0 or tokens > 0 then read_rates() end
       if most > 0 then
         read_budget()
-        if recorded > budget.spent then budget.spent, budget.changed = recorded, true end
+        local known = recorded - unrecorded_refunds()
+        if known > budget.spent then budget.spent, budget.changed = known, true end
         keep_ms = kept_ms
       end
       local function refusal ()
@@ -118,6 +138,7 @@ const count = lua`${clock}${buckets}
       local was_open = leased and redis.call('ZREM', open_key, id) == 1
       local was_reserved = leased and release(id)
       if was_reserved then budget.spent = budget.spent + spent end
+      if was_reserved and spent < 0 then add_refund(-spent) end
       if leased and not was_open and not was_reserved then return end
       if requests > 0 and more_requests ~= 0 then read_rates() take(rates.requests, requests, more_requests) end
       if tokens > 0 and more_tokens ~= 0 then read_rates() take(rates.tokens, tokens, more_tokens) end

@@ -2,6 +2,7 @@
 
 import { dayMs, dayOf } from '../usage/day.ts'
 import type { Budget } from '../core/key.ts'
+import type { Refunds } from './refunds.ts'
 
 /** Describes a day, a month or all time, in UTC. */
 export interface Period {
@@ -18,6 +19,8 @@ export interface Spending {
   readonly reserved: number
   /** Spent or reserved by other gateways on the store, and spent but not recorded yet by this one; 0 while it is alone. */
   readonly elsewhere: number
+  /** Absent while nothing was given back. */
+  readonly refunds: Refunds | undefined
 }
 
 export function periodOf (per: Budget['per'], nowMs: number): Period {

@@ -9,6 +9,8 @@
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Period, type Spending } from './budget.ts'
+import { PrunedMap } from './pruned-map.ts'
+import { addRefund, unrecordedRefunds } from './refunds.ts'
 import type { Holding, UsageRowKey } from './budget-peers.ts'
 
 export interface ReservationRequest {
@@ -58,6 +60,8 @@ export type LimitDecision = { readonly rateLimits: RateLimits } & (
 type Refusal = Omit<Extract<LimitDecision, { readonly admitted: false }>, 'rateLimits'>
 
 interface State {
+  /** Those of the latest call. */
+  limits: KeyLimits
   requests: Bucket
   tokens: Bucket
   openCalls: number
@@ -74,18 +78,26 @@ interface Reservation extends Pick<ReservationRequest, 'keyId' | 'limits' | 'tok
   readonly period: Period | undefined
 }
 
+const noLimits: KeyLimits = {}
+
 /** The time after which open calls may have ended. */
 const retryAfterMs = 1000
 
 export class LimitCounters {
   readonly #now: () => number
-  readonly #states = new Map<string, State>()
+  /** Those of keys with open calls, or with usage that still counts. */
+  readonly #states = new PrunedMap<State>(state => this.#isUnused(state))
   readonly #reservations = new Map<number, Reservation>()
   #last = 0
 
   /** @param now milliseconds of Unix time */
   constructor (now: () => number) {
     this.#now = now
+  }
+
+  /** Returns the number of keys of which something is kept. */
+  get keys (): number {
+    return this.#states.size
   }
 
   /** Returns the number of unsettled reservations. */
@@ -100,24 +112,29 @@ export class LimitCounters {
 
   /**
    * Sets what all processes have spent in a period, as the ledger has it. What was counted here and is
-   * not in the ledger yet must not get lost: the higher of both counts.
+   * not in the ledger yet must not get lost: the higher of both counts, but for what was given back lately. Does nothing for a period
+   * that has ended.
    *
    * @returns what counts now
    */
   setSpent (keyId: string, period: Period, spent: number): number {
     const { spendings } = this.#stateOf(keyId)
     const known = spendings.get(period.per)
-    const same = known?.period.fromMs === period.fromMs
-    const counted = same ? Math.max(known.spent, spent) : spent
-    spendings.set(period.per, same ? { ...known, spent: counted } : { period, spent, reserved: 0, elsewhere: 0 })
+    if (known === undefined || known.period.fromMs < period.fromMs) {
+      spendings.set(period.per, { period, spent, reserved: 0, elsewhere: 0, refunds: undefined })
+      return spent
+    }
+    if (known.period.fromMs > period.fromMs) return spent // read before midnight
+    const counted = Math.max(known.spent, spent - unrecordedRefunds(known.refunds, this.#now()))
+    spendings.set(period.per, { ...known, spent: counted })
     return counted
   }
 
   /** Sets how much of a budget other gateways hold, or this one has spent and not recorded, after `setSpent` of the same period. */
-  setElsewhere (keyId: string, { per }: Period, elsewhere: number): void {
+  setElsewhere (keyId: string, { per, fromMs }: Period, elsewhere: number): void {
     const { spendings } = this.#stateOf(keyId)
     const known = spendings.get(per)
-    if (known !== undefined) spendings.set(per, { ...known, elsewhere })
+    if (known?.period.fromMs === fromMs) spendings.set(per, { ...known, elsewhere })
   }
 
   /** Returns what open calls of a key hold of its budget. */
@@ -143,6 +160,7 @@ export class LimitCounters {
     const { keyId, limits } = wanted
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
+    state.limits = limits
     const tokens = Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity)
     const spending = this.#spendingOf(state, limits, nowMs)
     const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(wanted, tokens, state, spending, nowMs)
@@ -151,8 +169,8 @@ export class LimitCounters {
     this.#change(state, limits, { requests: 1, tokens, calls }, nowMs)
     const nanoUsd = grantOf(wanted, spending)
     if (spending !== undefined) {
-      const { period, spent, reserved, elsewhere } = spending
-      state.spendings.set(period.per, { period, spent, reserved: reserved + nanoUsd, elsewhere })
+      const { period, spent, reserved, elsewhere, refunds } = spending
+      state.spendings.set(period.per, { period, spent, reserved: reserved + nanoUsd, elsewhere, refunds })
     }
     const reservation = ++this.#last
     this.#reservations.set(reservation, { keyId, limits, tokens, nanoUsd, calls, holder, period: spending?.period })
@@ -172,7 +190,8 @@ export class LimitCounters {
     // A reservation of an earlier period does not count in this one.
     if (spending === undefined || spending.period !== period) return
     const { spent, reserved: open, elsewhere } = spending
-    state.spendings.set(period.per, { period, spent: spent + used.nanoUsd, reserved: open - nanoUsd, elsewhere })
+    const refunds = used.nanoUsd < 0 ? addRefund(spending.refunds, -used.nanoUsd, nowMs) : spending.refunds
+    state.spendings.set(period.per, { period, spent: spent + used.nanoUsd, reserved: open - nanoUsd, elsewhere, refunds })
   }
 
   /** Releases the reservations of a process that exited. */
@@ -184,8 +203,14 @@ export class LimitCounters {
 
   #stateOf (keyId: string): State {
     let state = this.#states.get(keyId)
-    if (state === undefined) this.#states.set(keyId, state = { requests: fullBucket, tokens: fullBucket, openCalls: 0, spendings: new Map() })
+    if (state === undefined) this.#states.set(keyId, state = { limits: noLimits, requests: fullBucket, tokens: fullBucket, openCalls: 0, spendings: new Map() })
     return state
+  }
+
+  #isUnused ({ limits: { requestsPerMinute = 1, tokensPerMinute = 1 }, requests, tokens, openCalls, spendings }: State): boolean {
+    const nowMs = this.#now()
+    const isFull = fullInMs(requests, requestsPerMinute, nowMs) === 0 && fullInMs(tokens, tokensPerMinute, nowMs) === 0
+    return openCalls === 0 && isFull && ![...spendings.values()].some(({ period }) => nowMs < period.endMs)
   }
 
   /** Returns the spending of the current period; a new one starts at zero. */
@@ -193,7 +218,7 @@ export class LimitCounters {
     if (budget === undefined) return undefined
     const spending = spendings.get(budget.per)
     if (spending !== undefined && nowMs < spending.period.endMs) return spending
-    return { period: periodOf(budget.per, nowMs), spent: 0, reserved: 0, elsewhere: 0 }
+    return { period: periodOf(budget.per, nowMs), spent: 0, reserved: 0, elsewhere: 0, refunds: undefined }
   }
 
   #change (state: State, limits: KeyLimits, by: { requests: number, tokens: number, calls: number }, nowMs: number): void {

@@ -10,6 +10,7 @@ import { GatewayError } from '../core/errors.ts'
 import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
 import { periodOf, type Period } from './budget.ts'
+import { PrunedMap } from './pruned-map.ts'
 import { SpendingReader, type ReadSpending } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { KeyLimits } from '../core/key.ts'
@@ -47,7 +48,7 @@ export class RedisLimiter implements Limiter {
   /** Reservations that Redis may still have although their calls have ended. */
   readonly #ended = new Set<RedisReservation>()
   /** Spending that is known, by key: of the latest period. */
-  readonly #spent = new Map<string, { readonly period: Period, readonly nanoUsd: number }>()
+  readonly #spent = new PrunedMap<{ readonly period: Period, readonly nanoUsd: number }>(({ period }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
   #reader: SpendingReader
   #share: LimitShare | undefined

@@ -1,3 +1,4 @@
+import { PrunedMap } from './pruned-map.ts'
 import type { Period } from './budget.ts'
 
 /** Returns what a key spent in a period up to a moment, in billionths of a dollar. */
@@ -23,10 +24,11 @@ interface Reading {
 /** Reads what keys with a budget have spent: at their first call, and again while they are used. */
 export class SpendingReader {
   readonly #options: SpendingReaderOptions
-  readonly #readings = new Map<string, Reading>()
+  readonly #readings: PrunedMap<Reading>
 
   constructor (options: SpendingReaderOptions) {
     this.#options = options
+    this.#readings = new PrunedMap(({ atMs, pending }) => pending === undefined && performance.now() - atMs >= options.rereadMs)
   }
 
   /** Reads the spending unless it is known; calls that arrive meanwhile share one reading. */

@@ -54,3 +54,59 @@ t.test('a call admitted earlier counts, and takes no place of another', async t 
   counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })
   t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
 })
+
+t.test('what was given back stays given back, although the ledger does not have it at once', async t => {
+  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
+  const counters = new LimitCounters(() => clock.ms)
+  const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'month' } }, tokens: 0, nanoUsd: 0, alreadyAdmitted: true } as const
+  const period = counters.periodFor(wanted)
+  const late = counters.reserve(wanted)
+  if (!late.admitted || period === undefined) return t.fail('it was refused')
+  counters.setSpent('a', period, 900)
+  counters.settle(late.reservation, { tokens: 0, nanoUsd: -800 })
+  t.equal(counters.setSpent('a', period, 900), 100, 'before it is recorded')
+  clock.ms += 90_000
+  t.equal(counters.setSpent('a', period, 100), 100, 'after that')
+  t.equal(counters.setSpent('a', period, 950), 150, 'with what others have spent meanwhile, at least')
+  clock.ms += 90_000
+  t.equal(counters.setSpent('a', period, 950), 950)
+})
+
+t.test('a reading of the ledger that ends after midnight changes nothing of the new day', async t => {
+  const clock = { ms: Date.UTC(2025, 10, 21, 23, 59) }
+  const counters = new LimitCounters(() => clock.ms)
+  const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 } as const
+  const yesterday = counters.periodFor(wanted)
+  clock.ms += dayMs / 2
+  t.equal(reasonOf(counters.reserve(wanted)), 'admitted')
+  if (yesterday === undefined) return t.fail('no period')
+  counters.setSpent('a', yesterday, 5)
+  counters.setElsewhere('a', yesterday, 1e9)
+  t.equal(reasonOf(counters.reserve(wanted)), 'budget_reserved')
+  t.equal(reasonOf(counters.reserve({ ...wanted, nanoUsd: 4e8 })), 'admitted', 'all but the reservation is left')
+})
+
+t.test('nothing is kept of keys that are not used any more', async t => {
+  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
+  const counters = new LimitCounters(() => clock.ms)
+  const limits: KeyLimits = { requestsPerMinute: 10, tokensPerMinute: 10, concurrentCalls: 2, budget: { usd: 1, per: 'day' } }
+  const call = (keyId: string): LimitDecision => counters.reserve({ keyId, limits, tokens: 10, nanoUsd: 1 })
+  const open = call('open')
+  const useKeys = (prefix: string): void => {
+    for (let number = 0; number < 5000; number++) {
+      const decision = call(`${prefix}-${number}`)
+      if (decision.admitted) counters.settle(decision.reservation, { tokens: 10, nanoUsd: 1 })
+    }
+  }
+  useKeys('day-1')
+  t.equal(counters.keys, 5001, 'each has spent of its budget')
+  for (let day = 2; day < 6; day++) {
+    clock.ms += dayMs
+    useKeys(`day-${day}`)
+  }
+  t.ok(counters.keys < 11_000, `${counters.keys} keys`)
+  t.equal(counters.open, 1)
+  if (open.admitted) counters.settle(open.reservation, { tokens: 0, nanoUsd: 0 })
+  t.equal(reasonOf(call('open')), 'admitted')
+  t.equal(reasonOf(call('open')), 'tokens', 'an open call was not forgotten: its key has owed since')
+})

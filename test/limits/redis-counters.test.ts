@@ -72,6 +72,14 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     t.match((await reserve({ keyId: 'recorded', limits, nanoUsd: 401 })).decision, { admitted: false, reason: 'budget_reserved' })
   })
 
+  await t.test('what was given back stays given back, although the usage records do not have it at once', async t => {
+    const limits = { budget: { usd: 1e-6, per: 'day' as const } }
+    const late = await reserve({ keyId: 'refunded', limits, alreadyAdmitted: true }, { recorded: 900 })
+    await counters.settle(late.reservation, { tokens: 0, nanoUsd: -800 })
+    t.equal((await reserve({ keyId: 'refunded', limits }, { recorded: 900 })).spent, 100, 'before it is recorded')
+    t.equal((await reserve({ keyId: 'refunded', limits }, { recorded: 950 })).spent, 150, 'with what others have spent meanwhile, at least')
+  })
+
   await t.test('a call whose lease was lost is shown again, once', async t => {
     const limits = { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' as const } }
     const period = periodOf('day', server.now())

@@ -1,0 +1,18 @@
+import t from 'tap'
+import { PrunedMap } from '../../lib/limits/pruned-map.ts'
+
+t.test('entries that are of no more use are removed when it has grown, and no others', async t => {
+  const looked: number[] = []
+  const map = new PrunedMap<number>(value => { looked.push(value); return value % 10 !== 0 })
+  for (let number = 0; number < 100_000; number++) map.set(String(number), number)
+  t.equal(map.get('0'), 0)
+  t.equal([...map].filter(([, value]) => value % 10 === 0).length, 10_000)
+  t.ok(map.size < 21_000, `${map.size} entries`)
+  t.ok(looked.length < 300_000, `${looked.length} looks: a few for each entry`)
+})
+
+t.test('few entries stay', async t => {
+  const map = new PrunedMap<number>(() => true)
+  for (let number = 0; number < 1000; number++) map.set(String(number), number)
+  t.equal(map.size, 1000)
+})
