@@ -79,7 +79,6 @@ const elsewhere: Reasons = {
   'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
   'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them'],
-  'process/primary': ['process/start-workers', 'a process with workers']
 }
 
 /**

@@ -16,6 +16,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dayOf } from '../usage/day.ts'
 import { processName, processStartMs, processState } from '../async/process-name.ts'
+import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 
@@ -89,6 +90,7 @@ export class BudgetPeers {
   #timer: NodeJS.Timeout | undefined
   #ready: Promise<void> | undefined
   #isReady = false
+  #isClosed = false
   #shared = false
   /** The time of the last look for others, also if the store could not be used. */
   #lookedAtMs = -Infinity
@@ -101,7 +103,7 @@ export class BudgetPeers {
 
   /** Returns true while another gateway uses the store: looks for one unless that has just been done. */
   isShared (): boolean {
-    if (!this.#shared && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) this.#beat()
+    if (!this.#shared && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) this.#attempt(() => this.#beat())
     return this.#shared
   }
 
@@ -134,39 +136,40 @@ export class BudgetPeers {
   /** Notifies the other gateways that this one is gone. */
   close (): void {
     clearInterval(this.#timer)
+    this.#isClosed = true
     if (this.#ready === undefined) return
-    this.#attempt(prepare => {
+    this.#attempt(() => this.#database.write(prepare => {
       prepare(dropHoldings).run(this.#id)
       prepare(dropGateway).run(this.#id)
-    })
+    }))
   }
 
   async #join (): Promise<void> {
     const { beatMs } = this.#options
-    this.#timer ??= setInterval(() => this.#beat(), beatMs).unref()
-    this.#beat()
-    const joinedAt = this.#othersSeen()
+    this.#timer ??= setInterval(() => { void this.#onceUnlocked(() => this.#beat()) }, beatMs).unref()
+    await this.#onceUnlocked(() => this.#beat())
+    const joinedAt = await this.#onceUnlocked(() => this.#othersSeen()) ?? new Map<string, number>()
     for (let waited = 0; this.#shared && waited < missedBeats; waited += 0.25) {
-      const seen = this.#othersSeen()
-      if ([...joinedAt].every(([id, seenMs]) => seen.get(id) !== seenMs)) break
+      const seen = await this.#onceUnlocked(() => this.#othersSeen())
+      if (seen === undefined || [...joinedAt].every(([id, seenMs]) => seen.get(id) !== seenMs)) break
       await sleep(beatMs / 4)
     }
     this.#isReady = true
   }
 
-  /** Returns when each other gateway showed itself the last time. */
+  /** Returns when each other gateway showed itself the last time. @throws those of the store */
   #othersSeen (): Map<string, number> {
-    const seen = new Map<string, number>()
-    this.#attempt(prepare => {
-      for (const { id, seen_ms: seenMs } of prepare('select id, seen_ms from gateways where id <> ?').all(this.#id) as SeenGateway[]) seen.set(id, seenMs)
+    return this.#database.write(prepare => {
+      const others = prepare('select id, seen_ms from gateways where id <> ?').all(this.#id) as SeenGateway[]
+      return new Map(others.map(({ id, seen_ms: seenMs }) => [id, seenMs]))
     })
-    return seen
   }
 
+  /** @throws those of the store */
   #beat (): void {
     const { now, holdings } = this.#options
     this.#lookedAtMs = performance.now()
-    this.#attempt(prepare => {
+    this.#database.write(prepare => {
       this.#forgetRecorded(prepare)
       const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
       if (!isKnown) prepare('insert into gateways (id, seen_ms) values (?, ?)').run(this.#id, now())
@@ -223,11 +226,21 @@ export class BudgetPeers {
   }
 
   /** Does what can wait for the next beat when the store is locked. */
-  #attempt (work: (prepare: Prepare) => void): void {
+  #attempt (work: () => void): void {
     try {
-      this.#database.write(work)
+      work()
     } catch (error) {
       this.#options.onFailure(error)
+    }
+  }
+
+  /** Does what others rely on: while the store is locked, as it is whenever a process writes, it is tried again, for half a beat. */
+  async #onceUnlocked<T> (work: () => T): Promise<T | undefined> {
+    try {
+      return await retryWhenLocked(async () => this.#isClosed ? undefined : work(), this.#options.beatMs / 2)
+    } catch (error) {
+      this.#options.onFailure(error)
+      return undefined
     }
   }
 }

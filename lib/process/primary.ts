@@ -38,6 +38,8 @@ export async function runPrimary ({ settings, log }: ServeOptions, terminal: Ter
 async function runWorkersWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
   const key = await makeFirstKey(database, settings)
   const linkToken = await createFirstLink(database, settings, terminal)
+  // What follows is done for calls of all workers: none of them waits while another program has locked the store.
+  database.stopWaiting()
   const limiter = createLimiter(database, log)
   const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
   try {

@@ -105,6 +105,26 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
   }
 })
 
+t.test('a gateway that joins while the store is locked tries again before it reserves', async t => {
+  const directory = t.testdir()
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  database.write(prepare => {
+    prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now())
+    prepare('insert into holdings values (?, ?, ?, 600)').run('elsewhere', 'key-1', Date.now() - Date.now() % 86_400_000)
+  })
+  const green = await peer(t, directory, 'green', { beatMs: 1000 })
+  const lock = await database.query.startTransaction().execute()
+  await lock.deleteFrom('secrets').execute()
+  const reservations = Promise.all(Array.from({ length: 20 }, green.reserve))
+  await new Promise(resolve => { setImmediate(resolve) })
+  await lock.rollback().execute()
+  await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 2, 'the other one to join')
+  database.write(prepare => { prepare('update gateways set seen_ms = seen_ms + 1').run() })
+  t.equal((await reservations).filter(reservation => reservation !== undefined).length, 4)
+  t.same(green.failures, [])
+})
+
 t.test('what a gateway has spent counts until it is recorded, however long that takes', async t => {
   const directory = t.testdir()
   const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 20 }), await peer(t, directory, 'green', { beatMs: 20 })]
