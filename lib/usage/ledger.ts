@@ -177,7 +177,10 @@ export class Ledger {
     }
   }
 
-  /** Writes the rows that wait, and leaves in a file those that the database does not take. The database stays open. */
+  /**
+   * Writes the rows that wait, and leaves in a file those that the database does not take and those of calls that are still open: as
+   * the journal has them, interrupted. The database stays open.
+   */
   async close (): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     await this.flush()
@@ -186,8 +189,9 @@ export class Ledger {
       await this.flush()
     }
     clearTimeout(this.#timer)
-    if (this.waiting === 0) this.#journal.replace([])
-    else this.#leaveForNextStart()
+    const openLines = this.#openLines
+    if (this.waiting === 0) this.#journal.replace(openLines)
+    if (this.waiting + openLines.length > 0) this.#leaveForNextStart(openLines)
   }
 
   /** True when neither memory nor the journal takes another row. */
@@ -278,15 +282,15 @@ export class Ledger {
     }
   }
 
-  #leaveForNextStart (): void {
+  #leaveForNextStart (openLines: readonly string[]): void {
     const { log } = this.#options
     const file = join(this.#database.directory, finishedJournalName())
-    let unwritten = this.#waiting.length
+    let unwritten = this.#waiting.length + openLines.length
     try {
-      if (this.#journal.isDeleted()) this.#journal.replace(this.#waiting.map(printLine))
+      if (this.#journal.isDeleted()) this.#journal.replace([...this.#waiting.map(printLine), ...openLines])
       this.#journal.moveTo(file)
       unwritten = Math.min(unwritten, this.#journal.unwritten)
-      log.warn({ rows: this.waiting - unwritten, file }, 'unwritten usage rows left in a file; will be imported on next start')
+      log.warn({ rows: this.waiting + openLines.length - unwritten, file }, 'unwritten usage rows left in a file; will be imported on next start')
     } catch (error) {
       log.error({ file, cause: loggableError(error) }, 'usage rows cannot be left in a file')
     }

@@ -6,6 +6,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
+import { printBegunRow } from '../../lib/usage/begun-row.ts'
 import { Journal } from '../../lib/usage/journal.ts'
 import { JournaledCall, Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
@@ -368,6 +369,31 @@ t.test('what cannot be written before the end is in a file, which the next start
   await Promise.all([second.ledger.importJournals(), third.ledger.importJournals()])
   t.equal((await rowsOf(second.database)).length, 60)
   t.same(files(), [])
+})
+
+t.test('a call that is still open at the end is on record as interrupted after the next start', async t => {
+  const begun = printBegunRow(receivedCall({ record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', modelId: 'openai/gpt-5', bodyBytes: 40 }) }), noModels)
+  if (begun === undefined) return t.fail('a call with a key and a model has a row')
+  const open = [usageRowOf(1, { outcome: 'interrupted', completion_tokens: 7 }), begun]
+  for (const isLocked of [false, true]) {
+    await t.test(isLocked ? 'in a file with the rows that cannot be written' : 'in a file of its own', async t => {
+      const directory = t.testdir()
+      const first = await ledger(t, directory)
+      for (const row of open) void first.ledger.record(new JournaledCall(row))
+      await first.ledger.add(usageRowOf(2))
+      const unlock = isLocked ? await lock(t, directory) : undefined
+      if (isLocked) for (const name of readdirSync(directory)) if (name.startsWith('journal-')) rmSync(join(directory, name))
+      await first.ledger.close()
+      t.match(first.lines.at(-1), { msg: /left in a file/, rows: isLocked ? 3 : 2 })
+      unlock?.()
+      const second = await ledger(t, directory)
+      await second.ledger.importJournals()
+      t.match(await second.database.query.selectFrom('usage').select(['id', 'outcome', 'completion_tokens']).orderBy('id').execute(), [
+        { id: 'row-1', outcome: 'interrupted', completion_tokens: 7 }, { id: 'row-2', outcome: 'ok' }, { id: begun.id, outcome: 'interrupted' }
+      ].toSorted((a, b) => a.id < b.id ? -1 : 1))
+      t.same(readdirSync(directory).filter(name => name.endsWith('.jsonl')), [])
+    })
+  }
 })
 
 t.test('a file that cannot be read is left alone and reported', async t => {
