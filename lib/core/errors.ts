@@ -210,6 +210,8 @@ export interface GatewayErrorOptions {
   cause?: unknown
   /** True when the provider had accepted the request: it bills for it, so the same model is not tried again. */
   acceptedByProvider?: boolean | undefined
+  /** True when the provider may have done the work and bill it: an estimate counts, and the same model may be tried again. */
+  mayBeBilled?: boolean | undefined
 }
 
 export class GatewayError extends Error {
@@ -221,6 +223,7 @@ export class GatewayError extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly rateLimits: Readonly<Record<string, string>> | undefined
   readonly acceptedByProvider: boolean
+  readonly mayBeBilled: boolean
   readonly original: OriginalError | undefined
   readonly #shownCode: string | undefined
 
@@ -236,16 +239,17 @@ export class GatewayError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.rateLimits = options.rateLimits
     this.acceptedByProvider = options.acceptedByProvider ?? false
+    this.mayBeBilled = options.mayBeBilled ?? false
     this.original = options.original
     this.#shownCode = options.shownCode
   }
 
   /** Returns the same error with another message, parameter or cause. */
-  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider'>): GatewayError {
-    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, original } = this
+  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled'>): GatewayError {
+    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, original } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, original, param, shownCode }
+    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, original, param, shownCode }
     return new GatewayError(code, { ...same, ...changes })
   }
 

@@ -82,7 +82,7 @@ export class RouteAttempt {
 
   failed (error: GatewayError): void {
     this.#ended(error.code)
-    if (error.acceptedByProvider) noteWasted(this.#call, this.route)
+    if (error.acceptedByProvider || error.mayBeBilled) noteWasted(this.#call, this.route)
     this.#health.failed(this.route, this.#attempt, error, this.#credential)
     noteAttempt(this.#call, this.route, error.code)
   }

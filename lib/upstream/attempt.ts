@@ -47,8 +47,8 @@ export interface UpstreamPart<R, E = unknown> {
  * Sends the request and reads until the first real event.
  *
  * @throws ProviderFailure when the provider says that it failed
- * @throws GatewayError when it cannot be reached, or says nothing that can be read: `accepted` then,
- *   where the work was done and will be billed
+ * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider` then,
+ *   where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
 export async function openAttempt<R, E extends { readonly type: string }> (
   call: AttemptCall, part: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
@@ -60,13 +60,18 @@ export async function openAttempt<R, E extends { readonly type: string }> (
   const request = part.request ??= adapter.request(ask)
   if (isSlow) await yieldFairly()
   record.attempts++
-  const response = await provider.transport.send(request, {
-    signal: call.signal,
-    credential: provider.authorize(call.providerKey?.reveal(), call.credential),
-    timeouts: provider.timeouts,
-    streamed: ask.streamed,
-    keyId: call.key.id
-  })
+  let response: UpstreamResponse
+  try {
+    response = await provider.transport.send(request, {
+      signal: call.signal,
+      credential: provider.authorize(call.providerKey?.reveal(), call.credential),
+      timeouts: provider.timeouts,
+      streamed: ask.streamed,
+      keyId: call.key.id
+    })
+  } catch (error) {
+    throw isTimeout(error) ? error.with({ mayBeBilled: true }) : error
+  }
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
   if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId
@@ -83,6 +88,7 @@ export async function openAttempt<R, E extends { readonly type: string }> (
     return opened instanceof Promise ? await opened : opened
   } catch (error) {
     response.body.cancel()
+    if (isTimeout(error)) throw error.with({ mayBeBilled: true })
     throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
   }
 }
@@ -175,6 +181,11 @@ async function readCompleteStream<E> (bytes: Buffer, reader: StreamReader<E>, ma
 
 /** Bytes of a stream that are read in one turn of the event loop, as from a socket. */
 const streamBytes = 64 * 1024
+
+/** Returns whether a request was given up because it took too long: its provider may do the work all the same. */
+function isTimeout (error: unknown): error is GatewayError {
+  return error instanceof GatewayError && error.code === 'upstream_timeout'
+}
 
 /**
  * Returns whether the work of a request that failed was done all the same, or goes on. A stream that broke before

@@ -53,11 +53,11 @@ t.test('what is said instead of the table is said to the caller; the cause is no
 t.test('a changed copy keeps everything else', async t => {
   const options = {
     message: 'Slow down.', param: 'model', status: 430, fault: 'rate_limit', retryAfterSeconds: 7,
-    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', acceptedByProvider: true, shownCode: 'slow'
+    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', acceptedByProvider: true, mayBeBilled: true, shownCode: 'slow'
   } as const
   const error = new GatewayError('rate_limit_exceeded', options)
   const same = error.with({})
-  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'acceptedByProvider', 'message'] as const) {
+  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'acceptedByProvider', 'mayBeBilled', 'message'] as const) {
     t.strictSame(same[name], error[name], name)
   }
   t.strictSame(same.toBody(), error.toBody())

@@ -328,6 +328,35 @@ t.test('a request that a provider did and whose answer is of no use is paid as a
   t.ok((limiter.settled[0]?.nanoUsd ?? 0) >= 1000 * price.output * 1000)
 })
 
+t.test('a request whose response takes too long is sent again, and each that was given up is paid as an estimate', async t => {
+  const stalled: Script = { headers: { 'content-type': 'application/json' }, pieces: ['{'], then: 'stall' }
+  const saysSo: Script = { status: 504, pieces: ['{}'] }
+  const rows: ReadonlyArray<readonly [string, Script, boolean, number]> = [
+    ['no head', { silent: true }, false, 2], ['no head of a stream', { silent: true }, true, 2], ['half a response', stalled, false, 2],
+    ['a stream without output', { headers: eventStream, pieces: [': wait\n\n'], then: 'stall' }, true, 2],
+    ['a provider that says so itself', saysSo, false, 0]
+  ]
+  for (const [name, script, stream, paid] of rows) {
+    await t.test(name, async t => {
+      const upstream = await fakeUpstream(script)
+      t.teardown(upstream.close)
+      const limiter = new SpyLimiter()
+      const timeouts = { connectMs: 5000, firstByteMs: 50, responseMs: 50, idleBytesMs: 50, idleEventsMs: 50 }
+      const api = await testGateway(t, {
+        providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { timeouts, retries: 1 })],
+        models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
+      }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
+      const answer = await api.post(path, { model: 'openai/priced', messages: 'hello', stream }, { headers: { authorization: 'Bearer limited' } })
+      t.equal(answer.status, 504)
+      await answer.text()
+      await until(() => limiter.settled.length === 1, 'the call to be settled')
+      t.equal(upstream.requests.length, 2)
+      const estimate = 3 * price.input * 1000 + 1000 * price.output * 1000
+      t.equal(limiter.settled[0]?.nanoUsd, paid * estimate)
+    })
+  }
+})
+
 t.test('a call that is given up while its provider works on it is paid as an estimate', async t => {
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
