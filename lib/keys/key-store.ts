@@ -110,6 +110,12 @@ export async function openKeyStore (
    * Wrong keys never get in, and any change of the keys empties it.
    */
   const accepted = new Map<string, KeyEntry>()
+  let byId: ReadonlyMap<string, ApiKey> = new Map()
+  /** Called after the keys of the configuration or of the store were replaced. */
+  const onReplaced = (): void => {
+    accepted.clear()
+    byId = new Map([...fromStore.values(), ...fromConfiguration.values()].map(({ key }) => [key.id, key]))
+  }
 
   /** Counts rows and their changes: rows are never deleted, so the counts show every change. */
   const count = async (): Promise<string> => {
@@ -122,7 +128,7 @@ export async function openKeyStore (
     const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
     const projects = new Map((await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project]))
     fromStore = new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id))))
-    accepted.clear()
+    onReplaced()
     seen = counts
   }
   const refresh = async (): Promise<void> => {
@@ -180,10 +186,8 @@ export async function openKeyStore (
     },
 
     find: id => {
-      for (const entries of [fromConfiguration, fromStore]) {
-        for (const { key } of entries.values()) if (key.id === id) return isExpired(key) ? undefined : key
-      }
-      return undefined
+      const key = byId.get(id)
+      return key === undefined || isExpired(key) ? undefined : key
     },
 
     create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits, projectId, createdBy, temporary = false }) => {
@@ -229,7 +233,7 @@ export async function openKeyStore (
 
     replaceConfigured: next => {
       fromConfiguration = entriesOf(next.map(fromSettings))
-      accepted.clear()
+      onReplaced()
     },
     isStale: () => stale,
     refresh,

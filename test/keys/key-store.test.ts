@@ -45,6 +45,23 @@ storeTest('a created key is valid, with its scopes', async (t, openStore) => {
   t.equal(keys.find('all'), undefined, 'a name is no id')
 })
 
+storeTest('a key is found by its id as long as it is valid, also after another process or a reload has changed the keys', async (t, openStore) => {
+  const { database, keys } = await open(t, openStore, [{ name: 'set', key: new Secret('first') }])
+  const other = await openKeyStore(database, [], { pollMs: 60_000 })
+  t.teardown(other.close)
+  const made = await other.create({ name: 'made', expiresAtMs: Date.now() + 60_000 })
+  const kept = await other.create({ name: 'kept' })
+  t.equal(keys.find(made.id), undefined)
+  await keys.refresh()
+  t.match([made.id, kept.id, 'configured:set'].map(id => keys.find(id)), [{ name: 'made' }, { name: 'kept' }, { name: 'set' }])
+
+  await other.revoke(made.id)
+  keys.replaceConfigured([{ name: 'next', key: new Secret('second'), models: ['openai/*'] }])
+  t.match(['configured:set', 'configured:next'].map(id => keys.find(id)), [undefined, { name: 'next', models: ['openai/*'] }])
+  await keys.refresh()
+  t.match([made.id, kept.id, 'configured:next'].map(id => keys.find(id)), [undefined, { name: 'kept' }, { name: 'next' }])
+})
+
 storeTest('a key keeps which tool servers it may use, and whether what is stored at providers', async (t, openStore) => {
   const { keys } = await open(t, openStore)
   for (const scope of [{ mcpServers: ['acme/tickets'], mcpUrls: true }, { mcpServers: [] }, { mcpUrls: false }, { providerObjects: true }]) {
