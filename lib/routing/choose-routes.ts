@@ -189,6 +189,10 @@ function allowed (routes: readonly Route[], name: string, key: ApiKey, models: M
 }
 
 function modelNotFound (name: string, models: ModelRegistry): GatewayError {
+  const known = models.find(name)
+  if (known !== undefined && known.status !== 'disabled') {
+    return new GatewayError('model_not_found', { message: `The model ${quote(name)} is not available: the provider ${quote(known.providerId)} is not enabled here.`, param: 'model' })
+  }
   const suggestion = models.suggest(name)
   const hint = suggestion === undefined ? '' : ` Did you mean ${quote(suggestion)}?`
   return new GatewayError('model_not_found', {

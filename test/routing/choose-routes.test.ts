@@ -60,7 +60,10 @@ t.test('an unknown model is refused with the nearest one, even next to a known o
   await t.rejects(route('openai/o3'), { ...error, message: /`openai\/o3` does not exist or is not enabled/ })
   await t.rejects(route(['openai/gpt-5', 'opneai/gpt-5-nano']),
     { ...error, message: /`opneai\/gpt-5-nano`.*Did you mean `openai\/gpt-5-nano`\?/ })
-  await t.rejects(route('anthropic/claude-sonnet-5'), { code: 'model_not_found' })
+  await t.rejects(route('anthropic/claude-sonnet-5'), {
+    code: 'model_not_found', message: 'The model `anthropic/claude-sonnet-5` is not available: the provider `anthropic` is not enabled here.'
+  })
+  await t.rejects(route('anthropic/claude-of-tomorrow'), { code: 'model_not_found', message: /does not exist or is not enabled/ })
 })
 
 t.test('a very long name comes back shortened', async t => {
