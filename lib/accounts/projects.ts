@@ -1,7 +1,7 @@
 /** Projects: groups of keys and of the people who may make them. */
 
 import { sql, type Kysely } from 'kysely'
-import type { Member, Project } from '../../schemas/admin/organisation.ts'
+import type { Member, Project, ProjectChange } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { spentUsd } from '../keys/spent-usd.ts'
 import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
@@ -14,7 +14,7 @@ import { newId } from './random-tokens.ts'
 export interface ProjectChanges {
   readonly name?: string | undefined
   readonly models?: readonly string[] | null | undefined
-  readonly limits?: Project['limits'] | undefined
+  readonly limits?: ProjectChange['limits'] | undefined
 }
 
 export class Projects {

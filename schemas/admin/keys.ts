@@ -1,7 +1,7 @@
 /** Keys of callers, and keys of the admin API itself. */
 
 import { Type, type Static } from 'typebox'
-import { KeyLimitsConfig } from '../config/keys.ts'
+import { KeyLimitsConfig, KeyLimitsRequest } from '../config/keys.ts'
 import { OneOf } from '../nullable.ts'
 import { Change, Id, Milliseconds, Name, OrNull, Request, Role, Scope } from './common.ts'
 
@@ -31,7 +31,7 @@ export const Key = Type.Object({
 })
 export type Key = Static<typeof Key>
 
-const scope = { endpoints: Endpoints, models: Models, mcp_servers: ToolServers, mcp_urls: Type.Boolean(), provider_objects: Type.Boolean(), limits: KeyLimitsConfig, expires_at_ms: Milliseconds }
+const scope = { endpoints: Endpoints, models: Models, mcp_servers: ToolServers, mcp_urls: Type.Boolean(), provider_objects: Type.Boolean(), limits: KeyLimitsRequest, expires_at_ms: Milliseconds }
 
 export const NewKey = Request({
   name: Name,
@@ -51,7 +51,7 @@ export const KeyChange = Request({
   mcp_servers: Change(ToolServers),
   mcp_urls: Change(Type.Boolean()),
   provider_objects: Type.Optional(Type.Boolean()),
-  limits: Change(KeyLimitsConfig),
+  limits: Change(KeyLimitsRequest),
   expires_at_ms: Change(Milliseconds)
 })
 export type KeyChange = Static<typeof KeyChange>

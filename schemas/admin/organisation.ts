@@ -1,7 +1,7 @@
 /** Users, invitations and projects. */
 
 import { Type, type Static } from 'typebox'
-import { KeyLimitsConfig } from '../config/keys.ts'
+import { KeyLimitsConfig, KeyLimitsRequest } from '../config/keys.ts'
 import { Change, Email, Id, Milliseconds, Name, OrNull, Request, Role } from './common.ts'
 
 export const User = Type.Object({
@@ -60,10 +60,10 @@ export const Project = Type.Object({
 })
 export type Project = Static<typeof Project>
 
-export const NewProject = Request({ name: Name, models: Type.Optional(Models), limits: Type.Optional(KeyLimitsConfig) })
+export const NewProject = Request({ name: Name, models: Type.Optional(Models), limits: Type.Optional(KeyLimitsRequest) })
 export type NewProject = Static<typeof NewProject>
 
-export const ProjectChange = Request({ name: Type.Optional(Name), models: Change(Models), limits: Change(KeyLimitsConfig) })
+export const ProjectChange = Request({ name: Type.Optional(Name), models: Change(Models), limits: Change(KeyLimitsRequest) })
 export type ProjectChange = Static<typeof ProjectChange>
 
 export const Member = Type.Object({ user_id: Id, name: Type.String(), email: OrNull(Type.String()), role: Role, added_at_ms: Milliseconds })

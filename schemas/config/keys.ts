@@ -5,21 +5,29 @@ import { OneOf } from '../nullable.ts'
 import { Closed, Text } from './entries.ts'
 import { Secret } from './secret.ts'
 
-export const KeyLimitsConfig = Closed({
+const rateLimits = {
   requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls to providers per minute; a full minute\'s amount may be used at once.' })),
   tokens_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Tokens per minute, prompt and completion together.' })),
-  concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Concurrent calls.' })),
-  budget: Type.Optional(Closed({
-    usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
-    per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' }),
-    unpriced: Type.Optional(OneOf(['allow', 'refuse'], {
-      description: 'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
-    }))
-  }, { description: 'Budget.' })),
-  strict: Type.Optional(Type.Boolean({
-    description: 'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
-  }))
-}, { description: 'Limits of a key; without an entry there is no limit.' })
+  concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Concurrent calls.' }))
+}
+const usd = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' })
+const per = OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' })
+const unpriced = Type.Optional(OneOf(['allow', 'refuse'], {
+  description: 'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
+}))
+const budgetNotes = { description: 'Budget.' }
+const strict = Type.Optional(Type.Boolean({
+  description: 'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
+}))
+const limitsNotes = { description: 'Limits of a key; without an entry there is no limit.' }
+
+/** Limits as the configuration has them once defaults are filled in, and as the admin API shows them. */
+export const KeyLimitsConfig = Closed({ ...rateLimits, budget: Type.Optional(Closed({ usd, per, unpriced }, budgetNotes)), strict }, limitsNotes)
+
+/** Limits in a request to the admin API: a budget without a period is one of a month. */
+export const KeyLimitsRequest = Closed({
+  ...rateLimits, budget: Type.Optional(Closed({ usd, per: Type.Optional(per), unpriced }, budgetNotes)), strict
+}, limitsNotes)
 
 export const KeyConfig = Closed({
   name: Text('Name in the log and in usage records.'),

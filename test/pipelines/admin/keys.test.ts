@@ -153,6 +153,20 @@ t.test('the limits of a project hold for all its keys together', async t => {
   t.equal((await ask(other)).status, 200, 'other projects have their own')
 })
 
+t.test('a budget without a period is one of a month, of keys and of projects', async t => {
+  const { user } = await adminGateway(t)
+  const { send } = await user('owner')
+  const limits = { budget: { usd: 20 } }
+  const made = { limits: { budget: { usd: 20, per: 'month' } } }
+  const { key } = (await send('POST /admin/v1/keys', { name: 'ci', limits })).body
+  t.match(key, made)
+  t.match((await send(`POST /admin/v1/keys/${key.id}`, { limits: { budget: { usd: 20, per: 'day' } } })).body, { limits: { budget: { per: 'day' } } })
+  t.match((await send(`POST /admin/v1/keys/${key.id}`, { limits })).body, made)
+  const project = (await send('POST /admin/v1/projects', { name: 'p', limits })).body
+  t.match(project, made)
+  t.match((await send(`POST /admin/v1/projects/${project.id}`, { limits })).body, made)
+})
+
 t.test('the budget of a project counts what all its keys have spent', async t => {
   const place = await adminGateway(t, {
     providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }],
