@@ -12,8 +12,9 @@ t.test('limits have Anthropic\'s names, and a duration is a point in time', asyn
   }, now), {
     'anthropic-ratelimit-requests-limit': '60',
     'anthropic-ratelimit-requests-remaining': '59',
-    'anthropic-ratelimit-requests-reset': '2026-01-01T00:00:00.020Z',
-    'anthropic-ratelimit-tokens-reset': '2026-01-01T00:06:01.500Z'
+    'anthropic-ratelimit-requests-reset': '2026-01-01T00:00:01Z',
+    'anthropic-ratelimit-tokens-reset': '2026-01-01T00:06:02Z'
   })
+  t.strictSame(rateLimitHeaders({ 'x-ratelimit-reset-tokens': '2s' }, now), { 'anthropic-ratelimit-tokens-reset': '2026-01-01T00:00:02Z' })
   t.strictSame(rateLimitHeaders(undefined), {})
 })
