@@ -10,7 +10,7 @@ const partEvents: ReadonlySet<string | undefined> = new Set(['response.output_te
 
 /** Completes the text parts in an event. */
 export function completeEvent (name: string | undefined, json: string): string {
-  if (partEvents.has(name)) return json.includes('"logprobs"') ? json : json.replace('{', '{"logprobs":[],')
+  if (partEvents.has(name)) return countNames(json, '"logprobs"') > 0 ? json : json.replace('{', '{"logprobs":[],')
   return name?.endsWith('.delta') === true ? json : completeParts(json)
 }
 
@@ -22,14 +22,26 @@ export function isListName (text: string): boolean {
 /** Completes the text parts in a response, an item or an event. */
 export function completeParts (json: string): string {
   const parts = count(json, '"output_text"')
-  if (parts === 0 || (count(json, '"annotations"') >= parts && count(json, '"logprobs"') >= parts)) return json
+  if (parts === 0 || (countNames(json, '"annotations"') >= parts && countNames(json, '"logprobs"') >= parts)) return json
   return JSON.stringify(JSON.parse(json, (_, value: unknown) =>
     isObject(value) && value['type'] === 'output_text' ? { ...value, annotations: value['annotations'] ?? [], logprobs: value['logprobs'] ?? [] } : value))
 }
 
-/** Counts a name in quotes; inside of a string of JSON its second quote would be escaped. */
+/** Counts a text in quotes; inside of a string of JSON its second quote would be escaped. */
 function count (json: string, quoted: string): number {
   let found = 0
   for (let at = json.indexOf(quoted); at !== -1; at = json.indexOf(quoted, at + quoted.length)) found++
   return found
 }
+
+/** Counts a text in quotes where it is a name: a value has no colon behind it. */
+function countNames (json: string, quoted: string): number {
+  let found = 0
+  for (let at = json.indexOf(quoted); at !== -1; at = json.indexOf(quoted, at + quoted.length)) {
+    colon.lastIndex = at + quoted.length
+    if (colon.test(json)) found++
+  }
+  return found
+}
+
+const colon = /\s*:/y

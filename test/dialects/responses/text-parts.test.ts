@@ -11,6 +11,15 @@ t.test('text parts get the lists that a server left out', async t => {
   for (const kind of ['delta', 'done']) t.same(JSON.parse(completeEvent(`response.output_text.${kind}`, '{"delta":"Hi"}')), { delta: 'Hi', logprobs: [] })
 })
 
+t.test('a text that reads as the name of a list is none', async t => {
+  for (const delta of ['logprobs', 'annotations', 'output_text']) {
+    t.same(JSON.parse(completeEvent('response.output_text.delta', JSON.stringify({ delta }))), { delta, logprobs: [] }, delta)
+    const part = { type: 'output_text', text: delta }
+    t.same(JSON.parse(completeParts(JSON.stringify({ part }))), { part: { ...part, annotations: [], logprobs: [] } }, delta)
+    t.same(JSON.parse(completeParts(JSON.stringify({ part: { ...part, annotations: [] } }))), { part: { ...part, annotations: [], logprobs: [] } }, delta)
+  }
+})
+
 t.test('a text that has them stays as it was written, whatever else is in it', async t => {
   const part = '{ "type":"output_text", "logprobs":[], "annotations" : [], "text":"\\"output_text\\"", "n": 1.0 }'
   t.equal(completeParts(part), part)
