@@ -29,6 +29,8 @@ class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   readonly #lenient: boolean
   #template: TextTemplate | undefined
+  /** Chunks of text in a row that fitted no template. */
+  #missed = 0
   readonly readRun: StreamReader<ChatEvent>['readRun']
   done = false
 
@@ -41,6 +43,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   read ({ event, data }: EventSourceMessage, into: ChatEvent[]): void {
     const text = this.#template?.deltaText(data)
     if (text !== undefined) {
+      this.#missed = 0
       into.push({ type: 'text-delta', choice: 0, text })
     } else if (isDone(data)) {
       this.done = true
@@ -60,6 +63,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   #readRun (frames: string, from: number, into: ChatEvent[]): number {
     const run = this.#template?.readRun(frames, from)
     if (run === undefined) return from
+    this.#missed = 0
     const { literals, characters, isAscii, end } = run
     into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
     return end
@@ -72,7 +76,8 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#reader.read(chunk, into)
     const only = into[before]
     if (into.length === before + 1 && only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
-      this.#template = TextTemplate.of(data)
+      // To make one takes as long as to parse a chunk: it is tried half as often each time, where all differ.
+      this.#template = isPowerOfTwo(++this.#missed) ? TextTemplate.of(data) : undefined
     } else if (this.#template !== undefined && into.slice(before).some(event => event.type === 'extra')) {
       this.#template = undefined // it has values that were others since
     }
@@ -92,6 +97,10 @@ class FunctionCallStream extends ChatStream {
     super.end(events)
     for (const event of asFunctionCall(events)) into.push(event)
   }
+}
+
+function isPowerOfTwo (number: number): boolean {
+  return (number & (number - 1)) === 0
 }
 
 /** Recognises `[DONE]`, with whatever white space or quotes a server puts around it. */

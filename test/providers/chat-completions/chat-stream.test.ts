@@ -1,5 +1,6 @@
 import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
+import { TextTemplate } from '../../../lib/providers/chat-completions/text-template.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
@@ -27,6 +28,23 @@ t.test('a field that has its first value again is passed on again', async t => {
   const statuses = ['busy', 'busy', 'idle', 'busy', 'busy']
   const events = streamed(statuses.map((status, index) => frame(status, `${index}`)).join('') + text)
   t.same(events.flatMap(event => event.type === 'extra' ? [event.fields['status']] : []), ['busy', 'idle', 'busy'])
+})
+
+t.test('a template is made of some chunks only, where no two are alike', async t => {
+  const frame = (field: string, content: string): string =>
+    `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content }, finish_reason: null }], obfuscation: field })}\n\n`
+  const texts = Array.from({ length: 300 }, (_, index) => `text ${index} `)
+  const made = t.capture(TextTemplate, 'of', TextTemplate.of.bind(TextTemplate))
+  const read = (fieldOf: (index: number) => string): string => streamed(texts.map((content, index) => frame(fieldOf(index), content)).join('') + text)
+    .map(event => event.type === 'text-delta' ? event.text : '').join('')
+  const all = `${texts.join('')}a`
+  t.equal(read(index => `${index}`), all)
+  // The first chunk, which starts the response, is not one of text alone.
+  t.equal(made().length, 9, 'of the next ones 1, 2, 4, … 256')
+  t.equal(read(index => index <= 1 ? 'first' : 'same'), all)
+  t.equal(made().length, 3, 'of the next two and the last')
+  t.equal(read(index => `${index >> 1}`), all)
+  t.equal(made().length, 151, 'each but the last fitted the next chunk')
 })
 
 t.test('a chunk with a control character in its text is no JSON, whichever chunk it is', async t => {
