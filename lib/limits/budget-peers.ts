@@ -16,23 +16,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dayOf } from '../usage/day.ts'
 import { processName, processStartMs, processState } from '../async/process-name.ts'
+import { recordedRows } from '../stores/sqlite/recorded-rows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
-
-/** An amount that a gateway has reserved for open calls, or spent and not recorded yet. */
-export interface Holding {
-  readonly keyId: string
-  /** The first millisecond of the period of its budget. */
-  readonly fromMs: number
-  readonly nanoUsd: number
-}
-
-/** Finds a usage record in the store. */
-export interface UsageRowKey {
-  readonly id: string
-  readonly atMs: number
-}
+import { UnrecordedSpending } from './unrecorded-spending.ts'
+import type { Holding, UsageRowKey } from './budget.ts'
 
 /** The state of a budget in the store. */
 export interface SharedSpending {
@@ -66,8 +55,6 @@ const missedBeats = 10
 const lostAfterMs = 600_000
 /** Usage records are in the store half a second after a call, unless it is busy: those that are not yet are looked for from then on. */
 const recordedAfterBeats = 5
-/** Records that are looked for at one sign of life: a few milliseconds. */
-const maxLookups = 1000
 
 interface SeenGateway {
   readonly id: string
@@ -76,15 +63,11 @@ interface SeenGateway {
 
 type Prepare = (sql: string) => Statement
 
-/** Spent, and not known to be recorded. */
-interface RecentSpending extends Holding {
-  /** `performance.now()` at the end of the call. */
-  readonly endedMs: number
-  readonly row: UsageRowKey | undefined
-}
+/** The store that gateways may share. */
+export type SharedStore = Pick<SqliteDatabase, 'query' | 'write'>
 
 export class BudgetPeers {
-  readonly #database: Pick<SqliteDatabase, 'write'>
+  readonly #database: SharedStore
   readonly #options: Required<BudgetPeersOptions>
   readonly #id = processName()
   #timer: NodeJS.Timeout | undefined
@@ -94,9 +77,9 @@ export class BudgetPeers {
   #shared = false
   /** The time of the last look for others, also if the store could not be used. */
   #lookedAtMs = -Infinity
-  #recent: RecentSpending[] = []
+  readonly #unrecorded = new UnrecordedSpending()
 
-  constructor (database: Pick<SqliteDatabase, 'write'>, options: BudgetPeersOptions) {
+  constructor (database: SharedStore, options: BudgetPeersOptions) {
     this.#database = database
     this.#options = { beatMs: defaultBeatMs, hasUnrecorded: () => false, ...options }
   }
@@ -122,7 +105,7 @@ export class BudgetPeers {
     this.#database.write(prepare => {
       const { spent } = prepare(readSpent).get(keyId, keyId, fromMs, dayOf(this.#options.now())) as { spent: number }
       const { reserved } = prepare(readReserved).get(this.#id, keyId, fromMs) as { reserved: number }
-      const recent = this.#recentOf(keyId, fromMs)
+      const recent = this.#unrecorded.of(keyId, fromMs)
       const own = reserve({ recorded: spent, reserved, recent })
       prepare(writeHolding).run(this.#id, keyId, fromMs, own + recent)
     })
@@ -130,7 +113,7 @@ export class BudgetPeers {
 
   /** Notes what a call has cost: until it is recorded, others know of it from here. */
   spent (keyId: string, fromMs: number, nanoUsd: number, row?: UsageRowKey): void {
-    if (this.#isReady && nanoUsd !== 0) this.#recent.push({ keyId, fromMs, nanoUsd, endedMs: performance.now(), row })
+    if (this.#isReady && nanoUsd !== 0) this.#unrecorded.add({ keyId, fromMs, nanoUsd }, row)
   }
 
   /** Notifies the other gateways that this one is gone. */
@@ -146,7 +129,10 @@ export class BudgetPeers {
 
   async #join (): Promise<void> {
     const { beatMs } = this.#options
-    this.#timer ??= setInterval(() => { void this.#onceUnlocked(() => this.#beat()) }, beatMs).unref()
+    this.#timer ??= setInterval(() => {
+      void this.#forgetRecorded()
+      void this.#onceUnlocked(() => this.#beat())
+    }, beatMs).unref()
     await this.#onceUnlocked(() => this.#beat())
     const joinedAt = await this.#onceUnlocked(() => this.#othersSeen()) ?? new Map<string, number>()
     for (let waited = 0; this.#shared && waited < missedBeats; waited += 0.25) {
@@ -170,7 +156,6 @@ export class BudgetPeers {
     const { now, holdings } = this.#options
     this.#lookedAtMs = performance.now()
     this.#database.write(prepare => {
-      this.#forgetRecorded(prepare)
       const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
       if (!isKnown) prepare('insert into gateways (id, seen_ms) values (?, ?)').run(this.#id, now())
       this.#dropGone(prepare)
@@ -178,19 +163,17 @@ export class BudgetPeers {
       prepare(dropHoldings).run(this.#id)
       if (!this.#shared) return
       if (!isKnown && this.#isReady) this.#rejoin()
-      for (const { keyId, fromMs, nanoUsd } of [...holdings(), ...this.#recent]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
+      for (const { keyId, fromMs, nanoUsd } of [...holdings(), ...this.#unrecorded.sums()]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
     })
   }
 
   /** Forgets what is recorded: what is not yet counts however long that takes. */
-  #forgetRecorded (prepare: Prepare): void {
-    const since = this.#lookedAtMs - recordedAfterBeats * this.#options.beatMs
-    let lookups = 0
-    this.#recent = this.#recent.filter(({ endedMs, row }) => {
-      if (endedMs >= since) return true
-      if (row === undefined) return false
-      return ++lookups > maxLookups || prepare('select 1 from usage where at_ms = ? and id = ?').get(row.atMs, row.id) === undefined
-    })
+  async #forgetRecorded (): Promise<void> {
+    try {
+      await this.#unrecorded.forgetRecorded(performance.now() - recordedAfterBeats * this.#options.beatMs, rows => recordedRows(this.#database.query, rows))
+    } catch (error) {
+      if (!this.#isClosed) this.#options.onFailure(error)
+    }
   }
 
   /** Waits for others again before the next reservation: they took this gateway for gone. */
@@ -219,10 +202,6 @@ export class BudgetPeers {
     // Another process may have its id by now.
     const startMs = state === 'running' ? processStartMs(id) : undefined
     return startMs !== undefined && startMs <= seenMs
-  }
-
-  #recentOf (keyId: string, fromMs: number): number {
-    return this.#recent.reduce((sum, recent) => recent.keyId === keyId && recent.fromMs === fromMs ? sum + recent.nanoUsd : sum, 0)
   }
 
   /** Does what can wait for the next beat when the store is locked. */

@@ -1,4 +1,4 @@
-/** Computes the periods of budgets. */
+/** Computes the periods of budgets, and defines the amounts that count in them. */
 
 import { dayMs, dayOf } from '../usage/day.ts'
 import type { Budget } from '../core/key.ts'
@@ -21,6 +21,20 @@ export interface Spending {
   readonly elsewhere: number
   /** Absent while nothing was given back. */
   readonly refunds: Refunds | undefined
+}
+
+/** An amount that a gateway has reserved for open calls, or spent and not recorded yet. */
+export interface Holding {
+  readonly keyId: string
+  /** The first millisecond of the period of its budget. */
+  readonly fromMs: number
+  readonly nanoUsd: number
+}
+
+/** Finds a usage record in the store. */
+export interface UsageRowKey {
+  readonly id: string
+  readonly atMs: number
 }
 
 export function periodOf (per: Budget['per'], nowMs: number): Period {

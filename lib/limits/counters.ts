@@ -8,10 +8,9 @@
 
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
-import { periodOf, type Period, type Spending } from './budget.ts'
+import { periodOf, type Holding, type Period, type Spending, type UsageRowKey } from './budget.ts'
 import { PrunedMap } from './pruned-map.ts'
 import { addRefund, unrecordedRefunds } from './refunds.ts'
-import type { Holding, UsageRowKey } from './budget-peers.ts'
 
 export interface ReservationRequest {
   readonly keyId: string

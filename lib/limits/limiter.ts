@@ -5,9 +5,9 @@ import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { spendingOf } from '../usage/spending.ts'
 import { LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
-import { isSqlite, type Database, type SqliteDatabase } from '../stores/database.ts'
+import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import { BudgetPeers } from './budget-peers.ts'
+import { BudgetPeers, type SharedStore } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { SpendingReader, type ReadSpending } from './spending-reader.ts'
 import type { Period } from './budget.ts'
@@ -31,7 +31,7 @@ export interface LocalLimiterOptions {
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
-  readonly shared?: Pick<SqliteDatabase, 'write'> | undefined
+  readonly shared?: SharedStore | undefined
   /** Returns true while usage records of processes that have exited wait to be stored. Default: none do. */
   readonly hasUnrecorded?: (() => boolean) | undefined
   /** Milliseconds between two signs of life to other gateways. Default 1000. */

@@ -145,6 +145,30 @@ t.test('what a gateway has spent counts until it is recorded, however long that 
   t.equal(found.filter(reservation => reservation !== undefined).length, 3, '1,000 less 200 that are open and 500 that were spent')
 })
 
+t.test('thousands of calls a second are forgotten as fast as they are recorded', async t => {
+  const directory = t.testdir()
+  const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 50 }), await peer(t, directory, 'green', { beatMs: 50 })]
+  await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const limits = { budget: { usd: 1, per: 'day' } } as const
+  const rows = Array.from({ length: 10_000 }, (_, number) => usageRowOf(number, { cost_nano_usd: 100 }))
+  for (const { id, at_ms: atMs } of rows) {
+    const decision = blue.limiter.counters.reserve({ ...wanted, limits })
+    if (decision.admitted) blue.limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 100, row: { id, atMs } })
+  }
+  const shown = async (): Promise<number> => (await database.query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
+  await until(async () => await shown() === 1_000_200, 'what was spent to be shown')
+  insertUsage(database, rows)
+  const beats = new Set<number>()
+  await until(async () => {
+    const { seen_ms: seenMs } = await database.query.selectFrom('gateways').select('seen_ms').orderBy('seen_ms', 'desc').executeTakeFirstOrThrow()
+    beats.add(seenMs)
+    return await shown() === 200
+  }, 'nothing but the open calls to be shown')
+  t.ok(beats.size < 20, `${beats.size} signs of life: at most six of each gateway until they are looked for`)
+})
+
 t.test('what a gateway holds counts while its process is stopped, and until the records of one that was killed are stored', async t => {
   const stopped = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   t.teardown(() => stopped.kill('SIGKILL'))

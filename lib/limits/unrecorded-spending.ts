@@ -1,0 +1,108 @@
+/**
+ * Keeps what calls have spent until their usage records are in the store, with its sum for each budget: a reservation reads one
+ * sum, however many calls there are.
+ */
+
+import { yieldFairly } from '../async/yield-fairly.ts'
+import type { Holding, UsageRowKey } from './budget.ts'
+
+/** Returns the ids of those of the rows that are in the store. */
+export type FindRecorded = (rows: readonly UsageRowKey[]) => Promise<ReadonlySet<string>>
+
+/** Rows that are looked for at once: a millisecond. */
+const batchRows = 500
+
+interface Spent extends Holding {
+  /** `performance.now()` at the end of the call. */
+  readonly endedMs: number
+  readonly row: UsageRowKey | undefined
+}
+
+interface Sum extends Holding {
+  readonly calls: number
+}
+
+export class UnrecordedSpending {
+  /** By key and period, without those that no call is left of. */
+  readonly #sums = new Map<string, Sum>()
+  /** In the order in which they ended. */
+  #recent: Spent[] = []
+  /** Those to look for in the store. */
+  #due: Spent[] = []
+  #isForgetting = false
+
+  /** Adds a call that has ended. @param row its usage record; without one it counts until it is due */
+  add ({ keyId, fromMs, nanoUsd }: Holding, row: UsageRowKey | undefined, nowMs = performance.now()): void {
+    this.#recent.push({ keyId, fromMs, nanoUsd, endedMs: nowMs, row })
+    this.#change(keyId, fromMs, nanoUsd, 1)
+  }
+
+  /** Returns what calls have spent of a budget, in billionths of a dollar. */
+  of (keyId: string, fromMs: number): number {
+    return this.#sums.get(sumName(keyId, fromMs))?.nanoUsd ?? 0
+  }
+
+  /** Lists the sum of each budget. */
+  sums (): Iterable<Holding> {
+    return this.#sums.values()
+  }
+
+  /**
+   * Forgets the calls that ended before a time and are recorded. Each is looked for once at most, in batches with a turn of the event
+   * loop between two. A batch of which none is recorded is the last one: the store is behind, and those after it can wait.
+   *
+   * @throws what `find` throws
+   */
+  async forgetRecorded (beforeMs: number, find: FindRecorded): Promise<void> {
+    if (this.#isForgetting) return
+    this.#isForgetting = true
+    const due = this.#takeDue(beforeMs)
+    let looked = 0
+    try {
+      for (let found = 1; looked < due.length && found > 0;) {
+        if (looked > 0) await yieldFairly()
+        const batch = due.slice(looked, looked + batchRows)
+        found = this.#forget(batch, await find(batch.flatMap(({ row }) => row === undefined ? [] : [row])))
+        looked += batch.length
+      }
+    } finally {
+      // Those that were not found come last the next time: they must not keep others from being looked for.
+      this.#due = [...due.slice(looked), ...this.#due]
+      this.#isForgetting = false
+    }
+  }
+
+  #takeDue (beforeMs: number): readonly Spent[] {
+    const later = this.#recent.findIndex(({ endedMs }) => endedMs >= beforeMs)
+    const due = [...this.#due, ...this.#recent.splice(0, later === -1 ? Infinity : later)]
+    this.#due = []
+    return due
+  }
+
+  /** Keeps those of a batch that are not recorded. @returns the number of the others */
+  #forget (batch: readonly Spent[], recorded: ReadonlySet<string>): number {
+    let forgotten = 0
+    for (const spent of batch) {
+      const { keyId, fromMs, nanoUsd, row } = spent
+      if (row !== undefined && !recorded.has(row.id)) {
+        this.#due.push(spent)
+        continue
+      }
+      this.#change(keyId, fromMs, -nanoUsd, -1)
+      forgotten++
+    }
+    return forgotten
+  }
+
+  #change (keyId: string, fromMs: number, nanoUsd: number, calls: number): void {
+    const name = sumName(keyId, fromMs)
+    const before = this.#sums.get(name)
+    const after = { keyId, fromMs, nanoUsd: (before?.nanoUsd ?? 0) + nanoUsd, calls: (before?.calls ?? 0) + calls }
+    if (after.calls === 0) this.#sums.delete(name)
+    else this.#sums.set(name, after)
+  }
+}
+
+function sumName (keyId: string, fromMs: number): string {
+  return `${fromMs} ${keyId}`
+}
