@@ -184,6 +184,7 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
   }
 
   onRead (): void {
+    if (this.#queue === undefined) return // the time for the head runs on, whatever comes before it
     if (this.#timer !== undefined) this.#timer.refresh()
     else if (!this.#paused) this.#startTimer(this.#options.timeouts.idleBytesMs)
   }

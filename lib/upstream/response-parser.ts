@@ -25,7 +25,7 @@ export interface ResponseHandler {
   readonly onEnd: () => void
 }
 
-/** Bytes of a head, of the extensions of a chunk and of trailers. */
+/** Bytes of a head, of all interim responses before it, of the extensions of a chunk and of trailers. */
 const maxHeadBytes = 16 * 1024
 /** Sixteen hexadecimal digits would be more than a number holds exactly. */
 const maxSizeDigits = 13
@@ -45,7 +45,7 @@ export class ResponseParser {
   /** Bytes that are left of the body, or of a chunk. */
   #left = 0
   #digits = 0
-  /** Bytes of extensions and trailers. */
+  /** Bytes of interim responses, then of extensions and trailers. */
   #skipped = 0
   #mayReuse = false
   #keepAliveMs: number | undefined
@@ -131,7 +131,12 @@ export class ResponseParser {
     if (!/^HTTP\/1\.[01] [1-9]\d\d(?: |$)/.test(statusLine)) throw new Error('the response has no status line')
     const headers = lineEnd === -1 ? {} : parseHeaders(text, lineEnd + 2)
     if (status === 101) throw new Error('the server changed the protocol')
-    if (status < 200) return
+    if (status < 200) {
+      this.#skipped += text.length
+      if (this.#skipped > maxHeadBytes) throw new Error('the interim responses are too large')
+      return
+    }
+    this.#skipped = 0
     this.#state = this.#bodyOf(status, headers)
     this.#mayReuse = this.#state !== 'close' && staysOpen(statusLine, headers)
     this.#keepAliveMs = keepAliveOf(headers)

@@ -60,6 +60,45 @@ t.test('100 Continue of a provider is skipped, and its connection is used again'
   }
 })
 
+t.test('interim responses without an end fail the request', async t => {
+  for (const [text, most] of [[interim, 2000], ['HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n', 800]] as const) {
+    let count = 0
+    const send = await sender(t, socket => {
+      const more = (): void => {
+        if (socket.destroyed) return
+        if (++count > most) socket.write(`${head}right`)
+        else socket.write(text, () => { setImmediate(more) })
+      }
+      more()
+    })
+    await t.rejects(send(), { code: 'upstream_unreachable', cause: { message: 'the interim responses are too large' } })
+    t.ok(count < most)
+  }
+})
+
+t.test('the time for a response ends, though its head comes byte by byte or interim responses come before it', async t => {
+  for (const [first, piece, last] of [['HTTP/1.1 200 OK\r\nx: ', 'y', '\r\ncontent-length: 5\r\n\r\nright'], ['', interim, `${head}right`]] as const) {
+    const server = createServer({ noDelay: true }, socket => {
+      socket.once('data', () => {
+        let count = 0
+        socket.write(first)
+        const timer = setInterval(() => socket.write(++count < 200 ? piece : last), 10)
+        socket.on('close', () => clearInterval(timer)).on('error', () => socket.destroy())
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo // it listens at a port
+    const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
+    const send = (isStream: boolean): Promise<unknown> => transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}' }, {
+      signal: new AbortController().signal, credential: {}, streamed: isStream, timeouts: { ...timeouts, [isStream ? 'firstByteMs' : 'responseMs']: 100 }
+    })
+    for (const isStream of [false, true]) await t.rejects(send(isStream), { code: 'upstream_timeout' })
+    await transport.close()
+    server.close()
+  }
+})
+
 t.test('what comes behind a response is no answer to the request that waits for its connection', async t => {
   const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
   const responses = [`${head}right`, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nright\r\n0\r\n\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n']
