@@ -16,7 +16,7 @@ import type { Route } from './route.ts'
 import { Secret } from './secret.ts'
 
 export interface Call {
-  /** Unique; sent back as `x-request-id`. */
+  /** Sent back as `x-request-id`. Not unique: the caller may choose it. */
   readonly id: string
   /** Lower-case names, as `node:http` gives them. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>

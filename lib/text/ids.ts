@@ -24,6 +24,11 @@ export function rowId (): string {
   return `${rows}-${(row++).toString(36)}`
 }
 
+/** Returns true for what `rowId` may have made, which is no id that `requestId` makes; a caller may choose such a one. */
+export function isRowId (id: string): boolean {
+  return /^[\w-]{12}-[\da-z]+$/.test(id)
+}
+
 /** Returns `call_…`: for tool calls whose provider gave no usable id. Unique across answers. */
 export function toolCallId (): string {
   return `call_${randomBytes(12).toString('hex')}`

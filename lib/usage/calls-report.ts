@@ -7,6 +7,7 @@ import type { Tables, UsageRow } from '../stores/tables.ts'
 import { readSteps, timelineOf } from './call-timeline.ts'
 import { filteredCalls, narrowed, projectOfRecord, type CallFilter, type CallQuery } from './call-filter.ts'
 import { searchBack } from './search-back.ts'
+import { isRowId } from '../text/ids.ts'
 
 const summaryColumns = [
   'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'error_code', 'streamed', 'attempts',
@@ -37,7 +38,8 @@ export async function listCalls (query: Kysely<Tables>, filter: CallFilter, page
 }
 
 /**
- * Finds a call by the id of its record, or by its request id: the newest one, as callers may repeat those.
+ * Finds a call by the id of its record, or by its request id: of several with the same request id, which callers may choose, the
+ * newest. The id of a record always finds that record.
  *
  * @param atMs the time of the call, without which all records are searched
  */
@@ -45,8 +47,12 @@ export async function findCall (
   query: Kysely<Tables>, id: string, { projects, atMs }: { readonly projects?: readonly string[] | undefined, readonly atMs?: number | undefined }, nowMs = Date.now()
 ): Promise<CallDetail | undefined> {
   const moment = atMs === undefined ? {} : { fromMs: atMs, untilMs: atMs + 1 }
-  const row = await withNames(filteredCalls(query, { projects, ...moment })).selectAll('record').where(record => record.or([record('record.id', '=', id), record('record.call_id', '=', id)]))
-    .orderBy('record.at_ms', 'desc').limit(1).executeTakeFirst()
+  const newestBy = async (columns: ReadonlyArray<'id' | 'call_id'>): Promise<DetailRow | undefined> => (
+    await withNames(filteredCalls(query, { projects, ...moment })).selectAll('record')
+      .where(record => record.or(columns.map(column => record(`record.${column}`, '=', id))))
+      .orderBy('record.at_ms', 'desc').limit(1).executeTakeFirst()
+  )
+  const row = (isRowId(id) ? await newestBy(['id']) : undefined) ?? await newestBy(['id', 'call_id'])
   return row && detailOf(row, await keptOf(query, row, nowMs))
 }
 

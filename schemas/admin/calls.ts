@@ -9,7 +9,7 @@ const Count = OrNull(Type.Integer())
 
 export const CallSummary = Type.Object({
   id: Type.String({ description: 'Of the usage record.' }),
-  request_id: Type.String({ description: '`x-request-id` of the answer.' }),
+  request_id: Type.String({ description: '`x-request-id` of the answer. Not unique: callers may choose it.' }),
   at_ms: Milliseconds,
   key_id: Type.String(),
   key_name: Text,

@@ -128,7 +128,7 @@ export const adminRoutes = {
   'GET /admin/v1/usage': { operationId: 'getUsage', summary: 'Sum up calls, tokens, cost and latency.', role: 'viewer', scope: 'usage:read', query: usageQuery, answer: Usage },
   'GET /admin/v1/usage.csv': { operationId: 'getUsageCsv', summary: 'The same as a table: a row for each bucket and group.', role: 'viewer', scope: 'usage:read', query: usageQuery, answer: AnyObject, mediaType: 'text/csv' },
   'GET /admin/v1/calls': { operationId: 'listCalls', summary: 'List calls, the newest first.', role: 'member', scope: 'calls:read', query: callQuery, answer: CallPage },
-  'GET /admin/v1/calls/:call_id': { operationId: 'getCall', summary: 'Describe a call in full, by the id of its record or its request id.', role: 'member', scope: 'calls:read', query: callMoment, answer: CallDetail },
+  'GET /admin/v1/calls/:call_id': { operationId: 'getCall', summary: 'Describe a call in full, by the id of its record, or the newest one with a request id.', role: 'member', scope: 'calls:read', query: callMoment, answer: CallDetail },
   'GET /admin/v1/calls/:call_id/bodies': {
     operationId: 'getCallBodies',
     summary: 'Read the request and the answer of a call, where they are kept. Some projects let higher roles only; every reading is in the audit log.',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { completionId, requestId, rowId, toolCallId } from '../../lib/text/ids.ts'
+import { completionId, isRowId, requestId, rowId, toolCallId } from '../../lib/text/ids.ts'
 
 const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 
@@ -23,4 +23,9 @@ t.test('rows of one process are numbered in the order they were made', async t =
   t.equal(new Set(rows.map(row => row?.[1])).size, 1, 'one process, one beginning')
   const numbers = rows.map(row => Number.parseInt(row?.[2] ?? '', 36))
   t.same(numbers, numbers.map((_, index) => (numbers[0] ?? 0) + index))
+})
+
+t.test('an id of a row looks unlike the ids of calls that the gateway makes', async t => {
+  for (let count = 0; count < 100; count++) t.ok(isRowId(rowId()))
+  for (const id of [requestId(undefined), completionId(), 'one', '']) t.notOk(isRowId(id), id)
 })

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 import { usageRowOf } from '../../support/usage.ts'
+import { rowId } from '../../../lib/text/ids.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 import { providerSettings } from '../../support/settings.ts'
 import { callNumbers, type LiveCalls } from '../../../schemas/admin/calls.ts'
@@ -49,6 +50,21 @@ t.test('a table does nothing in a spreadsheet', async t => {
   await record(place, [{ at_ms: now - hour, model: '=HYPERLINK("http://evil")' }])
   const { body } = await (await place.user('owner')).send(`GET /admin/v1/usage.csv?from_ms=${now - hour}&until_ms=${now}&group_by=model`)
   t.match(body, `,"'=HYPERLINK(""http://evil"")",`)
+})
+
+t.test('a call is found by the id of its record, whatever request ids callers have chosen, or as the newest with a request id', async t => {
+  const place = await adminGateway(t)
+  const id = rowId()
+  await record(place, [
+    { id, at_ms: now - 3 * hour, call_id: 'first' }, { at_ms: now - 2 * hour, call_id: id }, { at_ms: now - hour, call_id: id, prompt_tokens: 3 },
+    { id: 'of another origin', at_ms: now - 4 * hour, call_id: 'second' }
+  ])
+  const { send } = await place.user('owner')
+  t.match((await send(`GET /admin/v1/calls/${id}`)).body, { id, request_id: 'first' })
+  t.match((await send(`GET /admin/v1/calls/${id}?at_ms=${now - hour}`)).body, { request_id: id, prompt_tokens: 3 })
+  await place.database.query.deleteFrom('usage').where('id', '=', id).execute()
+  t.match((await send(`GET /admin/v1/calls/${id}`)).body, { request_id: id, prompt_tokens: 3 })
+  t.match((await send('GET /admin/v1/calls/of%20another%20origin')).body, { request_id: 'second' })
 })
 
 t.test('members and viewers see what is of their projects', async t => {
