@@ -144,8 +144,8 @@ class WatchedPieces implements AsyncIterableIterator<Piece, undefined>, PullSour
     this.#onPiece = onPiece
   }
 
-  get isOver (): boolean {
-    return this.#pieces.isOver === true
+  get hasEnded (): boolean {
+    return this.#pieces.hasEnded === true
   }
 
   pull (): PullResult<Piece> | Promise<PullResult<Piece>> {

@@ -19,7 +19,7 @@ export interface PullSource<T> extends AsyncIterator<T, undefined> {
   /** Does what `next` does. Not before the last one is settled. */
   readonly pull: () => PullResult<T> | Promise<PullResult<T>>
   /** True once it is known that nothing follows. */
-  readonly isOver?: boolean
+  readonly hasEnded?: boolean
   /**
    * Returns a promise for when to pull, or `undefined` where only `pull` knows. All that waits for one read waits for this one
    * promise, which has no value: a promise that is kept while it waits, as those of an open stream are, keeps its value
@@ -78,7 +78,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     this.#value = value
   }
 
-  get isOver (): boolean {
+  get hasEnded (): boolean {
     return this.#ended && this.#unread === undefined
   }
 

@@ -154,13 +154,13 @@ export function readCall (
       response.off('close', onClose)
       if (isWaiting) socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
-      else void upload.remove(isOver(record, signal)).catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
+      else void upload.remove(isWorkDone(record, signal)).catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
     }
   }
 }
 
 /** Returns whether nothing of a call that is being closed can still be at work: there was one attempt, and its response is complete. */
-function isOver ({ attempts, hedges, failedAttempts, errorCode }: CallRecord, { aborted }: CallCancellation): boolean {
+function isWorkDone ({ attempts, hedges, failedAttempts, errorCode }: CallRecord, { aborted }: CallCancellation): boolean {
   return attempts === 1 && hedges === undefined && failedAttempts === undefined && errorCode === undefined && !aborted
 }
 

@@ -81,12 +81,12 @@ async function writeStream (
         break
       }
       call.record.firstByteMs ??= performance.now() - call.receivedAtMs
-      if (isOver(pieces)) {
+      if (haveEnded(pieces)) {
         last = given.value
         break
       }
       const ahead = mayReadAhead(response, given.value) ? pull(pieces) : undefined
-      if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && isOver(pieces)) {
+      if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && haveEnded(pieces)) {
         last = joined(given.value, ahead.value)
         break
       }
@@ -122,8 +122,8 @@ function mayReadAhead (response: ServerResponse, piece: string | Uint8Array): bo
 }
 
 /** Returns whether what was pulled last is all. */
-function isOver (pieces: PullSource<unknown>): boolean {
-  return pieces.isOver === true
+function haveEnded (pieces: PullSource<unknown>): boolean {
+  return pieces.hasEnded === true
 }
 
 /**

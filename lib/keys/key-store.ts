@@ -173,13 +173,13 @@ export async function openKeyStore (
   return {
     check: presented => {
       const known = accepted.get(presented)
-      if (known !== undefined) return isOver(known) ? undefined : known.key
+      if (known !== undefined) return isEntryExpired(known) ? undefined : known.key
       const text = digestOf(presented)
       const entry = fromConfiguration.get(text) ?? fromStore.get(text)
       // Compares the digest in constant time as well, which the map does not.
       if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
       if (stale && performance.now() - readMs > staleMs && !fromConfiguration.has(text)) throw unreadable()
-      if (isOver(entry)) return undefined
+      if (isEntryExpired(entry)) return undefined
       if (accepted.size >= maxAccepted) accepted.clear()
       accepted.set(presented, entry)
       return entry.key
@@ -247,7 +247,7 @@ function unreadable (): GatewayError {
   return new GatewayError('overloaded', { message: 'Keys cannot be checked at the moment. Try again later.', retryAfterSeconds: 5 })
 }
 
-function isOver ({ key, untilMs = Infinity }: KeyEntry): boolean {
+function isEntryExpired ({ key, untilMs = Infinity }: KeyEntry): boolean {
   return untilMs <= Date.now() || isExpired(key)
 }
 

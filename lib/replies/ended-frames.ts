@@ -17,19 +17,19 @@ export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, Pul
   #rest: AsyncIterator<string, unknown> | undefined
   /** The frame that was read ahead. */
   #ahead: Frame | undefined
-  #isOver = false
+  #hasEnded = false
 
   constructor (frames: AsyncIterable<Frame>, last: () => AsyncIterable<string>) {
     this.#frames = pulling(frames)
     this.#last = last
   }
 
-  get isOver (): boolean {
-    return this.#isOver
+  get hasEnded (): boolean {
+    return this.#hasEnded
   }
 
   pull (): PullResult<Frame> | Promise<PullResult<Frame>> {
-    if (this.#isOver) return done
+    if (this.#hasEnded) return done
     if (this.#rest !== undefined) return this.#pullRest(this.#rest)
     const given = this.#frames.pull()
     return given instanceof Promise ? given.then(there => this.#take(there)) : this.#take(given)
@@ -40,7 +40,7 @@ export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, Pul
   }
 
   async return (): Promise<PullResult<Frame>> {
-    this.#isOver = true
+    this.#hasEnded = true
     await (this.#rest ?? this.#frames).return?.()
     return done
   }
@@ -50,7 +50,7 @@ export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, Pul
   }
 
   #take (given: PullResult<Frame>): PullResult<Frame> | Promise<PullResult<Frame>> {
-    if (given.done !== true && this.#frames.isOver !== true) return given
+    if (given.done !== true && this.#frames.hasEnded !== true) return given
     this.#ahead = given.value
     this.#rest = this.#last()[Symbol.asyncIterator]()
     return this.#pullRest(this.#rest)
@@ -59,7 +59,7 @@ export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, Pul
   async #pullRest (rest: AsyncIterator<string, unknown>): Promise<PullResult<Frame>> {
     const frame = this.#ahead ?? await this.#read(rest)
     this.#ahead = frame === undefined ? undefined : await this.#read(rest)
-    this.#isOver = this.#ahead === undefined
+    this.#hasEnded = this.#ahead === undefined
     return frame === undefined ? done : { done: false, value: frame }
   }
 

@@ -65,10 +65,10 @@ export class Connections {
     this.#closingIdle = undefined
   }
 
-  #closeWhere (isOver: (connection: Connection) => boolean): void {
+  #closeWhere (shouldClose: (connection: Connection) => boolean): void {
     for (let at = this.#free.length - 1; at >= 0; at--) { // one that is dropped is replaced by one that was looked at
       const connection = this.#free[at]
-      if (connection === undefined || !isOver(connection)) continue
+      if (connection === undefined || !shouldClose(connection)) continue
       this.#drop(connection)
       connection.destroy()
     }

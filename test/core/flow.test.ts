@@ -88,12 +88,12 @@ t.test('what is there is given without a promise, and what is not with one', asy
 t.test('a flow whose last value came from its last transformer is over with it', async t => {
   const transformer = { push: (value: number) => value, end: () => 2 }
   const flow = new Flow<number>(1).through(transformer)
-  const read = (): unknown[] => [flow?.pull(), flow?.isOver]
+  const read = (): unknown[] => [flow?.pull(), flow?.hasEnded]
   t.same([read(), read(), read()], [[{ done: false, value: 1 }, false], [{ done: false, value: 2 }, true], [{ done: true, value: undefined }, true]])
   const two = new Flow<number>(1).through(transformer)?.through({ push: (value: number) => value, end: () => 3 })
-  t.same([1, 2, 3].map(() => [two?.pull(), two?.isOver]), [[{ done: false, value: 1 }, false], [{ done: false, value: 2 }, false], [{ done: false, value: 3 }, true]])
+  t.same([1, 2, 3].map(() => [two?.pull(), two?.hasEnded]), [[{ done: false, value: 1 }, false], [{ done: false, value: 2 }, false], [{ done: false, value: 3 }, true]])
   two?.unread(3)
-  t.equal(two?.isOver, false, 'what was put back follows')
+  t.equal(two?.hasEnded, false, 'what was put back follows')
 })
 
 t.test('leaving a flow returns its source, and nothing starts that was never read', async t => {

@@ -38,7 +38,7 @@ class SyncPieces implements AsyncIterable<string | Uint8Array>, PullSource<strin
     this.#pieces = [...pieces]
   }
 
-  get isOver (): boolean {
+  get hasEnded (): boolean {
     return this.#pieces.length === 0
   }
 

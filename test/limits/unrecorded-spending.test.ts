@@ -42,14 +42,14 @@ t.test('thousands of calls are forgotten at once, in batches, between which othe
   add(spending, 20_000)
   const { find, searches } = store(() => true)
   let turns = 0
-  let isOver = false
+  let isFinished = false
   const count = (): void => {
     turns++
-    if (!isOver) setImmediate(count)
+    if (!isFinished) setImmediate(count)
   }
   setImmediate(count)
   await spending.forgetRecorded(19_999, find)
-  isOver = true
+  isFinished = true
   t.equal(spending.of('key-1', day), 10, 'the last one has only just ended')
   t.equal(searches.length, 40)
   t.ok(searches.every(rows => rows.length <= 500))

@@ -15,7 +15,7 @@ async function * yields (...frames: string[]): AsyncGenerator<string, void, unde
 /** Returns each frame, and whether it was known as the last one. */
 async function read (frames: EndedFrames): Promise<unknown[]> {
   const seen: unknown[] = []
-  for (let given = await frames.pull(); given.done !== true; given = await frames.pull()) seen.push(frames.isOver ? [given.value] : given.value)
+  for (let given = await frames.pull(); given.done !== true; given = await frames.pull()) seen.push(frames.hasEnded ? [given.value] : given.value)
   return seen
 }
 
