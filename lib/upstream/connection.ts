@@ -17,8 +17,10 @@ export interface OutgoingRequest {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined
 }
 
-/** Receives a response. After `onEnd` or `onError`, of which one is called, no other function is. */
+/** Receives a response. After `onEnd`, `onError` or `onUnsent`, of which one is called, no other function is. */
 export interface ExchangeHandler extends ResponseHandler {
+  /** Called when a connection that had been idle turns out to be of no use before the request is written: another one can take it. */
+  readonly onUnsent: (request: OutgoingRequest) => void
   /** Called after each read that did not end the response. */
   readonly onRead: () => void
   readonly onError: (error: Error) => void
@@ -67,7 +69,6 @@ export class Connection implements ResponseHandler, Writer {
     const socket = this.#socket
     this.#handler = handler
     if (socket.destroyed) return process.nextTick(() => this.#fail(closedByServer()))
-    this.#parser.begin()
     socket.ref()
     this.#unwritten = request
     if (isAlone) this.write()
@@ -79,6 +80,7 @@ export class Connection implements ResponseHandler, Writer {
     const request = this.#unwritten
     this.#unwritten = undefined
     if (request === undefined || this.#handler === undefined) return
+    this.#parser.begin() // not before: what comes until now is no answer to it
     const { body } = request
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) writeComplete(this.#socket, request, body)
     else void this.#writePieces(request, body)
@@ -131,15 +133,22 @@ export class Connection implements ResponseHandler, Writer {
   }
 
   #end (): void {
-    if (this.#handler !== undefined && !this.#parser.end()) this.#fail(closedByServer())
+    if (this.#handler !== undefined && (this.#unwritten !== undefined || !this.#parser.end())) this.#fail(closedByServer())
     this.#socket.destroy()
   }
 
   #fail (error: Error): void {
-    const handler = this.#handler
+    const [handler, unwritten] = [this.#handler, this.#unwritten]
     this.#handler = undefined
+    this.#unwritten = undefined
     this.#socket.destroy()
-    handler?.onError(error)
+    if (unwritten !== undefined && this.#wasIdle) handler?.onUnsent(unwritten)
+    else handler?.onError(error)
+  }
+
+  /** False for a new one: what fails it would fail the next one as well. */
+  get #wasIdle (): boolean {
+    return this.#idleUntilMs !== Infinity
   }
 
   /** Writes a body piece by piece, as fast as the server takes it; the head goes out with the first. */

@@ -158,9 +158,12 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
     if (request === undefined) return // called once
     const { timeouts, streamed } = this.#options
     this.#startTimer(streamed ? timeouts.firstByteMs : timeouts.responseMs)
-    const { connections } = this.#shared
-    this.#connection = connections.acquire()
-    this.#connection.send(request, this, connections.busy === 1)
+    this.#send(request)
+  }
+
+  onUnsent (request: OutgoingRequest): void {
+    if (this.#connection !== undefined) this.#shared.connections.release(this.#connection)
+    this.#send(request)
   }
 
   refuse (): void {
@@ -214,6 +217,12 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
 
   cancel (): void {
     this.#stop(new GatewayError('upstream_stream_interrupted'))
+  }
+
+  #send (request: OutgoingRequest): void {
+    const { connections } = this.#shared
+    this.#connection = connections.acquire()
+    this.#connection.send(request, this, connections.busy === 1)
   }
 
   /** Ends the exchange from our side, with its connection. */

@@ -114,6 +114,46 @@ t.test('what comes behind a response is no answer to the request that waits for 
   }
 })
 
+t.test('a connection that breaks or has bytes of no response before a request is written to it is closed, and the request goes over another', async t => {
+  const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
+  for (const spoil of [(socket: Socket) => socket.write(stray), (socket: Socket) => socket.write(stray.slice(0, 20)), (socket: Socket) => socket.end()]) {
+    const requests: Socket[] = []
+    const server = createServer({ noDelay: true }, socket => {
+      socket.on('data', data => {
+        requests.push(socket)
+        if (!data.toString().startsWith('POST /open')) socket.write(`${head}right`)
+      }).on('error', () => socket.destroy())
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo // it listens at a port
+    const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
+    const send = async (path: string, signal = new AbortController().signal): Promise<string> => {
+      const { body } = await transport.send({ method: 'POST', path, headers: {}, body: '{}' }, { signal, credential: {}, timeouts, streamed: false })
+      return (await body.buffer(1000)).toString()
+    }
+    const stop = new AbortController()
+    const open = send('/open', stop.signal)
+    await until(() => requests.length === 1, 'a request that stays open')
+    t.equal(await send('/idle'), 'right')
+    const [, idle] = requests
+    // A turn of the event loop reads before it writes the requests of the turn before.
+    const late = await new Promise<string>(resolve => {
+      setImmediate(() => {
+        if (idle !== undefined) spoil(idle)
+        resolve(send('/late'))
+      })
+    })
+    t.equal(late, 'right')
+    t.equal(requests.length, 3)
+    t.equal(new Set(requests).size, 3, 'over another connection')
+    stop.abort(new Error('enough'))
+    await t.rejects(open, { message: 'enough' })
+    await transport.close()
+    server.close()
+  }
+})
+
 t.test('bytes of a body that look like it stay', async t => {
   const length = interim.length
   t.strictSame((await answersOf(t, [`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`, interim])).bodies, [interim, interim])

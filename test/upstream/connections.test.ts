@@ -16,6 +16,7 @@ async function use (connection: Connection): Promise<void> {
       allocate: sizeBytes => Buffer.alloc(sizeBytes),
       onBytes: () => undefined,
       onRead: () => undefined,
+      onUnsent: () => resolve(),
       onEnd: () => resolve(),
       onError: () => resolve()
     })
