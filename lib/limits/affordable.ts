@@ -8,7 +8,7 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 
 /** Tokens of each choice of the next answer. */
 export interface AffordableAnswer {
-  /** The tokens paid for after the prompt and the turns before; negative when not even those are. */
+  /** The tokens paid for after the prompt, its searches and the turns before; negative when not even those are. */
   readonly affordable: number
   /** The tokens the request or its models allow. */
   readonly bound: number
@@ -23,10 +23,10 @@ export function affordableTokens (
   { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
 ): AffordableAnswer | undefined {
   if (record.maxCostNanoUsd === undefined) return undefined
-  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache } = estimateChat(request)
-  const { promptTokens = 0, completionTokens = 0 } = record.usage ?? {}
+  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache, searches = 0 } = estimateChat(request)
+  const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage ?? {}
   const prompt = promptTokens + maxPrompt * choices
-  const left = record.maxCostNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache })
+  const left = record.maxCostNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache, searches: searched + searches })
   // One token may cost less than a billionth of a dollar.
   const perMillion = maxAnswerCostOf(routes, models, prompt)
   return {

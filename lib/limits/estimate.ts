@@ -35,6 +35,8 @@ export interface Estimate {
   readonly minUnits?: Units
   /** True when a part of the prompt is marked for the provider's cache. */
   readonly writesCache?: boolean
+  /** The most searches of the web that a provider may make for one answer, where the request bounds them. Default 0. */
+  readonly searches?: number
   /** The field that changes what a provider bills in a way that no price covers. */
   readonly unpriced?: string | undefined
 }
@@ -83,6 +85,7 @@ export function estimateChat (request: ChatInput): Estimate {
     choices,
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
     writesCache: marksCache(messages) || marksCache(tools),
+    searches: asWritten === undefined ? 0 : maxSearches(asWritten),
     unpriced: request.service_tier === 'priority' ? 'service_tier' : undefined
   }
 }
@@ -148,6 +151,18 @@ export function textTokens (text: string): number {
 function marksCache (value: unknown): boolean {
   if (!isContainer(value)) return false
   return 'cache_control' in value || Object.values(value).some(marksCache)
+}
+
+/** Sums what a request of the Messages API allows Anthropic to search the web: a tool without `max_uses` has no bound. */
+function maxSearches (request: object): number {
+  const tools: unknown = 'tools' in request ? request.tools : undefined
+  if (!Array.isArray(tools)) return 0
+  let searches = 0
+  for (const tool of tools.filter(isObject)) {
+    const { type, max_uses: maxUses } = tool
+    if (typeof type === 'string' && type.startsWith('web_search_') && typeof maxUses === 'number' && maxUses > 0) searches += maxUses
+  }
+  return searches
 }
 
 /** Recognises media by the name of their field and by their letters. */

@@ -21,6 +21,8 @@ export interface Amounts {
   readonly units?: Units | undefined
   /** True when the entire prompt may be written to a cache. */
   readonly writesCache?: boolean | undefined
+  /** Searches of the web. Default 0. */
+  readonly searches?: number | undefined
 }
 
 /** Returns the budgets that a call counts against: those of its key and of its project, unless the caller pays the provider. */
@@ -88,10 +90,10 @@ export function maxAnswerCostOf (routes: readonly Route[], models: Pick<ModelReg
  * Returns what a model bills; `undefined` where its price does not cover it. A model that has prices for the
  * units of a call bills the tokens of the prompt beside them at most, and no answer.
  */
-function costFor (price: Price, { prompt, completion, units, writesCache }: Amounts): number | undefined {
+function costFor (price: Price, { prompt, completion, units, writesCache, searches = 0 }: Amounts): number | undefined {
   const unitCost = units === undefined ? undefined : maxUnitCostOf(units, price)
   const promptCosts = [{}, ...writesCache === true ? [{ cacheWriteTokens: prompt, cacheWriteHourTokens: prompt }] : []]
-    .map(parts => costNanoUsd({ promptTokens: prompt, completionTokens: unitCost === undefined ? completion : 0, totalTokens: prompt, ...parts }, price))
+    .map(parts => costNanoUsd({ promptTokens: prompt, completionTokens: unitCost === undefined ? completion : 0, totalTokens: prompt, searches, ...parts }, price))
   const known = promptCosts.filter(cost => cost !== undefined)
   if (known.length === 0) return unitCost
   return (unitCost ?? 0) + Math.max(...known)

@@ -73,13 +73,13 @@ export function limits<R = unknown> (
   }
   /** Returns what a call wants of a budget; with `strict` the most it can cost, and the least that is of use. */
   const amountsOf = (tokens: Estimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
-    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache } = tokens
+    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache, searches = 0 } = tokens
     if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
     const { maxUnits = units, minUnits = maxUnits } = tokens
     const maxCompletion = maxCompletionOf(tokens, routes, models)
     return {
-      nanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache }),
-      minNanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * choices, completion: minCompletion * choices, units: minUnits, writesCache })
+      nanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache, searches: searches * answers }),
+      minNanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * choices, completion: minCompletion * choices, units: minUnits, writesCache, searches })
     }
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { affordableTokens } from '../../lib/limits/affordable.ts'
+import { estimateChat } from '../../lib/limits/estimate.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -31,6 +32,15 @@ t.test('what earlier turns used is paid first', async t => {
   const call = callWith(218_000 + 100_000 + 50_000)
   call.record.usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
   t.equal(affordableTokens(call, priced)?.affordable, 5)
+})
+
+t.test('searches are paid first, those that the request allows and those that were made', async t => {
+  const searching = models({ input: 1, output: 10, perThousandSearches: 10, asOf: '2026-01-01' })
+  const asWritten = { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] }
+  const { maxPrompt = 0 } = estimateChat({ ...request, asWritten })
+  const call = callWith(maxPrompt * 1000 + 5 * 10_000_000 + 50_000, { asWritten })
+  call.record.usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 2 }
+  t.equal(affordableTokens(call, searching)?.affordable, 5)
 })
 
 t.test('choices share it, and the request bounds each', async t => {

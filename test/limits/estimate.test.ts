@@ -76,6 +76,15 @@ t.test('a mark for the cache is seen wherever it stands', async t => {
   t.equal(estimateChat({ model: 'm', messages }).writesCache, false)
 })
 
+t.test('searches of the web are as many as the tools of a request of the Messages API allow', async t => {
+  const search = (maxUses?: unknown) => ({ type: 'web_search_20250305', name: 'web_search', ...maxUses !== undefined && { max_uses: maxUses } })
+  const searches = (...tools: unknown[]): unknown => estimateChat({ model: 'm', messages, asWritten: { tools } }).searches
+  t.equal(searches(search(5), { ...search(2), type: 'web_search_20260209' }), 7)
+  t.equal(searches(search(), search(-1), search('9'), null, { name: 'web_search', max_uses: 3 }, { type: 'custom', name: 'a', max_uses: 3 }), 0)
+  t.equal(estimateChat({ model: 'm', messages, asWritten: { tools: {} } }).searches, 0)
+  t.equal(estimateChat({ model: 'm', messages }).searches, 0)
+})
+
 t.test('inputs of embeddings have no answer', async t => {
   const request = { model: 'm', input: [[1, 2, 3], [4]] }
   t.strictSame(estimateEmbeddings(request), { prompt: 4, completion: 0, maxCompletion: 0 })
