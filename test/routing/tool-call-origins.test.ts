@@ -16,3 +16,10 @@ t.test('ten thousand ids are, then the oldest are forgotten; one that comes up a
   origins.note(['more'], 'one')
   t.same(['first', 'second', 'id-0', 'more'].map(id => origins.providerOf(id)), ['one', undefined, 'one', 'one'])
 })
+
+t.test('ids that no provider makes so long are not remembered', async t => {
+  const origins = new ToolCallOrigins()
+  const [long, tooLong] = ['x'.repeat(256), 'x'.repeat(257)]
+  origins.note([tooLong, long], 'one')
+  t.same([long, tooLong].map(id => origins.providerOf(id)), ['one', undefined])
+})
