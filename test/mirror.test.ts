@@ -71,7 +71,6 @@ const elsewhere: Reasons = {
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],
   'stores/sqlite/insert-in-turns': ['stores/insert-usage', 'the writing of the store'],
   'stores/response-frames': ['stores/response-store', 'a part of the store of responses'],
-  'stores/response-room': ['stores/response-store', 'as above'],
   'stores/stored-conversations': ['stores/response-store', 'as above'],
   'stores/usage-rollups': ['stores/insert-usage', 'says what adds up there'],
   'stores/prune-rollups': ['stores/prune-usage', 'prunes beside the records'],

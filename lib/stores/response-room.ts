@@ -2,12 +2,15 @@
 
 import type { Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { PrunedMap } from '../limits/pruned-map.ts'
 import type { LongTexts } from './long-texts.ts'
 import type { Tables } from './tables.ts'
 import type { UseStore } from './use-store.ts'
 
 /** A key's size is counted again when this part of the bound was added. */
 const recountShare = 1 / 16
+/** A key that has stored nothing for so long may be counted again: what was added for it is not kept for ever. */
+const keptForMs = 600_000
 
 /** Responses that are hidden at once when a key has too many, and those of which the rows are deleted at once. */
 const rowsAtOnce = 16
@@ -15,12 +18,19 @@ const rowsAtOnce = 16
 const itemsAtOnce = 1000
 const framesAtOnce = 16
 
+/** Bytes that were added for a key since it was counted, and the time of the last. */
+interface Added {
+  readonly bytes: number
+  readonly atMs: number
+}
+
 export class ResponseRoom {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
   readonly #texts: LongTexts
-  /** Bytes that were added for a key since it was counted. */
-  readonly #added = new Map<string, number>()
+  /** By key. */
+  readonly #added = new PrunedMap<Added>(({ atMs }) => atMs < this.#nowMs - keptForMs)
+  #nowMs = 0
 
   constructor (query: Kysely<Tables>, use: UseStore, texts: LongTexts) {
     this.#query = query
@@ -30,12 +40,11 @@ export class ResponseRoom {
 
   /** Hides the oldest responses of a key until the rest is within the bound; sums are made once in a while only. */
   async make (keyId: string, sizeBytes: number, maxBytesPerKey: number, nowMs: number): Promise<void> {
-    const added = (this.#added.get(keyId) ?? maxBytesPerKey) + sizeBytes
-    if (added < maxBytesPerKey * recountShare) {
-      this.#added.set(keyId, added)
-      return
-    }
-    this.#added.set(keyId, 0)
+    this.#nowMs = nowMs
+    const added = (this.#added.get(keyId)?.bytes ?? maxBytesPerKey) + sizeBytes
+    const isCounted = added < maxBytesPerKey * recountShare
+    this.#added.set(keyId, { bytes: isCounted ? added : 0, atMs: nowMs })
+    if (isCounted) return
     while (await this.#keptBytes(keyId) > maxBytesPerKey) {
       await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
         .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('expires_at_ms', '>', 0)
