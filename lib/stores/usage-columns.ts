@@ -8,12 +8,12 @@ export const usageColumns = [
   'cache_write_tokens', 'searches', 'image_size', 'image_quality', 'steps'
 ] as const satisfies ReadonlyArray<keyof UsageRow>
 
-export type UsageColumn = typeof usageColumns[number]
+/** The columns that are listed; fails to compile when one is missing. */
+type Complete<Listed, Missing extends never> = [Missing] extends [never] ? Listed : never
+
+export type UsageColumn = Complete<typeof usageColumns[number], Exclude<keyof UsageRow, typeof usageColumns[number]>>
 
 /** Columns of text; the others hold integers. */
 export const textColumns: ReadonlySet<UsageColumn> = new Set([
   'id', 'call_id', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'error_code', 'image_size', 'image_quality', 'steps'
 ])
-
-/** Fails to compile when a column of the table is missing above. */
-export const everyColumn: [Exclude<keyof UsageRow, UsageColumn>] extends [never] ? true : never = true

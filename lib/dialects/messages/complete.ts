@@ -24,7 +24,7 @@ function directReply ({ json, alike }: DirectAnswer, model: string): PrintedJson
 }
 
 /** Makes the message of all batches of one answer, by folding the stream that they would have been. */
-export function toMessage (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer {
+function toMessage (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer {
   const events = new StreamEvents(start)
   const fold = new MessageFold()
   for (const event of events.begin()) fold.add(event)
