@@ -42,7 +42,7 @@ import { Invitation, Member, Project, User } from '../schemas/admin/organisation
 import { Session } from '../schemas/admin/session.ts'
 import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
 import { KeyLimitsConfig } from '../schemas/config/keys.ts'
-import { jsonHeaders } from '../lib/core/reply.ts'
+import { jsonReplyHeaders } from '../lib/core/reply.ts'
 
 /** Schemas that deserve a name of their own in the document. */
 const named = {
@@ -76,6 +76,6 @@ export function openApi (endpoints: readonly EndpointDoc[], version: string): Ha
   let body: string | undefined
   return async () => {
     body ??= JSON.stringify(openApiDocument(endpoints, { version, named }))
-    return { status: 200, headers: jsonHeaders, body }
+    return { status: 200, headers: jsonReplyHeaders, body }
   }
 }

@@ -5,7 +5,7 @@ import { srt, vtt } from './subtitles.ts'
 import type { TranscriptFormat, Transcription, VerboseTranscription } from '../../schemas/transcription.ts'
 import type { Transcript } from '../core/events.ts'
 import type { RecordingInput } from './input.ts'
-import { jsonHeaders } from '../core/reply.ts'
+import { jsonReplyHeaders } from '../core/reply.ts'
 
 /** An answer in one piece. */
 export interface WrittenTranscript {
@@ -14,8 +14,8 @@ export interface WrittenTranscript {
 }
 
 const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
-  json: jsonHeaders['content-type'],
-  verbose_json: jsonHeaders['content-type'],
+  json: jsonReplyHeaders['content-type'],
+  verbose_json: jsonReplyHeaders['content-type'],
   text: 'text/plain; charset=utf-8',
   srt: 'text/plain; charset=utf-8',
   vtt: 'text/vtt; charset=utf-8'

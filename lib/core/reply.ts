@@ -12,8 +12,8 @@ export interface Reply {
   readonly keepAlive?: { readonly text: string | (() => string), readonly everyMs: number }
 }
 
-/** The headers of every body of ours that is JSON. */
-export const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
+/** The headers of every reply whose body is JSON. */
+export const jsonReplyHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
 
 /** A value that is printed already. */
 export class PrintedJson {
@@ -26,5 +26,5 @@ export class PrintedJson {
 
 /** Returns a value as a reply in JSON. */
 export function toJsonReply (value: unknown, status = 200): Reply {
-  return { status, headers: jsonHeaders, body: value instanceof PrintedJson ? value.json : JSON.stringify(value) }
+  return { status, headers: jsonReplyHeaders, body: value instanceof PrintedJson ? value.json : JSON.stringify(value) }
 }

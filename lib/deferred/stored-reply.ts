@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.ts'
-import { jsonHeaders, type Reply } from '../core/reply.ts'
+import { jsonReplyHeaders, type Reply } from '../core/reply.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import type { AuthedCall } from '../core/call.ts'
 
@@ -8,7 +8,7 @@ export function storedReply ({ status, body }: { readonly status: number | null,
   const isFinalError = status !== null && status >= 400
   return {
     status: status ?? 200,
-    headers: isFinalError ? { ...jsonHeaders, 'x-should-retry': 'false' } : jsonHeaders,
+    headers: isFinalError ? { ...jsonReplyHeaders, 'x-should-retry': 'false' } : jsonReplyHeaders,
     body: body ?? ''
   }
 }
@@ -18,7 +18,7 @@ export function pendingReply ({ params, record }: AuthedCall): Reply {
   record.deferred = true
   return {
     status: 202,
-    headers: { ...jsonHeaders, 'retry-after': '2' },
+    headers: { ...jsonReplyHeaders, 'retry-after': '2' },
     body: JSON.stringify({ request_id: params['request_id'], status: 'pending' })
   }
 }

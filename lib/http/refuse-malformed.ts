@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { hasBegunAnswer } from './node-internals.ts'
 import type { Duplex } from 'node:stream'
-import { jsonHeaders } from '../core/reply.ts'
+import { jsonReplyHeaders } from '../core/reply.ts'
 
 /** Handles `clientError` of an HTTP server. The connection is closed in any case. */
 export function refuseMalformed (error: Error, socket: Duplex): void {
@@ -20,7 +20,7 @@ export function refuseMalformed (error: Error, socket: Duplex): void {
   const head = [
     `HTTP/1.1 ${failure.status} ${phrases.get(failure.status) ?? ''}`,
     `x-request-id: ${requestId(undefined)}`,
-    `content-type: ${jsonHeaders['content-type']}`,
+    `content-type: ${jsonReplyHeaders['content-type']}`,
     `content-length: ${Buffer.byteLength(body)}`,
     ...Object.entries(failure.headers()).map(([name, value]) => `${name}: ${value}`),
     'connection: close'

@@ -15,6 +15,11 @@ export function isContainer (value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
+/** Returns true for a list: `Array.isArray` does not narrow what may be a readonly one. */
+export function isList (value: unknown): value is readonly unknown[] {
+  return Array.isArray(value)
+}
+
 /** Returns the value as an object to read from, or `undefined`. */
 export function objectOf (value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined

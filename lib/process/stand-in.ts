@@ -5,6 +5,7 @@
 
 import { createServer, type Server } from 'node:http'
 import { GatewayError } from '../core/errors.ts'
+import { jsonReplyHeaders } from '../core/reply.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { listen, type Address } from '../http/listen.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -29,7 +30,7 @@ export class StandIn {
     if (this.#server !== undefined) return
     const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (_request, response) => {
       const failure = new GatewayError('overloaded', { message: 'The gateway is restarting. Try again in a moment.' })
-      response.writeHead(failure.status, { 'content-type': 'application/json; charset=utf-8', connection: 'close', ...failure.headers() })
+      response.writeHead(failure.status, { ...jsonReplyHeaders, connection: 'close', ...failure.headers() })
       response.end(JSON.stringify(failure.toBody()))
     })
     server.maxConnections = this.#connections

@@ -7,7 +7,7 @@ import { emptyPipeline } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { EmbeddingsEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
-import { jsonHeaders, type Reply } from '../core/reply.ts'
+import { jsonReplyHeaders, type Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
@@ -30,7 +30,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
       }
       const pieces = printed(vectors, request.encoding_format ?? 'float', route.modelId, record.usage ?? noUsage)
       const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
-      return { status: 200, headers: jsonHeaders, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
+      return { status: 200, headers: jsonReplyHeaders, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
     }
     throw emptyPipeline()
   }

@@ -1,6 +1,6 @@
 import { printInTurns } from '../json/print-in-turns.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
-import { PrintedJson, jsonHeaders, toJsonReply, type Reply } from '../core/reply.ts'
+import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { CallRecord } from '../core/record.ts'
 
 /** Answers from this size on are printed in turns of the event loop. */
@@ -13,5 +13,5 @@ export function toAnswerReply (value: unknown, { answerBytes }: Pick<CallRecord,
 
 /** Returns a value as a reply in JSON, a large one printed in turns of the event loop. */
 export async function toLargeReply (value: unknown): Promise<Reply> {
-  return { status: 200, headers: jsonHeaders, body: await bufferBody(() => printInTurns(value)) }
+  return { status: 200, headers: jsonReplyHeaders, body: await bufferBody(() => printInTurns(value)) }
 }

@@ -11,6 +11,7 @@ import type { Route } from '../core/route.ts'
 import type { RoutedCall, ValidCall } from '../core/call.ts'
 import type { CallRecord, FailedAttempt } from '../core/record.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
+import { isList } from '../json/guards.ts'
 import { costAttribute } from '../models/price.ts'
 import { rank } from '../models/ranking.ts'
 import type { Attributes, RequestedAttributes } from '../core/model.ts'
@@ -113,11 +114,6 @@ export function chooseRoutes<R extends ModelRequest> (
 function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
   if (model === undefined || model === null) throw missingModel()
   return isList(model) ? model : [model]
-}
-
-/** Distinguishes a list from one choice: `Array.isArray` does not narrow a readonly array. */
-function isList (model: ModelChoice | readonly ModelChoice[]): model is readonly ModelChoice[] {
-  return Array.isArray(model)
 }
 
 function nameOf (choice: ModelChoice): string {

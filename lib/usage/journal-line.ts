@@ -1,5 +1,6 @@
 /** Prints and reads the lines of a journal: a row that is complete, or the short one of a call that has begun. */
 
+import { isList } from '../json/guards.ts'
 import { fewestValues, rowOfValues, usualValues } from '../stores/usual-values.ts'
 import { readBegunRow } from './begun-row.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -17,9 +18,4 @@ export function readLine (line: string): UsageRow | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Distinguishes a list from a row: `Array.isArray` does not narrow a readonly array. */
-function isList (row: UsageRow | readonly unknown[]): row is readonly unknown[] {
-  return Array.isArray(row)
 }

@@ -2,7 +2,7 @@ import t from 'tap'
 import { CallCapture, type BodyMemory } from '../../lib/bodies/call-capture.ts'
 import { printBody } from '../../lib/bodies/print-body.ts'
 import { Redaction } from '../../lib/bodies/redaction.ts'
-import { jsonHeaders } from '../../lib/core/reply.ts'
+import { jsonReplyHeaders } from '../../lib/core/reply.ts'
 
 const redaction = new Redaction({ fields: [], patterns: [] })
 const options = { redaction, secrets: [], maxBytes: 1024 }
@@ -51,7 +51,7 @@ t.test('without memory for them the bodies of a call are dropped, and the call g
   const place = memory(3000)
   const noted = capture(place)
   noted.takeRequest([Buffer.alloc(1500, 'x')])
-  const reply = noted.watch({ status: 200, headers: jsonHeaders, body: '"answer"'.repeat(200) })
+  const reply = noted.watch({ status: 200, headers: jsonReplyHeaders, body: '"answer"'.repeat(200) })
   t.equal(reply.body, '"answer"'.repeat(200))
   t.ok(noted.isDropped)
   t.equal(place.left, 3000)
@@ -60,7 +60,7 @@ t.test('without memory for them the bodies of a call are dropped, and the call g
 
 t.test('text is cut at a character', async t => {
   const noted = capture(memory(1e6))
-  noted.watch({ status: 200, headers: jsonHeaders, body: JSON.stringify({ a: 'é€'.repeat(2000) }) })
+  noted.watch({ status: 200, headers: jsonReplyHeaders, body: JSON.stringify({ a: 'é€'.repeat(2000) }) })
   const body = noted.answer && await printBody(noted.answer, options)
   t.ok(body?.truncated)
   t.notMatch(body?.text, '\ufffd')

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isObject, numberOf, objectOf, objectsOf, nonEmptyText, property } from '../../lib/json/guards.ts'
+import { isList, isObject, numberOf, objectOf, objectsOf, nonEmptyText, property } from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
   t.equal(isObject({}), true)
@@ -11,6 +11,11 @@ t.test('an object is neither null nor a list', async t => {
   }
   const given = { a: 1 }
   t.equal(objectOf(given), given)
+})
+
+t.test('a list is no object that looks like one', async t => {
+  for (const value of [[], [1], Object.freeze([])]) t.equal(isList(value), true)
+  for (const value of [null, undefined, {}, { length: 0 }, 'text']) t.equal(isList(value), false)
 })
 
 t.test('a text is not empty, a number is finite', async t => {

@@ -1,6 +1,6 @@
 /** Errors as Anthropic's clients read them: one shape, whatever went wrong and wherever. */
 
-import { jsonHeaders } from '../../core/reply.ts'
+import { jsonReplyHeaders } from '../../core/reply.ts'
 import { ValidationError, type ErrorCode, type GatewayError } from '../../core/errors.ts'
 import { rateLimitHeaders } from './rate-limits.ts'
 import type { Call } from '../../core/call.ts'
@@ -15,7 +15,7 @@ const maxRetryAfterSeconds = 60
 export const messagesErrors: ErrorFormat = (failure, call) => ({
   status: originalOf(failure)?.status ?? statusOf(failure),
   headers: {
-    ...jsonHeaders,
+    ...jsonReplyHeaders,
     'request-id': call.id,
     ...failure.headers(),
     ...rateLimitHeaders(call.record.limitHeaders),

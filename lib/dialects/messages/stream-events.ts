@@ -9,13 +9,13 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
+import { charactersPerToken, type Usage } from '../../core/usage.ts'
 import { objectOf } from '../../json/guards.ts'
 import { sealFields } from './signature.ts'
 import { wireEnd } from './stop-reason.ts'
 import { callerToolId } from './tool-call-id.ts'
 import { estimatedUsage, messagesUsage } from './usage.ts'
 import type { ChatEvent, FinishReason, ThinkingBlock } from '../../core/events.ts'
-import type { Usage } from '../../core/usage.ts'
 import type { AnswerBlock, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
@@ -27,8 +27,6 @@ interface OpenCall { readonly type: 'tool_use', readonly call: number, text: str
 type CallPiece = ChatEvent & { readonly type: 'tool-call-delta' | 'tool-call-end' }
 
 type OpenBlock = { readonly type: 'text' | 'thinking' } | OpenCall
-
-const charactersPerToken = 4
 
 /** Turns the events of one answer into those of a stream. Call `of` for every event in order, then `end`. */
 export class StreamEvents {

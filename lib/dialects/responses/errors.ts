@@ -1,11 +1,12 @@
 /** Errors of the Responses API: always `{ error }`, and 400 for a request of the wrong shape, where chat completions have 422. */
 
 import { ValidationError, type GatewayError, type ValidationDetail } from '../../core/errors.ts'
+import { jsonReplyHeaders } from '../../core/reply.ts'
 import type { ErrorFormat } from '../dialect.ts'
 
 export const responsesErrors: ErrorFormat = failure => ({
   status: failure instanceof ValidationError ? 400 : failure.status,
-  headers: { 'content-type': 'application/json; charset=utf-8', ...failure.headers() },
+  headers: { ...jsonReplyHeaders, ...failure.headers() },
   body: JSON.stringify(bodyOf(failure))
 })
 

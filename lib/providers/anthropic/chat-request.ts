@@ -20,7 +20,7 @@ import type { MessagesRequest, WireThinking } from './wire.ts'
  * @see https://docs.claude.com/en/api/versioning
  */
 const version = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' }
-const jsonHeaders = { ...version, accept: 'application/json' }
+const completeHeaders = { ...version, accept: 'application/json' }
 const streamHeaders = { ...version, accept: 'text/event-stream' }
 
 /** @throws GatewayError for what this provider cannot take, with the parameter's name */
@@ -28,7 +28,7 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   return {
     method: 'POST',
     path: '/v1/messages',
-    headers: ask.streamed ? streamHeaders : jsonHeaders,
+    headers: ask.streamed ? streamHeaders : completeHeaders,
     body: jsonBody(messagesRequest(ask), ask)
   }
 }
