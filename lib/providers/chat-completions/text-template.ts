@@ -45,8 +45,8 @@ export class TextTemplate {
     const opening = /"content":\s?"/.exec(data)
     if (opening === null) return undefined
     const start = opening.index + opening[0].length
-    const end = closingQuote(data, start)
-    if (end === undefined) return undefined
+    const { end } = scanner.scan(data, start)
+    if (end === -1) return undefined
     const template = new TextTemplate(copyString(data.slice(0, start)), copyString(data.slice(end)))
     return template.#isContentOf('probe') ? template : undefined
   }
@@ -59,7 +59,7 @@ export class TextTemplate {
     // slices themselves or of another width.
     if (end <= start || data.slice(0, start) !== this.#prefix || data.slice(end) !== this.#suffix) return undefined
     const literal = data.slice(start, end)
-    if (literal.includes('"')) return undefined
+    if (literal.includes('"') && scanner.scan(data, start).end !== end) return undefined
     if (!notPlain.test(literal)) return literal
     try {
       return JSON.parse(`"${literal}"`) as string // a JSON string literal parses to a string
@@ -109,14 +109,4 @@ export class TextTemplate {
     const choice = Array.isArray(choices) && choices.length === 1 ? objectOf(choices[0]) : undefined
     return objectOf(choice?.['delta'])?.['content'] === text
   }
-}
-
-/** Returns where the string literal that starts at `start` ends. */
-function closingQuote (data: string, start: number): number | undefined {
-  for (let at = start; at < data.length; at++) {
-    const character = data[at]
-    if (character === '"') return at
-    if (character === '\\') at++
-  }
-  return undefined
 }

@@ -47,6 +47,21 @@ t.test('a template is made of some chunks only, where no two are alike', async t
   t.equal(made().length, 151, 'each but the last fitted the next chunk')
 })
 
+t.test('a text with quotes, backslashes or line ends fits the template of the others', async t => {
+  const texts = ['plain', 'a "quoted" word', '{"a":"\\\\"}', '\\', 'line\nend', '"', 'ü "…" 🙂', 'plain']
+  const made = t.capture(TextTemplate, 'of', TextTemplate.of.bind(TextTemplate))
+  const events = streamed(texts.map(content => `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`).join('') + text)
+  t.same(events.flatMap(event => event.type === 'text-delta' ? [event.text] : []), [...texts, 'a'])
+  t.equal(made().length, 2, 'of the second chunk and of the last, which finishes')
+})
+
+t.test('a value that looks like a text to its end, and is not, is parsed', async t => {
+  const frame = (delta: string): string => `data: {"id":"1","choices":[{"index":0,"delta":{${delta}},"finish_reason":null}]}\n\n`
+  const plain = frame('"content":"a"')
+  const events = streamed(`${plain}${plain}${frame('"content":"b","refusal":"no"')}${plain}${text}`)
+  t.same(events.flatMap(event => event.type === 'text-delta' ? [event.text] : []), ['a', 'a', 'b', 'a', 'a'])
+})
+
 t.test('a chunk with a control character in its text is no JSON, whichever chunk it is', async t => {
   const frame = (content: string): string => `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`
   for (const before of [0, 1, 2]) {
