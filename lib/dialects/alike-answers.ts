@@ -6,10 +6,11 @@ export class AlikeAnswers {
   readonly #shown = new WeakMap<AnswerTemplate, (model: string) => { print?: ReturnType<AnswerTemplate['changed']> }>()
 
   /**
-   * Returns an answer as its caller gets it; `undefined` where it has to be looked through.
+   * Prints an answer as its caller gets it, of its values; `undefined` where its text has to be changed by itself.
    *
    * @param model the name of the model for the caller
-   * @param show returns any answer of this kind for this model; `undefined` where more than the model decides what is changed
+   * @param show changes the text of an answer for the caller, in one way for all of a template and a model; returns `undefined`
+   *   where the change depends on more
    */
   print ({ template, values }: AlikeAnswer, model: string, show: (json: string) => string | undefined): string | undefined {
     let known = this.#shown.get(template)

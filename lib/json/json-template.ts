@@ -15,7 +15,7 @@ export interface JsonPart {
   readonly first: number
 }
 
-/** Matches up to the value of a field in which texts differ. In a string of JSON, one of the quotes would be escaped. */
+/** Matches the name of a field whose value differs between texts, up to that value; not within a string, where its quotes would be escaped. */
 const names = /"(?:(?:id|text)":\s?"|(?:created_at|completed_at|\w{1,40}_tokens)":\s?(?=\d))/g
 /** Longer ones around the values are not remembered. */
 const maxLength = 4096

@@ -66,7 +66,7 @@ export class Connections {
   }
 
   #closeWhere (shouldClose: (connection: Connection) => boolean): void {
-    for (let at = this.#free.length - 1; at >= 0; at--) { // one that is dropped is replaced by one that was looked at
+    for (let at = this.#free.length - 1; at >= 0; at--) { // from the end: `#drop` puts the last one, which was checked, in the place of another
       const connection = this.#free[at]
       if (connection === undefined || !shouldClose(connection)) continue
       this.#drop(connection)
