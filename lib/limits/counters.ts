@@ -9,7 +9,7 @@
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Holding, type Period, type Spending, type UsageRowKey } from './budget.ts'
-import { PrunedMap } from './pruned-map.ts'
+import { PrunedMap } from '../async/pruned-map.ts'
 import { addRefund, unrecordedRefunds } from './refunds.ts'
 
 export interface ReservationRequest {

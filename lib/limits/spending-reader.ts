@@ -1,4 +1,4 @@
-import { PrunedMap } from './pruned-map.ts'
+import { PrunedMap } from '../async/pruned-map.ts'
 import type { Period } from './budget.ts'
 
 /** Returns what a key spent in a period up to a moment, in billionths of a dollar. */

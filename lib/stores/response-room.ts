@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { PrunedMap } from '../limits/pruned-map.ts'
+import { PrunedMap } from '../async/pruned-map.ts'
 import type { LongTexts } from './long-texts.ts'
 import type { Tables } from './tables.ts'
 import type { UseStore } from './use-store.ts'

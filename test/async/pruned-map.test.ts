@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PrunedMap } from '../../lib/limits/pruned-map.ts'
+import { PrunedMap } from '../../lib/async/pruned-map.ts'
 
 t.test('entries that are of no more use are removed when it has grown, and no others', async t => {
   const looked: number[] = []
