@@ -153,16 +153,21 @@ function marksCache (value: unknown): boolean {
   return 'cache_control' in value || Object.values(value).some(marksCache)
 }
 
-/** Sums what a request of the Messages API allows Anthropic to search the web: a tool without `max_uses` has no bound. */
-function maxSearches (request: object): number {
-  const tools: unknown = 'tools' in request ? request.tools : undefined
+/**
+ * Sums the searches of the web that a request allows its provider: Anthropic by `max_uses` of each tool, OpenAI by `max_tool_calls`. A request
+ * that names none has no bound.
+ */
+function maxSearches (request: { readonly tools?: unknown, readonly max_tool_calls?: unknown }): number {
+  const { tools, max_tool_calls: maxToolCalls } = request
   if (!Array.isArray(tools)) return 0
-  let searches = 0
-  for (const tool of tools.filter(isObject)) {
-    const { type, max_uses: maxUses } = tool
-    if (typeof type === 'string' && type.startsWith('web_search_') && typeof maxUses === 'number' && maxUses > 0) searches += maxUses
-  }
-  return searches
+  const bounds = tools.filter(isObject)
+    .filter(({ type }) => typeof type === 'string' && type.startsWith('web_search')).map(({ max_uses: maxUses }) => maxUses)
+  const most = sumOfCounts(bounds)
+  return bounds.length === 0 || most > 0 ? most : sumOfCounts([maxToolCalls])
+}
+
+function sumOfCounts (values: readonly unknown[]): number {
+  return values.reduce<number>((sum, value) => typeof value === 'number' && value > 0 ? sum + value : sum, 0)
 }
 
 /** Recognises media by the name of their field and by their letters. */

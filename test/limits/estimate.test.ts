@@ -76,12 +76,14 @@ t.test('a mark for the cache is seen wherever it stands', async t => {
   t.equal(estimateChat({ model: 'm', messages }).writesCache, false)
 })
 
-t.test('searches of the web are as many as the tools of a request of the Messages API allow', async t => {
+t.test('searches of the web are as many as the request allows, of the Messages API or of the Responses API', async t => {
   const search = (maxUses?: unknown) => ({ type: 'web_search_20250305', name: 'web_search', ...maxUses !== undefined && { max_uses: maxUses } })
   const searches = (...tools: unknown[]): unknown => estimateChat({ model: 'm', messages, asWritten: { tools } }).searches
   t.equal(searches(search(5), { ...search(2), type: 'web_search_20260209' }), 7)
   t.equal(searches(search(), search(-1), search('9'), null, { name: 'web_search', max_uses: 3 }, { type: 'custom', name: 'a', max_uses: 3 }), 0)
   t.equal(estimateChat({ model: 'm', messages, asWritten: { tools: {} } }).searches, 0)
+  const response = (type: string) => estimateChat({ model: 'm', messages, asWritten: { tools: [{ type }], max_tool_calls: 4 } }).searches
+  t.same(['web_search', 'web_search_preview', 'function'].map(response), [4, 4, 0])
   t.equal(estimateChat({ model: 'm', messages }).searches, 0)
 })
 

@@ -109,6 +109,38 @@ t.test('searches of the web that a request allows Anthropic are paid, and no mor
   t.ok(nanoUsd <= 0.12e9, `$${nanoUsd / 1e9}`)
 })
 
+t.test('searches of the web that OpenAI made are paid', async t => {
+  const output = (type: string) => [
+    { id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'x' } },
+    { id: 'ws_2', type: 'web_search_call', status: 'completed', action: { type, url: 'https://a.example' } },
+    { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [] }] }
+  ]
+  const response = (type: string) => ({
+    id: 'resp_1', object: 'response', created_at: 1, model: 'priced', status: 'completed', error: null, output: output(type),
+    usage: { input_tokens: 5, input_tokens_details: { cached_tokens: 0 }, output_tokens: 1, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 6 }
+  })
+  const types = ['open_page', 'search', 'open_page', 'search', 'search']
+  const upstream = await fakeUpstream(({ json }, number) => {
+    const answer = response(types[number] ?? '')
+    if (Reflect.get(Object(json), 'stream') !== true) return { pieces: [JSON.stringify(answer)] }
+    const frame = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+    return { headers: eventStream, pieces: [frame('response.created', { response: { ...answer, status: 'in_progress', output: [] } }), frame('response.completed', { response: answer })] }
+  })
+  t.teardown(upstream.close)
+  const limiter = new SpyLimiter()
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    models: [modelSettings('openai/priced', { price: { ...price, perThousandSearches: 10 }, capabilities: { output_token_limit: outputLimit } })]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
+  const tools = [{ type: 'web_search' }]
+  const question = { model: 'openai/priced', max_output_tokens: 100, input: 'hello', store: false, tools }
+  const bodies = [question, question, question, question, { ...question, stream: true }]
+  for (const body of bodies) await (await api.post('/v1/responses', body, { headers: { authorization: 'Bearer limited' } })).text()
+  await until(() => limiter.settled.length === bodies.length, 'all calls to be settled')
+  const tokens = 5 * price.input * 1000 + price.output * 1000
+  t.same(limiter.settled.map(({ nanoUsd }) => (nanoUsd - tokens) / 1e7), [1, 2, 1, 2, 2], 'at a cent each; to open a page is free')
+})
+
 t.test('an answer is limited to what is left', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })

@@ -12,7 +12,7 @@ import { readStream, wireEvent } from './chat-stream.ts'
 import { DeltaTemplate, deltaLength } from './delta-template.ts'
 import { failedResponse } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
-import { usageOf } from './usage.ts'
+import { responseUsage, usageOf } from './usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
@@ -47,7 +47,8 @@ function readDirect (value: unknown, bytes: Buffer | undefined, answers: KnownAn
   const json = bytes?.toString() ?? JSON.stringify(value)
   events.push({ type: 'direct-answer', json, characters: json.length })
   facts.end(response, events)
-  answers.learn(json, events)
+  // Of one that is like an earlier one, the tokens alone are read.
+  if (!events.some(event => event.type === 'usage' && event.usage.searches !== undefined)) answers.learn(json, events)
   return events
 }
 
@@ -73,7 +74,7 @@ class AnswerFacts {
 }
 
 function noteUsage (response: WireResponse, into: ChatEvent[]): void {
-  const usage = usageOf(response.usage)
+  const usage = responseUsage(response)
   if (usage !== undefined) into.push({ type: 'usage', usage })
 }
 

@@ -8,7 +8,7 @@ import { nonEmptyText, objectsOf } from '../../json/guards.ts'
 import { toolCallId } from '../../text/ids.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
-import { usageOf } from './usage.ts'
+import { responseUsage } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { WireItem, WirePart, WireResponse } from './wire.ts'
 
@@ -129,7 +129,7 @@ export class ResponseReader {
     for (const index of this.#items.keys()) this.endItem(index, {}, events)
     const calls = this.#calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
     events.push({ type: 'choice-end', choice, reason: finishReasonOf(this.#response ?? {}, calls) })
-    const usage = usageOf(this.#response?.usage)
+    const usage = responseUsage(this.#response ?? {})
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 

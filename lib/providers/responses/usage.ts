@@ -1,6 +1,7 @@
 import { usageOf as chatUsage } from '../chat-completions/usage.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf, objectsOf } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
+import type { WireItem, WireResponse } from './wire.ts'
 
 /** Reads the token counts of a response: those of chat completions by other names. */
 export function usageOf (value: unknown): Usage | undefined {
@@ -12,4 +13,17 @@ export function usageOf (value: unknown): Usage | undefined {
     completion_tokens_details: usage['output_tokens_details'],
     total_tokens: usage['total_tokens']
   })
+}
+
+/** Reads what a response used: its tokens, and its searches of the web, which are billed one by one. */
+export function responseUsage ({ usage: reported, output }: WireResponse): Usage | undefined {
+  const usage = usageOf(reported)
+  const searches = objectsOf(output).filter(isSearch).length
+  return usage === undefined || searches === 0 ? usage : { ...usage, searches }
+}
+
+/** To open a page that was found, or to look for a text in it, costs no more than its tokens. */
+function isSearch ({ type, action }: WireItem): boolean {
+  const { type: act = 'search' } = objectOf(action) ?? {}
+  return type === 'web_search_call' && act === 'search'
 }

@@ -23,6 +23,8 @@ export interface WireItem {
   arguments?: unknown
   /** Text of a call with free-form input. */
   input?: unknown
+  /** The step of a `web_search_call`: `search`, `open_page` or `find_in_page`. */
+  action?: unknown
 }
 
 export interface WirePart {
