@@ -46,7 +46,7 @@ const minAnswerTokens = 16
 export const defaultTurns = 10
 /** The tokens the format of a conversation adds to each message, at most. */
 const messageTokens = 8
-/** Assumed for an image, a recording or a document, whose length says nothing about its tokens. */
+/** Assumed for an image, a recording or a document, whose length says nothing about its tokens: also for one that the provider has or fetches. */
 const mediaTokens = 1000
 /** A shorter one is counted as a text. */
 const minMediaCharacters = 4096
@@ -111,7 +111,7 @@ function promptTokens (request: object): number {
   return tokens
 }
 
-/** Sums the tokens of all strings of a conversation; names of its fields are its format. */
+/** Sums the tokens of all strings of a conversation; names of its fields are its format. @param name that of the field they are in */
 function conversationTokens (value: unknown, name: string): number {
   if (typeof value === 'string') return isMedia(value, name) ? mediaTokens : textTokens(value)
   if (!isContainer(value)) return 0
@@ -120,7 +120,12 @@ function conversationTokens (value: unknown, name: string): number {
   else {
     // A document may be a text.
     const isText = 'type' in value && value.type === 'text'
-    for (const [name, part] of Object.entries(value)) tokens += conversationTokens(part, isText ? '' : name)
+    const isReferred = name === 'image_url' || name === 'source'
+    for (const [field, part] of Object.entries(value)) {
+      // What a tool was called with.
+      if (field === 'input' && isObject(part)) tokens += jsonTokens(part)
+      else tokens += conversationTokens(part, isText ? '' : isReferred && field === 'url' ? 'file_url' : field)
+    }
   }
   return tokens
 }
@@ -170,9 +175,10 @@ function sumOfCounts (values: readonly unknown[]): number {
   return values.reduce<number>((sum, value) => typeof value === 'number' && value > 0 ? sum + value : sum, 0)
 }
 
-/** Recognises media by the name of their field and by their letters. */
+/** Recognises media by the name of their field and by their letters, and references to them. */
 function isMedia (text: string, name: string): boolean {
-  return text.length > minMediaCharacters && mediaFields.has(name) && beginsAsMedia(text)
+  if (text.length > minMediaCharacters) return mediaFields.has(name) && beginsAsMedia(text)
+  return name === 'file_id' || ((name === 'image_url' || name === 'file_url') && text.startsWith('http'))
 }
 
 /** Estimates what an answer used whose provider does not say. */

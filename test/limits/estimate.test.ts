@@ -47,6 +47,19 @@ t.test('what no model reads is not counted, and media have no length', async t =
     { type: 'image_url', image_url: { url: `data:image/png;base64,${text}` } }, { type: 'input_audio', input_audio: { data: text, format: 'wav' } },
     { type: 'file', file: { file_data: `data:application/pdf;base64,${text}` } }, { type: 'input_image', image_url: `data:image/png;base64,${text}` }
   ]) t.ok(promptOf({ messages: [{ role: 'user', content: [part] }] }) < 1010, part.type)
+  for (const part of [
+    { type: 'image_url', image_url: { url: 'https://a.example/a.png' } }, { type: 'input_image', image_url: 'https://a.example/a.png' },
+    { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }, { type: 'input_file', file_url: 'https://a.example/a.pdf' },
+    { type: 'file', file: { file_id: 'file-1' } }, { type: 'image', source: { type: 'file', file_id: 'file_1' } }
+  ]) {
+    const prompt = promptOf({ messages: [{ role: 'user', content: [part] }] })
+    t.ok(prompt >= 1000 && prompt < 1010, `${part.type} by reference: ${prompt}`)
+  }
+  const cited = { role: 'assistant', content: 'a', annotations: [{ type: 'url_citation', url_citation: { url: 'https://a.example/', title: 'a' } }] }
+  t.ok(promptOf({ messages: [cited] }) < 50, 'a page that was cited is none')
+  const called = { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: { file_id: 'a', [text]: 1 } }] }
+  const { prompt } = estimateChat({ model: 'm', messages: [], asWritten: { messages: [called] } })
+  t.ok(prompt > 10_000 && prompt < 10_050, `nor is what a tool was called with, which counts with its names: ${prompt}`)
   t.ok(promptOf({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: `data:text/plain;base64,${text}` } }] }] }) > 10_000, 'a text in base64 is one')
   t.ok(promptOf({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: text.replaceAll('x', 'x y') } }] }] }) > 10_000)
 })
