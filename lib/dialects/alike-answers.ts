@@ -1,4 +1,4 @@
-import { remembered } from '../text/remembered.ts'
+import { memoized } from '../text/memoized.ts'
 import type { AlikeAnswer, AnswerTemplate } from '../core/events.ts'
 
 /** Prints answers of providers of the caller's dialect that are alike, without looking through each. */
@@ -14,7 +14,7 @@ export class AlikeAnswers {
    */
   print ({ template, values }: AlikeAnswer, model: string, show: (json: string) => string | undefined): string | undefined {
     let known = this.#shown.get(template)
-    if (known === undefined) this.#shown.set(template, known = remembered(() => ({})))
+    if (known === undefined) this.#shown.set(template, known = memoized(() => ({})))
     const shown = known(model)
     if (!('print' in shown)) shown.print = template.changed(show)
     return shown.print?.(values)

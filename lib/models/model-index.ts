@@ -11,7 +11,7 @@ import type { RouteSettings, Settings } from '../core/settings.ts'
 import { orderRoutes } from '../routing/route-strategies.ts'
 import type { ModelEntry, Traits } from '../core/model.ts'
 import { kinds as kindTable } from '../providers/kinds.ts'
-import { remembered } from '../text/remembered.ts'
+import { memoized } from '../text/memoized.ts'
 import { catalogueOf } from './catalogue.ts'
 import { kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
 import { isPattern, patternFinder } from './name-patterns.ts'
@@ -54,7 +54,7 @@ export function buildIndex (
   const idsByName = groupIdsByName(usable)
   const routes = new Map<string, readonly Route[]>()
 
-  const snapshot = remembered((id: string): ModelEntry | undefined => {
+  const snapshot = memoized((id: string): ModelEntry | undefined => {
     const base = modelOfSnapshot(id, entries)
     return base === undefined ? undefined : snapshotOf(base, id)
   })
@@ -81,7 +81,7 @@ export function buildIndex (
     const route = model !== '' && providerId !== undefined && enabled.has(providerId) ? routeTo(providerId, model) : undefined
     return route === undefined ? [] : [route]
   }
-  const unlisted = remembered((id: string): readonly Route[] => {
+  const unlisted = memoized((id: string): readonly Route[] => {
     const pattern = patternOf(id)
     return pattern === undefined ? withoutPatterns(id) : routes.get(pattern) ?? []
   })

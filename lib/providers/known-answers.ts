@@ -3,7 +3,7 @@
 import { JsonTemplate, printPart, type JsonPart } from '../json/json-template.ts'
 import { readObjectText } from '../json/object-text.ts'
 import { Learned } from '../text/learned.ts'
-import { remembered } from '../text/remembered.ts'
+import { memoized } from '../text/memoized.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 
@@ -50,7 +50,7 @@ export class KnownAnswers {
 
 /** Makes what returns the known answers of a model, by its id. */
 export function knownAnswers (usageOf: (value: unknown) => Usage | undefined): (modelId: string) => KnownAnswers {
-  return remembered(() => new KnownAnswers(usageOf))
+  return memoized(() => new KnownAnswers(usageOf))
 }
 
 /** Returns `undefined` for an answer that calls tools. */

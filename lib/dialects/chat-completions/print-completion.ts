@@ -1,6 +1,6 @@
 import { PrintedJson } from '../../core/reply.ts'
 import { placeholder } from '../../json/placeholder.ts'
-import { remembered } from '../../text/remembered.ts'
+import { memoized } from '../../text/memoized.ts'
 import { completionUsage } from './chunk.ts'
 import { toCompletion } from './complete.ts'
 import type { AnswerHead } from '../dialect.ts'
@@ -22,7 +22,7 @@ interface TextAnswer {
 const beyondAscii = /[^\0-\x7f]/
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
 /** The last frame of each model. */
-const frames = remembered((): { last?: Frame } => ({}))
+const frames = memoized((): { last?: Frame } => ({}))
 
 /**
  * Makes the completion of all batches of an answer. A text that came as it stands in JSON is put into the printed completion

@@ -12,7 +12,7 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 import { placeholder } from '../../json/placeholder.ts'
 import { copyString } from '../../text/copy-string.ts'
 import { Learned } from '../../text/learned.ts'
-import { remembered } from '../../text/remembered.ts'
+import { memoized } from '../../text/memoized.ts'
 import { usageOf } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
 
@@ -136,7 +136,7 @@ export class KnownResponses {
 }
 
 /** Returns what is known of the responses of a model. */
-export const responsesOf = remembered(() => new KnownResponses())
+export const responsesOf = memoized(() => new KnownResponses())
 
 function countsIn (text: string): Record<string, unknown> | undefined {
   if (text.length > maxUsageLength) return undefined

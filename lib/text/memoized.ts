@@ -1,9 +1,9 @@
-/** Names that are remembered, and the length of the longest: callers may write any. */
+/** Names whose results are kept, and the length of the longest: callers may write any. */
 const maxNames = 1000
 const maxLength = 256
 
-/** Returns the function with its latest thousand results remembered: for what the configuration alone changes, and what may be made anew. */
-export function remembered<T extends object | undefined> (find: (name: string) => T): (name: string) => T {
+/** Returns the function with up to a thousand results memoized: for what the configuration alone changes, and what may be made anew. */
+export function memoized<T extends object | undefined> (find: (name: string) => T): (name: string) => T {
   const results = new Map<string, { readonly found: T }>()
   return name => {
     const known = results.get(name)

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { remembered } from '../../lib/text/remembered.ts'
+import { memoized } from '../../lib/text/memoized.ts'
 
 t.test('a name is looked up once, also one of which nothing is known', async t => {
   const lookups: string[] = []
-  const find = remembered((name: string): object | undefined => {
+  const find = memoized((name: string): object | undefined => {
     lookups.push(name)
     return name === 'known' ? { name } : undefined
   })
@@ -14,7 +14,7 @@ t.test('a name is looked up once, also one of which nothing is known', async t =
 
 t.test('long names and more names than there are models are forgotten', async t => {
   let lookups = 0
-  const find = remembered((): undefined => { lookups++ })
+  const find = memoized((): undefined => { lookups++ })
   const long = 'a'.repeat(300)
   for (const name of [long, long]) find(name)
   t.equal(lookups, 2)
