@@ -1,12 +1,12 @@
 /** Prints and reads the lines of a journal: a row that is complete, or the short one of a call that has begun. */
 
 import { isList } from '../json/guards.ts'
-import { fewestValues, rowOfValues, usualValues } from '../stores/usual-values.ts'
+import { minValues, rowOfValues, compactValues } from '../stores/compact-values.ts'
 import { readBegunRow } from './begun-row.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 export function printLine (row: UsageRow): string {
-  return JSON.stringify(usualValues(row) ?? row)
+  return JSON.stringify(compactValues(row) ?? row)
 }
 
 /** Returns the row of a line; `undefined` for one that was cut off. */
@@ -14,7 +14,7 @@ export function readLine (line: string): UsageRow | undefined {
   try {
     const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by us
     if (!isList(row)) return row
-    return row.length >= fewestValues ? rowOfValues(row) : readBegunRow(row)
+    return row.length >= minValues ? rowOfValues(row) : readBegunRow(row)
   } catch {
     return undefined
   }

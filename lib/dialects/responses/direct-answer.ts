@@ -22,8 +22,8 @@ const alikeAnswers = new AlikeAnswers()
 export function shownAnswer (start: Start, { json, alike }: DirectAnswer): string {
   const { head: { model }, context: { request: { previous_response_id: previous }, queued } } = start
   // What else is put into it is of one request.
-  const isUsual = alike !== undefined && previous === undefined && queued === undefined && !alike.values.some(isListName)
-  const shown = isUsual ? alikeAnswers.print(alike, model, text => hasAll(text) ? shownResponse(start, text) : undefined) : undefined
+  const fitsTemplate = alike !== undefined && previous === undefined && queued === undefined && !alike.values.some(isListName)
+  const shown = fitsTemplate ? alikeAnswers.print(alike, model, text => hasAll(text) ? shownResponse(start, text) : undefined) : undefined
   return shown ?? shownResponse(start, completeParts(json))
 }
 

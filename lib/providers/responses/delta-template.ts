@@ -62,11 +62,11 @@ export class DeltaTemplate {
       if (from === -1) return undefined
     }
     const last = frame.slice(from)
-    const isUsual = parts.length < 4 && ['sequence_number', 'delta'].every(name => parts.filter(({ value }) => value === name).length === 1)
+    const hasEachOnce = parts.length < 4 && ['sequence_number', 'delta'].every(name => parts.filter(({ value }) => value === name).length === 1)
     const around = parts.map(({ before }) => before).join('') + last
     // Clients need a list that some servers leave out: it is added to one message at a time.
     const isComplete = name !== 'response.output_text.delta' || around.includes('"logprobs"')
-    return isUsual && isComplete && /^[ -~]*\n[ -~]*\n\n$/.test(around) ? new DeltaTemplate(parts, last) : undefined
+    return hasEachOnce && isComplete && /^[ -~]*\n[ -~]*\n\n$/.test(around) ? new DeltaTemplate(parts, last) : undefined
   }
 
   /**

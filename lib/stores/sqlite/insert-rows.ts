@@ -6,7 +6,7 @@
 
 import { property } from '../../json/guards.ts'
 import { usageColumns, type UsageColumn } from '../usage-columns.ts'
-import { isUsual, usualColumns } from '../usual-values.ts'
+import { isCompact, compactColumns } from '../compact-values.ts'
 import type { UsageRow } from '../tables.ts'
 import type { Statement } from './statement-cache.ts'
 
@@ -15,12 +15,12 @@ type Prepare = (sql: string) => Statement
 /** The columns that most calls of a key have in common. */
 const commonColumns = [
   'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'streamed', 'attempts', 'estimated', 'own_provider_key'
-] as const satisfies ReadonlyArray<typeof usualColumns[number]>
-/** The other columns of usual rows, in the order in which `insertTogether` binds them. */
+] as const satisfies ReadonlyArray<typeof compactColumns[number]>
+/** The other columns of compact rows, in the order in which `insertTogether` binds them. */
 const ownColumns = [
   'id', 'call_id', 'at_ms', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'cost_nano_usd', 'duration_ms', 'first_byte_ms',
   'cache_write_tokens'
-] as const satisfies ReadonlyArray<Exclude<typeof usualColumns[number], typeof commonColumns[number]>>
+] as const satisfies ReadonlyArray<Exclude<typeof compactColumns[number], typeof commonColumns[number]>>
 
 const rowsAtOnce = 10
 /** Kinds of rows that are looked for in a batch: each row is compared with one of each. */
@@ -30,7 +30,7 @@ const marks = (columns: readonly UsageColumn[]): string => columns.map(() => '?'
 const insertRow = (columns: readonly UsageColumn[]): string =>
   `insert into usage (${columns.join(', ')}) values (${marks(columns)}) on conflict (at_ms, id) do nothing`
 const insertAnyRow = insertRow(usageColumns)
-const insertUsualRow = insertRow(usualColumns)
+const insertCompactRow = insertRow(compactColumns)
 /** Numbered parameters only where one is used several times: to look one up takes as long as there are others. */
 const insertAlikeRows = `insert into usage (${[...commonColumns, ...ownColumns].join(', ')})
   select ${commonColumns.map((_, index) => `?${index + 1}`).join(', ')}, ${ownColumns.map((_, index) => `column${index + 1}`).join(', ')}
@@ -58,10 +58,10 @@ function rowsByKind (rows: readonly UsageRow[]): { readonly kinds: readonly Usag
   for (const row of rows) {
     if (seen.has(row.id)) continue // a journal is read from its end: what it says of a call first is the latest
     seen.add(row.id)
-    const usual = isUsual(row)
-    const kind = usual ? kinds.find(([first]) => first !== undefined && areAlike(first, row)) : undefined
+    const compact = isCompact(row)
+    const kind = compact ? kinds.find(([first]) => first !== undefined && areAlike(first, row)) : undefined
     if (kind !== undefined) kind.push(row)
-    else if (usual && kinds.length < maxKinds) kinds.push([row])
+    else if (compact && kinds.length < maxKinds) kinds.push([row])
     else others.push(row)
   }
   return { kinds, others }
@@ -96,9 +96,9 @@ function insertTogether (prepare: Prepare, rows: readonly UsageRow[]): boolean {
 
 function insertOneByOne (prepare: Prepare, rows: readonly UsageRow[], inserted: UsageRow[]): void {
   for (const row of rows) {
-    const columns = isUsual(row) ? usualColumns : usageColumns
+    const columns = isCompact(row) ? compactColumns : usageColumns
     // A row of an earlier version lacks later columns.
-    const { changes } = prepare(columns === usualColumns ? insertUsualRow : insertAnyRow).run(...columns.map(column => row[column] ?? null))
+    const { changes } = prepare(columns === compactColumns ? insertCompactRow : insertAnyRow).run(...columns.map(column => row[column] ?? null))
     if (changes > 0) inserted.push(row)
   }
 }
