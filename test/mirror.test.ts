@@ -13,7 +13,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 
 /** Files that only put parts together or name them, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
-  'async/alarm': ['upstream/stream-attempt', 'rings for the streams that are waited for there'],
+  'async/timer': ['upstream/stream-attempt', 'limits the waits for streams there'],
   'bodies/body-rules': ['pipelines/admin/call-bodies', 'finds the rule of a project'],
   'bodies/print-body': ['bodies/call-capture', 'prints what is noted there'],
   'bodies/redaction': ['bodies/redact-json', 'the rules that are applied there'],

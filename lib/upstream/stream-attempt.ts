@@ -4,7 +4,7 @@ import { invalidResponse } from '../providers/provider-failure.ts'
 import { bytesAsText, sseReader, type SseReader } from '../wire/sse.ts'
 import { LongMessages, type LongMessage } from '../wire/long-messages.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
-import { startAlarm, type Alarm } from '../async/alarm.ts'
+import { startTimer, type Timer } from '../async/timer.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -71,17 +71,17 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   async untilReal (holdMs: number): Promise<void> {
     const { slow } = this.#options
     const slowMs = slow?.firstOutputMs ?? Infinity
-    let slowAfter: Alarm<'slow'> | undefined
-    let over: Alarm<'over'> | undefined
+    let slowAfter: Timer<'slow'> | undefined
+    let over: Timer<'over'> | undefined
     try {
       while (!this.#finished) {
         this.#pending ??= this.#bytes.pull()
         if (this.#pending instanceof Promise) {
           // Most first output comes with the head: then there is nothing to wait for, and no timer.
-          if (over === undefined && slowMs !== Infinity) slowAfter = startAlarm(slowMs, 'slow')
-          over ??= startAlarm(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
+          if (over === undefined && slowMs !== Infinity) slowAfter = startTimer(slowMs, 'slow')
+          over ??= startTimer(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
           // A failure comes out of the read below.
-          const first = await Promise.race([this.#pending.then(undefined, () => undefined), over.rings, ...slowAfter === undefined ? [] : [slowAfter.rings]])
+          const first = await Promise.race([this.#pending.then(undefined, () => undefined), over.elapsed, ...slowAfter === undefined ? [] : [slowAfter.elapsed]])
           if (first === 'slow') {
             if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
             slowAfter = undefined

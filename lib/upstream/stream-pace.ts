@@ -1,6 +1,6 @@
 /** Watches how fast the events of one stream come. Only the time in which they are waited for counts: a caller may pause. */
 
-import { startAlarm } from '../async/alarm.ts'
+import { startTimer } from '../async/timer.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
 
@@ -73,9 +73,9 @@ export class StreamPace {
   }
 
   async #withinPause<T> (pending: Promise<T>, pauseMs: number): Promise<T> {
-    const pause = startAlarm(Math.max(0, pauseMs - this.#idleMs), 'paused' as const)
+    const pause = startTimer(Math.max(0, pauseMs - this.#idleMs), 'paused' as const)
     try {
-      const first = await Promise.race([pending, pause.rings])
+      const first = await Promise.race([pending, pause.elapsed])
       if (first !== 'paused') return first
       if (this.#slow?.mayGiveUp('after_output') === true) throw tooSlow()
     } finally {
