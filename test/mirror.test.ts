@@ -29,7 +29,7 @@ const elsewhere: Reasons = {
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
-  'dialects/alike-answers': ['providers/known-answers', 'prints what is read there'],
+  'dialects/template-printer': ['providers/template-reader', 'prints what is read there'],
   'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
   'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],
   'dialects/responses/compaction': ['pipelines/responses', 'passes a request and its answer on'],

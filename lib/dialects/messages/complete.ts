@@ -1,6 +1,6 @@
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
-import { AlikeAnswers } from '../alike-answers.ts'
+import { TemplatePrinter } from '../template-printer.ts'
 import { withModel } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
@@ -16,11 +16,11 @@ export function messageReply (start: AnswerStart<MessagesContext>, batches: read
   return toMessage(start, batches)
 }
 
-const alikeAnswers = new AlikeAnswers()
+const templatePrinter = new TemplatePrinter()
 
 function directReply ({ json, alike }: DirectAnswer, model: string): PrintedJson {
   const show = (answer: string): string => withModel(answer, model)
-  return new PrintedJson((alike && alikeAnswers.print(alike, model, show)) ?? show(json))
+  return new PrintedJson((alike && templatePrinter.print(alike, model, show)) ?? show(json))
 }
 
 /** Makes the message of all batches of one answer, by folding the stream that they would have been. */

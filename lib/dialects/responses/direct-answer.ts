@@ -1,6 +1,6 @@
 /** Answers of providers that speak this dialect: their own text, but for what callers know by other names here. */
 
-import { AlikeAnswers } from '../alike-answers.ts'
+import { TemplatePrinter } from '../template-printer.ts'
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
 import { startedResponse } from './response-object.ts'
 import { completeParts, isListName } from './text-parts.ts'
@@ -16,14 +16,14 @@ export function shownResponse (start: Start, response: string): string {
   return withFields(start, response, shownFields(start))
 }
 
-const alikeAnswers = new AlikeAnswers()
+const templatePrinter = new TemplatePrinter()
 
 /** Returns the text of a complete answer as its caller gets it. */
 export function shownAnswer (start: Start, { json, alike }: DirectAnswer): string {
   const { head: { model }, context: { request: { previous_response_id: previous }, queued } } = start
   // What else is put into it is of one request.
   const fitsTemplate = alike !== undefined && previous === undefined && queued === undefined && !alike.values.some(isListName)
-  const shown = fitsTemplate ? alikeAnswers.print(alike, model, text => hasAll(text) ? shownResponse(start, text) : undefined) : undefined
+  const shown = fitsTemplate ? templatePrinter.print(alike, model, text => hasAll(text) ? shownResponse(start, text) : undefined) : undefined
   return shown ?? shownResponse(start, completeParts(json))
 }
 

@@ -6,7 +6,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
-import { knownAnswers, type KnownAnswers } from '../known-answers.ts'
+import { templateReaders, type TemplateReader } from '../template-reader.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
@@ -35,7 +35,7 @@ export function directRequest ({ body, headers, query }: DirectRequest, path: st
   }
 }
 
-const known = knownAnswers(report => {
+const known = templateReaders(report => {
   const usage = new UsageCount()
   usage.read(report)
   return usage.total()
@@ -53,7 +53,7 @@ export function directFailure (failure: UpstreamFailure): Failure {
   return directError(readError(failure), failure.status, failure.text)
 }
 
-function readDirect (value: unknown, bytes: Buffer | undefined, answers: KnownAnswers): ChatEvent[] {
+function readDirect (value: unknown, bytes: Buffer | undefined, answers: TemplateReader): ChatEvent[] {
   const text = bytes?.toString() ?? JSON.stringify(value)
   const wire: WireAnswer = objectOf(value) ?? {}
   if (wire.type === 'error') throw new ProviderFailure(directError(inBandError(wire), undefined, text))

@@ -11,7 +11,7 @@ import { readObjectText } from '../../json/object-text.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { placeholder } from '../../json/placeholder.ts'
 import { copyString } from '../../text/copy-string.ts'
-import { Learned } from '../../text/learned.ts'
+import { TemplateCache } from '../../text/template-cache.ts'
 import { memoized } from '../../text/memoized.ts'
 import { usageOf } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -122,8 +122,8 @@ export class ResponseTemplate {
 }
 
 /** Keeps the template of the responses of one model. */
-export class KnownResponses {
-  readonly #template = new Learned<ResponseTemplate>()
+export class ResponseTemplateCache {
+  readonly #template = new TemplateCache<ResponseTemplate>()
 
   read (json: string): ChatEvent[] | undefined {
     return this.#template.use(template => template.read(json))
@@ -136,7 +136,7 @@ export class KnownResponses {
 }
 
 /** Returns what is known of the responses of a model. */
-export const responsesOf = memoized(() => new KnownResponses())
+export const responsesOf = memoized(() => new ResponseTemplateCache())
 
 function countsIn (text: string): Record<string, unknown> | undefined {
   if (text.length > maxUsageLength) return undefined

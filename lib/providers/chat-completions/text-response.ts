@@ -9,7 +9,7 @@ import { isUtf8 } from 'node:buffer'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { LiteralScanner } from '../../json/literal-scanner.ts'
 import { placeholder } from '../../json/placeholder.ts'
-import type { KnownResponses } from './response-template.ts'
+import type { ResponseTemplateCache } from './response-template.ts'
 import type { ChatEvent } from '../../core/events.ts'
 
 /** Longer ones are parsed in turns of the event loop. */
@@ -25,13 +25,13 @@ const scanner = new LiteralScanner()
  * @returns `undefined` for a response that has to be parsed entirely
  * @throws SyntaxError for what is not JSON, and what `read` throws
  */
-export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatEvent[], known?: KnownResponses): ChatEvent[] | undefined {
+export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatEvent[], known?: ResponseTemplateCache): ChatEvent[] | undefined {
   if (bytes.length > maxBytes || !isUtf8(bytes)) return undefined
   const json = bytes.toString('latin1')
   return known?.read(json) ?? readAround(json, read, known)
 }
 
-function readAround (json: string, read: (value: unknown) => ChatEvent[], known: KnownResponses | undefined): ChatEvent[] | undefined {
+function readAround (json: string, read: (value: unknown) => ChatEvent[], known: ResponseTemplateCache | undefined): ChatEvent[] | undefined {
   // A key, or the end of one: in a string, the second quote would be escaped.
   const opening = /"content":\s?"/.exec(json)
   if (opening === null) return undefined

@@ -5,7 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
-import { knownAnswers, type KnownAnswers } from '../known-answers.ts'
+import { templateReaders, type TemplateReader } from '../template-reader.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream, wireEvent } from './chat-stream.ts'
@@ -29,7 +29,7 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
   }
 }
 
-const known = knownAnswers(usageOf)
+const known = templateReaders(usageOf)
 
 /** Reads an answer for its caller. One in the other form than was requested is read as that of any caller. */
 export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
@@ -38,7 +38,7 @@ export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
   return { as: 'json', read: (value, bytes) => readDirect(value, bytes, answers), readBytes: bytes => answers.read(bytes), sse: () => readStream(ask) }
 }
 
-function readDirect (value: unknown, bytes: Buffer | undefined, answers: KnownAnswers): ChatEvent[] {
+function readDirect (value: unknown, bytes: Buffer | undefined, answers: TemplateReader): ChatEvent[] {
   refuseCompletion(objectOf(value))
   const response = checkedResponse(value)
   const facts = new AnswerFacts()

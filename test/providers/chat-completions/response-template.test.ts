@@ -4,7 +4,7 @@ import { PrintedJson } from '../../../lib/core/reply.ts'
 import { printCompletion } from '../../../lib/dialects/chat-completions/print-completion.ts'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { readResponse } from '../../../lib/providers/chat-completions/chat-response.ts'
-import { KnownResponses, responsesOf } from '../../../lib/providers/chat-completions/response-template.ts'
+import { ResponseTemplateCache, responsesOf } from '../../../lib/providers/chat-completions/response-template.ts'
 import { readTextResponse } from '../../../lib/providers/chat-completions/text-response.ts'
 import { ask } from '../../support/chat-completions.ts'
 import { holds } from '../../support/property.ts'
@@ -40,7 +40,7 @@ function response ({ id, created, content, usage }: Written, names: readonly str
 const bytesOf = (json: string): Buffer => Buffer.from(json)
 
 /** Returns the events of a response by what is known of others, and whether that was enough. */
-function readKnown (known: KnownResponses, bytes: Buffer): { readonly events: readonly ChatEvent[], readonly isFast: boolean } {
+function readKnown (known: ResponseTemplateCache, bytes: Buffer): { readonly events: readonly ChatEvent[], readonly isFast: boolean } {
   const isFast = known.read(bytes.toString('latin1')) !== undefined
   return { events: readTextResponse(bytes, read, known) ?? read(JSON.parse(bytes.toString())), isFast }
 }
@@ -88,7 +88,7 @@ t.test('a response like one before is read as it is parsed, whatever stands in i
   let fast = 0
   const changed = fc.record({ id: fc.option(odd.id), created: fc.option(odd.created), content: fc.option(odd.content), usage: fc.option(odd.usage) })
   holds(t, fc.property(orders, spaces, fc.constantFrom('', ',"annotations":[]', ',"mood":"é"', ',"mood":1'), fc.array(changed, { minLength: 1, maxLength: 3 }), (names, space, more, others) => {
-    const known = new KnownResponses()
+    const known = new ResponseTemplateCache()
     readTextResponse(bytesOf(response(usual, names, space, more)), read, known)
     return others.every(other => {
       const written = { id: other.id ?? usual.id, created: other.created ?? usual.created, content: other.content ?? usual.content, usage: other.usage ?? usual.usage }
@@ -107,7 +107,7 @@ t.test('a response like one before is read as it is parsed, whatever stands in i
 t.test('bytes that were changed, cut or put together anyhow are read as they are parsed', async t => {
   const plain = response({ ...usual, content: '"Héllo"' })
   holds(t, fc.property(fc.nat(plain.length), fc.nat(6), fc.string({ unit: fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '0', '1', 'e', ' ', 'é'), maxLength: 4 }), (at, removed, added) => {
-    const known = new KnownResponses()
+    const known = new ResponseTemplateCache()
     readTextResponse(bytesOf(plain), read, known)
     const bytes = bytesOf(plain.slice(0, at) + added + plain.slice(at + removed))
     return outcome(() => readKnown(known, bytes).events) === outcome(() => read(JSON.parse(bytes.toString())))
@@ -117,7 +117,7 @@ t.test('bytes that were changed, cut or put together anyhow are read as they are
 t.test('which responses need no parser', async t => {
   const first = response(usual)
   const fits = (json: string | Buffer, before = first): boolean => {
-    const known = new KnownResponses()
+    const known = new ResponseTemplateCache()
     readTextResponse(bytesOf(before), read, known)
     return readKnown(known, Buffer.from(json)).isFast
   }
@@ -135,7 +135,7 @@ t.test('which responses need no parser', async t => {
 })
 
 t.test('a template is made of the first response, and again where sixteen in a row did not fit', async t => {
-  const known = new KnownResponses()
+  const known = new ResponseTemplateCache()
   const isFast = (reason: string): boolean => readKnown(known, bytesOf(response(usual).replace('stop', reason))).isFast
   t.equal(isFast('stop'), false)
   t.equal(isFast('stop'), true)

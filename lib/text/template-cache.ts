@@ -2,10 +2,10 @@
 const maxMissed = 16
 
 /**
- * Keeps what the last ones of a kind had in common. It is made of the first one, and again where many in a row did not fit: to make it costs
+ * Keeps the template of what the last ones of a kind had in common. It is made of the first one, and again where many in a row did not fit: to make it costs
  * more than to do without it, so that it is not made for each where all differ.
  */
-export class Learned<T extends object> {
+export class TemplateCache<T extends object> {
   #known: T | undefined
   #missed = maxMissed
 

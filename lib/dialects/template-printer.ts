@@ -2,7 +2,7 @@ import { memoized } from '../text/memoized.ts'
 import type { AlikeAnswer, AnswerTemplate } from '../core/events.ts'
 
 /** Prints answers of providers of the caller's dialect that are alike, without looking through each. */
-export class AlikeAnswers {
+export class TemplatePrinter {
   readonly #shown = new WeakMap<AnswerTemplate, (model: string) => { print?: ReturnType<AnswerTemplate['changed']> }>()
 
   /**

@@ -2,7 +2,7 @@
 
 import { JsonTemplate, printPart, type JsonPart } from '../json/json-template.ts'
 import { readObjectText } from '../json/object-text.ts'
-import { Learned } from '../text/learned.ts'
+import { TemplateCache } from '../text/template-cache.ts'
 import { memoized } from '../text/memoized.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -18,9 +18,9 @@ interface Known {
   readonly usage: JsonPart | undefined
 }
 
-/** Answers of one model of a provider, in one dialect. */
-export class KnownAnswers {
-  readonly #known = new Learned<Known>()
+/** Reads answers of one model of a provider, in one dialect, by the template of an earlier one. */
+export class TemplateReader {
+  readonly #known = new TemplateCache<Known>()
   readonly #usageOf: (value: unknown) => Usage | undefined
 
   /** @param usageOf reads the field `usage` of an answer */
@@ -48,9 +48,9 @@ export class KnownAnswers {
   }
 }
 
-/** Makes what returns the known answers of a model, by its id. */
-export function knownAnswers (usageOf: (value: unknown) => Usage | undefined): (modelId: string) => KnownAnswers {
-  return memoized(() => new KnownAnswers(usageOf))
+/** Returns the function that gives the reader of a model, by its id. */
+export function templateReaders (usageOf: (value: unknown) => Usage | undefined): (modelId: string) => TemplateReader {
+  return memoized(() => new TemplateReader(usageOf))
 }
 
 /** Returns `undefined` for an answer that calls tools. */

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Learned } from '../../lib/text/learned.ts'
+import { TemplateCache } from '../../lib/text/template-cache.ts'
 
 t.test('the first is learned, and another where sixteen in a row did not fit', async t => {
-  const learned = new Learned<{ readonly name: string }>()
+  const learned = new TemplateCache<{ readonly name: string }>()
   const fits = (name: string): boolean => {
     const known = learned.use(known => known.name === name ? known : undefined)
     if (known === undefined) learned.learn(() => ({ name }))
