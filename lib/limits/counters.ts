@@ -111,8 +111,7 @@ export class LimitCounters {
 
   /**
    * Sets what all processes have spent in a period, as the ledger has it. What was counted here and is
-   * not in the ledger yet must not get lost: the higher of both counts, but for what was given back lately. Does nothing for a period
-   * that has ended.
+   * not in the ledger yet must not get lost: the higher of both counts, but for recent refunds. Does nothing for a period that has ended.
    *
    * @returns what counts now
    */

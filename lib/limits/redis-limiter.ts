@@ -11,6 +11,7 @@ import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
 import { periodOf, type Period } from './budget.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
+import { recordedAfterMs } from './refunds.ts'
 import { SpendingReader, type ReadSpending } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { KeyLimits } from '../core/key.ts'
@@ -29,6 +30,8 @@ export interface RedisLimiterOptions {
   readonly without: () => WithoutCoordination
   /** The time for which a reading of the ledger is used. Default 1000. */
   readonly rereadMs?: number
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number
 }
 
 interface Open extends RedisReservation {
@@ -36,6 +39,17 @@ interface Open extends RedisReservation {
   readonly isShared: boolean
   /** The share it was taken from while Redis was away. */
   readonly share?: { readonly of: LimitShare, readonly reservation: number }
+}
+
+/** Amounts that a key has spent in its latest period, in billionths of a dollar. */
+interface KnownSpending {
+  readonly period: Period
+  /** As the ledger had it when it was last read. */
+  readonly recorded: number
+  /** As Redis had it, which may know more than the ledger, or have less after it lost its data. */
+  readonly counted: number
+  /** The time of `counted`. After a while the ledger has it as well: what was given back since then must not be taken again. */
+  readonly countedAtMs: number
 }
 
 const unused: ActualUsage = { tokens: 0, nanoUsd: 0 }
@@ -47,9 +61,10 @@ export class RedisLimiter implements Limiter {
   readonly #open = new Map<number, Open>()
   /** Reservations that Redis may still have although their calls have ended. */
   readonly #ended = new Set<RedisReservation>()
-  /** Spending that is known, by key: of the latest period. */
-  readonly #spent = new PrunedMap<{ readonly period: Period, readonly nanoUsd: number }>(({ period }) => this.#server.now() >= period.endMs)
+  /** By key. */
+  readonly #spent = new PrunedMap<KnownSpending>(({ period }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
+  readonly #now: () => number
   #reader: SpendingReader
   #share: LimitShare | undefined
   #last = 0
@@ -58,6 +73,7 @@ export class RedisLimiter implements Limiter {
   constructor (server: RedisServer, options: RedisLimiterOptions) {
     this.#server = server
     this.#options = options
+    this.#now = options.now ?? (() => performance.now())
     this.#counters = new RedisCounters(server)
     this.#reader = this.#newReader()
     server.on('back', this.#reconcile)
@@ -98,7 +114,7 @@ export class RedisLimiter implements Limiter {
     const id = `${this.#server.id}-${++this.#last}`
     try {
       const { decision, spent } = await this.#counters.reserve(id, wanted, period, this.#spentIn(keyId, period))
-      if (period !== undefined) this.#note(keyId, period, spent)
+      if (period !== undefined) this.#note(keyId, period, { counted: spent, countedAtMs: this.#now() })
       if (!decision.admitted) return decision
       return { ...decision, reservation: this.#admit({ id, keyId, limits, period, tokens, nanoUsd: decision.nanoUsd, isShared: true }) }
     } catch {
@@ -167,7 +183,7 @@ export class RedisLimiter implements Limiter {
   #newReader (): SpendingReader {
     const { readSpending, onFailure, rereadMs = 1000 } = this.#options
     return new SpendingReader({
-      readSpending, onFailure, rereadMs, now: () => this.#server.now(), onRead: (keyId, period, spent) => this.#note(keyId, period, Math.max(spent, this.#spentIn(keyId, period)))
+      readSpending, onFailure, rereadMs, now: () => this.#server.now(), onRead: (keyId, period, recorded) => this.#note(keyId, period, { recorded })
     })
   }
 
@@ -185,13 +201,26 @@ export class RedisLimiter implements Limiter {
     })
   }
 
-  #note (keyId: string, period: Period, nanoUsd: number): void {
-    this.#spent.set(keyId, { period, nanoUsd })
+  #note (keyId: string, period: Period, { recorded, counted, countedAtMs }: Partial<KnownSpending>): void {
+    const known = this.#knownIn(keyId, period)
+    this.#spent.set(keyId, {
+      period,
+      recorded: recorded ?? known?.recorded ?? 0,
+      counted: counted ?? known?.counted ?? 0,
+      countedAtMs: countedAtMs ?? known?.countedAtMs ?? 0
+    })
   }
 
+  /** Returns what is known to be spent. */
   #spentIn (keyId: string, period: Period | undefined): number {
+    const known = this.#knownIn(keyId, period)
+    if (known === undefined) return 0
+    return this.#now() - known.countedAtMs < recordedAfterMs ? Math.max(known.recorded, known.counted) : known.recorded
+  }
+
+  #knownIn (keyId: string, period: Period | undefined): KnownSpending | undefined {
     const known = this.#spent.get(keyId)
-    return period !== undefined && known?.period.per === period.per && known.period.fromMs === period.fromMs ? known.nanoUsd : 0
+    return period !== undefined && known?.period.per === period.per && known.period.fromMs === period.fromMs ? known : undefined
   }
 }
 

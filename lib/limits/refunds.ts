@@ -1,15 +1,18 @@
 /**
- * Amounts that were given back lately, such as the rest of what a deferred answer was charged at first: the usage ledger may not
- * have them yet, so what it says was spent may be too high by as much. `coordination/scripts.ts` has the same for Redis.
+ * Recent refunds, such as the rest of what a deferred answer was charged at first: the usage ledger may not have them yet, so what
+ * it says was spent may be too high by as much. `coordination/scripts.ts` has the same for Redis.
  */
 
-/** Milliseconds until a usage record is surely in the ledger, unless the store is down. An amount is kept for one or two of them. */
-export const recordedAfterMs = 60_000
+/**
+ * Milliseconds after which a usage record is in the ledger, unless the store is down: ten times as long as it waits. A refund is kept for
+ * one to two of them; meanwhile as much that others have spent is not seen.
+ */
+export const recordedAfterMs = 5000
 
 export interface Refunds {
-  /** The beginning of the current stretch. */
+  /** The beginning of the current window. */
   readonly sinceMs: number
-  /** Billionths of a dollar that were given back in it, and in the one before it. */
+  /** Billionths of a dollar that were given back in it, and in the window before it. */
   readonly current: number
   readonly previous: number
 }

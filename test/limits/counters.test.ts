@@ -1,5 +1,6 @@
 import t from 'tap'
 import { LimitCounters, type LimitDecision } from '../../lib/limits/counters.ts'
+import { recordedAfterMs } from '../../lib/limits/refunds.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { reasonOf } from '../support/limits.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -65,10 +66,10 @@ t.test('what was given back stays given back, although the ledger does not have 
   counters.setSpent('a', period, 900)
   counters.settle(late.reservation, { tokens: 0, nanoUsd: -800 })
   t.equal(counters.setSpent('a', period, 900), 100, 'before it is recorded')
-  clock.ms += 90_000
+  clock.ms += 1.5 * recordedAfterMs
   t.equal(counters.setSpent('a', period, 100), 100, 'after that')
   t.equal(counters.setSpent('a', period, 950), 150, 'with what others have spent meanwhile, at least')
-  clock.ms += 90_000
+  clock.ms += 1.5 * recordedAfterMs
   t.equal(counters.setSpent('a', period, 950), 950)
 })
 

@@ -1,4 +1,6 @@
+import { Redis } from 'ioredis'
 import t from 'tap'
+import { recordedAfterMs } from '../../lib/limits/refunds.ts'
 import { RedisLimiter, type RedisLimiterOptions } from '../../lib/limits/redis-limiter.ts'
 import { noRedis, startRedis, type TestRedis } from '../support/redis.ts'
 import { reasonOf } from '../support/limits.ts'
@@ -67,6 +69,29 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     }
     await Promise.all([...nodes, ...nodes, ...nodes].map(spend))
     t.equal(spent, 1000)
+  })
+
+  await t.test('a refund is not taken again once the ledger has it', async t => {
+    const clock = { ms: 0 }
+    let recorded = 0
+    const [{ limiter }, other] = await nodesOf(t, redis, 2, { readSpending: async () => recorded, now: () => clock.ms })
+    const wanted: ReservationRequest = { ...call, keyId: 'refunded', limits: { budget: { usd: 1e-7, per: 'total' } } }
+    const receipt = await limiter.reserve({ ...wanted, nanoUsd: 90 })
+    if (!receipt.admitted) return t.fail('it was refused')
+    limiter.settle(receipt.reservation, { tokens: 0, nanoUsd: 90 })
+    recorded = 90
+    t.equal(reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'budget', 'another one knows it')
+    const fetched = await limiter.reserve({ ...wanted, alreadyAdmitted: true })
+    if (!fetched.admitted) return t.fail('it was refused')
+    limiter.settle(fetched.reservation, { tokens: 0, nanoUsd: -85 })
+    t.equal(reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'admitted', 'before it is recorded')
+    recorded = 5
+    clock.ms += recordedAfterMs
+    const client = new Redis(redis.url)
+    t.teardown(() => { client.disconnect() })
+    const [budget = ''] = await client.keys('*refunded*:budget:*')
+    await client.hset(budget, 'refunds_at', 1) // long ago
+    for (const node of [{ limiter }, other]) t.equal(reasonOf(await node.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'admitted', 'after that')
   })
 
   await t.test('an ended call makes room on every node', async t => {

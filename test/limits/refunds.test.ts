@@ -1,14 +1,15 @@
 import t from 'tap'
-import { addRefund, unrecordedRefunds, type Refunds } from '../../lib/limits/refunds.ts'
+import { addRefund, recordedAfterMs as windowMs, unrecordedRefunds, type Refunds } from '../../lib/limits/refunds.ts'
 
-t.test('an amount that was given back counts for one to two minutes', async t => {
+t.test('a refund counts for one to two windows', async t => {
   t.equal(unrecordedRefunds(undefined, 0), 0)
   let refunds: Refunds | undefined = addRefund(undefined, 5, 1000)
-  refunds = addRefund(refunds, 3, 60_999)
-  t.equal(unrecordedRefunds(refunds, 60_999), 8)
-  t.equal(unrecordedRefunds(refunds, 120_999), 8, 'the second for a minute')
-  t.equal(unrecordedRefunds(addRefund(refunds, 1, 61_000), 61_000), 9)
-  t.equal(unrecordedRefunds(addRefund(refunds, 1, 61_000), 121_000), 1)
-  t.equal(unrecordedRefunds(refunds, 121_000), 0)
-  t.equal(unrecordedRefunds(addRefund(refunds, 1, 121_000), 121_000), 1)
+  refunds = addRefund(refunds, 3, 999 + windowMs)
+  t.equal(unrecordedRefunds(refunds, 999 + windowMs), 8)
+  t.equal(unrecordedRefunds(refunds, 999 + 2 * windowMs), 8, 'the second one for a window')
+  const third = addRefund(refunds, 1, 1000 + windowMs)
+  t.equal(unrecordedRefunds(third, 1000 + windowMs), 9)
+  t.equal(unrecordedRefunds(third, 1000 + 2 * windowMs), 1)
+  t.equal(unrecordedRefunds(refunds, 1000 + 2 * windowMs), 0)
+  t.equal(unrecordedRefunds(addRefund(refunds, 1, 1000 + 2 * windowMs), 1000 + 2 * windowMs), 1)
 })
