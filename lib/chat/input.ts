@@ -18,7 +18,7 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly originalInput?: OriginalInput
   /** The caller's names of fields that this form has other names for. */
   readonly callerNames?: Readonly<Record<string, string>>
-  /** The request in the caller's dialect, where a provider of that dialect may read more of it than this form has. */
+  /** All of the conversation in the caller's dialect, where a provider of that dialect may read more of it than this form has. Absent once turns were added. */
   readonly asWritten?: object
   /** Default: no call waits, the tools of servers are not reported, and those of their calls that were not run are shown as calls of functions. */
   readonly toolApproval?: ToolApproval

@@ -46,6 +46,8 @@ const minAnswerTokens = 16
 export const defaultTurns = 10
 /** The tokens the format of a conversation adds to each message, at most. */
 const messageTokens = 8
+/** The roles of messages that other dialects leave out: of a text as the input, and of a system prompt. */
+const roleTokens = 3
 /** Assumed for an image, a recording or a document, whose length says nothing about its tokens: also for one that the provider has or fetches. */
 const mediaTokens = 1000
 /** A shorter one is counted as a text. */
@@ -75,7 +77,7 @@ export function estimateChat (request: ChatInput): Estimate {
   const choices = n ?? 1
   const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
   const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
-  const prompt = Math.ceil(Math.max(promptTokens(request), asWritten === undefined ? 0 : promptTokens(asWritten)))
+  const prompt = Math.ceil(asWritten === undefined ? promptTokens(request) : promptTokens(asWritten) + roleTokens)
   return {
     prompt,
     maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
@@ -122,8 +124,8 @@ function conversationTokens (value: unknown, name: string): number {
     const isText = 'type' in value && value.type === 'text'
     const isReferred = name === 'image_url' || name === 'source'
     for (const [field, part] of Object.entries(value)) {
-      // What a tool was called with.
-      if (field === 'input' && isObject(part)) tokens += jsonTokens(part)
+      // What a tool was called with, and tools that an item brings along.
+      if (field === 'tools' || (field === 'input' && isObject(part))) tokens += jsonTokens(part)
       else tokens += conversationTokens(part, isText ? '' : isReferred && field === 'url' ? 'file_url' : field)
     }
   }

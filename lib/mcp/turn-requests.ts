@@ -21,8 +21,9 @@ export function withTools (request: ChatInput, { tools, offered }: OpenTools): C
   const nameOf = (wanted: string, server?: string): string | undefined => own.has(wanted) && server === undefined
     ? wanted
     : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name
+  const { asWritten: _, ...translated } = request
   return {
-    ...request,
+    ...translated,
     ...tools.length > 0 && { tools: [...request.tools ?? [], ...tools] },
     ...choice !== undefined && { tool_choice: namedToolChoice(choice, nameOf) }
   }

@@ -113,9 +113,15 @@ function translated (request: ResponsesRequest, items: readonly InputItem[], ear
       approvals: new Approvals([]),
       listed: new Set(),
       untranslatable: error.with({ fault: 'unsupported' }),
-      input: { model: request.model, messages: [], callerNames, asWritten: { ...request, input: [earlier, items] }, ...settingsOf(request) }
+      input: { model: request.model, messages: [], callerNames, asWritten: asWritten(request, items, earlier), ...settingsOf(request) }
     }
   }
+}
+
+/** Returns the request with the items that it refers to. */
+function asWritten (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): object {
+  const isComplete = earlier === undefined && (items === request.input || typeof request.input === 'string')
+  return isComplete ? request : { ...request, input: [earlier, items] }
 }
 
 function translation (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): Translation {
@@ -139,7 +145,7 @@ function translation (request: ResponsesRequest, items: readonly InputItem[], ea
       messages: [...system, ...messages],
       originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
       callerNames,
-      asWritten: request
+      asWritten: asWritten(request, items, earlier)
     } satisfies ChatInput, declared.tools.length > 0 && { tools: [...declared.tools] },
     servers !== undefined && {
       mcp_servers: servers,
