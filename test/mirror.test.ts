@@ -77,7 +77,7 @@ const elsewhere: Reasons = {
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
-  'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them'],
+  'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them']
 }
 
 /**

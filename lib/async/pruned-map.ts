@@ -2,7 +2,7 @@
 const minEntries = 1000
 
 /**
- * Keeps a value for each of many names, such as keys, and removes those that are of no more use: it looks for them when it holds twice
+ * Keeps a value for each of many names, such as keys, and removes those that are no longer used: it looks for them when it holds twice
  * as many as were left the last time.
  */
 export class PrunedMap<T> {

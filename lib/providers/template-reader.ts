@@ -10,7 +10,7 @@ import type { Usage } from '../core/usage.ts'
 /** Longer ones are parsed in turns of the event loop. */
 const maxBytes = 256 * 1024
 
-interface Known {
+interface AnswerTemplate {
   readonly template: JsonTemplate
   readonly start: ChatEvent
   readonly end: ChatEvent
@@ -20,7 +20,7 @@ interface Known {
 
 /** Reads answers of one model of a provider, in one dialect, by the template of an earlier one. */
 export class TemplateReader {
-  readonly #known = new TemplateCache<Known>()
+  readonly #template = new TemplateCache<AnswerTemplate>()
   readonly #usageOf: (value: unknown) => Usage | undefined
 
   /** @param usageOf reads the field `usage` of an answer */
@@ -30,15 +30,15 @@ export class TemplateReader {
 
   /** Returns the events of an answer; `undefined` for one that has to be parsed. */
   read (bytes: Buffer): ChatEvent[] | undefined {
-    return bytes.length > maxBytes ? undefined : this.#known.use(known => this.#events(known, bytes.toString()))
+    return bytes.length > maxBytes ? undefined : this.#template.use(known => this.#events(known, bytes.toString()))
   }
 
-  /** Takes an answer that was parsed. @param events what it was read into */
-  learn (json: string, events: readonly ChatEvent[]): void {
-    this.#known.learn(() => knownOf(json, events))
+  /** Notes an answer that had to be parsed. @param events what it was read into */
+  noteMiss (json: string, events: readonly ChatEvent[]): void {
+    this.#template.noteMiss(() => answerTemplateOf(json, events))
   }
 
-  #events ({ template, start, end, usage }: Known, json: string): ChatEvent[] | undefined {
+  #events ({ template, start, end, usage }: AnswerTemplate, json: string): ChatEvent[] | undefined {
     const values = template.values(json)
     if (values === undefined) return undefined
     const events = [start, { type: 'direct-answer', json, characters: json.length, alike: { template, values } } as const, end]
@@ -54,7 +54,7 @@ export function templateReaders (usageOf: (value: unknown) => Usage | undefined)
 }
 
 /** Returns `undefined` for an answer that calls tools. */
-function knownOf (json: string, events: readonly ChatEvent[]): Known | undefined {
+function answerTemplateOf (json: string, events: readonly ChatEvent[]): AnswerTemplate | undefined {
   const [start, answer, end, ...more] = events
   if (start?.type !== 'response-start' || answer?.type !== 'direct-answer' || end?.type !== 'choice-end' || more.some(({ type }) => type !== 'usage')) return undefined
   const fields = readObjectText(json)?.fields

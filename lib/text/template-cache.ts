@@ -1,25 +1,25 @@
-/** Misses in a row, before the next one is learned. */
+/** Misses in a row before another template is made. */
 const maxMissed = 16
 
 /**
- * Keeps the template of what the last ones of a kind had in common. It is made of the first one, and again where many in a row did not fit: to make it costs
- * more than to do without it, so that it is not made for each where all differ.
+ * Keeps the template of texts of one kind. It is made of the first one, and again after many in a row that did not fit: making one costs
+ * more than doing without, so it is not made for each where all differ.
  */
 export class TemplateCache<T extends object> {
-  #known: T | undefined
+  #template: T | undefined
   #missed = maxMissed
 
-  /** Returns what a function makes of what is known; `undefined` where nothing is, or where it does not fit. */
-  use<R> (read: (known: T) => R | undefined): R | undefined {
-    const result = this.#known === undefined ? undefined : read(this.#known)
+  /** Returns what a function makes of the template; `undefined` where there is none, or where the text does not fit. */
+  use<R> (read: (template: T) => R | undefined): R | undefined {
+    const result = this.#template === undefined ? undefined : read(this.#template)
     if (result !== undefined) this.#missed = 0
     return result
   }
 
-  /** Takes one that did not fit. @param make returns `undefined` for one that others do not resemble */
-  learn (make: () => T | undefined): void {
+  /** Notes a text that did not fit. @param make returns its template, or `undefined` for a text that others do not resemble */
+  noteMiss (make: () => T | undefined): void {
     if (this.#missed++ < maxMissed) return
     this.#missed = 0
-    this.#known = make()
+    this.#template = make()
   }
 }

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { TemplateCache } from '../../lib/text/template-cache.ts'
 
-t.test('the first is learned, and another where sixteen in a row did not fit', async t => {
-  const learned = new TemplateCache<{ readonly name: string }>()
+t.test('a template is made of the first text, and another after sixteen in a row that did not fit', async t => {
+  const cache = new TemplateCache<{ readonly name: string }>()
   const fits = (name: string): boolean => {
-    const known = learned.use(known => known.name === name ? known : undefined)
-    if (known === undefined) learned.learn(() => ({ name }))
+    const known = cache.use(known => known.name === name ? known : undefined)
+    if (known === undefined) cache.noteMiss(() => ({ name }))
     return known !== undefined
   }
   t.equal(fits('a'), false)

@@ -65,7 +65,7 @@ function readDirect (value: unknown, bytes: Buffer | undefined, answers: Templat
   for (const block of wire.content) facts.noteBlock(block, events)
   events.push({ type: 'direct-answer', json: text, characters: text.length })
   facts.end(events)
-  answers.learn(text, events)
+  answers.noteMiss(text, events)
   return events
 }
 

@@ -129,9 +129,9 @@ export class ResponseTemplateCache {
     return this.#template.use(template => template.read(json))
   }
 
-  /** Takes a response that did not fit. */
-  learn (around: string, events: readonly ChatEvent[]): void {
-    this.#template.learn(() => ResponseTemplate.of(around, events))
+  /** Notes a response that did not fit. */
+  noteMiss (around: string, events: readonly ChatEvent[]): void {
+    this.#template.noteMiss(() => ResponseTemplate.of(around, events))
   }
 }
 

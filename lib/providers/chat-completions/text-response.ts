@@ -45,7 +45,7 @@ function readAround (json: string, read: (value: unknown) => ChatEvent[], known:
   const at = events.findIndex(event => event.type === 'text-delta' && event.text === placeholder)
   const event = events[at]
   if (event?.type !== 'text-delta' || event.logprobs !== undefined) return undefined
-  known?.learn(around, events)
+  known?.noteMiss(around, events)
   events[at] = { type: 'text-run', choice: event.choice, literals: [json.slice(start, end)], isAscii: text.isAscii, characters }
   return events
 }

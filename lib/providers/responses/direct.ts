@@ -48,7 +48,7 @@ function readDirect (value: unknown, bytes: Buffer | undefined, answers: Templat
   events.push({ type: 'direct-answer', json, characters: json.length })
   facts.end(response, events)
   // Of one that is like an earlier one, the tokens alone are read.
-  if (!events.some(event => event.type === 'usage' && event.usage.searches !== undefined)) answers.learn(json, events)
+  if (!events.some(event => event.type === 'usage' && event.usage.searches !== undefined)) answers.noteMiss(json, events)
   return events
 }
 
