@@ -111,9 +111,9 @@ export class BudgetPeers {
     })
   }
 
-  /** Notes what a call has cost: until it is recorded, others know of it from here. */
+  /** Notes what a call has cost: until it is recorded, others know of it from here. A refund counts once it is recorded, and only there. */
   spent (keyId: string, fromMs: number, nanoUsd: number, row?: UsageRowKey): void {
-    if (this.#isReady && nanoUsd !== 0) this.#unrecorded.add({ keyId, fromMs, nanoUsd }, row)
+    if (this.#isReady && nanoUsd > 0) this.#unrecorded.add({ keyId, fromMs, nanoUsd }, row)
   }
 
   /** Notifies the other gateways that this one is gone. */

@@ -145,6 +145,29 @@ t.test('what a gateway has spent counts until it is recorded, however long that 
   t.equal(found.filter(reservation => reservation !== undefined).length, 3, '1,000 less 200 that are open and 500 that were spent')
 })
 
+t.test('a refund counts once at the other gateway: when it is recorded', async t => {
+  const directory = t.testdir()
+  const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 20 }), await peer(t, directory, 'green', { beatMs: 20 })]
+  await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const shown = async (): Promise<number> => (await database.query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
+  blue.settle(Number(await blue.reserve()), 700)()
+  await until(async () => await shown() === 200, 'the amount to be forgotten once it is recorded')
+  const record = blue.settle(Number(await blue.reserve()), -300)
+  const beats = new Set<string>()
+  const amounts = new Set<number>()
+  await until(async () => {
+    beats.add(JSON.stringify(await database.query.selectFrom('gateways').selectAll().execute()))
+    if (beats.size > 10) amounts.add(await shown())
+    return beats.size > 20
+  }, 'twenty signs of life')
+  t.same([...amounts], [200], 'the amounts of open calls stay reserved')
+  record()
+  const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
+  t.equal(found.filter(reservation => reservation !== undefined).length, 4, '1,000 less 200 that are open and 400 that were spent')
+})
+
 t.test('thousands of calls a second are forgotten as fast as they are recorded', async t => {
   const directory = t.testdir()
   const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 50 }), await peer(t, directory, 'green', { beatMs: 50 })]
