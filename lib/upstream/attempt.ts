@@ -60,18 +60,13 @@ export async function openAttempt<R, E extends { readonly type: string }> (
   const request = part.request ??= adapter.request(ask)
   if (isSlow) await yieldFairly()
   record.attempts++
-  let response: UpstreamResponse
-  try {
-    response = await provider.transport.send(request, {
-      signal: call.signal,
-      credential: provider.authorize(call.providerKey?.reveal(), call.credential),
-      timeouts: provider.timeouts,
-      streamed: ask.streamed,
-      keyId: call.key.id
-    })
-  } catch (error) {
-    throw isTimeout(error) ? error.with({ mayBeBilled: true }) : error
-  }
+  const response = await provider.transport.send(request, {
+    signal: call.signal,
+    credential: provider.authorize(call.providerKey?.reveal(), call.credential),
+    timeouts: provider.timeouts,
+    streamed: ask.streamed,
+    keyId: call.key.id
+  })
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
   if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId

@@ -6,7 +6,7 @@
 import { ResponseParser, type ResponseHandler, type ResponseHeaders } from './response-parser.ts'
 import { writeAtTurnEnd, type Writer } from './write-at-turn-end.ts'
 import type { Socket } from 'node:net'
-import type { Connect } from './connector.ts'
+import { connectedEvent, type Connect } from './connector.ts'
 import type { PrintedHeaders } from './request-headers.ts'
 
 export interface OutgoingRequest {
@@ -42,6 +42,7 @@ export class Connection implements ResponseHandler, Writer {
   place = -1
   /** True while a body is being written. */
   #writing = false
+  #isConnected = false
   #idleUntilMs = Infinity
 
   /** @param onClose called once, when it can take no further request */
@@ -53,6 +54,12 @@ export class Connection implements ResponseHandler, Writer {
         this.#fail(closedByServer())
         onClose()
       })
+    this.#socket.once(connectedEvent(this.#socket), () => { this.#isConnected = true })
+  }
+
+  /** True when the server may have got the request. */
+  get mayHaveSent (): boolean {
+    return this.#isConnected && this.#unwritten === undefined
   }
 
   /** True when it can take a request now. */

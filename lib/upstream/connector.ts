@@ -1,5 +1,5 @@
 import { connect, isIP, type OnReadOpts, type Socket } from 'node:net'
-import { connect as connectSecurely, type ConnectionOptions } from 'node:tls'
+import { connect as connectSecurely, TLSSocket, type ConnectionOptions } from 'node:tls'
 
 /** Bytes of one read; of a large body, each is a turn of the event loop. */
 const readBytes = 64 * 1024
@@ -34,13 +34,18 @@ export function connector (server: URL, timeoutMs: number): Connect {
       ? connectSecurely(session === undefined ? secure : { ...secure, session }).on('session', latest => { session = latest })
       : connect({ host, port, onread })
     const timer = setTimeout(() => { socket.destroy(connectTimeout(timeoutMs)) }, timeoutMs)
-    const connected = isSecure ? 'secureConnect' : 'connect'
+    const connected = connectedEvent(socket)
     const stop = (): void => {
       clearTimeout(timer)
       socket.off(connected, stop).off('close', stop) // a connection may be open for hours
     }
     return socket.setNoDelay(true).setKeepAlive(true, keepAliveProbeMs).on(connected, stop).on('close', stop)
   }
+}
+
+/** Returns the event from which on a server gets what is written to a socket. */
+export function connectedEvent (socket: Socket): 'connect' | 'secureConnect' {
+  return socket instanceof TLSSocket ? 'secureConnect' : 'connect'
 }
 
 function connectTimeout (ms: number): Error {

@@ -250,7 +250,7 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
 
   #startTimer (ms: number): void {
     this.#stopTimer()
-    this.#timer = setTimeout(() => this.#stop(new GatewayError('upstream_timeout')), ms)
+    this.#timer = setTimeout(() => this.#stop(new GatewayError('upstream_timeout', { mayBeBilled: this.#connection?.mayHaveSent === true })), ms)
   }
 
   #stopTimer (): void {

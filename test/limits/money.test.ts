@@ -1,5 +1,6 @@
 /** A key with a budget never spends more than the budget, over a real gateway and a provider that bills what is requested. */
 
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
@@ -419,6 +420,31 @@ t.test('a request whose response takes too long is sent again, and each that was
       t.equal(limiter.settled[0]?.nanoUsd, paid * estimate)
     })
   }
+})
+
+t.test('a request that was never sent is not paid', async t => {
+  const server = createServer(socket => socket.on('error', () => { /* the client gives up */ }).resume()) // no handshake
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  const sockets = new Set<Socket>()
+  server.on('connection', socket => sockets.add(socket))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const limiter = new SpyLimiter()
+  const timeouts = { connectMs: 5000, firstByteMs: 50, responseMs: 50, idleBytesMs: 50, idleEventsMs: 50 }
+  const { port } = server.address() as AddressInfo // it listens
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`https://127.0.0.1:${port}/v1`, 'openai', 'openai', { timeouts, retries: 1 })],
+    models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
+  for (const stream of [false, true]) {
+    const answer = await api.post(path, { model: 'openai/priced', messages: 'hello', stream }, { headers: { authorization: 'Bearer limited' } })
+    t.equal(answer.status, 504)
+    await answer.text()
+  }
+  await until(() => limiter.settled.length === 2, 'the calls to be settled')
+  t.same(limiter.settled.map(({ nanoUsd }) => nanoUsd), [0, 0])
 })
 
 t.test('a call that is given up while its provider works on it is paid as an estimate', async t => {
