@@ -90,7 +90,10 @@ export class BudgetPeers {
     return this.#shared
   }
 
-  /** Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes one of their beats. */
+  /**
+   * Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes one of their beats. Ends as well when
+   * the store cannot be used: `onFailure` has been called then.
+   */
   ready (): Promise<void> | undefined {
     return this.#isReady ? undefined : this.#ready ??= this.#join()
   }
@@ -133,14 +136,19 @@ export class BudgetPeers {
       void this.#forgetRecorded()
       void this.#onceUnlocked(() => this.#beat())
     }, beatMs).unref()
-    await this.#onceUnlocked(() => this.#beat())
-    const joinedAt = await this.#onceUnlocked(() => this.#othersSeen()) ?? new Map<string, number>()
-    for (let waited = 0; this.#shared && waited < missedBeats; waited += 0.25) {
-      const seen = await this.#onceUnlocked(() => this.#othersSeen())
-      if (seen === undefined || [...joinedAt].every(([id, seenMs]) => seen.get(id) !== seenMs)) break
-      await sleep(beatMs / 4)
+    try {
+      await retryWhenLocked(async () => this.#beat())
+      const joinedAt = await retryWhenLocked(async () => this.#othersSeen())
+      for (let waited = 0; this.#shared && waited < missedBeats; waited += 0.25) {
+        const seen = await retryWhenLocked(async () => this.#othersSeen())
+        if ([...joinedAt].every(([id, seenMs]) => seen.get(id) !== seenMs)) break
+        await sleep(beatMs / 4)
+      }
+      this.#isReady = true
+    } catch (error) {
+      this.#ready = undefined // others may not know of it: the next call joins again
+      if (!this.#isClosed) this.#options.onFailure(error)
     }
-    this.#isReady = true
   }
 
   /** Returns when each other gateway showed itself the last time. @throws those of the store */
@@ -153,6 +161,7 @@ export class BudgetPeers {
 
   /** @throws those of the store */
   #beat (): void {
+    if (this.#isClosed) return
     const { now, holdings } = this.#options
     this.#lookedAtMs = performance.now()
     this.#database.write(prepare => {

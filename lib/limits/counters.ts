@@ -132,7 +132,7 @@ export class LimitCounters {
   setElsewhere (keyId: string, { per, fromMs }: Period, elsewhere: number): void {
     const { spendings } = this.#stateOf(keyId)
     const known = spendings.get(per)
-    if (known?.period.fromMs === fromMs) spendings.set(per, { ...known, elsewhere })
+    if (known?.period.fromMs === fromMs && known.elsewhere !== elsewhere) spendings.set(per, { ...known, elsewhere })
   }
 
   /** Returns what open calls of a key hold of its budget. */

@@ -65,7 +65,11 @@ export class LocalLimiter implements Limiter {
   reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
     const period = this.counters.periodFor(wanted)
     const ready = period === undefined ? undefined : this.#peers?.ready()
-    if (ready !== undefined) return ready.then(() => this.reserve(wanted, holder))
+    if (ready !== undefined) return ready.then(() => this.#reserve(period, wanted, holder))
+    return this.#reserve(period, wanted, holder)
+  }
+
+  #reserve (period: Period | undefined, wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
     const reading = period !== undefined && this.#peers?.isShared() === true ? undefined : this.#reader.read(wanted.keyId, period)
     return reading === undefined ? this.#decide(period, wanted, holder) : reading.then(() => this.#decide(period, wanted, holder))
   }
@@ -86,8 +90,10 @@ export class LocalLimiter implements Limiter {
   }
 
   #decide (period: Period | undefined, wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    if (period === undefined || this.#peers?.isShared() !== true) return this.counters.reserve(wanted, holder)
-    return this.#reserveShared(this.#peers, period, wanted, holder)
+    if (period === undefined || this.#peers === undefined) return this.counters.reserve(wanted, holder)
+    if (this.#peers.isShared()) return this.#reserveShared(this.#peers, period, wanted, holder)
+    this.counters.setElsewhere(wanted.keyId, period, 0) // those that shared it are gone
+    return this.counters.reserve(wanted, holder)
   }
 
   /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */

@@ -125,6 +125,44 @@ t.test('a gateway that joins while the store is locked tries again before it res
   t.same(green.failures, [])
 })
 
+t.test('a gateway that joins while the store is locked for many beats waits for it', async t => {
+  const directory = t.testdir()
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  database.write(prepare => {
+    prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now())
+    prepare('insert into holdings values (?, ?, ?, 600)').run('elsewhere', 'key-1', Date.now() - Date.now() % 86_400_000)
+  })
+  const beatMs = 20
+  const green = await peer(t, directory, 'green', { beatMs })
+  const lock = await database.query.startTransaction().execute()
+  await lock.deleteFrom('secrets').execute()
+  const reservations = Promise.all(Array.from({ length: 20 }, green.reserve))
+  const endMs = performance.now() + 10 * beatMs
+  await until(() => performance.now() > endMs, 'ten beats')
+  await lock.rollback().execute()
+  await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 2, 'the other one to join')
+  database.write(prepare => { prepare('update gateways set seen_ms = seen_ms + 1').run() })
+  t.equal((await reservations).filter(reservation => reservation !== undefined).length, 4)
+})
+
+t.test('what another gateway had reserved does not count once it has closed', async t => {
+  const directory = t.testdir()
+  const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 50 }), await peer(t, directory, 'green', { beatMs: 50 })]
+  await blue.reserve()
+  await green.reserve()
+  blue.limiter.close()
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const beats = new Set<string>()
+  await until(async () => {
+    beats.add(JSON.stringify(await database.query.selectFrom('gateways').selectAll().execute()))
+    return beats.size > 3
+  }, 'signs of life of the other one alone')
+  const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
+  t.equal(found.filter(reservation => reservation !== undefined).length, 9)
+})
+
 t.test('what a gateway has spent counts until it is recorded, however long that takes', async t => {
   const directory = t.testdir()
   const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 20 }), await peer(t, directory, 'green', { beatMs: 20 })]
