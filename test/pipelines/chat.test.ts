@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
@@ -445,6 +446,14 @@ t.test('a gateway that closes lets calls end, refuses new ones and then ends wha
   const reader = (await api.post(path, { ...question, stream: true })).body?.getReader()
   await reader?.read()
   const closed = api.gateway.close()
+  const { hostname, port } = new URL(api.url)
+  const isRefused = async (): Promise<boolean> => {
+    const socket = connect(Number(port), hostname)
+    const refused = await once(socket, 'connect').then(() => false, () => true)
+    socket.destroy()
+    return refused
+  }
+  await until(isRefused, 'no more connections')
   await t.rejects(api.post(path, question), 'no new connections')
   go()
   let text = ''
