@@ -65,7 +65,7 @@ export class LocalLimiter implements Limiter {
   reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
     const period = this.counters.periodFor(wanted)
     const ready = period === undefined ? undefined : this.#peers?.ready()
-    if (ready !== undefined) return ready.then(() => this.#reserve(period, wanted, holder))
+    if (ready !== undefined) return ready.then(() => this.#reserve(this.counters.periodFor(wanted), wanted, holder)) // it may have ended
     return this.#reserve(period, wanted, holder)
   }
 
