@@ -9,6 +9,7 @@ import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
 import { until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
+import type { Database } from '../../lib/stores/database.ts'
 import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
 const wanted: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // of 1,000 billionths
@@ -52,6 +53,21 @@ async function peer (t: Test, directory: string, name: string, { beatMs = 200, n
       return () => { insertUsage(database, [usageRowOf(0, { id: row.id, at_ms: row.atMs, cost_nano_usd: nanoUsd })]) }
     }
   }
+}
+
+/** Returns what all gateways show that they hold. */
+async function shownAmount ({ query }: Database): Promise<number> {
+  return (await query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
+}
+
+/** Waits for more than a number of signs of life. @param look is called at each look for one */
+async function beatsSeen ({ query }: Database, count: number, look: () => Promise<unknown> = async () => undefined): Promise<void> {
+  const beats = new Set<string>()
+  await until(async () => {
+    beats.add(JSON.stringify(await query.selectFrom('gateways').selectAll().execute()))
+    await look()
+    return beats.size > count
+  }, `${count} signs of life`)
 }
 
 t.test('calls at once at two gateways reserve no more than the one budget they have', async t => {
@@ -106,44 +122,29 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
 })
 
 t.test('a gateway that joins while the store is locked tries again before it reserves', async t => {
-  const directory = t.testdir()
-  const database = await openDatabase(directory)
-  t.teardown(database.close)
-  database.write(prepare => {
-    prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now())
-    prepare('insert into holdings values (?, ?, ?, 600)').run('elsewhere', 'key-1', Date.now() - Date.now() % 86_400_000)
-  })
-  const green = await peer(t, directory, 'green', { beatMs: 1000 })
-  const lock = await database.query.startTransaction().execute()
-  await lock.deleteFrom('secrets').execute()
-  const reservations = Promise.all(Array.from({ length: 20 }, green.reserve))
-  await new Promise(resolve => { setImmediate(resolve) })
-  await lock.rollback().execute()
-  await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 2, 'the other one to join')
-  database.write(prepare => { prepare('update gateways set seen_ms = seen_ms + 1').run() })
-  t.equal((await reservations).filter(reservation => reservation !== undefined).length, 4)
-  t.same(green.failures, [])
-})
-
-t.test('a gateway that joins while the store is locked for many beats waits for it', async t => {
-  const directory = t.testdir()
-  const database = await openDatabase(directory)
-  t.teardown(database.close)
-  database.write(prepare => {
-    prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now())
-    prepare('insert into holdings values (?, ?, ?, 600)').run('elsewhere', 'key-1', Date.now() - Date.now() % 86_400_000)
-  })
-  const beatMs = 20
-  const green = await peer(t, directory, 'green', { beatMs })
-  const lock = await database.query.startTransaction().execute()
-  await lock.deleteFrom('secrets').execute()
-  const reservations = Promise.all(Array.from({ length: 20 }, green.reserve))
-  const endMs = performance.now() + 10 * beatMs
-  await until(() => performance.now() > endMs, 'ten beats')
-  await lock.rollback().execute()
-  await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 2, 'the other one to join')
-  database.write(prepare => { prepare('update gateways set seen_ms = seen_ms + 1').run() })
-  t.equal((await reservations).filter(reservation => reservation !== undefined).length, 4)
+  for (const [title, beatMs, lockedBeats] of [['for a part of a beat', 1000, 0], ['for many beats', 20, 10]] as const) {
+    await t.test(title, async t => {
+      const directory = t.testdir()
+      const database = await openDatabase(directory)
+      t.teardown(database.close)
+      database.write(prepare => {
+        prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now())
+        prepare('insert into holdings values (?, ?, ?, 600)').run('elsewhere', 'key-1', Date.now() - Date.now() % 86_400_000)
+      })
+      const green = await peer(t, directory, 'green', { beatMs })
+      const lock = await database.query.startTransaction().execute()
+      await lock.deleteFrom('secrets').execute()
+      const reservations = Promise.all(Array.from({ length: 20 }, green.reserve))
+      await new Promise(resolve => { setImmediate(resolve) })
+      const endMs = performance.now() + lockedBeats * beatMs
+      await until(() => performance.now() >= endMs, 'the beats')
+      await lock.rollback().execute()
+      await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 2, 'the other one to join')
+      database.write(prepare => { prepare('update gateways set seen_ms = seen_ms + 1').run() })
+      t.equal((await reservations).filter(reservation => reservation !== undefined).length, 4)
+      if (lockedBeats === 0) t.same(green.failures, [])
+    })
+  }
 })
 
 t.test('what another gateway had reserved does not count once it has closed', async t => {
@@ -154,11 +155,7 @@ t.test('what another gateway had reserved does not count once it has closed', as
   blue.limiter.close()
   const database = await openDatabase(directory)
   t.teardown(database.close)
-  const beats = new Set<string>()
-  await until(async () => {
-    beats.add(JSON.stringify(await database.query.selectFrom('gateways').selectAll().execute()))
-    return beats.size > 3
-  }, 'signs of life of the other one alone')
+  await beatsSeen(database, 3)
   const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
   t.equal(found.filter(reservation => reservation !== undefined).length, 9)
 })
@@ -170,12 +167,8 @@ t.test('what a gateway has spent counts until it is recorded, however long that 
   const record = blue.settle(Number(await blue.reserve()), 500)
   const database = await openDatabase(directory)
   t.teardown(database.close)
-  const shown = async (): Promise<number> => (await database.query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
-  const beats = new Set<string>()
-  await until(async () => {
-    beats.add(JSON.stringify(await database.query.selectFrom('gateways').selectAll().execute()))
-    return beats.size > 30
-  }, 'thirty signs of life, six times as many as a record takes')
+  const shown = async (): Promise<number> => await shownAmount(database)
+  await beatsSeen(database, 30) // six times as many as a record takes
   t.equal(await shown(), 700)
   record()
   await until(async () => await shown() === 200, 'the amount to be forgotten once it is recorded')
@@ -189,17 +182,13 @@ t.test('a refund counts once at the other gateway: when it is recorded', async t
   await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
   const database = await openDatabase(directory)
   t.teardown(database.close)
-  const shown = async (): Promise<number> => (await database.query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
+  const shown = async (): Promise<number> => await shownAmount(database)
   blue.settle(Number(await blue.reserve()), 700)()
   await until(async () => await shown() === 200, 'the amount to be forgotten once it is recorded')
   const record = blue.settle(Number(await blue.reserve()), -300)
-  const beats = new Set<string>()
+  await beatsSeen(database, 10)
   const amounts = new Set<number>()
-  await until(async () => {
-    beats.add(JSON.stringify(await database.query.selectFrom('gateways').selectAll().execute()))
-    if (beats.size > 10) amounts.add(await shown())
-    return beats.size > 20
-  }, 'twenty signs of life')
+  await beatsSeen(database, 10, async () => amounts.add(await shown()))
   t.same([...amounts], [200], 'the amounts of open calls stay reserved')
   record()
   const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
@@ -218,7 +207,7 @@ t.test('thousands of calls a second are forgotten as fast as they are recorded',
     const decision = blue.limiter.counters.reserve({ ...wanted, limits })
     if (decision.admitted) blue.limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 100, row: { id, atMs } })
   }
-  const shown = async (): Promise<number> => (await database.query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
+  const shown = async (): Promise<number> => await shownAmount(database)
   await until(async () => await shown() === 1_000_200, 'what was spent to be shown')
   insertUsage(database, rows)
   const beats = new Set<number>()

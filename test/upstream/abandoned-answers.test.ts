@@ -11,6 +11,8 @@ import { withResolvers } from '../support/with-resolvers.ts'
 import type { ApiKey, KeyLimits } from '../../lib/core/key.ts'
 import type { FakeUpstream, SeenRequest } from '../support/upstream.ts'
 import type { Usage } from '../../lib/core/usage.ts'
+import type { Database } from '../../lib/stores/database.ts'
+import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'
@@ -20,6 +22,15 @@ async function start (t: Test, script: (request: SeenRequest) => Script): Promis
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   return { upstream, api: await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })] }) }
+}
+
+/** Lets the provider go on with an answer whose caller has left. @returns the usage records once the gateway has closed */
+async function recordedOf (api: TestGateway, { query }: Database, goOn: () => void): Promise<UsageRow[]> {
+  await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
+  goOn()
+  await until(() => api.lines.length === 1, 'the call to be logged')
+  await api.gateway.close()
+  return await query.selectFrom('usage').selectAll().execute()
 }
 
 t.test('what a caller leaves behind is read to its end, and the log waits for what it used', async t => {
@@ -85,11 +96,7 @@ for (const [whose, key, defaultKeyLimits] of budgets) {
     const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal, headers: { authorization: 'Bearer limited' } })
     await answer.body?.getReader().read()
     leaving.abort()
-    await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
-    go()
-    await until(() => api.lines.length === 1, 'the call to be logged')
-    await api.gateway.close()
-    t.match(await database.query.selectFrom('usage').selectAll().execute(), [
+    t.match(await recordedOf(api, database, go), [
       { outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 3, estimated: 0, cost_nano_usd: 33_000 }
     ])
   })
@@ -222,11 +229,7 @@ t.test('images of an answer that is read on are counted', async t => {
   answer.catch(() => undefined)
   await upstream.request(0)
   leaving.abort()
-  await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
-  go()
-  await until(() => api.lines.length === 1, 'the call to be logged')
-  await api.gateway.close()
-  t.match(await database.query.selectFrom('usage').selectAll().execute(), [
+  t.match(await recordedOf(api, database, go), [
     { outcome: 'client_closed', images: 2, image_quality: 'low', cost_nano_usd: 0.2e9 }
   ])
 })
