@@ -2,6 +2,7 @@
 
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
 import { loggableError } from '../text/describe-error.ts'
+import { KeptTexts } from '../text/kept-texts.ts'
 import type { Call } from '../core/call.ts'
 import { charactersPerToken } from '../core/usage.ts'
 import type { CallRecord } from '../core/record.ts'
@@ -9,11 +10,15 @@ import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from './log.ts'
 
 /** Logs key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage record has it. */
-export function logCall (log: Log, { id, record, receivedAtMs }: Call, row?: UsageRow): void {
-  const level = levelOf(record)
+export function logCall (log: Log, call: Call, row?: UsageRow): void {
+  const level = levelOf(call.record)
   if (!log.isLevelEnabled(level)) return
-  const totalMs = performance.now() - receivedAtMs
-  writeLine(log, level, {
+  const totalMs = performance.now() - call.receivedAtMs
+  writeLine(log, level, row !== undefined && isPlain(call.record) ? printPlain(call, row, totalMs) : JSON.stringify(fieldsOf(call, row, totalMs)), 'call')
+}
+
+function fieldsOf ({ id, record }: Call, row: UsageRow | undefined, totalMs: number): object {
+  return {
     id,
     key: record.keyId,
     endpoint: record.endpoint,
@@ -40,7 +45,36 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call, row?: Usa
     pages: record.pages,
     audio_seconds: record.audioSeconds,
     spoken_characters: record.spokenCharacters
-  }, 'call')
+  }
+}
+
+/** The fields of a plain line that calls of a key have in common. */
+const commonFields = new KeptTexts<readonly [...Common]>(([key, endpoint, requested, model, provider, status, outcome, streamed, attempts]) =>
+  JSON.stringify({ key, endpoint, requested, model, provider, status, outcome, streamed, attempts }).slice(1, -1))
+
+type Common = [
+  key: string | undefined, endpoint: string, requested: string | undefined, model: string | undefined, provider: string | undefined, status: number | undefined,
+  outcome: string | undefined, streamed: boolean | undefined, attempts: number
+]
+
+/** Returns true for a call of whose fields only those are known that nearly every line has. */
+function isPlain (record: CallRecord): boolean {
+  return record.unmatchedRequest === undefined && record.session === undefined && record.errorCode === undefined && record.cause === undefined &&
+    record.hedges === undefined && record.failedAttempts === undefined && record.dryRun === undefined && record.pages === undefined &&
+    record.audioSeconds === undefined && record.spokenCharacters === undefined && (record.routes === undefined || record.routes.length < 2)
+}
+
+/** Prints the fields of a plain line as `JSON.stringify` does of all of them, in a quarter of the time. */
+function printPlain ({ id, record }: Call, row: UsageRow, totalMs: number): string {
+  const { keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts, upstreamRequestId, firstByteMs, upstreamWaitMs } = record
+  const common = commonFields.of([keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts])
+  const upstreamId = upstreamRequestId === undefined ? '' : `,"upstream_id":${JSON.stringify(upstreamRequestId)}`
+  const firstByte = firstByteMs === undefined ? '' : `,"first_byte_ms":${rounded(firstByteMs)}`
+  const { prompt_tokens: prompt, completion_tokens: completion, estimated } = row
+  const usage = prompt === null && completion === null
+    ? ''
+    : `,"usage":{"prompt":${prompt ?? 0},"completion":${completion ?? 0},"total":${(prompt ?? 0) + (completion ?? 0)}${estimated === 1 ? ',"estimated":true' : ''}}`
+  return `{"id":${JSON.stringify(id)},${common}${upstreamId},"total_ms":${rounded(totalMs)}${firstByte},"upstream_wait_ms":${rounded(upstreamWaitMs)}${usage}}`
 }
 
 function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'warn' | 'error' {

@@ -1,26 +1,36 @@
 import t from 'tap'
-import { minValues, rowOfValues, compactColumns, compactValues } from '../../lib/stores/compact-values.ts'
+import { minValues, rowOfValues, compactColumns, printCompact } from '../../lib/stores/compact-values.ts'
 import { usageColumns } from '../../lib/stores/usage-columns.ts'
 import { readLine } from '../../lib/usage/journal-line.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
+function valuesOf (row: UsageRow): readonly unknown[] {
+  return JSON.parse(printCompact(row) ?? '[]') as readonly unknown[]
+}
+
 t.test('the values of a row are in the order of their columns, and make the row again', async t => {
   // Each column has a value of its own.
   const numbered = Object.fromEntries(compactColumns.map((column, place) => [column, place])) as Partial<UsageRow>
   const row = usageRowOf(1, numbered)
-  t.same(compactValues(row), compactColumns.map((_, place) => place))
-  t.same(rowOfValues(compactValues(row) ?? []), row)
+  t.equal(printCompact(row), JSON.stringify(compactColumns.map((_, place) => place)))
+  t.same(rowOfValues(valuesOf(row)), row)
 })
 
 t.test('a row with a value in another column has none', async t => {
   for (const column of usageColumns) {
     const isCompact = (compactColumns as readonly string[]).includes(column)
-    t.equal(compactValues(usageRowOf(1, { [column]: 7 })) !== undefined, isCompact, column)
+    t.equal(printCompact(usageRowOf(1, { [column]: 7 })) !== undefined, isCompact, column)
   }
 })
 
 t.test('the values of an earlier version, which had no tokens written to a cache, make a row with none', async t => {
   const row = usageRowOf(1)
-  t.same(readLine(JSON.stringify(compactValues(row)?.slice(0, minValues))), { ...row, cache_write_tokens: null })
+  t.same(readLine(JSON.stringify(valuesOf(row).slice(0, minValues))), { ...row, cache_write_tokens: null })
+})
+
+t.test('values are printed as JSON prints them, whatever callers chose', async t => {
+  const row = usageRowOf(1, { call_id: 'a"\\\n', requested_model: 'caf\u00e9 "\ud83d\ude00" \ud800', model: null, provider: null, first_byte_ms: null, cost_nano_usd: 1e15 })
+  t.equal(printCompact(row), JSON.stringify(compactColumns.map(column => row[column])))
+  t.same(readLine(printCompact(row) ?? ''), row)
 })
