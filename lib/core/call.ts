@@ -1,7 +1,7 @@
 /**
  * One API request in flight, free of any HTTP framework.
  *
- * Each stage before the provider returns a more precise call, so that a stage in the wrong place
+ * Each stage before the provider adds what it knows and returns a more precise call, so that a stage in the wrong place
  * does not compile: `Call` → `AuthedCall` → `ValidCall<R>` → `RoutedCall<R>`.
  */
 
@@ -40,7 +40,7 @@ export interface Call {
    * The long strings of the body, by the placeholder that the body holds in their place. Only for
    * endpoints with `largeStringBytes`; filled when the body is read.
    */
-  readonly largeStrings?: ReadonlyMap<string, LargeString>
+  readonly largeStrings?: ReadonlyMap<string, LargeString> | undefined
   /** Returns the media of the body that short strings stand for, once it is read: only for endpoints with `keepsMedia`, and of few bodies. */
   readonly media?: () => RequestMedia | undefined
   /**
@@ -60,7 +60,7 @@ export interface Call {
   /** `performance.now()` at acceptance. */
   readonly receivedAtMs: number
   /** The connection it came over. Only for endpoints with `readsConnection`. */
-  readonly connection?: Connection
+  readonly connection?: Connection | undefined
   /** The facts known of the call so far, for the log and the usage ledger: the one mutable part. */
   readonly record: CallRecord
 }
@@ -108,7 +108,15 @@ export interface RoutedCall<R> extends ValidCall<R> {
 }
 
 /**
- * Returns the call with more or other fields. The order matters: calls in which `fields` are spread first
+ * Adds fields to a call, or replaces them, and returns it with the type it has then: for a stage whose source has no further use for
+ * the call as it was. One object for all of the way takes 1.6 µs less than the six copies of `extend`.
+ */
+export function refine<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
+  return Object.assign(call, fields)
+}
+
+/**
+ * Returns a copy of the call with more or other fields: for what is tried beside other things, or more than once. The order matters: calls in which `fields` are spread first
  * (`{ ...fields, ...call }`) cost 11 µs each, this 0.15, and the same written out with a spread at the
  * end 0.11 (Node 20, four in a row).
  */

@@ -4,7 +4,7 @@ export { pipe } from 'it-pipe'
 export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
 export { chain, flatMap, map, once, transform } from '../core/stage.ts'
 export { EarlyReply } from '../core/early-reply.ts'
-export { extend } from '../core/call.ts'
+export { extend, refine } from '../core/call.ts'
 export { standardSignal } from '../async/cancellation.ts'
 
 export { answerEmpty } from '../stages/answer-empty.ts'

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
-import { extend, type AuthedCall, type Call } from '../core/call.ts'
+import { refine, type AuthedCall, type Call } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'
 
@@ -30,7 +30,7 @@ export function auth ({ keys, captureBodies }: Pick<Services, 'keys' | 'captureB
       throw new GatewayError('insufficient_permissions')
     }
     if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)
-    return extend(call, { key })
+    return refine(call, { key })
   })
 }
 

@@ -1,4 +1,4 @@
-import { extend, type RoutedCall } from '../core/call.ts'
+import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../core/stage.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { isDirect } from '../providers/is-direct.ts'
@@ -20,7 +20,7 @@ export function fitRoutes<C> (
   if (fit === undefined && directRequest === undefined) return map(call => call)
   return map(call => {
     const context = call.context as C // by the `input` of the same dialect
-    return extend(call, {
+    return refine(call, {
       fit: (given: unknown, route: Route, { credential, isTranslated = false }: FitOptions = {}): FittedRequest => {
         const request = given as ChatInput // of this call, perhaps with other limits
         const provider = providers.get(route.providerId)

@@ -1,4 +1,4 @@
-import { extend, type RoutedCall, type ValidCall } from '../core/call.ts'
+import { refine, type RoutedCall, type ValidCall } from '../core/call.ts'
 import { map } from '../core/stage.ts'
 import { chooseRoutes, type ChooseRoutesOptions, type ChooseRoutesServices, type ModelRequest } from '../routing/choose-routes.ts'
 
@@ -17,6 +17,6 @@ export function routeModel<Extra = unknown> (
       call.record.routes = [...skipped.map(({ route }) => route), ...routes]
     }
     if (providerKey !== undefined) call.record.ownProviderKey = true
-    return providerKey === undefined ? extend(call, { routes }) : extend(call, { routes, providerKey })
+    return providerKey === undefined ? refine(call, { routes }) : refine(call, { routes, providerKey })
   })
 }

@@ -7,7 +7,7 @@
  */
 
 import type { Static, TSchema } from 'typebox'
-import { extend, type AuthedCall, type ValidCall } from '../core/call.ts'
+import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -38,7 +38,7 @@ export function validate<S extends TSchema> (
   const check = bodyCheck(schema)
   return map(call => call.body().then(body => {
     const request = withoutNulls(check(body)) as WithoutNulls<Static<S>> // the check has just shown that it is one
-    const valid = extend(call, { request })
+    const valid = refine(call, { request })
     return isSlowRequest(call.record) ? yieldFairly().then(() => valid) : valid
   }))
 }
@@ -88,7 +88,7 @@ export function validateForm<S extends TSchema> (
       throw new ValidationError(detail.length > 0 ? detail : [unexplained])
     }
     // The check has just shown it; files stand where the schema has a `FormFile`.
-    return extend(call, { request: request as FormRequest<Static<S>> })
+    return refine(call, { request: request as FormRequest<Static<S>> })
   })
 }
 

@@ -1,7 +1,7 @@
 /** Chat completions as a dialect of callers. */
 
 import { ChatRequest } from '../../../schemas/chat.ts'
-import { extend } from '../../core/call.ts'
+import { refine } from '../../core/call.ts'
 import { encodeChunks } from './encode.ts'
 import { chatCompletionsErrors } from './errors.ts'
 import { chatInput } from './input.ts'
@@ -12,7 +12,7 @@ import type { Dialect } from '../dialect.ts'
 export const chatCompletions: Dialect<typeof ChatRequest> = {
   schema: ChatRequest,
   sizes: chatSizes,
-  input: call => extend(chatInput(call), { context: undefined, printsTextRuns: call.request.mcp_servers === undefined }),
+  input: call => refine(chatInput(call), { context: undefined, printsTextRuns: call.request.mcp_servers === undefined }),
   encode: encodeChunks,
   complete: (_start, batches) => printCompletion(batches),
   errors: chatCompletionsErrors

@@ -8,7 +8,7 @@
  */
 
 import type { ValidCall } from '../../core/call.ts'
-import { extend } from '../../core/call.ts'
+import { refine } from '../../core/call.ts'
 import { ValidationError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
@@ -24,10 +24,22 @@ import type { Message, SystemMessage, TextPart } from '../../../schemas/messages
  *   without text.
  */
 export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
+  return refine(call, { request: isOneConversation(call.request) ? call.request : oneConversation(call.request) })
+}
+
+/** Returns true for a request that is a `ChatInput` as it came, as most are. */
+function isOneConversation (request: ChatRequest): request is ChatRequest & ChatInput {
+  const { messages, auto_execute_tools: autoExecute, cachedContent } = request
+  return Array.isArray(messages) && messages.length > 0 && request.input === undefined && request.instructions === undefined && request.system === undefined &&
+    request.system_instruction === undefined && request.stop_sequences === undefined && request.tool_choice === undefined && autoExecute === undefined &&
+    cachedContent === undefined
+}
+
+function oneConversation (given: ChatRequest): ChatInput {
   const {
     messages, input, instructions, system, system_instruction: systemInstruction,
     stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, ...rest
-  } = call.request
+  } = given
 
   const conversation = conversationOf(messages) ?? conversationOf(input)
   const replacement = systemMessage(instructions, 'instructions')
@@ -56,7 +68,7 @@ export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
   }
   if (autoExecute === false) request.automatic_tool_execution = false
   if (rest.cached_content === undefined && cachedContent !== undefined) request.cached_content = cachedContent
-  return extend(call, { request })
+  return request
 }
 
 /** A list without messages asks as little as none: official clients send one beside `input`. */

@@ -1,6 +1,6 @@
 /** Makes a request of the Messages API the conversation that all stages and adapters work on. */
 
-import { extend, type ValidCall } from '../../core/call.ts'
+import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
 import { sessionIn } from '../agent-session.ts'
@@ -47,13 +47,13 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
   if (topP !== undefined) input.top_p = topP
   if (topK !== undefined) input.top_k = topK
   if (tier === 'standard_only') input.service_tier = tier
-  return extend(call, { context, request: input })
+  return refine(call, { context, request: input })
 }
 
 /** Gives a request for a token count its conversation. */
 export function countTokensInput (call: ValidCall<CountTokensRequest>): DialectCall<MessagesContext> {
   const { base, context } = promptOf(call)
-  return extend(call, { context, request: base })
+  return refine(call, { context, request: base })
 }
 
 function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatInput, readonly context: MessagesContext } {

@@ -1,6 +1,6 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
-import { extend } from '../../core/call.ts'
+import { refine } from '../../core/call.ts'
 import { GatewayError, ValidationError } from '../../core/errors.ts'
 import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
@@ -95,7 +95,7 @@ export function responsesInput (
     untranslatable !== undefined && { untranslatable }, keep !== undefined && { keep }
   )
   const origin = continuation?.origin ?? (stored.items.size === 0 ? undefined : [...stored.items.values()].findLast(item => item.origin !== undefined)?.origin)
-  return extend(call, { request: input, context, origin })
+  return refine(call, { request: input, context, origin })
 }
 
 interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'listed' | 'untranslatable'> {

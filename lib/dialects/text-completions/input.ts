@@ -1,4 +1,4 @@
-import { extend, type ValidCall } from '../../core/call.ts'
+import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { TextInput } from '../../chat/input.ts'
 import type { TextCompletionRequest } from '../../../schemas/text-completions.ts'
@@ -15,7 +15,7 @@ export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<Te
   const { prompt: given, suffix, echo, logprobs, best_of: bestOf, max_tokens: maxTokens = defaultTokens, ...rest } = call.request
   const prompt = promptOf(given)
   if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) throw refused('best_of', '`best_of` must equal `n`: all completions that are made are returned.')
-  return extend(call, {
+  return refine(call, {
     request: {
       ...rest,
       messages: [{ role: 'user', content: prompt }],

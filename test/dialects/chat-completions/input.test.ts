@@ -87,9 +87,18 @@ t.test('one conversation comes out of all the ways to give one', async t => {
 t.test('a conversation that needs no change is not copied, and the request never changes', async t => {
   const messages = [hi, yes]
   const call = callWith({ messages, stop_sequences: ['a'] })
-  const before = structuredClone(call.request)
+  const { request } = call
+  const before = structuredClone(request)
   t.equal(chatInput(call).request.messages, messages)
-  t.strictSame(call.request, before)
+  t.strictSame(request, before)
+})
+
+t.test('a request without aliases is used as it came, and the call is the same object with it', async t => {
+  const call = callWith({ messages: [hi, yes], temperature: 1 })
+  const { request } = call
+  const given = chatInput(call)
+  t.equal(given, call)
+  t.equal(given.request, request)
 })
 
 t.test('without any conversation the call is refused', async t => {
