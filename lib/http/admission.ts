@@ -76,20 +76,25 @@ function defaultMemoryBytes (): number {
 
 /** Holds what one call has taken. */
 export class AdmittedCall {
-  readonly memory: Reservation
-  readonly disk: Reservation
   readonly #keyId: string
   readonly #calls: FairShare
-  readonly #holdings: readonly ShareReservation[]
+  readonly #memory: ShareReservation
+  readonly #disk: ShareReservation
   #left = false
 
   constructor (keyId: string, calls: FairShare, memory: FairShare, disk: FairShare) {
-    const [inMemory, onDisk] = [new ShareReservation(keyId, memory, 'memory'), new ShareReservation(keyId, disk, 'disk space')]
-    this.memory = inMemory
-    this.disk = onDisk
     this.#keyId = keyId
     this.#calls = calls
-    this.#holdings = [inMemory, onDisk]
+    this.#memory = new ShareReservation(keyId, memory, 'memory')
+    this.#disk = new ShareReservation(keyId, disk, 'disk space')
+  }
+
+  get memory (): Reservation {
+    return this.#memory
+  }
+
+  get disk (): Reservation {
+    return this.#disk
   }
 
   /** Gives back everything; more than once does nothing. */
@@ -97,7 +102,8 @@ export class AdmittedCall {
     if (this.#left) return
     this.#left = true
     this.#calls.give(this.#keyId, 1)
-    for (const holding of this.#holdings) holding.giveBack()
+    this.#memory.giveBack()
+    this.#disk.giveBack()
   }
 }
 
@@ -135,7 +141,7 @@ class ShareReservation implements Reservation {
 
   giveBack (): void {
     this.#closed = true
-    this.#budget.give(this.#keyId, this.#bytes)
+    if (this.#bytes > 0) this.#budget.give(this.#keyId, this.#bytes)
     this.#bytes = 0
   }
 }

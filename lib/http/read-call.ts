@@ -120,9 +120,9 @@ export function readCall (
       record,
       onParsed: (pieces, parsed) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = { pieces, body: parsed } },
       // The store keeps requests as text.
-      ...keepsMedia && { mediaOf: bytes => bytes > limits.storedBodyBytes ? media = new MediaStrings() : undefined },
-      ...largeField !== undefined && { largeField },
-      ...largeStrings !== undefined && { largeStrings }
+      mediaOf: keepsMedia ? bytes => bytes > limits.storedBodyBytes ? media = new MediaStrings() : undefined : undefined,
+      largeField,
+      largeStrings
     })
   }
   const call: Call = {
@@ -144,8 +144,8 @@ export function readCall (
     bodyText: () => kept && (kept.body.text ?? textOf(kept.pieces)),
     callerBody: () => kept && ParsedText.of(kept.body.value, kept.pieces, kept.body.text),
     media: () => media,
-    ...readsConnection && { connection: { address: socket.remoteAddress, encrypted: 'encrypted' in socket } },
-    ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
+    connection: readsConnection ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket } : undefined,
+    largeStrings: largeStrings?.largeStrings
   }
   return {
     call,

@@ -37,7 +37,7 @@ export interface JsonLimits {
   /** Bytes that a large body may become for each byte received. */
   readonly maxCompression: number
   /** The field to name in the error of a body that is too large. */
-  readonly largeField?: string
+  readonly largeField?: string | undefined
   readonly timeoutMs: number
   readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
@@ -47,9 +47,9 @@ export interface JsonLimits {
   /** Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be parsed yet. */
   readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
   /** Returns what takes the media of a body of so many bytes; `undefined` where it stays in the body. */
-  readonly mediaOf?: (bodyBytes: number) => MediaStrings | undefined
+  readonly mediaOf?: ((bodyBytes: number) => MediaStrings | undefined) | undefined
   /** Takes the long strings out of the body; a placeholder is left for each. */
-  readonly largeStrings?: LargeStringExtractor
+  readonly largeStrings?: LargeStringExtractor | undefined
 }
 
 /**
@@ -89,6 +89,15 @@ function inflaterOf (encoding: string | undefined): Inflater | undefined {
   throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
 }
 
+/** Waits for more of a body that did not come with its head. */
+interface Listeners {
+  readonly data: (bytes: Buffer) => void
+  readonly end: () => void
+  readonly error: (cause: unknown) => void
+  readonly abort: () => void
+  readonly timer: NodeJS.Timeout
+}
+
 /** Gathers the bytes of one body within its limits. */
 class BodyReader {
   readonly #request: IncomingMessage
@@ -98,8 +107,8 @@ class BodyReader {
   readonly #limits: JsonLimits
   readonly #resolve: (value: unknown) => void
   readonly #reject: (error: unknown) => void
-  /** Set once it listens for more. */
-  #timer: NodeJS.Timeout | undefined
+  /** Set while it listens for more. */
+  #listeners: Listeners | undefined
   #pieces: Buffer[] = []
   #sizeBytes = 0
   #counter: ValueCounter | undefined
@@ -120,11 +129,11 @@ class BodyReader {
 
   /** A body mostly comes with its head, and is there once `node:http` has parsed what it read: then no listener is needed. */
   start (): void {
-    if (this.#inflate === undefined) queueMicrotask(this.#takeArrived)
+    if (this.#inflate === undefined) queueMicrotask(() => this.#takeArrived())
     else this.#listen()
   }
 
-  readonly #takeArrived = (): void => {
+  #takeArrived (): void {
     const bytes = this.#request.read() as Buffer | null // no encoding is set
     if (bytes !== null) this.#onData(bytes)
     if (!this.#settled) this.#listen()
@@ -134,18 +143,21 @@ class BodyReader {
     const [request, inflate] = [this.#request, this.#inflate]
     const { signal, timeoutMs } = this.#limits
     if (signal.aborted) return this.#fail(signal.reason)
-    signal.addEventListener('abort', this.#onAbort, { once: true })
-    this.#timer = setTimeout(this.#onTimeout, timeoutMs)
+    const listeners: Listeners = {
+      data: bytes => this.#onData(bytes),
+      end: () => this.#onEnd(),
+      error: cause => this.#fail(new GatewayError('invalid_json', { cause })),
+      abort: () => this.#fail(signal.reason),
+      timer: setTimeout(() => this.#fail(new GatewayError('request_timeout')), timeoutMs)
+    }
+    this.#listeners = listeners
+    signal.addEventListener('abort', listeners.abort, { once: true })
     const source = inflate ?? request
-    source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
-    if (inflate !== undefined) request.on('error', this.#onError).pipe(inflate)
+    source.on('data', listeners.data).on('end', listeners.end).on('error', listeners.error)
+    if (inflate !== undefined) request.on('error', listeners.error).pipe(inflate)
   }
 
-  readonly #onTimeout = (): void => this.#fail(new GatewayError('request_timeout'))
-  readonly #onAbort = (): void => this.#fail(this.#limits.signal.reason)
-  readonly #onError = (cause: unknown): void => this.#fail(new GatewayError('invalid_json', { cause }))
-
-  readonly #onData = (bytes: Buffer): void => {
+  #onData (bytes: Buffer): void {
     this.#sizeBytes += bytes.length
     try {
       this.#check(bytes)
@@ -160,7 +172,7 @@ class BodyReader {
     if (this.#unpausedBytes >= bytesPerTurn) void this.#pause()
   }
 
-  readonly #onEnd = (): void => {
+  #onEnd (): void {
     if (this.#settled) return
     const pieces = this.#limits.largeStrings?.rest ?? this.#pieces
     let body: ParsedBody
@@ -226,15 +238,16 @@ class BodyReader {
   }
 
   #settle (): void {
-    const [request, inflate] = [this.#request, this.#inflate]
+    const [request, inflate, listeners] = [this.#request, this.#inflate, this.#listeners]
     this.#settled = true
     this.#pieces = [] // whatever is still attached to the request keeps no text
-    if (this.#timer === undefined) return
-    clearTimeout(this.#timer)
-    this.#limits.signal.removeEventListener('abort', this.#onAbort)
-    for (const stream of inflate === undefined ? [request] : [inflate, request]) stream.off('error', this.#onError).on('error', ignoreLateError)
+    if (listeners === undefined) return
+    this.#listeners = undefined
+    clearTimeout(listeners.timer)
+    this.#limits.signal.removeEventListener('abort', listeners.abort)
+    for (const stream of inflate === undefined ? [request] : [inflate, request]) stream.off('error', listeners.error).on('error', ignoreLateError)
     const source = inflate ?? request
-    source.off('data', this.#onData).off('end', this.#onEnd)
+    source.off('data', listeners.data).off('end', listeners.end)
     if (inflate !== undefined) request.unpipe(inflate)
   }
 }

@@ -39,8 +39,9 @@ export function chatRequest (ask: Ask<ChatInput>, body = chatBody(ask)): Upstrea
 }
 
 export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
-  const ask = given.quirks.legacyFunctions === true ? given : extend(given, { request: functionsAsTools(given.request) })
-  const { request, route, quirks } = ask
+  const request = given.quirks.legacyFunctions === true ? given.request : functionsAsTools(given.request)
+  const ask = request === given.request ? given : extend(given, { request })
+  const { route, quirks } = ask
   refuseAudio(request, quirks)
   const body: Record<string, unknown> = {
     model: route.model,
@@ -61,12 +62,16 @@ export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
   addTools(body, ask)
   if (ask.streamed) addStreamOptions(body, ask)
   for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
-  for (const [field, name] of Object.entries(quirks.rename ?? {})) {
+  if (quirks.rename !== undefined) rename(body, quirks.rename)
+  return body
+}
+
+function rename (body: Record<string, unknown>, names: Readonly<Record<string, string>>): void {
+  for (const [field, name] of Object.entries(names)) {
     if (body[field] === undefined) continue
     body[name] = body[field]
     delete body[field]
   }
-  return body
 }
 
 function isForwarded (field: string): field is keyof ChatInput {
