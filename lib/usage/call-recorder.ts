@@ -97,7 +97,7 @@ export class CallRecorder {
 }
 
 /** Journals a row of an open call; resolves when it is in the journal, or cannot be. */
-function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise<void> {
+function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise<void> | undefined {
   const before = journaledCall(call)
   if (before === undefined) return ledger.record(call.record.journaled = new JournaledCall(row))
   before.row = row

@@ -2,8 +2,8 @@
  * Keeps the usage rows that are not in the database yet in a file, one line of JSON each. What is in it
  * survives `kill -9` and running out of memory: `importJournals` reads it at the next start.
  *
- * All lines of one turn of the event loop are appended with one write. Nothing is synced to the
- * disk: a power cut may lose the last seconds, as it may with the database.
+ * All lines of one turn of the event loop are appended with one write, those of a call that is open alone at once: the end of a
+ * turn costs it a turn more. Nothing is synced to the disk: a power cut may lose the last seconds, as it may with the database.
  */
 
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -52,11 +52,23 @@ export class Journal {
     this.#appended ??= new Promise(resolve => {
       setImmediate(() => {
         this.#appended = undefined
-        if (performance.now() - this.#failedMs > retryMs) this.flush()
+        this.#flushUnlessFailed()
         resolve()
       })
     })
     return this.#appended
+  }
+
+  /** Appends a line now, where no other of this turn waits; else as `append` does. @returns `undefined` when that is done or has failed */
+  appendNow (line: string): Promise<void> | undefined {
+    if (this.#appended !== undefined) return this.append(line)
+    this.#lines.push(line)
+    this.#flushUnlessFailed()
+    return undefined
+  }
+
+  #flushUnlessFailed (): void {
+    if (performance.now() - this.#failedMs > retryMs) this.flush()
   }
 
   /** Appends now what is not in the file. */

@@ -88,11 +88,14 @@ export class Ledger {
   /**
    * Journals what is known of an open call, in place of what was before; resolves when it is in the journal, or cannot be.
    * The call is added once it has ended, with a row of the same `id` and `at_ms`.
+   *
+   * @returns `undefined` where there is nothing to wait for
    */
-  record (call: JournaledCall): Promise<void> {
-    if (this.#hasNoPlace) return Promise.resolve()
+  record (call: JournaledCall): Promise<void> | undefined {
+    if (this.#hasNoPlace) return undefined
     this.#journaled.add(call)
-    return this.#journal.append(lineOf(call.row))
+    const line = lineOf(call.row)
+    return this.#journaled.size === 1 ? this.#journal.appendNow(line) : this.#journal.append(line)
   }
 
   /**

@@ -44,6 +44,17 @@ async function health (api: TestGateway): Promise<unknown> {
   return await (await api.get('/health')).json()
 }
 
+t.test('a line is written at once where none of its turn waits, and with those that do', async t => {
+  const journal = new Journal(join(directoryOf(t), 'lines'))
+  t.equal(journal.appendNow('a'), undefined)
+  t.equal(readFileSync(journal.path, 'utf8'), 'a\n')
+  const waiting = journal.append('b')
+  t.equal(journal.appendNow('c'), waiting)
+  t.equal(readFileSync(journal.path, 'utf8'), 'a\n')
+  await waiting
+  t.equal(readFileSync(journal.path, 'utf8'), 'a\nb\nc\n')
+})
+
 t.test('lines of one turn are written together, and the file holds what was not cleared', async t => {
   const directory = directoryOf(t)
   const journal = new Journal(join(directory, 'deep', 'lines'))
