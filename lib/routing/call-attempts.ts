@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
-import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
+import { AttemptPlan, type AttemptPlanOptions, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
 import type { Send } from './hedge.ts'
 import { RouteAttempt, noteAttempt, noteWasted, type AttemptedCall, type Closable, type RouteAnswer, type RouteRequest } from './route-attempt.ts'
@@ -24,35 +24,46 @@ export interface CallAttemptsOptions<A> {
   readonly prepare: (route: Route) => RouteRequest<A> | undefined
 }
 
-export class CallAttempts<A extends Closable> {
+export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
+  readonly firstCredential: boolean
   readonly #call: AttemptedCall
   readonly #health: RouteHealth
-  readonly #requests = new Map<Route, RouteRequest<A>>()
+  /** Those that can be called, and the request to each. */
+  readonly #routes: Route[] = []
+  readonly #requests: Array<RouteRequest<A>> = []
   readonly #plan: AttemptPlan
   readonly #mayHedge: boolean
 
   constructor (call: AttemptedCall, { health, firstCredential, prepare }: CallAttemptsOptions<A>) {
     this.#call = call
     this.#health = health
-    let readsToEnd = false
+    this.firstCredential = firstCredential
     for (const route of call.routes) {
       const request = prepare(route)
       if (request === undefined) continue
-      readsToEnd ||= request.readsToEnd
-      this.#requests.set(route, request)
+      this.#routes.push(route)
+      this.#requests.push(request)
     }
-    this.#mayHedge = this.#requests.size > 1 && !readsToEnd
-    this.#plan = new AttemptPlan([...this.#requests.keys()], health, {
-      retries: route => this.#requests.get(route)?.provider.retries ?? 0,
-      firstCredential,
-      credential: ({ providerId }) => call.origin?.providerId === providerId ? this.#placeOf(call.origin) : undefined,
-      onSkip: (route, reason) => noteAttempt(call, route, reason)
-    })
+    this.#mayHedge = this.#requests.length > 1 && !this.#requests.some(({ readsToEnd }) => readsToEnd)
+    this.#plan = new AttemptPlan(this.#routes, health, this)
+  }
+
+  retries (route: Route): number {
+    return this.#requestTo(route).provider.retries
+  }
+
+  credential ({ providerId }: Route): number | undefined {
+    const { origin } = this.#call
+    return origin?.providerId === providerId ? this.#placeOf(origin) : undefined
+  }
+
+  onSkip (route: Route, reason: string): void {
+    noteAttempt(this.#call, route, reason)
   }
 
   /** Returns the place of the credential of an account; `undefined` when it is not configured any more. */
   #placeOf ({ providerId, account }: ProviderAccount): number | undefined {
-    const provider = [...this.#requests.values()].find(request => request.provider.id === providerId)?.provider
+    const provider = this.#requests.find(request => request.provider.id === providerId)?.provider
     const { size = 0 } = this.#health.credentials(providerId) ?? {}
     for (let place = 0; place < size; place++) {
       if (provider !== undefined && accountDigest(provider, undefined, place) === account) return place
@@ -64,53 +75,57 @@ export class CallAttempts<A extends Closable> {
   firstAnswer (): Promise<RouteAnswer<A>> {
     const { record, routes } = this.#call
     record.routes ??= routes // of the first turn, if there are several
-    return this.#attempts().then(first => {
-      this.#notePartsBeside(first.route)
-      return first
-    }, (error: unknown) => {
-      this.#notePartsBeside(undefined)
-      throw error
-    })
+    return this.#attempts()
   }
 
   /** Notes parts that succeeded: they belong to the answer of their route, or to none. */
   #notePartsBeside (answering: Route | undefined): void {
-    for (const [route, { billed }] of this.#requests) {
-      if (route !== answering) for (const usage of billed()) noteWasted(this.#call, route, usage)
+    for (const [index, route] of this.#routes.entries()) {
+      if (route !== answering) for (const usage of this.#requests[index]?.billed() ?? []) noteWasted(this.#call, route, usage)
     }
   }
 
   async #attempts (): Promise<RouteAnswer<A>> {
-    const { record, routes } = this.#call
-    let planned = this.#plan.first()
-    if (planned === undefined) throw modelDoesNotServe(routes[0])
-    for (;;) {
-      if (planned.isRetry) record.retries = (record.retries ?? 0) + 1
-      if (planned.waitMs > 0) await backOff(planned.waitMs, this.#call)
-      const { route, credential } = planned
-      const request = this.#requestTo(route)
-      const attempt = new RouteAttempt(this.#call, request.provider, planned, this.#health)
-      record.modelId = route.modelId
-      record.providerId = route.providerId
-      try {
-        if (this.#mayHedge && route.hedgeAfterMs !== undefined) {
-          this.#health.hedgeBudget.onCall()
-          const send: Send<A> = async signal => await request.send(credential, signal)
-          const first = await hedgedAnswer(this.#call, attempt, route.hedgeAfterMs, send, () => this.#startHedge())
-          record.chosen = first.route
-          return first
+    try {
+      const { record, routes } = this.#call
+      let planned = this.#plan.first()
+      if (planned === undefined) throw modelDoesNotServe(routes[0])
+      for (;;) {
+        if (planned.isRetry) record.retries = (record.retries ?? 0) + 1
+        if (planned.waitMs > 0) await backOff(planned.waitMs, this.#call)
+        const { route, credential } = planned
+        const request = this.#requestTo(route)
+        const attempt = new RouteAttempt(this.#call, request.provider, planned, this.#health)
+        record.modelId = route.modelId
+        record.providerId = route.providerId
+        try {
+          if (this.#mayHedge && route.hedgeAfterMs !== undefined) return await this.#hedged(attempt, request, planned, route.hedgeAfterMs)
+          const answer = await request.send(credential)
+          attempt.succeeded()
+          return this.#chosen({ route, answer })
+        } catch (error) {
+          planned = this.#planNext(attempt, error)
+        } finally {
+          attempt.end()
+          record.upstreamWaitMs += performance.now() - attempt.startedAtMs
         }
-        const answer = await request.send(credential)
-        attempt.succeeded()
-        record.chosen = route
-        return { route, answer }
-      } catch (error) {
-        planned = this.#planNext(attempt, error)
-      } finally {
-        attempt.end()
-        record.upstreamWaitMs += performance.now() - attempt.startedAtMs
       }
+    } catch (error) {
+      this.#notePartsBeside(undefined)
+      throw error
     }
+  }
+
+  async #hedged (attempt: RouteAttempt, request: RouteRequest<A>, { credential }: PlannedAttempt, afterMs: number): Promise<RouteAnswer<A>> {
+    this.#health.hedgeBudget.onCall()
+    const send: Send<A> = async signal => await request.send(credential, signal)
+    return this.#chosen(await hedgedAnswer(this.#call, attempt, afterMs, send, () => this.#startHedge()))
+  }
+
+  #chosen (first: RouteAnswer<A>): RouteAnswer<A> {
+    this.#call.record.chosen = first.route
+    if (this.#routes.length > 1) this.#notePartsBeside(first.route)
+    return first
   }
 
   /** Returns the attempt after one that failed. @throws its error when there is none */
@@ -136,12 +151,12 @@ export class CallAttempts<A extends Closable> {
     if (planned === undefined) return undefined
     const { record } = this.#call
     record.hedges = (record.hedges ?? 0) + 1
-    const { provider, send } = this.#requestTo(planned.route)
-    return { attempt: new RouteAttempt(this.#call, provider, planned, this.#health), send: async signal => await send(planned.credential, signal) }
+    const request = this.#requestTo(planned.route)
+    return { attempt: new RouteAttempt(this.#call, request.provider, planned, this.#health), send: async signal => await request.send(planned.credential, signal) }
   }
 
   #requestTo (route: Route): RouteRequest<A> {
-    const request = this.#requests.get(route)
+    const request = this.#requests[this.#routes.indexOf(route)]
     if (request === undefined) throw new TypeError(`${route.modelId} cannot be called`)
     return request
   }

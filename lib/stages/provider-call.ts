@@ -12,8 +12,8 @@ import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { AnswerBatches } from '../upstream/answer-batches.ts'
 import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
-import { openParts, partsOf, usagesIn } from '../upstream/split.ts'
-import type { UpstreamPart, ProviderCallOptions } from '../upstream/attempt.ts'
+import { openParts, partsOf, usagesIn, type AnyEvent } from '../upstream/split.ts'
+import type { AttemptCall, UpstreamPart, ProviderCallOptions } from '../upstream/attempt.ts'
 import type { OpenAttempt } from '../upstream/open-attempt.ts'
 import { standardSignal } from '../async/cancellation.ts'
 import { CallAttempts } from '../routing/call-attempts.ts'
@@ -23,8 +23,10 @@ import type { Batch } from '../core/batch.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
-import type { Ask, Capability, EventOf, Provider, RequestOf } from '../providers/provider.ts'
+import type { Adapter, Ask, Capability, EventOf, Provider, RequestOf } from '../providers/provider.ts'
+import type { MeteredEvent } from '../usage/usage-meter.ts'
 import type { Services } from '../services.ts'
+import type { Usage } from '../core/usage.ts'
 import { flatMap, type Stage } from '../core/stage.ts'
 
 export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
@@ -43,50 +45,19 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
  *   answer broke off
  */
 export function providerCall<C extends Capability> (
-  { providers, settings, abandonedAnswers: abandoned = new AbandonedAnswers(), recordSent, routeHealth: shared = new RouteHealth() }: ProviderCallServices,
+  { providers, settings, abandonedAnswers: abandoned = new AbandonedAnswers(), recordSent, routeHealth = new RouteHealth() }: ProviderCallServices,
   capability: C,
   options: Partial<ProviderCallOptions> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  /** Servers that turned out not to have the API of a dialect that their kind has. */
-  const translatedOnly = new WeakSet<Provider>()
+  const shared: SharedByRequests = { abandoned, recordSent: capability === 'tokenCount' ? undefined : recordSent, translatedOnly: new WeakSet() } // a count costs nothing
   const prepare = (call: RoutedCall<R>, route: Route, mayGiveUp: ProviderCallOptions['mayGiveUp']): RouteRequest<OpenAttempt<E>> | undefined => {
     const provider = providers.get(route.providerId)
     const adapter = provider?.adapters[capability]
     if (provider === undefined || adapter === undefined) return undefined
-    const readsToEnd = mustReadToEnd(call, provider)
-    const options = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
-    // Made once, however often it is tried; what an account keeps may differ.
-    const made = new Map<number | undefined, ReadonlyArray<UpstreamPart<R, E>>>()
-    const partsFor = (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> => {
-      const place = call.origin === undefined ? undefined : credential
-      const options = { credential, isTranslated: translatedOnly.has(provider) }
-      const parts = made.get(place) ?? partsOf(adapterInput(call, route, provider, options), adapter)
-      made.set(place, parts)
-      return parts
-    }
-    const send = (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
-      const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
-      const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
-      const open = (requests: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> => {
-        const opened = readsToEnd
-          ? abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
-          : openParts(attempt, requests, provider, adapter, options)
-        if (capability !== 'tokenCount') recordSent?.(call) // which costs nothing
-        return opened
-      }
-      const requests = partsFor(credential)
-      if (requests[0]?.ask.direct === undefined) return open(requests)
-      return open(requests).catch((error: unknown) => {
-        if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
-        translatedOnly.add(provider)
-        made.clear()
-        return open(partsFor(credential))
-      })
-    }
-    return { provider, readsToEnd, send, billed: () => usagesIn([...made.values()].flat()) }
+    return new PreparedRequest<R, E>(call, route, provider, adapter, mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }, shared)
   }
   /** Returns who decides about streams that are too slow; `undefined` where none can be. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
@@ -101,7 +72,7 @@ export function providerCall<C extends Capability> (
   }
   return flatMap(call => {
     call.record.streamed = call.request.stream === true
-    const health = call.providerKey === undefined ? shared : new RouteHealth()
+    const health = call.providerKey === undefined ? routeHealth : new RouteHealth()
     const mayGiveUp = slowStreamGuard(call, health)
     return new AnswerBatches<R, E>(call, {
       open: () => new CallAttempts(call, {
@@ -115,6 +86,73 @@ export function providerCall<C extends Capability> (
       }
     })
   })
+}
+
+/** What the requests of one stage share. */
+interface SharedByRequests {
+  readonly abandoned: AbandonedAnswers
+  readonly recordSent: Services['recordSent'] | undefined
+  /** Servers that turned out not to have the API of a dialect that their kind has. */
+  readonly translatedOnly: WeakSet<Provider>
+}
+
+/** The request of a call to one route. It is made once, however often it is sent; what an account keeps may differ. */
+class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E extends AnyEvent & MeteredEvent> implements RouteRequest<OpenAttempt<E>> {
+  readonly provider: Provider
+  readonly readsToEnd: boolean
+  readonly #call: RoutedCall<R>
+  readonly #route: Route
+  readonly #adapter: Adapter<R, E>
+  readonly #options: ProviderCallOptions
+  readonly #shared: SharedByRequests
+  #made: Array<{ readonly credential: number | undefined, readonly parts: ReadonlyArray<UpstreamPart<R, E>> }> = []
+
+  constructor (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions, shared: SharedByRequests) {
+    this.provider = provider
+    this.readsToEnd = mustReadToEnd(call, provider)
+    this.#call = call
+    this.#route = route
+    this.#adapter = adapter
+    this.#options = options
+    this.#shared = shared
+  }
+
+  send (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> {
+    const call = this.#call
+    const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
+    const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
+    const parts = this.#partsFor(credential)
+    if (parts[0]?.ask.direct === undefined) return this.#open(attempt, parts)
+    return this.#open(attempt, parts).catch((error: unknown) => {
+      if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
+      this.#shared.translatedOnly.add(this.provider)
+      this.#made = []
+      return this.#open(attempt, this.#partsFor(credential))
+    })
+  }
+
+  billed (): readonly Usage[] {
+    return usagesIn(this.#made.flatMap(({ parts }) => parts))
+  }
+
+  #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
+    const [provider, adapter, options, { abandoned, recordSent }] = [this.provider, this.#adapter, this.#options, this.#shared]
+    const opened = this.readsToEnd
+      ? abandoned.open(attempt, async kept => await openParts(kept, parts, provider, adapter, options))
+      : openParts(attempt, parts, provider, adapter, options)
+    recordSent?.(this.#call)
+    return opened
+  }
+
+  #partsFor (place: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
+    const credential = this.#call.origin === undefined ? undefined : place
+    const known = this.#made.find(made => made.credential === credential)
+    if (known !== undefined) return known.parts
+    const isTranslated = this.#shared.translatedOnly.has(this.provider)
+    const parts = partsOf(adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated }), this.#adapter)
+    this.#made.push({ credential, parts })
+    return parts
+  }
 }
 
 /**
