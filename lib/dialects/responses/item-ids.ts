@@ -1,4 +1,4 @@
-/** Ids of responses and their items: a prefix for the kind, and 122 random bits, so that none can be guessed. */
+/** Ids of responses and their items: a prefix for the kind, and 128 random bits, so that none can be guessed. */
 
 import { randomHex } from '../../text/ids.ts'
 import type { StoredItem } from './archive.ts'
