@@ -6,11 +6,51 @@
  */
 
 import { property } from '../json/guards.ts'
+import { STATUS_CODES, type ServerResponse, type Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import Koa, { type Context } from 'koa'
 import { asGatewayError } from '../core/errors.ts'
-import type { ServerResponse, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
+
+/**
+ * Writes the head of a response, its headers as lines that `node:http` adds its own to: it would look at each name and value twice, and
+ * takes 3 of the 83 µs of a JSON call for that. Whatever asks for more than lines goes the documented way.
+ *
+ * @param sizeBytes of the body, where it is known
+ * @throws TypeError for a header that cannot be sent
+ */
+export function writeHead (response: ServerResponse, status: number, headers: Readonly<Record<string, string>>, sizeBytes?: number): void {
+  const lines = mayWriteLines(response, status) ? printHeaders(headers) : undefined
+  const storeHeader: unknown = Reflect.get(response, '_storeHeader')
+  if (lines === undefined || typeof storeHeader !== 'function') {
+    response.writeHead(status, sizeBytes === undefined ? headers : { ...headers, 'content-length': String(sizeBytes) })
+    return
+  }
+  response.statusCode = status
+  // From which it makes the header; without it there are chunks.
+  if (sizeBytes !== undefined) Reflect.set(response, '_contentLength', sizeBytes)
+  storeHeader.call(response, `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n${lines}`)
+}
+
+/** Returns whether a head is made of its own lines and those of the connection alone: of a response that has a body, to a caller of today. */
+function mayWriteLines (response: ServerResponse, status: number): boolean {
+  return status >= 200 && status !== 204 && status !== 304 && response.useChunkedEncodingByDefault && !response.headersSent &&
+    response.req.method !== 'HEAD' && response.req.headers.expect === undefined && response.getHeaderNames().length === 0
+}
+
+/** Matches a header that has its place in a head without meaning anything to `node:http`. */
+const plainHeader = /^(?!(?:connection|content-length|date|expect|keep-alive|trailer|transfer-encoding):)[!#-'*+.^_`|~\w-]+: [\t\x20-\x7e\x80-\xff]*$/i
+
+/** Returns the headers as lines; `undefined` where one is not plain. */
+function printHeaders (headers: Readonly<Record<string, string>>): string | undefined {
+  let lines = ''
+  for (const name in headers) {
+    const line = `${name}: ${headers[name]}`
+    if (!plainHeader.test(line)) return undefined
+    lines += `${line}\r\n`
+  }
+  return lines
+}
 
 /**
  * Writes a piece as one HTTP chunk, text with one write to the socket. `node:http` makes four of it (size, line

@@ -1,7 +1,7 @@
 /** The only writer of replies. */
 
 import { explainRoute } from '../routing/explain-route.ts'
-import { endInOneWrite, endWithChunk, releaseHead, writeChunk } from './node-internals.ts'
+import { endInOneWrite, endWithChunk, releaseHead, writeChunk, writeHead } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -30,7 +30,7 @@ async function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
 ): Promise<void> {
   const sizeBytes = Buffer.byteLength(body)
-  response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(sizeBytes) }))
+  writeHead(response, reply.status, headersOf(reply, call), sizeBytes)
   call.record.firstByteMs ??= performance.now() - call.receivedAtMs
   const recorded = beforeLastByte?.(call)
   if (recorded !== undefined) await recorded
@@ -40,7 +40,7 @@ async function writeComplete (
 }
 
 /** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */
-function headersOf (reply: Reply, { id, record }: Call, more?: Record<string, string>): Record<string, string> {
+function headersOf (reply: Reply, { id, record }: Call): Record<string, string> {
   const headers: Record<string, string> = {
     'x-request-id': id,
     'x-headgate-overhead-ms': (record.overheadMs ?? 0).toFixed(2)
@@ -50,7 +50,7 @@ function headersOf (reply: Reply, { id, record }: Call, more?: Record<string, st
   const route = explainRoute(record)
   if (route !== undefined) headers['x-headgate-route'] = route
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
-  return Object.assign(headers, reply.headers, record.limitHeaders, more)
+  return Object.assign(headers, reply.headers, record.limitHeaders)
 }
 
 /** Replaces what a header value cannot hold: a model name may have any character. */
@@ -67,7 +67,7 @@ async function writeStream (
   let isBegun = false
   let last: string | Uint8Array = ''
   try {
-    response.writeHead(reply.status, headersOf(reply, call))
+    writeHead(response, reply.status, headersOf(reply, call))
     if (keepAlive !== undefined) {
       timer = setInterval(() => { if (!response.writableNeedDrain) writeChunk(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
     }

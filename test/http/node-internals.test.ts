@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import {
-  KoaWithoutResponseHandling, closeWaitingResponse, endInOneWrite, endWithChunk, hasBegunAnswer, releaseHead, stopAccepting, waitsForConnection, writeChunk
+  KoaWithoutResponseHandling, closeWaitingResponse, endInOneWrite, endWithChunk, hasBegunAnswer, releaseHead, stopAccepting, waitsForConnection, writeChunk, writeHead
 } from '../../lib/http/node-internals.ts'
 import { httpServer } from '../support/http-server.ts'
 import { openRequest } from '../support/open-request.ts'
@@ -30,6 +30,73 @@ function recordWrites (t: Test, { socket }: ServerResponse): string[] {
 }
 
 const get = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+
+/** Returns the heads that `writeHead` of this project and of `node:http` give to the same request, with their bodies. */
+async function bothHeads (t: Test, request: string, status: number, headers: Record<string, string>, body?: string): Promise<string[]> {
+  const given: string[] = []
+  for (const isOwn of [true, false]) {
+    const { url } = await httpServer(t, (_request, response) => {
+      const sizeBytes = body === undefined ? undefined : Buffer.byteLength(body)
+      if (isOwn) writeHead(response, status, headers, sizeBytes)
+      else response.writeHead(status, sizeBytes === undefined ? headers : { ...headers, 'content-length': sizeBytes })
+      t.equal(response.statusCode, status)
+      response.end(body ?? 'text')
+    })
+    const socket = await raw(t, url)
+    socket.write(request)
+    const text = await rest(socket)
+    const [head = '', ...others] = text.split('\r\n\r\n')
+    const [first, ...lines] = head.replace(/date: .*/i, 'date: now').toLowerCase().split('\r\n')
+    given.push([first, ...lines.toSorted(), ...others].join('\n'))
+  }
+  return given
+}
+
+// Otherwise: response.writeHead(status, headers), which is right and slower.
+t.test('writeHead gives the head that Node gives', async t => {
+  const own = { 'x-request-id': 'one', 'content-type': 'text/plain; charset=utf-8', 'x-name': 'caf\u00e9 \t~' }
+  const close = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
+  const rows: Array<[why: string, request: string, status: number, headers: Record<string, string>, body?: string]> = [
+    ['a length', close, 200, own, 'body'],
+    ['no length', close, 200, own],
+    ['an empty body', close, 500, own, ''],
+    ['a status without a name', close, 599, own, 'body'],
+    ['an older caller', 'GET / HTTP/1.0\r\n\r\n', 200, own, 'body'],
+    ['no body', close, 204, own],
+    ['only the head', 'HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n', 200, own, 'body'],
+    ['a header of the connection', get, 200, { ...own, connection: 'close' }, 'body'],
+    ['a date', close, 200, { ...own, date: 'then' }, 'body'],
+    ['its own length', close, 200, { ...own, 'Content-Length': '4' }]
+  ]
+  for (const [why, ...row] of rows) {
+    const [ours, nodes] = await bothHeads(t, ...row)
+    t.equal(ours, nodes, why)
+  }
+})
+
+t.test('writeHead keeps what was set before, and a connection that goes on', async t => {
+  const { url } = await httpServer(t, (_request, response) => {
+    response.setHeader('access-control-allow-origin', '*')
+    writeHead(response, 200, { 'x-name': 'value' }, 4)
+    response.end('text')
+  })
+  const [first, second] = [await fetch(url), await fetch(url)]
+  for (const { headers } of [first, second]) {
+    t.equal(headers.get('access-control-allow-origin'), '*')
+    t.equal(headers.get('x-name'), 'value')
+    t.equal(headers.get('connection'), 'keep-alive')
+  }
+  await Promise.all([first.text(), second.text()])
+})
+
+t.test('writeHead refuses what no header may have, before anything is sent', async t => {
+  const { response, answer } = await openRequest(t)
+  for (const headers of [{ 'x-name': 'a\r\nx: b' }, { 'x name': 'a' }, { 'x-name': '\u20ac' }]) t.throws(() => writeHead(response, 200, headers, 4), TypeError)
+  t.notOk(response.headersSent)
+  writeHead(response, 200, { 'x-name': 'value' }, 4)
+  response.end('text')
+  t.equal(await (await answer).text(), 'text')
+})
 
 // Otherwise: response.write(text), which is right and slower.
 t.test('writeChunk frames a text as one chunk, in one write of which Node adds nothing', async t => {
