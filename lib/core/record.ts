@@ -46,6 +46,16 @@ export interface WastedRequest {
   readonly usage?: Usage | undefined
 }
 
+/** Estimates what a request uses: called at the end of a call, and only when no usage came. */
+export interface RecordedEstimate {
+  /** Counts the tokens of the request. */
+  readonly countPrompt: () => number | undefined
+  /** Guesses the tokens of an answer of which nothing is known: what was reserved, unless the caller allows far more than is usual. */
+  readonly countAnswer: () => number
+  /** Estimates what the request uses, where that follows from it and is not text. */
+  readonly estimateUnits: () => EstimatedUnits | undefined
+}
+
 /** The state of a record when a turn began. */
 export interface OpenTurn {
   readonly attempts: number
@@ -128,12 +138,8 @@ export class CallRecord {
    * `earlier` is the usage of the call before that answer; a later report with the same one replaces it.
    */
   answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
-  /** Counts the tokens of the request, for an estimate: called at the end, and only when no usage came. */
-  countPrompt: (() => number | undefined) | undefined = undefined
-  /** Estimates what the request uses, where that follows from it and is not text: called as `countPrompt` is. */
-  estimateUnits: (() => EstimatedUnits | undefined) | undefined = undefined
-  /** Guesses the tokens of an answer of the usual length: called as `countPrompt` is. */
-  countAnswer: (() => number) | undefined = undefined
+  /** Estimates what the call uses, for one whose provider does not say. */
+  estimate: RecordedEstimate | undefined = undefined
   /** Requests that a provider has done and will bill, although their answer could not be used. */
   wasted: WastedRequest[] | undefined = undefined
   /** The present turn of a tool loop, after the first, until its provider has reported its usage. */

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { budgetText, usageLimits, type ApiKey, type KeyLimits } from '../core/key.ts'
-import type { CallRecord } from '../core/record.ts'
+import type { CallRecord, RecordedEstimate } from '../core/record.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { abortable } from '../async/abortable.ts'
 import { sleep } from '../async/sleep.ts'
@@ -84,19 +84,13 @@ export function limits<R = unknown> (
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record, request } = call
-    // Once for all who ask: it reads every text of the request, which of the largest takes 8 ms.
-    let made: Estimate | undefined
-    const estimated = (): Estimate => made ??= estimate?.(request) ?? noTokens
-    if (estimate !== undefined) {
-      record.countPrompt = () => countedPrompt(estimated())
-      record.countAnswer = () => usualAnswer(estimated())
-      record.estimateUnits = () => estimatedUnits(estimated())
-    }
+    const estimated = new RequestEstimate(request, estimate)
+    if (estimate !== undefined) record.estimate = estimated
     const [first, second] = limitedParties(key, settings.limits.defaultKeyLimits)
     if (first === undefined) return call
-    const admitted = reserve(call, estimated(), first)
+    const admitted = reserve(call, estimated.made, first)
     if (second === undefined) return admitted
-    return admitted instanceof Promise ? admitted.then(admitted => reserve(admitted, estimated(), second)) : reserve(admitted, estimated(), second)
+    return admitted instanceof Promise ? admitted.then(admitted => reserve(admitted, estimated.made, second)) : reserve(admitted, estimated.made, second)
   })
 }
 
@@ -140,17 +134,40 @@ async function untilAborted (limiter: Limiter, decision: LimitDecision | Promise
 const noTokens: Estimate = { prompt: 0, completion: 0 }
 const noAmounts: Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> = { nanoUsd: 0 }
 
-function countedPrompt ({ prompt, units }: Estimate): number | undefined {
-  return units === undefined ? prompt : undefined
-}
+/** The estimate of one request, made once for all who ask: it reads every text of the request, which of the largest takes 8 ms. */
+class RequestEstimate<R> implements RecordedEstimate {
+  readonly #estimate: ((request: R) => Estimate) | undefined
+  /** Until the estimate is made. */
+  #request: R | undefined
+  #made: Estimate | undefined
 
-/** Returns the tokens of an answer of which nothing is known: what was reserved, unless the caller allows far more than is usual. */
-function usualAnswer ({ completion, choices = 1 }: Estimate): number {
-  return Math.min(completion, choices * answerTokens)
-}
+  constructor (request: R, estimate: ((request: R) => Estimate) | undefined) {
+    this.#request = request
+    this.#estimate = estimate
+  }
 
-function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnits | undefined {
-  return units && { ...units, promptTokens: prompt, completionTokens: completion }
+  get made (): Estimate {
+    if (this.#made === undefined) {
+      this.#made = this.#estimate?.(this.#request as R) ?? noTokens // of the request: it is there until now
+      this.#request = undefined
+    }
+    return this.#made
+  }
+
+  countPrompt (): number | undefined {
+    const { prompt, units } = this.made
+    return units === undefined ? prompt : undefined
+  }
+
+  countAnswer (): number {
+    const { completion, choices = 1 } = this.made
+    return Math.min(completion, choices * answerTokens)
+  }
+
+  estimateUnits (): EstimatedUnits | undefined {
+    const { units, prompt, completion } = this.made
+    return units && { ...units, promptTokens: prompt, completionTokens: completion }
+  }
 }
 
 /**

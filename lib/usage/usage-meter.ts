@@ -60,7 +60,7 @@ export class UsageMeter {
         break
       case 'audio-start':
       case 'speech-delta':
-        this.#record.spokenCharacters ??= this.#record.estimateUnits?.()?.characters
+        this.#record.spokenCharacters ??= this.#record.estimate?.estimateUnits()?.characters
         break
       case 'image-end':
         this.#noteImages(1, about)
@@ -92,7 +92,7 @@ export class UsageMeter {
 
   #noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}): void {
     const record = this.#record
-    const requested = record.images === undefined ? record.estimateUnits?.()?.images : undefined
+    const requested = record.images === undefined ? record.estimate?.estimateUnits()?.images : undefined
     record.images = (record.images ?? 0) + count
     record.imageSize = typeof size === 'string' ? size : record.imageSize ?? requested?.size
     record.imageQuality = typeof quality === 'string' ? quality : record.imageQuality ?? requested?.quality

@@ -83,7 +83,7 @@ function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estima
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return { usage: addUsage(usage, turn) ?? usage, estimated: usageEstimated }
   }
-  const promptTokens = isBegun(record) && deferred !== true ? record.countPrompt?.() : undefined
+  const promptTokens = isBegun(record) && deferred !== true ? record.estimate?.countPrompt() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { estimated: false }
   const answer = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
   const prompt = promptTokens ?? 0
@@ -115,10 +115,10 @@ interface Waste extends Cost {
 function wasteOf ({ modelId, usage }: WastedRequest, record: CallRecord, models: Pick<ModelRegistry, 'find'>): Waste {
   const price = models.find(modelId)?.price
   if (usage !== undefined) return { usage, nanoUsd: costNanoUsd(usage, price), estimated: false }
-  const units = record.estimateUnits?.()
+  const units = record.estimate?.estimateUnits()
   if (units !== undefined) return { usage: undefined, nanoUsd: estimatedCost(units, price), estimated: true }
-  const promptTokens = record.countPrompt?.() ?? 0
-  const completionTokens = record.countAnswer?.() ?? 0
+  const promptTokens = record.estimate?.countPrompt() ?? 0
+  const completionTokens = record.estimate?.countAnswer() ?? 0
   const guess = { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
@@ -153,7 +153,7 @@ function callCost (record: CallRecord, usage: Usage | undefined, estimated: bool
   const units = unitsOf(record)
   const unitCost = unitCostOf(units, price)
   if (unitCost !== undefined && price !== undefined) return { nanoUsd: unitCost, estimated: unitCost !== maxUnitCostOf(units, price) }
-  const guess = price !== undefined && isBegun(record) ? estimatedCost(record.estimateUnits?.(), price) : undefined
+  const guess = price !== undefined && isBegun(record) ? estimatedCost(record.estimate?.estimateUnits(), price) : undefined
   if (guess !== undefined) return { nanoUsd: guess, estimated: true }
   if (usage !== undefined) return { nanoUsd: costNanoUsd(usage, price), estimated }
   return { nanoUsd: outcome === 'error' ? 0 : undefined, estimated: false }

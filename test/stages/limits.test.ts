@@ -37,7 +37,7 @@ t.test('a key has its limits, or those of the configuration', async t => {
 t.test('tokens are reserved as estimated, and the estimate stays for the ledger', async t => {
   const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate: () => ({ prompt: 60, completion: 30 }) })
   const [first] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
-  t.equal(first?.record.countPrompt?.(), 60)
+  t.equal(first?.record.estimate?.countPrompt(), 60)
   await t.rejects(collect(stage(once(call({ tokensPerMinute: 100 })))), { code: 'rate_limit_exceeded' })
 })
 
@@ -47,9 +47,9 @@ t.test('a request is estimated once, and only when that is wanted', async t => {
   const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate })
   const [unlimited] = await collect(stage(once(call())))
   t.equal(estimates, 0)
-  t.same([unlimited?.record.countPrompt?.(), unlimited?.record.countAnswer?.(), unlimited?.record.estimateUnits?.()], [60, 30, undefined])
+  t.same([unlimited?.record.estimate?.countPrompt(), unlimited?.record.estimate?.countAnswer(), unlimited?.record.estimate?.estimateUnits()], [60, 30, undefined])
   const [limited] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
-  t.equal(limited?.record.countPrompt?.(), 61)
+  t.equal(limited?.record.estimate?.countPrompt(), 61)
   t.equal(estimates, 2)
 })
 

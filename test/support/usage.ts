@@ -1,5 +1,6 @@
 /** Usage rows as a gateway writes them. */
 
+import type { RecordedEstimate } from '../../lib/core/record.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 /** Returns the row of a plain call; `number` makes its id. */
@@ -10,4 +11,9 @@ export function usageRowOf (number: number, parts: Partial<UsageRow> = {}): Usag
     completion_tokens: 1, cached_tokens: null, reasoning_tokens: null, estimated: 0, pages: null, audio_ms: null,
     characters: null, images: null, image_size: null, image_quality: null, cache_write_tokens: null, searches: null, cost_nano_usd: 10, own_provider_key: 0, duration_ms: 1, first_byte_ms: 1, steps: null, ...parts
   }
+}
+
+/** Makes the estimate of a request; what is not given is not known. */
+export function recordedEstimate (parts: Partial<RecordedEstimate>): RecordedEstimate {
+  return { countPrompt: () => undefined, countAnswer: () => 0, estimateUnits: () => undefined, ...parts }
 }

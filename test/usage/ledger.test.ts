@@ -16,7 +16,7 @@ import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/g
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { eventually, readUntil, until } from '../support/until.ts'
-import { usageRowOf } from '../support/usage.ts'
+import { recordedEstimate, usageRowOf } from '../support/usage.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { receivedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -435,7 +435,7 @@ t.test('a count that cannot be is not known, and all others can be read with it'
   for (const tokens of [NaN, Infinity, -5, 2 ** 53, 1e300, 3e12]) {
     for (const [promptTokens, completionTokens] of [[tokens, 1], [1, tokens]] as const) {
       const usage = { promptTokens, completionTokens, totalTokens: tokens, cachedTokens: tokens, reasoningTokens: tokens }
-      const record = { attempts: 1, modelId: 'openai/gpt-5', pages: tokens, audioSeconds: tokens, outputCharacters: 8, countPrompt: () => 5, usage }
+      const record = { attempts: 1, modelId: 'openai/gpt-5', pages: tokens, audioSeconds: tokens, outputCharacters: 8, estimate: recordedEstimate({ countPrompt: () => 5 }), usage }
       note(kept, ended(record), priced)
     }
   }

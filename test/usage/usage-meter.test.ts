@@ -1,6 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { UsageMeter, type MeteredEvent } from '../../lib/usage/usage-meter.ts'
+import { recordedEstimate } from '../support/usage.ts'
 
 const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
 
@@ -32,11 +33,11 @@ t.test('images are counted, with what the provider says of them', async t => {
 
 t.test('what the provider does not say of images, and the length of a spoken text, are as requested', async t => {
   const record = new CallRecord('images')
-  record.estimateUnits = () => ({ images: { count: 2, size: '4x4', quality: 'high' }, characters: 7, promptTokens: 1, completionTokens: 1 })
+  record.estimate = recordedEstimate({ estimateUnits: () => ({ images: { count: 2, size: '4x4', quality: 'high' }, characters: 7, promptTokens: 1, completionTokens: 1 }) })
   read([{ type: 'image-end' }, { type: 'image-end', about: { quality: 'low' } }], record)
   t.same([record.images, record.imageSize, record.imageQuality, record.spokenCharacters], [2, '4x4', 'low', undefined])
   for (const type of ['audio-start', 'speech-delta']) {
-    const spoken = Object.assign(new CallRecord('speech'), { estimateUnits: record.estimateUnits })
+    const spoken = Object.assign(new CallRecord('speech'), { estimate: record.estimate })
     t.equal(read([{ type }], spoken).record.spokenCharacters, 7, type)
   }
 })

@@ -3,6 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
 import { routedCall } from '../support/stages.ts'
+import { recordedEstimate } from '../support/usage.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
@@ -45,7 +46,7 @@ t.test('nothing is paid where the caller pays, no provider was called, or the an
 
 t.test('what was not reported is estimated once a provider may have begun, and is marked', async t => {
   const estimate = (parts: Partial<CallRecord>) => {
-    const row = rowOf({ countPrompt: () => 50, ...parts })
+    const row = rowOf({ estimate: recordedEstimate({ countPrompt: () => 50 }), ...parts })
     return [row?.prompt_tokens, row?.completion_tokens, row?.estimated, row?.cost_nano_usd]
   }
   t.same(estimate({ outputCharacters: 9 }), [50, 3, 1, 80_000])
