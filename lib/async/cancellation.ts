@@ -4,13 +4,13 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { AbortListener, CallSignal } from '../core/call-signal.ts'
 
 /** A signal, and what aborts it: each listener is called once, in the order in which they were added. */
 export class CallCancellation implements CallSignal {
   #aborted = false
   #reason: unknown = undefined
-  #listeners: Array<() => void> = []
+  #listeners: AbortListener[] = []
   #controller: AbortController | undefined = undefined
 
   get aborted (): boolean {
@@ -31,11 +31,12 @@ export class CallCancellation implements CallSignal {
     return this.#controller.signal
   }
 
-  addEventListener (_type: 'abort', listener: () => void): void {
-    if (!this.#aborted && !this.#listeners.includes(listener)) this.#listeners.push(listener)
+  addEventListener (_type: 'abort', listener: AbortListener): void {
+    // A list that grows has room for 16.
+    if (!this.#aborted && !this.#listeners.includes(listener)) this.#listeners = this.#listeners.concat(listener)
   }
 
-  removeEventListener (_type: 'abort', listener: () => void): void {
+  removeEventListener (_type: 'abort', listener: AbortListener): void {
     const at = this.#listeners.lastIndexOf(listener)
     if (at >= 0) this.#listeners.splice(at, 1)
   }
@@ -55,9 +56,10 @@ export class CallCancellation implements CallSignal {
 }
 
 /** Runs a listener; one that throws does not keep the others from running, as with an `EventTarget`. */
-function run (listener: (() => void) | undefined): void {
+function run (listener: AbortListener | undefined): void {
   try {
-    listener?.()
+    if (typeof listener === 'function') listener()
+    else listener?.handleEvent()
   } catch (error) {
     process.nextTick(() => { throw error })
   }

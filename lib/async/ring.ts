@@ -21,6 +21,12 @@ export class Ring<M extends RingMember> implements Iterable<M> {
     return this.#size
   }
 
+  /** Returns the member that was added before all others; `undefined` when there is none. */
+  get first (): M | undefined {
+    const { next } = this.#ends
+    return next === this.#ends ? undefined : next as M // `add` takes no other
+  }
+
   /** Returns whether a member is in a ring. */
   static holds (member: RingMember): boolean {
     return member.next !== member

@@ -19,6 +19,7 @@ import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { decompressed } from './decompress.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Semaphore, type Waiter } from '../async/semaphore.ts'
+import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { Secret } from '../core/secret.ts'
 import type { SendOptions, Transport, TransportLoad, UpstreamResponse, UpstreamRequest } from '../providers/provider.ts'
@@ -121,26 +122,31 @@ function preparedBody (request: UpstreamRequest): UpstreamRequest['body'] | Prom
  * queue. A single timer guards whichever wait is the current one: for the head, then between two
  * reads. The place is free again when the exchange has ended, whichever way.
  */
-class Exchange implements ExchangeHandler, BodySource, Waiter {
+class Exchange extends TimedMember implements ExchangeHandler, BodySource, Waiter {
   readonly #options: SendOptions
   readonly #shared: Shared
-  readonly #onAbort: () => void
-  readonly #resolve: (answer: UpstreamResponse) => void
-  readonly #reject: (error: unknown) => void
+  /** Both are released once the head is there: they hold the answer, with its headers. */
+  #resolve: ((answer: UpstreamResponse) => void) | undefined
+  #reject: ((error: unknown) => void) | undefined
   #queue: BodyQueue | undefined
   /** The request until it is sent: it is not kept for as long as the answer takes. */
   #unsent: OutgoingRequest | undefined
   #connection: Connection | undefined
-  #timer: NodeJS.Timeout | undefined
+  #timer: SharedTimer | undefined
   #paused = false
 
   constructor (options: SendOptions, shared: Shared, resolve: (answer: UpstreamResponse) => void, reject: (error: unknown) => void) {
+    super()
     this.#options = options
     this.#shared = shared
     this.#resolve = resolve
     this.#reject = reject
-    this.#onAbort = () => this.#stop(options.signal.reason)
-    options.signal.addEventListener('abort', this.#onAbort, { once: true })
+    options.signal.addEventListener('abort', this, { once: true })
+  }
+
+  /** Ends with the call. */
+  handleEvent (): void {
+    this.#stop(this.#options.signal.reason)
   }
 
   /** Sends the request when there is a place, unless the signal aborts before. */
@@ -149,7 +155,7 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
     this.#unsent = request
     semaphore.acquire(this, this.#options.keyId ?? '')
     // Most have been sent by now.
-    if (this.#unsent !== undefined && maxWaitingMs !== undefined) this.#timer = setTimeout(() => this.refuse(), maxWaitingMs)
+    if (this.#unsent !== undefined && maxWaitingMs !== undefined) this.#startTimer(maxWaitingMs)
   }
 
   enter (): void {
@@ -166,6 +172,12 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
     this.#send(request)
   }
 
+  /** Ends the wait that has taken too long: for a place, or for the provider. */
+  onDue (): void {
+    if (this.#unsent !== undefined) return this.refuse()
+    this.#stop(new GatewayError('upstream_timeout', { mayBeBilled: this.#connection?.mayHaveSent === true }))
+  }
+
   refuse (): void {
     this.#shared.refused++
     this.#stop(tooManyWaiting())
@@ -175,7 +187,9 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
     this.#stopTimer() // most answers are complete with the same read, and need no other
     const queue = new BodyQueue(this)
     this.#queue = queue
-    this.#resolve({ status, headers, body: decompressed(queue, headers['content-encoding']) })
+    this.#resolve?.({ status, headers, body: decompressed(queue, headers['content-encoding']) })
+    this.#resolve = undefined
+    this.#reject = undefined
   }
 
   allocate (sizeBytes: number, leftBytes?: number): Buffer {
@@ -188,7 +202,7 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
 
   onRead (): void {
     if (this.#queue === undefined) return // the time for the head runs on, whatever comes before it
-    if (this.#timer !== undefined) this.#timer.refresh()
+    if (this.#timer !== undefined) this.#timer.start(this)
     else if (!this.#paused) this.#startTimer(this.#options.timeouts.idleBytesMs)
   }
 
@@ -236,7 +250,7 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
 
   #fail (error: unknown): void {
     this.#unlisten()
-    this.#reject(error)
+    this.#reject?.(error)
     this.#queue?.fail(error)
   }
 
@@ -250,16 +264,17 @@ class Exchange implements ExchangeHandler, BodySource, Waiter {
 
   #startTimer (ms: number): void {
     this.#stopTimer()
-    this.#timer = setTimeout(() => this.#stop(new GatewayError('upstream_timeout', { mayBeBilled: this.#connection?.mayHaveSent === true })), ms)
+    this.#timer = sharedTimer(ms)
+    this.#timer.start(this)
   }
 
   #stopTimer (): void {
-    clearTimeout(this.#timer)
+    this.#timer?.stop(this)
     this.#timer = undefined
   }
 
   #unlisten (): void {
     this.#stopTimer()
-    this.#options.signal.removeEventListener('abort', this.#onAbort)
+    this.#options.signal.removeEventListener('abort', this)
   }
 }

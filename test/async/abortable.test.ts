@@ -1,16 +1,17 @@
 import t from 'tap'
 import { abortable } from '../../lib/async/abortable.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
+import type { AbortListener } from '../../lib/core/call-signal.ts'
 
 /** Counts the listeners that are left. */
 class Counted extends CallCancellation {
   listening = 0
-  override addEventListener (type: 'abort', listener: () => void): void {
+  override addEventListener (type: 'abort', listener: AbortListener): void {
     this.listening++
     super.addEventListener(type, listener)
   }
 
-  override removeEventListener (type: 'abort', listener: () => void): void {
+  override removeEventListener (type: 'abort', listener: AbortListener): void {
     this.listening--
     super.removeEventListener(type, listener)
   }
