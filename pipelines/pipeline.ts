@@ -97,13 +97,17 @@ export function pipeline (...list: readonly unknown[]): Handler<unknown> {
   // By the signatures above, which say more than one type for all of them could.
   const stages = fuse(list.slice(0, -1) as Array<Stage<never, unknown>>)
   const sink = list.at(-1) as Sink<unknown, Reply>
-  return async call => {
+  return call => {
     try {
       // Not `pipe`, which also looks for duplex objects: these are all functions.
-      return await (rawPipe(() => once(call), ...stages, sink) as Promise<Reply>)
+      return (rawPipe(() => once(call), ...stages, sink) as Promise<Reply>).catch(earlyReply)
     } catch (thrown) {
-      if (thrown instanceof EarlyReply) return thrown.reply
-      throw thrown
+      return Promise.reject(thrown)
     }
   }
+}
+
+function earlyReply (thrown: unknown): Reply {
+  if (thrown instanceof EarlyReply) return thrown.reply
+  throw thrown
 }

@@ -1,6 +1,6 @@
 /** Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece. */
 
-import { collected, peek } from '../async/peek.ts'
+import { collected, peek, type PeekResult } from '../async/peek.ts'
 import { answerStart, type AnswerDialect, type AnswerStart, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
 import { EndedFrames } from './ended-frames.ts'
@@ -11,14 +11,16 @@ import type { Sink } from '../core/stage.ts'
 
 /** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
 export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
-  return async source => {
-    const peeked = peek(source)
-    const { first, all } = peeked instanceof Promise ? await peeked : peeked
+  const replyOf = async ({ first, all }: PeekResult<ChatBatch>): Promise<Reply> => {
     const start = answerStart<C>(first)
     const made = start.call.request.stream === true ? streamed(encode(start), all) : completed(all, start, complete)
     const reply = made instanceof Promise ? await made : made
     // Spreading `reply` in front of `headers` costs 3 µs.
     return headers === undefined ? reply : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(start.call)) })
+  }
+  return source => {
+    const peeked = peek(source)
+    return peeked instanceof Promise ? peeked.then(replyOf) : replyOf(peeked)
   }
 }
 

@@ -45,8 +45,8 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     })
   }
 
-  whenReady (): Promise<void> | undefined {
-    return this.#ended ? undefined : this.#open?.answer.whenReady?.()
+  whenReady (go: () => void): boolean {
+    return !this.#ended && this.#open?.answer.whenReady?.(go) === true
   }
 
   async next (): Promise<GivenBatch<R, E>> {

@@ -35,10 +35,15 @@ interface Waiter<T> {
 }
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
+const settled = Promise.resolve()
 
 export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   readonly #source: BodySource
-  #pieces: Buffer[] = []
+  /**
+   * Empty until something comes: a list that waits for its first piece is soon in old space, and the piece, though dead, would follow
+   * it there. With 9,800 open streams that was 3.6 MB a second.
+   */
+  #pieces: Buffer[] | undefined
   #sizeBytes = 0
   #paused = false
   #ended = false
@@ -74,7 +79,10 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
       resolve({ done: false, value: bytes })
       return
     }
-    if (this.#memory === undefined) this.#pieces.push(bytes)
+    if (this.#memory === undefined) {
+      if (this.#pieces === undefined) this.#pieces = [bytes]
+      else this.#pieces.push(bytes)
+    }
     this.#sizeBytes += bytes.length
     if (this.#onReady !== undefined) return this.#beReady() // who waited takes it in this turn
     if (this.#buffering !== undefined) {
@@ -108,9 +116,10 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.#beReady()
   }
 
-  whenReady (): Promise<void> | undefined {
-    if (this.#pieces.length > 0 || this.#ended) return undefined
-    return new Promise(resolve => { this.#onReady = resolve })
+  whenReady (go: () => void): boolean {
+    if (this.#pieces !== undefined || this.#ended) return false
+    this.#onReady = go
+    return true
   }
 
   async next (): Promise<Result> {
@@ -118,7 +127,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   }
 
   pull (): Result | Promise<Result> {
-    if (this.#pieces.length > 0) {
+    if (this.#pieces !== undefined) {
       const value = this.#takeAll()
       this.#unpause()
       return { done: false, value }
@@ -138,7 +147,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   }
 
   cancel (): void {
-    this.#pieces = []
+    this.#pieces = undefined
     this.#memory = undefined
     if (!this.#ended) this.#source.cancel()
   }
@@ -163,9 +172,11 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     return body.length === 1 && first !== undefined ? first : await joinInTurns(body)
   }
 
+  /** Calls who waits after the read that is being parsed: what it does may end the response. */
   #beReady (): void {
-    this.#onReady?.()
+    const go = this.#onReady
     this.#onReady = undefined
+    if (go !== undefined) void settled.then(go)
   }
 
   /** Returns memory for what is there, copied into it, and for the rest. */
@@ -173,26 +184,29 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     if (this.#sizeBytes + leftBytes > maxBytes) return undefined // and will be refused
     const memory = Buffer.allocUnsafeSlow(this.#sizeBytes + leftBytes)
     let at = 0
-    for (const piece of this.#pieces) at += piece.copy(memory, at)
-    this.#pieces = []
+    for (const piece of this.#takePieces()) at += piece.copy(memory, at)
     return memory
   }
 
   #takeBody (): BufferedBody {
     if (this.#memory !== undefined) return [this.#memory]
     if (this.#sizeBytes < largeBytes) return [this.#takeAll()]
-    const pieces = this.#pieces
-    this.#pieces = []
     this.#sizeBytes = 0
-    return pieces
+    return this.#takePieces()
   }
 
   #takeAll (): Buffer {
-    const [first] = this.#pieces
-    const all = this.#pieces.length === 1 && first !== undefined ? first : Buffer.concat(this.#pieces, this.#sizeBytes)
-    this.#pieces = []
+    const pieces = this.#takePieces()
+    const [first] = pieces
+    const all = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces, this.#sizeBytes)
     this.#sizeBytes = 0
     return all
+  }
+
+  #takePieces (): Buffer[] {
+    const pieces = this.#pieces ?? []
+    this.#pieces = undefined
+    return pieces
   }
 
   #unpause (): void {

@@ -2,8 +2,8 @@
 export interface OpenAttempt<E> {
   /** Gives the events of the next read; `undefined` after the last. Not before the previous one is back. */
   readonly next: () => E[] | undefined | Promise<E[] | undefined>
-  /** Returns a promise for when to call `next`, or `undefined` where only that knows. */
-  readonly whenReady?: () => Promise<void> | undefined
+  /** Calls `go` once `next` has something to give, or returns false where only that knows (`core/flow`). */
+  readonly whenReady?: (go: () => void) => boolean
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number
   /** Releases the connection, however far the response has been read. */

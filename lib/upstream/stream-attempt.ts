@@ -37,14 +37,16 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   readonly #messages: SseReader
   /** Set where messages may come as bytes. */
   readonly #longMessages: LongMessages | undefined
-  readonly #options: StreamOptions<E>
+  /** Reads a response that turns out to be one JSON text; released once it does not. */
+  #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
+  readonly #slow: SlowStreamGuard | undefined
   /** Events that were read before the first real one. */
   #buffered: E[] = []
   /** The next read, once it has begun. */
   #pending: PullResult<Uint8Array> | Promise<PullResult<Uint8Array>> | undefined
   #started = false
-  /** Set while `whenReady` is waited for. */
-  #waitsSinceMs: number | undefined
+  /** Not a number unless `whenReady` is waited for: V8 changes a number that is always one in its place. */
+  #waitsSinceMs = NaN
   #sizeBytes = 0
   #finished = false
   /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
@@ -58,7 +60,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#reader = reader
     this.#messages = sseReader(options.eventBytes)
     this.#longMessages = reader.readLong === undefined ? undefined : new LongMessages(this.#messages, options.eventBytes)
-    this.#options = options
+    this.#json = options
+    this.#slow = options.slow
     this.#pace = new StreamPace(options.slow, options.idleEventsMs)
   }
 
@@ -69,7 +72,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
    * @throws what the response failed with before anything real came
    */
   async untilReal (holdMs: number): Promise<void> {
-    const { slow } = this.#options
+    const slow = this.#slow
     const slowMs = slow?.firstOutputMs ?? Infinity
     let slowAfter: Timer<'slow'> | undefined
     let over: Timer<'over'> | undefined
@@ -120,12 +123,11 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return read ? events : undefined
   }
 
-  whenReady (): Promise<void> | undefined {
+  whenReady (go: () => void): boolean {
     const mayWait = this.#buffered.length === 0 && !this.#overdue && !this.#finished && this.#failure === undefined && this.#pending === undefined
-    if (!mayWait || this.#pace.limitsWait) return undefined
-    const ready = this.#bytes.whenReady?.()
-    this.#waitsSinceMs = ready === undefined ? undefined : performance.now()
-    return ready
+    if (!mayWait || this.#pace.limitsWait || this.#bytes.whenReady?.(go) !== true) return false
+    this.#waitsSinceMs = performance.now()
+    return true
   }
 
   sizeBytes (): number {
@@ -143,8 +145,8 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const given = this.#pending ?? this.#bytes.pull()
     if (!(given instanceof Promise)) {
       this.#pending = undefined
-      const waitedMs = this.#waitsSinceMs === undefined ? 0 : performance.now() - this.#waitsSinceMs
-      this.#waitsSinceMs = undefined
+      const waitedMs = Number.isNaN(this.#waitsSinceMs) ? 0 : performance.now() - this.#waitsSinceMs
+      this.#waitsSinceMs = NaN
       return this.#take(given, into, waitedMs)
     }
     this.#pending = given
@@ -179,7 +181,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
         return undefined
       }
       this.#started = true
-      if (start.startsWith('{') || start.startsWith('[')) return this.#readJson(bytes, into)
+      const json = this.#json
+      this.#json = undefined // it has the request, and a stream may be open for long
+      if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) return this.#readJson(bytes, into, json)
       if (start.startsWith('<')) throw invalidResponse('HTML')
     }
     const before = into.length
@@ -264,16 +268,16 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 
   /** Reads one JSON text where a stream was requested: an error, or the complete answer. */
-  async #readJson (first: Uint8Array, into: E[]): Promise<void> {
+  async #readJson (first: Uint8Array, into: E[], { json, jsonBytes }: Pick<StreamOptions<E>, 'json' | 'jsonBytes'>): Promise<void> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0
     for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = (await this.#bytes.next()).value) {
       sizeBytes += piece.length
-      if (sizeBytes > this.#options.jsonBytes) throw invalidResponse('a JSON text over the limit')
+      if (sizeBytes > jsonBytes) throw invalidResponse('a JSON text over the limit')
       pieces.push(piece)
     }
     this.#finished = true
-    for (const event of await this.#options.json(Buffer.concat(pieces))) into.push(event)
+    for (const event of await json(Buffer.concat(pieces))) into.push(event)
   }
 
   /** Reads a body a moment longer than its response, and tears its connection down only then. */
