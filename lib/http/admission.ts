@@ -76,25 +76,23 @@ function defaultMemoryBytes (): number {
 
 /** Holds what one call has taken. */
 export class AdmittedCall {
+  readonly memory: ShareReservation
   readonly #keyId: string
   readonly #calls: FairShare
-  readonly #memory: ShareReservation
-  readonly #disk: ShareReservation
+  readonly #diskShare: FairShare
+  /** Made with the first use: few calls upload anything. */
+  #disk: ShareReservation | undefined
   #left = false
 
   constructor (keyId: string, calls: FairShare, memory: FairShare, disk: FairShare) {
+    this.memory = new ShareReservation(keyId, memory, 'memory')
     this.#keyId = keyId
     this.#calls = calls
-    this.#memory = new ShareReservation(keyId, memory, 'memory')
-    this.#disk = new ShareReservation(keyId, disk, 'disk space')
-  }
-
-  get memory (): Reservation {
-    return this.#memory
+    this.#diskShare = disk
   }
 
   get disk (): Reservation {
-    return this.#disk
+    return this.#disk ??= new ShareReservation(this.#keyId, this.#diskShare, 'disk space', this.#left)
   }
 
   /** Gives back everything; more than once does nothing. */
@@ -102,8 +100,8 @@ export class AdmittedCall {
     if (this.#left) return
     this.#left = true
     this.#calls.give(this.#keyId, 1)
-    this.#memory.giveBack()
-    this.#disk.giveBack()
+    this.memory.giveBack()
+    this.#disk?.giveBack()
   }
 }
 
@@ -112,9 +110,10 @@ class ShareReservation implements Reservation {
   readonly #budget: FairShare
   readonly #what: string
   #bytes = 0
-  #closed = false
+  #closed: boolean
 
-  constructor (keyId: string, budget: FairShare, what: string) {
+  constructor (keyId: string, budget: FairShare, what: string, closed = false) {
+    this.#closed = closed
     this.#keyId = keyId
     this.#budget = budget
     this.#what = what

@@ -96,12 +96,12 @@ export function readCall (
   let kept: { readonly pieces: readonly Buffer[], readonly body: ParsedBody } | undefined
   const enter = (): AdmittedCall => admitted ??= admission.enter(record.keyId ?? '')
   const readBody = (): Promise<unknown> => {
-    const { memory, disk } = enter()
+    const entered = enter()
     if (waits) response.writeContinue()
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
       const { formFields: maxFields, formFiles: maxFiles } = limits
-      return readForm(request, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory, disk }).then(open => {
+      return readForm(request, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk }).then(open => {
         upload = open
         record.bodies?.takeForm(open.form)
         return open.form
@@ -116,7 +116,7 @@ export function readCall (
       maxCompression: limits.jsonCompression,
       timeoutMs,
       signal,
-      memory,
+      memory: entered.memory,
       record,
       onParsed: (pieces, parsed) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = { pieces, body: parsed } },
       // The store keeps requests as text.

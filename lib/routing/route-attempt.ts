@@ -60,8 +60,8 @@ export class RouteAttempt {
     this.#health = health
     this.#attempt = health.begin(route)
     this.#request = { route, startedAtMs: performance.now(), endedAtMs: undefined, reason: undefined, status: undefined }
-    call.record.requests ??= []
-    call.record.requests.push(this.#request)
+    if (call.record.requests === undefined) call.record.requests = [this.#request] // a list that grows has room for 16
+    else call.record.requests.push(this.#request)
   }
 
   get startedAtMs (): number {

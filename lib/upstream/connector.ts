@@ -21,26 +21,36 @@ export function connector (server: URL, timeoutMs: number): Connect {
   const port = Number(server.port) || (isSecure ? 443 : 80)
   let session: Buffer | undefined
   return onBytes => {
-    const onread = {
-      buffer: received,
-      callback: (sizeBytes: number) => {
-        onBytes(received.subarray(0, sizeBytes))
-        return true
-      }
-    }
+    const onread = readInto(onBytes)
     // Documented for `tls.connect`, and missing from its types.
     const secure: ConnectionOptions & { readonly onread: OnReadOpts } = { host, port, onread, ALPNProtocols: ['http/1.1'], servername: isIP(host) === 0 ? host : '' }
     const socket = isSecure
       ? connectSecurely(session === undefined ? secure : { ...secure, session }).on('session', latest => { session = latest })
       : connect({ host, port, onread })
-    const timer = setTimeout(() => { socket.destroy(connectTimeout(timeoutMs)) }, timeoutMs)
-    const connected = connectedEvent(socket)
-    const stop = (): void => {
-      clearTimeout(timer)
-      socket.off(connected, stop).off('close', stop) // a connection may be open for hours
-    }
-    return socket.setNoDelay(true).setKeepAlive(true, keepAliveProbeMs).on(connected, stop).on('close', stop)
+    limitConnecting(socket, timeoutMs)
+    return socket.setNoDelay(true).setKeepAlive(true, keepAliveProbeMs)
   }
+}
+
+/** Has nothing in its scope but what a connection needs for as long as it is open. */
+function readInto (onBytes: (bytes: Buffer) => void): OnReadOpts {
+  return {
+    buffer: received,
+    callback: sizeBytes => {
+      onBytes(received.subarray(0, sizeBytes))
+      return true
+    }
+  }
+}
+
+function limitConnecting (socket: Socket, timeoutMs: number): void {
+  const timer = setTimeout(() => { socket.destroy(connectTimeout(timeoutMs)) }, timeoutMs)
+  const connected = connectedEvent(socket)
+  const stop = (): void => {
+    clearTimeout(timer)
+    socket.off(connected, stop).off('close', stop) // a connection may be open for hours
+  }
+  socket.on(connected, stop).on('close', stop)
 }
 
 /** Returns the event from which on a server gets what is written to a socket. */

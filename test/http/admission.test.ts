@@ -50,6 +50,10 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
   call.leave()
   call.memory.take(300)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
+  const late = admission.enter('a')
+  late.leave()
+  late.disk.take(50)
+  t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 }, 'disk that was never used')
 })
 
 t.test('a body that could never fit is too large, and no other call is waited for', async t => {

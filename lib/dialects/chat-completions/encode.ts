@@ -18,7 +18,7 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   readonly #chunks: ChunkBuilder
   readonly #obfuscated: boolean
   /** The text around that of a delta, per choice: printed once, used for every delta. */
-  readonly #frames: Array<Frame | undefined> = []
+  readonly #frames: Array<Frame | undefined> = [undefined] // with room for the first only: a list that grows has room for 16
   /** Set while something waits to travel with the next chunk. */
   #plain = true
 
