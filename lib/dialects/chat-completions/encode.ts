@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import { placeholder } from '../../json/placeholder.ts'
 import { copyString } from '../../text/copy-string.ts'
-import { printAll, type FramePrinter } from '../../wire/frame-printer.ts'
+import type { FramePrinter } from '../../wire/frame-printer.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -29,26 +29,31 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   }
 
   print (events: readonly ChatEvent[]): string | Uint8Array {
-    return printAll(events, event => this.#printEvent(event))
+    let text = ''
+    let isBytes = false
+    for (const event of events) {
+      const frame = event.type === 'text-run' && this.#plain ? this.#frames[event.choice] : undefined
+      if (event.type === 'text-run' && frame !== undefined && (event.isAscii || frame.isAscii)) {
+        if (!event.isAscii && !isBytes) {
+          text = asBytes(text)
+          isBytes = true
+        }
+        text = appendRun(text, event.literals, frame)
+      } else {
+        const frames = this.#printEvent(event)
+        text += isBytes ? asBytes(frames) : frames
+      }
+    }
+    return isBytes ? Buffer.from(text, 'latin1') : text
   }
 
-  #printEvent (event: ChatEvent): string | Uint8Array {
-    if (event.type === 'text-run') return this.#printRun(event)
+  #printEvent (event: ChatEvent): string {
     const frame = event.type === 'text-delta' && this.#plain && event.logprobs === undefined
       ? this.#frames[event.choice]
       : undefined
     return frame !== undefined && event.type === 'text-delta'
       ? frame.before + JSON.stringify(event.text) + frame.after
       : this.#printUncached(event)
-  }
-
-  /** Prints what stands in JSON already between the same halves as other deltas. */
-  #printRun (run: ChatEvent & { type: 'text-run' }): string | Uint8Array {
-    const frame = this.#plain ? this.#frames[run.choice] : undefined
-    if (frame === undefined || !(run.isAscii || frame.isAscii)) return this.#printUncached(run)
-    const { before, after } = frame
-    const text = `${before}"${run.literals.join(`"${after}${before}"`)}"${after}`
-    return run.isAscii ? text : Buffer.from(text, 'latin1')
   }
 
   end (): string {
@@ -90,6 +95,22 @@ function frameOf (chunk: Chunk | undefined): Frame {
   const [before = '', after = ''] = sseData(JSON.stringify(chunk)).split(JSON.stringify(placeholder))
   const length = before.length + after.length
   return { before: copyString(before), after: copyString(after), isAscii: Buffer.byteLength(before) + Buffer.byteLength(after) === length }
+}
+
+/**
+ * Appends what stands in JSON already, between the same halves as other deltas. One `join` prints all of it: pieces that are put
+ * together later are copied once more.
+ */
+function appendRun (text: string, literals: readonly string[], { before, after }: Frame): string {
+  const [first = '', ...pieces] = literals
+  pieces.unshift(`${text}${before}"${first}`)
+  pieces.push(`${pieces.pop() ?? ''}"${after}`)
+  return pieces.join(`"${after}${before}"`)
+}
+
+/** Returns text as its bytes in UTF-8, each a character. */
+function asBytes (text: string): string {
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 
 /** Adds random padding, so that the length of a frame reveals nothing about its text. */

@@ -1,16 +1,20 @@
 import t from 'tap'
+import fc from 'fast-check'
+import { ChunkBuilder } from '../../../lib/dialects/chat-completions/chunk.ts'
 import { encodeChunks } from '../../../lib/dialects/chat-completions/encode.ts'
+import { holds } from '../../support/property.ts'
 import { routedCall } from '../../support/stages.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
+import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
 
 const head = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
 const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', choice, text })
 
-function printer (options?: NonNullable<ChatInput['stream_options']>) {
+function printer (options?: NonNullable<ChatInput['stream_options']>, start: AnswerHead = head) {
   const request: ChatInput = { model: 'm', messages: [], ...options !== undefined && { stream_options: options } }
   const call = routedCall(request)
-  const encoder = encodeChunks({ head, call, route: call.routes[0], context: undefined })
+  const encoder = encodeChunks({ head: start, call, route: call.routes[0], context: undefined })
   return { print: (events: readonly ChatEvent[]) => Buffer.from(encoder.print(events)).toString(), end: () => encoder.end() }
 }
 
@@ -53,6 +57,27 @@ t.test('text that stands in JSON already is printed as it stands, in its place a
   t.equal(print.print([text('ä'), run(['ü']), text('ö'), run(['b']), run(['🎈']), text('c')]), frames('ä', 'ü', 'ö', 'b', '🎈', 'c'))
   t.equal(print.print([{ type: 'extra', scope: 'answer', fields: { u: 1 } }, run(['ü', '\\"'])]), frame([choice({ content: 'ü' })], { u: 1 }) + frames('\\"'))
   t.equal(JSON.parse(printer({ include_obfuscation: true }).print([run(['ü'])]).split('data: ')[2] ?? '').choices[0].delta.content, 'ü')
+})
+
+t.test('whatever its events, a batch is printed as their chunks are', async t => {
+  const word = fc.constantFrom('a', ' the', 'ü', '\n"', '🎈', '漢字', '\\', '\u2028')
+  const choice = fc.constantFrom(0, 0, 0, 1)
+  const event: fc.Arbitrary<ChatEvent> = fc.oneof(
+    fc.record({ choice, words: fc.array(word, { minLength: 1, maxLength: 4 }) }).map(({ choice, words }) => {
+      const literals = words.map(word => Buffer.from(JSON.stringify(word).slice(1, -1)).toString('latin1'))
+      return { type: 'text-run' as const, choice, literals, characters: 0, isAscii: !/[^\0-\x7f]/.test(words.join('')) }
+    }),
+    fc.record({ type: fc.constant('text-delta' as const), choice, text: word }),
+    fc.record({ type: fc.constant('reasoning-delta' as const), choice, text: word }),
+    fc.record({ type: fc.constant('extra' as const), scope: fc.constant('answer' as const), fields: fc.record({ u: word }) })
+  )
+  holds(t, fc.property(fc.array(fc.array(event, { maxLength: 6 }), { maxLength: 4 }), fc.constantFrom('x/m', 'x/ü'), (batches, model) => {
+    const { print } = printer(undefined, { ...head, model })
+    const chunks = new ChunkBuilder({ ...head, model }, false)
+    return batches.every(events => (
+      print(events) === events.flatMap(event => chunks.of(event)).map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+    ))
+  }), { numRuns: 500 })
 })
 
 t.test('padding hides how long a text is', async t => {
