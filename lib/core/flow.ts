@@ -20,6 +20,8 @@ export interface PullSource<T> extends AsyncIterator<T, undefined> {
   readonly pull: () => PullResult<T> | Promise<PullResult<T>>
   /** True once it is known that nothing follows. */
   readonly hasEnded?: boolean
+  /** True once nothing is left to be read: what `pull` still gives is there. */
+  readonly isRead?: boolean
   /**
    * Calls `go` once there is something to pull, not before this turn of the event loop, or returns false where only `pull` knows.
    *
@@ -81,6 +83,10 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
 
   get hasEnded (): boolean {
     return this.#ended && this.#unread === undefined
+  }
+
+  get isRead (): boolean {
+    return this.#ended || this.#ending !== undefined || this.#source?.isRead === true
   }
 
   /** Adds steps; `undefined` once a source or a transformer was added. */

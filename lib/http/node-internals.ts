@@ -62,46 +62,57 @@ function printHeaders (headers: Readonly<Record<string, string>>): string | unde
  */
 export function writeChunk (response: ServerResponse, piece: string | Uint8Array): boolean {
   if (piece.length === 0 || !response.chunkedEncoding) return response.write(piece)
-  const sizeBytes = Buffer.byteLength(piece)
   response.chunkedEncoding = false
   try {
-    if (typeof piece === 'string') {
-      return response.write(`${sizeBytes.toString(16)}\r\n${piece}\r\n`, sizeBytes === piece.length ? 'latin1' : 'utf8')
-    }
-    if (sizeBytes <= copiedBytes) return response.write(framed(piece))
-    response.write(`${sizeBytes.toString(16)}\r\n`, 'latin1')
-    response.write(piece)
-    return response.write('\r\n', 'latin1')
+    return writeFramed(response, [piece], '\r\n')
   } finally {
     response.chunkedEncoding = true
   }
 }
 
 /**
- * Ends a response with its last piece and the end of its chunks in one write: `end` would make another packet of the latter.
+ * Ends a response with its last pieces as one chunk and the end of its chunks, in one packet: `end` would make another of the latter.
  */
-export function endWithChunk (response: ServerResponse, piece: string | Uint8Array): void {
-  if (typeof piece === 'string' && piece !== '' && response.chunkedEncoding) {
-    const sizeBytes = Buffer.byteLength(piece)
+export function endWithChunk (response: ServerResponse, ...pieces: ReadonlyArray<string | Uint8Array>): void {
+  const given = pieces.filter(({ length }) => length > 0)
+  if (given.length > 0 && response.chunkedEncoding) {
     response.chunkedEncoding = false
-    response.write(`${sizeBytes.toString(16)}\r\n${piece}\r\n0\r\n\r\n`, sizeBytes === piece.length ? 'latin1' : 'utf8')
+    writeFramed(response, given, '\r\n0\r\n\r\n')
     response.socket?.uncork()
   } else {
-    writeChunk(response, piece)
+    for (const piece of given) response.write(piece)
   }
   response.end()
 }
 
-/** To copy so few bytes costs less than to write them in three parts. */
+/** To copy so few bytes costs less than to write them in parts. */
 const copiedBytes = 16 * 1024
 
-function framed (piece: Uint8Array): Buffer {
-  const size = `${piece.length.toString(16)}\r\n`
-  const chunk = Buffer.allocUnsafe(size.length + piece.length + 2)
-  chunk.write(size, 'latin1')
-  chunk.set(piece, size.length)
-  chunk.write('\r\n', size.length + piece.length, 'latin1')
-  return chunk
+/** Writes pieces as one chunk. @param ending what follows them */
+function writeFramed (response: ServerResponse, pieces: ReadonlyArray<string | Uint8Array>, ending: string): boolean {
+  let sizeBytes = 0
+  let length = 0
+  for (const piece of pieces) {
+    sizeBytes += Buffer.byteLength(piece)
+    length += piece.length
+  }
+  const size = `${sizeBytes.toString(16)}\r\n`
+  if (sizeBytes > copiedBytes) {
+    response.write(size, 'latin1')
+    for (const piece of pieces) response.write(piece, encodingOf(piece))
+    return response.write(ending, 'latin1')
+  }
+  const texts = pieces.filter(piece => typeof piece === 'string')
+  if (texts.length === pieces.length) return response.write(`${size}${texts.join('')}${ending}`, sizeBytes === length ? 'latin1' : 'utf8')
+  return response.write(Buffer.concat([Buffer.from(size), ...pieces.map(asBuffer), Buffer.from(ending)]))
+}
+
+function encodingOf (piece: string | Uint8Array): BufferEncoding {
+  return typeof piece === 'string' && Buffer.byteLength(piece) === piece.length ? 'latin1' : 'utf8'
+}
+
+function asBuffer (piece: string | Uint8Array): Uint8Array {
+  return typeof piece === 'string' ? Buffer.from(piece) : piece
 }
 
 /**

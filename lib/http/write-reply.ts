@@ -137,19 +137,20 @@ class StreamWriter extends TimedMember {
   #write (given: PullResult<Piece>): Next {
     const [response, pieces, { call }] = [this.#response, this.#pieces, this.#options]
     this.#head = clearImmediate(this.#head) as undefined
-    if (given.done === true || response.destroyed) return this.#end('')
+    if (given.done === true || response.destroyed) return this.#end([])
     const { value } = given
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
-    if (haveEnded(pieces)) return this.#end(value)
-    if (!mayReadAhead(response, value)) {
+    if (haveEnded(pieces)) return this.#end([value])
+    if (!mayReadAhead(response, value, pieces)) {
       if (this.#send(value)) return this.#pull()
       void drained(response, call.signal).then(this.#go)
       return undefined
     }
     const ahead = this.#pullAhead()
-    if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && haveEnded(pieces)) return this.#end(joined(value, ahead.value))
-    this.#send(value)
-    return ahead
+    if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && haveEnded(pieces)) return this.#end([value, ahead.value])
+    if (this.#send(value) || ahead === undefined || ahead instanceof Promise) return ahead
+    void drained(response, call.signal).then(() => this.#run(ahead))
+    return undefined
   }
 
   /** Pulls; what is thrown is given as a promise, so that the piece before it is written before it. */
@@ -170,18 +171,18 @@ class StreamWriter extends TimedMember {
     return hasRoom
   }
 
-  #end (last: Piece): undefined {
+  #end (last: readonly Piece[]): undefined {
     this.#settle(this.#finish(last))
     return undefined
   }
 
-  async #finish (last: Piece): Promise<void> {
+  async #finish (last: readonly Piece[]): Promise<void> {
     const [response, { call, graceMs, beforeLastByte }] = [this.#response, this.#options]
     try {
       if (response.destroyed) await this.#pieces.return?.()
       const recorded = response.destroyed ? undefined : beforeLastByte?.(call)
       if (recorded !== undefined) await recorded
-      if (!response.destroyed) endWithChunk(response, last)
+      if (!response.destroyed) endWithChunk(response, ...last)
     } catch (error) {
       return await this.#break(error)
     }
@@ -207,19 +208,15 @@ const smallLength = 4096
 
 /**
  * Returns whether to look for the next piece before this one is written: what is there already may be the last, and is one write
- * with it. Not for a caller who does not read, for whom nothing should be read ahead.
+ * with it. Not for a caller who does not read, for whom nothing should be read ahead; where nothing is left to be read, it is there in any case.
  */
-function mayReadAhead (response: ServerResponse, piece: string | Uint8Array): boolean {
-  return piece.length <= smallLength && response.writableLength === 0
+function mayReadAhead (response: ServerResponse, piece: string | Uint8Array, { isRead = false }: PullSource<unknown>): boolean {
+  return (piece.length <= smallLength || isRead) && response.writableLength === 0
 }
 
 /** Returns whether what was pulled last is all. */
 function haveEnded (pieces: PullSource<unknown>): boolean {
   return pieces.hasEnded === true
-}
-
-function joined (piece: string | Uint8Array, last: string | Uint8Array): string | Uint8Array {
-  return typeof piece === 'string' && typeof last === 'string' ? piece + last : Buffer.concat([Buffer.from(piece), Buffer.from(last)])
 }
 
 /**

@@ -32,6 +32,10 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     this.#options = options
   }
 
+  get isRead (): boolean {
+    return this.#ended || this.#open?.answer.isRead === true
+  }
+
   pull (): GivenBatch<R, E> | Promise<GivenBatch<R, E>> {
     if (this.#ended) return done
     if (this.#open !== undefined) return this.#read(this.#open)

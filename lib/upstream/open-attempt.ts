@@ -4,6 +4,8 @@ export interface OpenAttempt<E> {
   readonly next: () => E[] | undefined | Promise<E[] | undefined>
   /** Calls `go` once `next` has something to give, or returns false where only that knows (`core/flow`). */
   readonly whenReady?: (go: () => void) => boolean
+  /** True once nothing is left to be read: what `next` still gives is there. */
+  readonly isRead?: boolean
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number
   /** Releases the connection, however far the response has been read. */

@@ -130,6 +130,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return true
   }
 
+  get isRead (): boolean {
+    return this.#finished
+  }
+
   sizeBytes (): number {
     return this.#sizeBytes
   }

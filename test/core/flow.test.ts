@@ -96,6 +96,20 @@ t.test('a flow whose last value came from its last transformer is over with it',
   t.equal(two?.hasEnded, false, 'what was put back follows')
 })
 
+t.test('a flow has nothing left to be read once its source says so, or has ended', async t => {
+  const iterator = pulling(numbers(2, false))
+  const source = { ...iterator, isRead: false, [Symbol.asyncIterator] () { return this } }
+  const flow = pulling(flatMap(() => source)(once(0)))
+  t.equal(flow.isRead, false)
+  await flow.next()
+  t.equal(flow.isRead, false)
+  source.isRead = true
+  t.equal(flow.isRead, true)
+  while ((await flow.next()).done !== true) { /* to the end */ }
+  source.isRead = false
+  t.equal(flow.isRead, true, 'it has ended')
+})
+
 t.test('leaving a flow returns its source, and nothing starts that was never read', async t => {
   const said: string[] = []
   const open = flatMap(async function * (value: number) {

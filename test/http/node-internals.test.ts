@@ -176,6 +176,21 @@ t.test('endWithChunk sends the last piece and the end of the chunks in one write
   }
 })
 
+t.test('endWithChunk puts the last pieces into one chunk, whatever their kinds and sizes', async t => {
+  const [long, bytes] = ['ä'.repeat(20_000), Buffer.from('größe')]
+  for (const pieces of [['a', 'ö'], ['', 'a'], [bytes, 'b'], ['ä', bytes], [long, 'b'], [Buffer.from(long), 'ä'], ['a'.repeat(20_000), bytes, Buffer.alloc(0)]]) {
+    const { url } = await httpServer(t, (_request, response) => {
+      response.writeHead(200)
+      endWithChunk(response, ...pieces)
+    })
+    const socket = await raw(t, url)
+    socket.write(get.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
+    const answer = await rest(socket)
+    const body = pieces.map(String).join('')
+    t.equal(answer.slice(answer.indexOf('\r\n\r\n') + 4), `${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+  }
+})
+
 // Otherwise: Node emits `close` on it, as it does from Node.js 24 on, or has a documented event for it.
 t.test('a response that waits behind another has no socket, and hears of the end of its connection once', async t => {
   const responses: ServerResponse[] = []

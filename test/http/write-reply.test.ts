@@ -33,9 +33,11 @@ async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
 /** Pieces that wait for nothing; an error among them is thrown. */
 class SyncPieces implements AsyncIterable<string | Uint8Array>, PullSource<string | Uint8Array> {
   readonly #pieces: Array<string | Uint8Array | Error>
+  readonly isRead: boolean
 
-  constructor (pieces: ReadonlyArray<string | Uint8Array | Error>) {
+  constructor (pieces: ReadonlyArray<string | Uint8Array | Error>, isRead = false) {
     this.#pieces = [...pieces]
+    this.isRead = isRead
   }
 
   get hasEnded (): boolean {
@@ -130,6 +132,7 @@ t.test('what is there already and ends the body goes out as one chunk; what wait
   t.same(await chunksOf(t, new SyncPieces(['ä', Buffer.from('ö')])), ['äö'])
   t.same(await chunksOf(t, new SyncPieces(['a', 'b', 'c'])), ['a', 'b', 'c'])
   t.same(await chunksOf(t, new SyncPieces(['a'.repeat(5000), 'b'])), ['a'.repeat(5000), 'b'])
+  t.same(await chunksOf(t, new SyncPieces(['a'.repeat(5000), 'b'], true)), ['a'.repeat(5000) + 'b'], 'nothing is left to be read')
   t.same(await chunksOf(t, (async function * () { yield 'a'; yield 'b' })()), ['a', 'b'])
 })
 
