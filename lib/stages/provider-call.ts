@@ -88,7 +88,7 @@ export function providerCall<C extends Capability> (
   })
 }
 
-/** What the requests of one stage share. */
+/** Holds what the requests of one stage share. */
 interface SharedByRequests {
   readonly abandoned: AbandonedAnswers
   readonly recordSent: Services['recordSent'] | undefined

@@ -44,7 +44,7 @@ async function health (api: TestGateway): Promise<unknown> {
   return await (await api.get('/health')).json()
 }
 
-t.test('a line is written at once where none of its turn waits, and with those that do', async t => {
+t.test('a line is written at once where no other waits for the end of the turn, and with those that do', async t => {
   const journal = new Journal(join(directoryOf(t), 'lines'))
   t.equal(journal.appendNow('a'), undefined)
   t.equal(readFileSync(journal.path, 'utf8'), 'a\n')
