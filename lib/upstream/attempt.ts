@@ -35,10 +35,9 @@ export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'recor
   readonly credential?: number | undefined
 }
 
-/** A request in the provider's words is made of an ask when it is first sent, and kept for further attempts. */
+/** A request in the provider's words is made of an ask for each attempt: kept for another one, it would be a copy of all text for as long as the call waits. */
 export interface UpstreamPart<R, E = unknown> {
   readonly ask: Ask<R>
-  request?: UpstreamRequest
   /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
   answer?: readonly E[]
 }
@@ -50,23 +49,42 @@ export interface UpstreamPart<R, E = unknown> {
  * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider` then,
  *   where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
-export async function openAttempt<R, E extends { readonly type: string }> (
-  call: AttemptCall, part: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+export function openAttempt<R, E extends { readonly type: string }> (
+  call: AttemptCall, { ask }: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
-  const { ask } = part
-  const { record } = call
-  const isSlow = part.request === undefined && isSlowRequest(record)
-  if (isSlow) await yieldFairly()
-  const request = part.request ??= adapter.request(ask)
-  if (isSlow) await yieldFairly()
-  record.attempts++
-  const response = await provider.transport.send(request, {
+  // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
+  return sendAsk(call, ask, provider, adapter).then(response => openResponse(response, call, ask, provider, adapter, options))
+}
+
+function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, { request }: Pick<Adapter<R, unknown>, 'request'>): Promise<UpstreamResponse> {
+  if (isSlowRequest(call.record)) {
+    return yieldFairly().then(() => request(ask)).then(async made => {
+      await yieldFairly()
+      return await send(made, call, ask, provider)
+    })
+  }
+  try {
+    return send(request(ask), call, ask, provider)
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+function send (request: UpstreamRequest, call: AttemptCall, { streamed }: Pick<Ask<unknown>, 'streamed'>, provider: Provider): Promise<UpstreamResponse> {
+  call.record.attempts++
+  return provider.transport.send(request, {
     signal: call.signal,
     credential: provider.authorize(call.providerKey?.reveal(), call.credential),
     timeouts: provider.timeouts,
-    streamed: ask.streamed,
+    streamed,
     keyId: call.key.id
   })
+}
+
+async function openResponse<R, E extends { readonly type: string }> (
+  response: UpstreamResponse, call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+): Promise<OpenAttempt<E>> {
+  const { record } = call
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
   if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId

@@ -51,9 +51,7 @@ export function openParts<R, E extends AnyEvent> (
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed } = first.ask
   const joined = new JoinedAttempt<E>(parts, join, !streamed, async (index, signal) => {
-    // A copy: the requests of many parts would be kept with all their text.
-    const part = { ask: (parts[index] ?? first).ask }
-    return await openAttempt({ ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }, part, provider, adapter, options)
+    return await openAttempt({ ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }, parts[index] ?? first, provider, adapter, options)
   })
   return streamed ? joined.begun() : joined.buffered()
 }
