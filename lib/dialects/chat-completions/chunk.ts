@@ -18,6 +18,13 @@ type Fields = Record<string, unknown>
 
 export type Chunk = ChatCompletionChunk & Fields
 
+/** The end of a stream of one choice. */
+export interface StreamEnd {
+  readonly reason: FinishReason
+  /** Absent where it was not reported, or is not to be shown. */
+  readonly usage: Usage | undefined
+}
+
 /**
  * Turns the events of one answer into chunks. Call `of` for every event in order, then `end`.
  *
@@ -94,6 +101,21 @@ export class ChunkBuilder {
       case 'tool-approval-needed':
         return []
     }
+  }
+
+  /** Notes that the role of a choice is written elsewhere. @returns false where it was before */
+  begin (choice: number): boolean {
+    if (this.#roles.has(choice)) return false
+    this.#roles.add(choice)
+    return true
+  }
+
+  /** Returns what `end` would write, where that is the finish of choice 0 and the usage alone. */
+  get plainEnd (): StreamEnd | undefined {
+    const [finish, ...more] = this.#finishes
+    const isPlain = finish?.[0] === 0 && more.length === 0 && this.#roles.has(0) && this.#pending === undefined &&
+      this.#toolResults.length === 0 && this.#serverErrors === undefined
+    return isPlain ? { reason: finish[1], usage: this.#withUsage ? this.#usage : undefined } : undefined
   }
 
   end (): Chunk[] {
