@@ -4,6 +4,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
+import { withLast } from '../core/with-last.ts'
 import type { AbortListener, CallSignal } from '../core/call-signal.ts'
 
 /** A signal, and what aborts it: each listener is called once, in the order in which they were added. */
@@ -33,7 +34,7 @@ export class CallCancellation implements CallSignal {
 
   addEventListener (_type: 'abort', listener: AbortListener): void {
     // A list that grows has room for 16.
-    if (!this.#aborted && !this.#listeners.includes(listener)) this.#listeners = this.#listeners.concat(listener)
+    if (!this.#aborted && !this.#listeners.includes(listener)) this.#listeners = withLast(this.#listeners, listener)
   }
 
   removeEventListener (_type: 'abort', listener: AbortListener): void {

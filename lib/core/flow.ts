@@ -12,6 +12,8 @@
  * Any other stage reads a flow as it reads every source, so both kinds stand in one list.
  */
 
+import { withLast } from './with-last.ts'
+
 export type PullResult<T> = IteratorResult<T, undefined>
 
 /** An iterator that says without a promise what it knows already. */
@@ -106,8 +108,8 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
   /** Adds a transformer behind those there are. */
   through<T> (transformer: Transformer<Out, T>): Flow<T> | undefined {
     if (this.#ended || this.#ending !== undefined) return undefined
-    // It is given what the one before it gives. A list that grows has room for 16, also one that is spread.
-    this.#transformers = this.#transformers.concat(transformer as unknown as AnyTransformer)
+    // It is given what the one before it gives.
+    this.#transformers = withLast(this.#transformers, transformer as unknown as AnyTransformer)
     return this as unknown as Flow<T>
   }
 
@@ -186,7 +188,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     this.#value = inner.#value
     this.#steps = inner.#steps
     this.#open = inner.#open
-    this.#transformers = inner.#transformers.concat(this.#transformers)
+    this.#transformers = this.#transformers.reduce(withLast, inner.#transformers)
     inner.#ended = true
     return this.#begin()
   }

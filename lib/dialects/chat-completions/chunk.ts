@@ -6,6 +6,7 @@
 
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
 import { textOfLiteral } from '../../json/literal-scanner.ts'
+import { withLast } from '../../core/with-last.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { Usage } from '../../core/usage.ts'
 import { serviceTiers } from '../../../schemas/completion.ts'
@@ -105,15 +106,15 @@ export class ChunkBuilder {
 
   /** Notes that the role of a choice is written elsewhere. @returns false where it was before */
   begin (choice: number): boolean {
-    if (this.#roles.has(choice)) return false
-    this.#roles.add(choice)
+    if (this.#begun.includes(choice)) return false
+    this.#begun = withLast(this.#begun, choice)
     return true
   }
 
   /** Returns what `end` would write, where that is the finish of choice 0 and the usage alone. */
   get plainEnd (): StreamEnd | undefined {
     const [finish, ...more] = this.#finishes
-    const isPlain = finish?.[0] === 0 && more.length === 0 && this.#roles.has(0) && this.#pending === undefined &&
+    const isPlain = finish?.[0] === 0 && more.length === 0 && this.#begun.includes(0) && this.#pending === undefined &&
       this.#toolResults.length === 0 && this.#serverErrors === undefined
     return isPlain ? { reason: finish[1], usage: this.#withUsage ? this.#usage : undefined } : undefined
   }
@@ -137,8 +138,7 @@ export class ChunkBuilder {
   #choice (index: number, delta: ChunkDelta, logprobs: Logprobs | null = null): Chunk[] {
     // Their inside is as the provider wrote it.
     const chunk = this.#chunk([{ index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }])
-    if (this.#begun.includes(index)) return [chunk]
-    this.#begun = this.#begun.concat(index)
+    if (!this.begin(index)) return [chunk]
     const first = this.#chunk([
       { index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }
     ])

@@ -9,6 +9,7 @@
  */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
+import { withLast } from '../../core/with-last.ts'
 import { finishReasonOf, namesFullContext } from './finish-reason.ts'
 import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -164,7 +165,7 @@ export class ResponseReader {
     if (known !== undefined || this.#choices.length >= this.#maxChoices) return known
     const index = this.#freeIndex(wireIndex)
     const choice: Choice = { wireIndex, index, toolCalls: undefined, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false }
-    this.#choices = this.#choices.concat(choice)
+    this.#choices = withLast(this.#choices, choice)
     return choice
   }
 
