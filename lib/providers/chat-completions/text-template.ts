@@ -28,8 +28,8 @@ export class TextTemplate {
   #suffix: string
   /** False where the bytes of both are other characters. */
   readonly #isAscii: boolean
-  /** The same with what stands around a message, once it is needed. */
-  #frame: { readonly before: string, readonly after: string } | undefined
+  /** The same with what stands around a message, and from one text to the next, once it is needed. */
+  #frame: { readonly before: string, readonly after: string, readonly between: string } | undefined
 
   private constructor (prefix: string, suffix: string) {
     this.#prefix = prefix
@@ -76,30 +76,38 @@ export class TextTemplate {
    */
   readRun (frames: string, from: number): TextRun | undefined {
     if (!this.#isAscii) return undefined
-    const { before, after } = this.#frame ??= this.#framed()
+    const { before, after, between } = this.#frame ??= this.#framed()
+    if (frames.slice(from, from + before.length) !== before) return undefined
     const literals: string[] = []
     let characters = 0
     let isAscii = true
-    let at = from
-    while (frames.slice(at, at + before.length) === before) {
-      const start = at + before.length
-      const { end } = scanner.scan(frames, start)
+    let end = from
+    for (let start = from + before.length; ;) {
+      const { end: quote } = scanner.scan(frames, start)
       // The first delta without text may be the end of what fits: it has no event.
-      if (end <= start || frames.slice(end, end + after.length) !== after) break
-      literals.push(frames.slice(start, end))
+      if (quote <= start) break
+      const next = quote + between.length
+      // Most are followed by another: then one comparison is enough for both halves.
+      const isFollowed = frames.slice(quote, next) === between
+      if (!isFollowed && frames.slice(quote, quote + after.length) !== after) break
+      literals.push(frames.slice(start, quote))
       characters += scanner.characters
       isAscii &&= scanner.isAscii
-      at = end + after.length
+      end = quote + after.length
+      if (!isFollowed) break
+      start = next
     }
-    return literals.length === 0 ? undefined : { literals, characters, isAscii, end: at }
+    return literals.length === 0 ? undefined : { literals, characters, isAscii, end }
   }
 
   /** A stream may be open for long: what is in both is kept once. */
-  #framed (): { readonly before: string, readonly after: string } {
-    const frame = { before: copyString(`data: ${this.#prefix}`), after: copyString(`${this.#suffix}\n\n`) }
-    this.#prefix = frame.before.slice('data: '.length)
-    this.#suffix = frame.after.slice(0, -2)
-    return frame
+  #framed (): { readonly before: string, readonly after: string, readonly between: string } {
+    const between = copyString(`${this.#suffix}\n\ndata: ${this.#prefix}`)
+    const after = between.slice(0, this.#suffix.length + 2)
+    const before = between.slice(after.length)
+    this.#prefix = before.slice('data: '.length)
+    this.#suffix = after.slice(0, -2)
+    return { before, after, between }
   }
 
   /** Returns whether the text between prefix and suffix is the content of the delta, and nothing else. */
