@@ -227,8 +227,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       }
       const end = text.indexOf('\n\n', at)
       const next = end === -1 ? text.length : end + 2
-      // A message that is not complete is kept: as a slice it would keep the text of all the read.
-      const part = end === -1 ? bytesAsText(bytes.subarray(at)) : text.slice(at, next)
+      // What is put together with another read is kept: as a slice it would keep the text of all of this one.
+      const isPart = end === -1 || !this.#messages.isBetweenMessages
+      const part = isPart ? bytesAsText(bytes.subarray(at, next)) : text.slice(at, next)
       this.#readMessages(this.#messages.pushText(part, ascii), into)
       at = next
     }

@@ -33,11 +33,14 @@ export function sseReader (maxBytes: number): SseReader {
   return new Reader(maxBytes)
 }
 
+const none: EventSourceMessage[] = []
+
 /** A class: V8 keeps a literal with a getter as a table, of 0.8 KB for each open stream. */
 class Reader implements SseReader {
   readonly #maxBytes: number
   #parser: EventSourceParser | undefined
-  #messages: EventSourceMessage[] = []
+  /** The list for the messages of this read. */
+  #messages = none
   /** The text that may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
   #opening: string | undefined = ''
   /** True while the open message, or one of this read, may hold more than ASCII. */
@@ -69,9 +72,11 @@ class Reader implements SseReader {
       this.#parser = this.#open()
       this.#parser.feed('\n') // a mark that stands further on is none
     }
+    // A list that waits for the next read would be promoted to old space, and keep the messages of that until the next full collection.
+    const complete: EventSourceMessage[] = []
+    this.#messages = complete
     this.#parser.feed(text) // takes the mark off
-    const complete = this.#messages
-    this.#messages = []
+    this.#messages = none
     return complete
   }
 

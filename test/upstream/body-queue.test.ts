@@ -1,4 +1,5 @@
 import t from 'tap'
+import { collectYoung } from '../support/collect-young.ts'
 import { BodyQueue, bufferBytes } from '../../lib/upstream/body-queue.ts'
 
 function start () {
@@ -42,6 +43,23 @@ t.test('who waits until there is something to pull goes on once there is, whatev
     ended.end()
   })
   t.same(await ended.next(), { done: true, value: undefined })
+})
+
+t.test('a piece that was long waited for is freed by a collection of young objects', async t => {
+  const { queue } = start()
+  const sizeBytes = 1024 * 1024
+  const read = async (): Promise<void> => {
+    const ready = new Promise<void>(resolve => { queue.whenReady(resolve) })
+    collectYoung() // what waits is in old space by now
+    queue.push(Buffer.allocUnsafeSlow(sizeBytes))
+    await ready
+    queue.pull()
+  }
+  await read()
+  const before = process.memoryUsage().arrayBuffers
+  for (let count = 0; count < 8; count++) await read()
+  const grownBytes = process.memoryUsage().arrayBuffers - before
+  t.ok(grownBytes < 3 * sizeBytes, `${grownBytes} bytes of 8 MB`)
 })
 
 t.test('above 32 KiB the socket is paused, once, until a read', async t => {

@@ -1,3 +1,4 @@
+import { getHeapSpaceStatistics } from 'node:v8'
 import t from 'tap'
 import fc from 'fast-check'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -8,6 +9,7 @@ import { normalise } from '../../lib/stages/normalise.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { sseEncode } from '../../lib/stages/sse-encode.ts'
 import { ask } from '../support/chat-completions.ts'
+import { collectYoung } from '../support/collect-young.ts'
 import { cutAt, readPieces } from '../support/read-pieces.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
@@ -148,6 +150,39 @@ async function printed (pieces: readonly Buffer[], textRuns: boolean): Promise<{
     runs: batches.flat().filter(({ type }) => type === 'text-run').length,
     characters: call.record.outputCharacters ?? 0
   }
+}
+
+t.test('the text of reads that were long waited for is freed by a collection of young objects', async t => {
+  const frame = 'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"some words"},"finish_reason":null}]}\n\n'
+  const text = frame.repeat(600)
+  const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
+  const attempt = new StreamAttempt<ChatEvent>(body, readStream({ ...ask({}, {}, true), textRuns: true }), {
+    json: async () => [], jsonBytes: 100, eventBytes: 10_000, idleEventsMs: 60_000
+  })
+  let at = 0
+  let runs = 0
+  /** The end of a read is in the middle of a message. */
+  const read = async (): Promise<void> => {
+    const ready = new Promise<void>(resolve => { attempt.whenReady(resolve) })
+    collectYoung() // what waits is in old space by now
+    body.push(Buffer.from(text.slice(at, at + 50_000)))
+    at = (at + 50_000) % frame.length
+    await ready
+    const events = attempt.next()
+    if (Array.isArray(events) && events.some(({ type }) => type === 'text-run')) runs++
+  }
+  body.push(Buffer.from(frame))
+  await attempt.next()
+  for (let count = 0; count < 4; count++) await read()
+  const before = oldBytes()
+  for (let count = 0; count < 20; count++) await read()
+  const grownBytes = oldBytes() - before
+  t.equal(runs, 24)
+  t.ok(grownBytes < 300_000, `${grownBytes} bytes of 1 MB`)
+})
+
+function oldBytes (): number {
+  return getHeapSpaceStatistics().find(space => space.space_name === 'old_space')?.space_used_size ?? 0
 }
 
 t.test('text that stays as it stands in JSON is the answer that a parser would make', async t => {
