@@ -33,6 +33,8 @@ export interface PullSource<T> extends AsyncIterator<T, undefined> {
    * @param go must not throw
    */
   readonly whenReady?: (go: () => void) => boolean
+  /** Has nothing read until the next `pull` or `whenReady`: for a reader that cannot take more for now. Not while one of them waits. */
+  readonly pause?: () => void
 }
 
 /** Keeps the state of one run of a stage. */
@@ -133,6 +135,10 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
 
   whenReady (go: () => void): boolean {
     return this.#unread === undefined && !this.#ended && this.#ending === undefined && this.#source?.whenReady?.(go) === true
+  }
+
+  pause (): void {
+    this.#source?.pause?.()
   }
 
   async next (): Promise<PullResult<Out>> {

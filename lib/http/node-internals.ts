@@ -71,6 +71,15 @@ export function writeChunk (response: ServerResponse, piece: string | Uint8Array
 }
 
 /**
+ * Returns whether bytes wait for the caller to read. `write` keeps them until the end of the turn, and says that there is no room for more
+ * when they are many; mostly the system takes all of them.
+ */
+export function mustWait (response: ServerResponse): boolean {
+  response.socket?.uncork()
+  return response.writableLength > 0
+}
+
+/**
  * Ends a response with its last pieces as one chunk and the end of its chunks, in one packet: `end` would make another of the latter.
  */
 export function endWithChunk (response: ServerResponse, ...pieces: ReadonlyArray<string | Uint8Array>): void {

@@ -1,7 +1,7 @@
 /** The only writer of replies. */
 
 import { explainRoute } from '../routing/explain-route.ts'
-import { endInOneWrite, endWithChunk, releaseHead, writeChunk, writeHead } from './node-internals.ts'
+import { endInOneWrite, endWithChunk, mustWait, releaseHead, writeChunk, writeHead } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
@@ -142,13 +142,14 @@ class StreamWriter extends TimedMember {
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     if (haveEnded(pieces)) return this.#end([value])
     if (!mayReadAhead(response, value, pieces)) {
-      if (this.#send(value)) return this.#pull()
+      if (this.#send(value) || !mustWait(response)) return this.#pull()
+      pieces.pause?.()
       void drained(response, call.signal).then(this.#go)
       return undefined
     }
     const ahead = this.#pullAhead()
     if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && haveEnded(pieces)) return this.#end([value, ahead.value])
-    if (this.#send(value) || ahead === undefined || ahead instanceof Promise) return ahead
+    if (this.#send(value) || ahead === undefined || ahead instanceof Promise || !mustWait(response)) return ahead
     void drained(response, call.signal).then(() => this.#run(ahead))
     return undefined
   }

@@ -53,6 +53,10 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     return !this.#ended && this.#open?.answer.whenReady?.(go) === true
   }
 
+  pause (): void {
+    this.#open?.answer.pause?.()
+  }
+
   async next (): Promise<GivenBatch<R, E>> {
     return await this.pull()
   }

@@ -118,8 +118,16 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
 
   whenReady (go: () => void): boolean {
     if (this.#pieces !== undefined || this.#ended) return false
+    this.#unpause()
     this.#onReady = go
     return true
+  }
+
+  pause (): void {
+    const isAwaited = this.#waiting !== undefined || this.#onReady !== undefined || this.#buffering !== undefined
+    if (this.#paused || this.#ended || isAwaited) return
+    this.#paused = true
+    this.#source.pause()
   }
 
   async next (): Promise<Result> {
@@ -134,6 +142,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     }
     if (this.#error !== undefined) return Promise.reject(this.#error)
     if (this.#ended) return done
+    this.#unpause()
     return new Promise((resolve, reject) => { this.#waiting = { resolve, reject } })
   }
 

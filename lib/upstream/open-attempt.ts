@@ -6,6 +6,8 @@ export interface OpenAttempt<E> {
   readonly whenReady?: (go: () => void) => boolean
   /** True once nothing is left to be read: what `next` still gives is there. */
   readonly isRead?: boolean
+  /** Has nothing read until `next` or `whenReady` is called. */
+  readonly pause?: () => void
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number
   /** Releases the connection, however far the response has been read. */

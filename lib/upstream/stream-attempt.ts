@@ -134,6 +134,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return this.#finished
   }
 
+  pause (): void {
+    if (this.#pending === undefined) this.#bytes.pause?.()
+  }
+
   sizeBytes (): number {
     return this.#sizeBytes
   }

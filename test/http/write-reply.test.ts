@@ -6,6 +6,7 @@ import { writeReply } from '../../lib/http/write-reply.ts'
 import { eventStream } from '../../lib/replies/event-stream.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import { receivedCall } from '../support/stages.ts'
+import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { PullResult, PullSource } from '../../lib/core/flow.ts'
 import type { Reply } from '../../lib/core/reply.ts'
@@ -56,6 +57,15 @@ class SyncPieces implements AsyncIterable<string | Uint8Array>, PullSource<strin
 
   [Symbol.asyncIterator] (): this {
     return this
+  }
+}
+
+/** Counts how often it is paused. */
+class PausedPieces extends SyncPieces {
+  pauses = 0
+
+  pause (): void {
+    this.pauses++
   }
 }
 
@@ -139,6 +149,21 @@ t.test('what is there already and ends the body goes out as one chunk; what wait
 t.test('a body that fails while it is read ahead has sent what came before', async t => {
   const { port } = await serving(t, { status: 200, headers: {}, body: new SyncPieces(['a', new Error('broken')]) })
   t.same(await chunksAt(port), ['a'])
+})
+
+t.test('what is written is paused while its caller does not read, and not while the system takes all of it', async t => {
+  const fast = new PausedPieces(['x'.repeat(20_000)])
+  t.equal((await (await responseTo(t, { status: 200, headers: {}, body: fast })).text()).length, 20_000)
+  t.equal(fast.pauses, 0)
+  const slow = new PausedPieces(Array.from({ length: 512 }, () => 'x'.repeat(65_536)))
+  const { port } = await serving(t, { status: 200, headers: {}, body: slow })
+  const socket = connect(port, '127.0.0.1').pause()
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  await until(() => slow.pauses === 1, 'a pause')
+  t.notOk(slow.hasEnded, 'the rest is not read')
+  let sizeBytes = 0
+  for await (const bytes of socket) sizeBytes += (bytes as Buffer).length
+  t.ok(sizeBytes > 512 * 65_536)
 })
 
 t.test('a caller of HTTP/1.0, who knows no chunks, gets the bare text', async t => {

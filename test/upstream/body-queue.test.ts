@@ -62,6 +62,32 @@ t.test('a piece that was long waited for is freed by a collection of young objec
   t.ok(grownBytes < 3 * sizeBytes, `${grownBytes} bytes of 8 MB`)
 })
 
+t.test('who cannot take more for now has nothing read until the next pull', async t => {
+  const { queue, events } = start()
+  queue.pause()
+  queue.pause()
+  t.same(events, ['pause'])
+  const next = queue.next()
+  t.same(events, ['pause', 'resume'])
+  queue.pause()
+  t.same(events, ['pause', 'resume'], 'not while a pull waits')
+  queue.push(Buffer.from('a'))
+  t.equal(textOf(await next), 'a')
+  queue.pause()
+  queue.push(Buffer.from('b')) // was on its way
+  t.equal(textOf(await queue.next()), 'b')
+  t.same(events, ['pause', 'resume', 'pause', 'resume'])
+  queue.pause()
+  const ready = new Promise<void>(resolve => { queue.whenReady(resolve) })
+  t.same(events.slice(4), ['pause', 'resume'])
+  queue.push(Buffer.from('c'))
+  t.equal(await ready, undefined)
+  t.equal(textOf(await queue.next()), 'c')
+  queue.end()
+  queue.pause()
+  t.equal(events.length, 6, 'nothing is left to read')
+})
+
 t.test('above 32 KiB the socket is paused, once, until a read', async t => {
   const { queue, events } = start()
   queue.push(Buffer.alloc(32 * 1024))
