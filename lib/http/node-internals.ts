@@ -23,13 +23,16 @@ export function writeHead (response: ServerResponse, status: number, headers: Re
   const lines = mayWriteLines(response, status) ? printHeaders(headers) : undefined
   const storeHeader: unknown = Reflect.get(response, '_storeHeader')
   if (lines === undefined || typeof storeHeader !== 'function') {
-    response.writeHead(status, sizeBytes === undefined ? headers : { ...headers, 'content-length': String(sizeBytes) })
+    response.writeHead(status, { ...headers, ...lengthHeader(sizeBytes) })
     return
   }
   response.statusCode = status
-  // From which it makes the header; without it there are chunks.
-  if (sizeBytes !== undefined) Reflect.set(response, '_contentLength', sizeBytes)
-  storeHeader.call(response, `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n${lines}`)
+  storeHeader.call(response, `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n${lines}`, lengthHeader(sizeBytes))
+}
+
+/** Returns the header from which `node:http` takes how the body is framed. */
+function lengthHeader (sizeBytes: number | undefined): Record<string, string> | undefined {
+  return sizeBytes === undefined ? undefined : { 'content-length': String(sizeBytes) }
 }
 
 /** Returns whether a head is made of its own lines and those of the connection alone: of a response that has a body, to a caller of today. */

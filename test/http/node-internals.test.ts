@@ -46,7 +46,7 @@ async function bothHeads (t: Test, request: string, status: number, headers: Rec
     socket.write(request)
     const text = await rest(socket)
     const [head = '', ...others] = text.split('\r\n\r\n')
-    const [first, ...lines] = head.replace(/date: .*/i, 'date: now').toLowerCase().split('\r\n')
+    const [first, ...lines] = head.replace(/date: .*/i, 'date: now').split('\r\n')
     given.push([first, ...lines.toSorted(), ...others].join('\n'))
   }
   return given

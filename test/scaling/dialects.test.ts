@@ -55,9 +55,10 @@ t.test('requests of the Messages API become conversations in linear time', async
       doublings: 3,
       input: size => routedCall<MessagesRequest>({ model: 'one/m', max_tokens: 10, messages: [], ...body(size) }),
       run: call => {
-        const { request, context } = messagesInput(call)
+        // Copies, as it is run several times.
+        const { request, context } = messagesInput({ ...call })
         fitRequest(request, target, context)
-        countTokensInput(call)
+        countTokensInput({ ...call })
       }
     })
   }
@@ -124,11 +125,11 @@ answersScale('the Messages API', messages, messagesStart)
 answersScale('the Responses API', responsesDialect(), () => responsesStart())
 
 t.test('prompts of text completions become conversations in linear time', async t => {
-  scalesWith(t, 'a long prompt', { from: 1024, doublings: 3, input: size => routedCall<TextCompletionRequest>({ model: 'one/m', prompt: 'a '.repeat(size * 16) }), run: textInput })
+  scalesWith(t, 'a long prompt', { from: 1024, doublings: 3, input: size => routedCall<TextCompletionRequest>({ model: 'one/m', prompt: 'a '.repeat(size * 16) }), run: call => textInput({ ...call }) })
   scalesWith(t, 'bias for many tokens', {
     doublings: 3,
     input: size => routedCall<TextCompletionRequest>({ model: 'one/m', prompt: 'a', logit_bias: Object.fromEntries(list(size, index => [String(index), 1])) }),
-    run: textInput
+    run: call => textInput({ ...call })
   })
 })
 
