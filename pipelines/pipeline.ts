@@ -102,7 +102,7 @@ export function pipeline (...list: readonly unknown[]): Handler<unknown> {
       // Not `pipe`, which also looks for duplex objects: these are all functions.
       return (rawPipe(() => once(call), ...stages, sink) as Promise<Reply>).catch(earlyReply)
     } catch (thrown) {
-      return Promise.reject(thrown)
+      return thrown instanceof EarlyReply ? Promise.resolve(thrown.reply) : Promise.reject(thrown)
     }
   }
 }

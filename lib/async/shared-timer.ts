@@ -1,11 +1,11 @@
 /**
- * Times many waits of one length with one timer of Node.js: those of 10,000 open streams, each of which is put off by every event. A timer of
+ * Times many waits of one length with one timer of Node.js: those of 10,000 open streams, each of which every event restarts. A timer of
  * its own with its function takes 0.25 KB for each.
  */
 
 import { Ring, RingMember } from './ring.ts'
 
-/** A wait: a class of those that wait extends it, and each is timed by one timer at a time. */
+/** The base class of whatever waits; a member is in one timer at a time. */
 export abstract class TimedMember extends RingMember {
   /** The time at which it has waited long enough, by `performance.now()`. */
   dueMs = 0

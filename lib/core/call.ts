@@ -61,7 +61,7 @@ export interface Call {
   readonly receivedAtMs: number
   /** The connection it came over. Only for endpoints with `readsConnection`. */
   readonly connection?: Connection | undefined
-  /** The facts known of the call so far, for the log and the usage ledger: the one mutable part. */
+  /** The facts known of the call so far, for the log and the usage ledger. */
   readonly record: CallRecord
 }
 
@@ -108,15 +108,15 @@ export interface RoutedCall<R> extends ValidCall<R> {
 }
 
 /**
- * Adds fields to a call, or replaces them, and returns it with the type it has then: for a stage whose source has no further use for
- * the call as it was. One object for all of the way takes 1.6 µs less than the six copies of `extend`.
+ * Adds fields to a call, or replaces them, and returns it with the type it has then: for stages after which nothing needs the call as
+ * it was. One object for all stages saves 1.6 µs over six copies.
  */
 export function refine<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign(call, fields)
 }
 
 /**
- * Returns a copy of the call with more or other fields: for what is tried beside other things, or more than once. The order matters: calls in which `fields` are spread first
+ * Returns a copy of the call with more or other fields: for what runs beside the call, or more than once. The order matters: calls in which `fields` are spread first
  * (`{ ...fields, ...call }`) cost 11 µs each, this 0.15, and the same written out with a spread at the
  * end 0.11 (Node 20, four in a row).
  */

@@ -25,7 +25,7 @@ export interface PullSource<T> extends AsyncIterator<T, undefined> {
   /** True once nothing is left to be read: what `pull` still gives is there. */
   readonly isRead?: boolean
   /**
-   * Calls `go` once there is something to pull, not before this turn of the event loop, or returns false where only `pull` knows.
+   * Calls `go` once there is something to pull, never before it has returned, or returns false where only `pull` knows.
    *
    * A function and no promise, the same one for each read: with 9,800 open streams each scavenge would copy a promise for each, and what
    * waits for it.
@@ -33,7 +33,7 @@ export interface PullSource<T> extends AsyncIterator<T, undefined> {
    * @param go must not throw
    */
   readonly whenReady?: (go: () => void) => boolean
-  /** Has nothing read until the next `pull` or `whenReady`: for a reader that cannot take more for now. Not while one of them waits. */
+  /** Stops reading until the next `pull` or `whenReady`: for a reader that cannot take more for now. Not while one of them waits. */
   readonly pause?: () => void
 }
 

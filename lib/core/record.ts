@@ -46,7 +46,7 @@ export interface WastedRequest {
   readonly usage?: Usage | undefined
 }
 
-/** Estimates what a request uses: called at the end of a call, and only when no usage came. */
+/** Estimates what a request uses: for what is reserved, and for usage that its provider has not reported. */
 export interface RecordedEstimate {
   /** Counts the tokens of the request. */
   readonly countPrompt: () => number | undefined

@@ -136,8 +136,12 @@ export function createApp (options: AppOptions): App {
       await onEnded()
     }
     const onReply = (reply: Reply): void => { write(response, reply, call).then(onEnded, onFailed) }
-    if (target instanceof GatewayError) void onFailed(target)
-    else target.handle(call).then(onReply).catch(onFailed)
+    try {
+      if (target instanceof GatewayError) throw target
+      target.handle(call).then(onReply).catch(onFailed)
+    } catch (error) {
+      void onFailed(error)
+    }
   }
 
   /** Answers a request; whatever goes wrong beyond the answer itself ends this connection and no other. */

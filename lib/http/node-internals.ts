@@ -37,8 +37,9 @@ function lengthHeader (sizeBytes: number | undefined): Record<string, string> | 
 
 /** Returns whether a head is made of its own lines and those of the connection alone: of a response that has a body, to a caller of today. */
 function mayWriteLines (response: ServerResponse, status: number): boolean {
-  return status >= 200 && status !== 204 && status !== 304 && response.useChunkedEncodingByDefault && !response.headersSent &&
-    response.req.method !== 'HEAD' && response.req.headers.expect === undefined && response.getHeaderNames().length === 0
+  return Number.isInteger(status) && status >= 200 && status <= 999 && status !== 204 && status !== 304 && response.useChunkedEncodingByDefault &&
+    !response.headersSent && response.req.method !== 'HEAD' && response.req.headers.expect === undefined && response.getHeaderNames().length === 0 &&
+    !Object.hasOwn(response, 'writeHead') // by which others see each head
 }
 
 /** Matches a header that has its place in a head without meaning anything to `node:http`. */
@@ -48,8 +49,9 @@ const plainHeader = /^(?!(?:connection|content-length|date|expect|keep-alive|tra
 function printHeaders (headers: Readonly<Record<string, string>>): string | undefined {
   let lines = ''
   for (const name in headers) {
-    const line = `${name}: ${headers[name]}`
-    if (!plainHeader.test(line)) return undefined
+    const value = headers[name]
+    const line = `${name}: ${value}`
+    if (typeof value !== 'string' || !plainHeader.test(line)) return undefined
     lines += `${line}\r\n`
   }
   return lines
@@ -74,10 +76,10 @@ export function writeChunk (response: ServerResponse, piece: string | Uint8Array
 }
 
 /**
- * Returns whether bytes wait for the caller to read. `write` keeps them until the end of the turn, and says that there is no room for more
- * when they are many; mostly the system takes all of them.
+ * Gives the system what is written, and returns whether bytes still wait for the caller to read. `write` keeps them until the end of the turn,
+ * and says that there is no room for more when they are many; mostly the system takes all of them.
  */
-export function mustWait (response: ServerResponse): boolean {
+export function flushedMustWait (response: ServerResponse): boolean {
   response.socket?.uncork()
   return response.writableLength > 0
 }

@@ -1,7 +1,7 @@
 /** The only writer of replies. */
 
 import { explainRoute } from '../routing/explain-route.ts'
-import { endInOneWrite, endWithChunk, mustWait, releaseHead, writeChunk, writeHead } from './node-internals.ts'
+import { endInOneWrite, endWithChunk, flushedMustWait, releaseHead, writeChunk, writeHead } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
@@ -142,14 +142,14 @@ class StreamWriter extends TimedMember {
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     if (haveEnded(pieces)) return this.#end([value])
     if (!mayReadAhead(response, value, pieces)) {
-      if (this.#send(value) || !mustWait(response)) return this.#pull()
+      if (this.#send(value) || !flushedMustWait(response)) return this.#pull()
       pieces.pause?.()
       void drained(response, call.signal).then(this.#go)
       return undefined
     }
     const ahead = this.#pullAhead()
     if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && haveEnded(pieces)) return this.#end([value, ahead.value])
-    if (this.#send(value) || ahead === undefined || ahead instanceof Promise || !mustWait(response)) return ahead
+    if (this.#send(value) || ahead === undefined || ahead instanceof Promise || !flushedMustWait(response)) return ahead
     void drained(response, call.signal).then(() => this.#run(ahead))
     return undefined
   }
@@ -209,7 +209,7 @@ const smallLength = 4096
 
 /**
  * Returns whether to look for the next piece before this one is written: what is there already may be the last, and is one write
- * with it. Not for a caller who does not read, for whom nothing should be read ahead; where nothing is left to be read, it is there in any case.
+ * with it. Not for a caller who does not read, for whom nothing should be read ahead. Where nothing is left to be read, the next piece is there in any case.
  */
 function mayReadAhead (response: ServerResponse, piece: string | Uint8Array, { isRead = false }: PullSource<unknown>): boolean {
   return (piece.length <= smallLength || isRead) && response.writableLength === 0

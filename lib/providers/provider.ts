@@ -106,7 +106,11 @@ export interface JsonReader<E> {
 export interface Adapter<R, E> {
   /** The dialects of callers that it sends on as they are (`Ask.direct`). Default: every request is translated. */
   readonly directDialects?: readonly DirectDialect[]
-  /** @throws GatewayError for requests this provider cannot serve, before anything is sent. */
+  /**
+   * Makes the request. Called for each attempt: the same ask gives the same request.
+   *
+   * @throws GatewayError for requests this provider cannot serve, before anything is sent
+   */
   readonly request: (ask: Ask<R>) => UpstreamRequest
   /** Decides by the head of a successful response how its body is read. */
   readonly read: (head: UpstreamHead, ask: Ask<R>) => BodyReader<E>

@@ -19,8 +19,12 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
     return headers === undefined ? reply : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(start.call)) })
   }
   return source => {
-    const peeked = peek(source)
-    return peeked instanceof Promise ? peeked.then(replyOf) : replyOf(peeked)
+    try {
+      const peeked = peek(source)
+      return peeked instanceof Promise ? peeked.then(replyOf) : replyOf(peeked)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 }
 

@@ -96,7 +96,7 @@ interface SharedByRequests {
   readonly translatedOnly: WeakSet<Provider>
 }
 
-/** The request of a call to one route. It is made once, however often it is sent; what an account keeps may differ. */
+/** The request of a call to one route. Its parts are made once, however often they are sent, but for each account that keeps something. */
 class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E extends AnyEvent & MeteredEvent> implements RouteRequest<OpenAttempt<E>> {
   readonly provider: Provider
   readonly readsToEnd: boolean

@@ -35,7 +35,7 @@ export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'recor
   readonly credential?: number | undefined
 }
 
-/** A request in the provider's words is made of an ask for each attempt: kept for another one, it would be a copy of all text for as long as the call waits. */
+/** A part of a call. Its request is made anew for each attempt: if it were kept for the next one, it would be a copy of all text for as long as the call waits. */
 export interface UpstreamPart<R, E = unknown> {
   readonly ask: Ask<R>
   /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
@@ -56,15 +56,15 @@ export function openAttempt<R, E extends { readonly type: string }> (
   return sendAsk(call, ask, provider, adapter).then(response => openResponse(response, call, ask, provider, adapter, options))
 }
 
-function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, { request }: Pick<Adapter<R, unknown>, 'request'>): Promise<UpstreamResponse> {
+function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Pick<Adapter<R, unknown>, 'request'>): Promise<UpstreamResponse> {
   if (isSlowRequest(call.record)) {
-    return yieldFairly().then(() => request(ask)).then(async made => {
+    return yieldFairly().then(() => adapter.request(ask)).then(async made => {
       await yieldFairly()
       return await send(made, call, ask, provider)
     })
   }
   try {
-    return send(request(ask), call, ask, provider)
+    return send(adapter.request(ask), call, ask, provider)
   } catch (error) {
     return Promise.reject(error)
   }

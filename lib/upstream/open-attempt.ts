@@ -6,7 +6,7 @@ export interface OpenAttempt<E> {
   readonly whenReady?: (go: () => void) => boolean
   /** True once nothing is left to be read: what `next` still gives is there. */
   readonly isRead?: boolean
-  /** Has nothing read until `next` or `whenReady` is called. */
+  /** Stops reading until `next` or `whenReady` is called. */
   readonly pause?: () => void
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number

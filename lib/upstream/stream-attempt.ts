@@ -45,7 +45,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   /** The next read, once it has begun. */
   #pending: PullResult<Uint8Array> | Promise<PullResult<Uint8Array>> | undefined
   #started = false
-  /** Not a number unless `whenReady` is waited for: V8 changes a number that is always one in its place. */
+  /** The time since which `whenReady` is waited for; NaN while it is not: V8 updates a field that always holds a number in place. */
   #waitsSinceMs = NaN
   #sizeBytes = 0
   #finished = false

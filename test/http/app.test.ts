@@ -29,6 +29,7 @@ async function serve (t: Test, draining = (): boolean => false): Promise<Served>
     { ...get, name: 'one', path: '/things/:id', handle: async ({ params }) => await text(`thing ${params['id']}`) },
     { ...get, name: 'gone', method: 'DELETE', path: '/things/:id', handle: async () => await text('deleted') },
     { ...get, name: 'broken', path: '/broken', handle: async () => await Promise.reject(new Error('private')) },
+    { ...get, name: 'throws', path: '/throws', handle: () => { throw new GatewayError('not_found') } },
     { ...get, name: 'wait', path: '/wait', handle: async () => { await opened; return await text('waited') } },
     { ...get, name: 'stuck', path: '/stuck', handle: async ({ signal }) => await new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) }) }
   ]
@@ -110,6 +111,14 @@ t.test('an unexpected error is 500 without its words, which stay in the record',
   t.same(await response.json(), refusal('Headgate could not handle the request because of an internal error.', 'internal_error', 'server_error'))
   await until(() => ended.length === 1, 'the call to end')
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', cause: new Error('private') })
+})
+
+t.test('an endpoint that throws at once gives an error reply, and its call ends', async t => {
+  const { app, url, ended } = await serve(t)
+  t.equal((await fetch(`${url}/throws`)).status, 404)
+  await until(() => ended.length === 1, 'the call to end')
+  t.match(ended[0]?.record, { outcome: 'error', errorCode: 'not_found' })
+  t.equal(app.openCalls(), 0)
 })
 
 t.test('settled waits for the calls that are open, and for no later one', async t => {

@@ -89,6 +89,26 @@ t.test('writeHead keeps what was set before, and a connection that goes on', asy
   await Promise.all([first.text(), second.text()])
 })
 
+t.test('writeHead goes through a function that others have put in place of it', async t => {
+  const { response, answer } = await openRequest(t)
+  const seen: unknown[] = []
+  const original = response.writeHead.bind(response)
+  t.intercept(response, 'writeHead', { value: (...args: Parameters<typeof original>) => { seen.push(args[0]); return original(...args) } })
+  writeHead(response, 201, { 'x-name': 'value' }, 4)
+  response.end('text')
+  t.equal((await answer).status, 201)
+  t.same(seen, [201])
+})
+
+t.test('writeHead refuses a status that none is, and values that are no text', async t => {
+  const { response, answer } = await openRequest(t)
+  for (const status of [1000, 99, 0.5]) t.throws(() => writeHead(response, status, {}, 4), RangeError, String(status))
+  t.throws(() => writeHead(response, 200, { 'x-name': undefined as unknown as string }, 4), TypeError) // as JavaScript may have it
+  writeHead(response, 200, { 'x-name': 'value' }, 4)
+  response.end('text')
+  t.equal((await answer).status, 200)
+})
+
 t.test('writeHead refuses what no header may have, before anything is sent', async t => {
   const { response, answer } = await openRequest(t)
   for (const headers of [{ 'x-name': 'a\r\nx: b' }, { 'x name': 'a' }, { 'x-name': '\u20ac' }]) t.throws(() => writeHead(response, 200, headers, 4), TypeError)

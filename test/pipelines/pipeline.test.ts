@@ -1,8 +1,14 @@
 import t from 'tap'
 import { EarlyReply } from '../../lib/core/early-reply.ts'
 import { map, type Stage } from '../../lib/core/stage.ts'
+import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
+import { answerReply } from '../../lib/replies/answer-reply.ts'
 import { jsonReply } from '../../lib/replies/json.ts'
+import { normalise } from '../../lib/stages/normalise.ts'
 import { pipeline } from '../../pipelines/pipeline.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { Batch } from '../../lib/core/batch.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
 
 const reply = { status: 200, headers: {}, body: 'early' }
 
@@ -27,6 +33,11 @@ t.test('a stage ends a call early with a reply; what comes after it does not run
   t.equal((await handle(false)).body, 'false')
   t.equal(later, 1)
   t.notOk(new EarlyReply(reply) instanceof Error, 'it is no failure, and has no stack')
+})
+
+t.test('a reply of the first stage is one of the pipeline, also where nothing was awaited before', async t => {
+  const early = map((): Batch<ChatInput, ChatEvent> => { throw new EarlyReply(reply) })
+  t.equal(await pipeline(early, normalise(), answerReply(chatCompletions))(1), reply)
 })
 
 t.test('whatever else a stage throws is what the pipeline rejects with', async t => {

@@ -1,9 +1,11 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { map, once } from '../../lib/core/stage.ts'
 import { answerReply } from '../../lib/replies/answer-reply.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
+import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Reply } from '../../lib/core/reply.ts'
@@ -37,6 +39,11 @@ t.test('a stream is printed, kept alive and ended by the dialect', async t => {
   t.match(reply.headers, { 'content-type': /^text\/event-stream/, 'request-id': 'call-1' })
   t.equal(typeof reply.keepAlive?.text === 'function' && reply.keepAlive.text(), 'still here')
   t.equal(await textOf(reply), 'response-start text-delta text-delta end of one/m for you')
+})
+
+t.test('what a stage throws at once is a rejection', async t => {
+  const failing = map((): Batch<ChatInput, ChatEvent> => { throw new GatewayError('overloaded') })
+  await t.rejects(answerReply(plain)(normalise()(failing(once(1)))), { code: 'overloaded' })
 })
 
 t.test('a printer may have something to do before its last words', async t => {

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
+import { ProviderFailure, type Failure } from '../../lib/providers/provider-failure.ts'
 import { BodyQueue } from '../../lib/upstream/body-queue.ts'
 import { openAttempt, type ProviderCallOptions } from '../../lib/upstream/attempt.ts'
 import { provider } from '../support/settings.ts'
 import type { OpenAttempt } from '../../lib/upstream/open-attempt.ts'
-import type { Adapter, Ask, BodyReader, Provider, SendOptions, StreamReader, UpstreamRequest } from '../../lib/providers/provider.ts'
+import type { Adapter, Ask, BodyReader, UpstreamFailure, Provider, SendOptions, StreamReader, UpstreamRequest } from '../../lib/providers/provider.ts'
 import type { Timeouts } from '../../lib/core/settings.ts'
 
 interface Event { readonly type: string, readonly text?: string }
@@ -32,6 +32,28 @@ function wordReader (): StreamReader<Event> {
       if (!complete) throw new GatewayError('upstream_stream_interrupted')
       into.push({ type: 'choice-end' })
     }
+  }
+}
+
+/** A class: its functions need their object. */
+class WordAdapter implements Adapter<Request, Event> {
+  readonly #path = '/words'
+  readonly #reader: BodyReader<Event>
+
+  constructor (reader: BodyReader<Event>) {
+    this.#reader = reader
+  }
+
+  request (): UpstreamRequest {
+    return { method: 'POST', path: this.#path, headers: {} }
+  }
+
+  read (): BodyReader<Event> {
+    return this.#reader
+  }
+
+  error ({ status, body }: UpstreamFailure): Failure {
+    return { kind: 'invalid_request', status, message: JSON.stringify(body) }
   }
 }
 
@@ -71,11 +93,7 @@ function start (script: Script = {}): Started {
   const reader: BodyReader<Event> = script.reader ?? (streamed
     ? { as: 'sse', reader: wordReader(), json }
     : { as: 'json', read: json, sse: wordReader })
-  const adapter: Adapter<Request, Event> = {
-    request: () => ({ method: 'POST', path: '/words', headers: {} }),
-    read: () => reader,
-    error: ({ status, body }) => ({ kind: 'invalid_request', status, message: JSON.stringify(body) })
-  }
+  const adapter = new WordAdapter(reader)
   const base = provider('x')
   const scripted: Provider = {
     ...base,
