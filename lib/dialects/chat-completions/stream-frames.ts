@@ -64,7 +64,8 @@ export class StreamFrames {
   /** Returns the text around that of a delta. */
   text (head: AnswerHead): Frame {
     const { before, after, isAscii } = this.#text
-    return { before: copyString(startOf(head) + before), after, isAscii }
+    const start = startOf(head)
+    return { before: copyString(start + before), after, isAscii: isAscii && Buffer.byteLength(start) === start.length }
   }
 
   /** Returns the last frames. */
@@ -95,7 +96,7 @@ function around (frame: string, text: string): Frame {
   return { before: copyString(before), after: copyString(after), isAscii: Buffer.byteLength(before) + Buffer.byteLength(after) === length }
 }
 
-/** Returns what the frames of an answer begin with, up to the time. An id of ours has nothing to escape. */
+/** Returns what the frames of an answer begin with, up to the time. */
 function startOf ({ id, createdSeconds }: AnswerHead): string {
-  return `data: {"id":"${id}","object":"chat.completion.chunk","created":${createdSeconds}`
+  return `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${createdSeconds}`
 }
