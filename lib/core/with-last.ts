@@ -3,5 +3,5 @@
  * open stream would hold in each of its lists. `concat` does the same in seven times as long, 220 ns.
  */
 export function withLast<T> (list: readonly T[], last: T): T[] {
-  return list.toSpliced(list.length, 0, last)
+  return list.length === 0 ? [last] : list.toSpliced(list.length, 0, last)
 }

@@ -107,20 +107,25 @@ export function createApp (options: AppOptions): App {
     open.add(entry)
     if (options.draining()) response.shouldKeepAlive = false
 
-    const onEnded = async (): Promise<void> => {
+    const onEnded = (): void => {
       try {
         if (!request.complete) discardBody(request)
-        if (call.record.whenUsageKnown !== undefined) await call.record.whenUsageKnown
-        end(entry)
-        close(options.onUploadDeleteFailed)
-        call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
-        // Whatever the head had said: the caller did not read the answer to its end.
-        if (call.record.outcome === 'client_closed') call.record.status = 499
-        if (endpoint === undefined) noteRequest(call, request)
-        options.onEnd(call)
+        const { whenUsageKnown } = call.record
+        if (whenUsageKnown === undefined) return finish()
+        whenUsageKnown.then(finish).catch(() => response.destroy())
       } catch {
         response.destroy()
       }
+    }
+    const finish = (): void => {
+      const { record, signal } = call
+      end(entry)
+      close(options.onUploadDeleteFailed)
+      record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
+      // Whatever the head had said: the caller did not read the answer to its end.
+      if (record.outcome === 'client_closed') record.status = 499
+      if (endpoint === undefined) noteRequest(call, request)
+      options.onEnd(call)
     }
     const onFailed = async (error: unknown): Promise<void> => {
       try {
@@ -133,12 +138,18 @@ export function createApp (options: AppOptions): App {
       } catch {
         response.destroy()
       }
-      await onEnded()
+      onEnded()
     }
-    const onReply = (reply: Reply): void => { write(response, reply, call).then(onEnded, onFailed) }
+    const onReply = (reply: Reply): void => {
+      try {
+        write(response, reply, call).then(onEnded, onFailed)
+      } catch (error) {
+        void onFailed(error)
+      }
+    }
     try {
       if (target instanceof GatewayError) throw target
-      target.handle(call).then(onReply).catch(onFailed)
+      target.handle(call).then(onReply, onFailed)
     } catch (error) {
       void onFailed(error)
     }

@@ -15,7 +15,7 @@ import type { Reply } from '../core/reply.ts'
  * answer never looks like a complete one.
  *
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
- * @throws TypeError for headers that cannot be sent, before anything is; `return()` of the body is called then
+ * @throws TypeError for headers that cannot be sent, before anything is, or rejects with it; `return()` of the body is called then
  */
 export function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordAnswer): Promise<void> {
   const { body } = reply
@@ -27,17 +27,19 @@ export function writeReply (response: ServerResponse, reply: Reply, call: Call, 
     : writeStream(response, body, reply, call, graceMs, beforeLastByte)
 }
 
-async function writeComplete (
+function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
 ): Promise<void> {
   const sizeBytes = Buffer.byteLength(body)
   writeHead(response, reply.status, headersOf(reply, call), sizeBytes)
   call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+  const end = (): Promise<void> => {
+    if (response.destroyed) return Promise.resolve()
+    endInOneWrite(response, body, sizeBytes)
+    return written(response, call.signal, graceMs)
+  }
   const recorded = beforeLastByte?.(call)
-  if (recorded !== undefined) await recorded
-  if (response.destroyed) return
-  endInOneWrite(response, body, sizeBytes)
-  await written(response, call.signal, graceMs)
+  return recorded === undefined ? end() : recorded.then(end)
 }
 
 /** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */

@@ -11,17 +11,18 @@ import type { Sink } from '../core/stage.ts'
 
 /** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
 export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
-  const replyOf = async ({ first, all }: PeekResult<ChatBatch>): Promise<Reply> => {
+  const withHeaders = (reply: Reply, { call }: AnswerStart<C>): Reply =>
+    // Spreading `reply` in front of `headers` costs 3 µs.
+    headers === undefined ? reply : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(call)) })
+  const replyOf = ({ first, all }: PeekResult<ChatBatch>): Reply | Promise<Reply> => {
     const start = answerStart<C>(first)
     const made = start.call.request.stream === true ? streamed(encode(start), all) : completed(all, start, complete)
-    const reply = made instanceof Promise ? await made : made
-    // Spreading `reply` in front of `headers` costs 3 µs.
-    return headers === undefined ? reply : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(start.call)) })
+    return made instanceof Promise ? made.then(reply => withHeaders(reply, start)) : withHeaders(made, start)
   }
   return source => {
     try {
       const peeked = peek(source)
-      return peeked instanceof Promise ? peeked.then(replyOf) : replyOf(peeked)
+      return peeked instanceof Promise ? peeked.then(replyOf) : Promise.resolve(replyOf(peeked))
     } catch (error) {
       return Promise.reject(error)
     }

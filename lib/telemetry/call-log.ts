@@ -14,7 +14,7 @@ export function logCall (log: Log, call: Call, row?: UsageRow): void {
   const level = levelOf(call.record)
   if (!log.isLevelEnabled(level)) return
   const totalMs = performance.now() - call.receivedAtMs
-  writeLine(log, level, row !== undefined && isPlain(call.record) ? printPlain(call, row, totalMs) : JSON.stringify(fieldsOf(call, row, totalMs)), 'call')
+  writeLine(log, level, row !== undefined && isPlain(call.record) ? printPlain(call, row, totalMs) : JSON.stringify(fieldsOf(call, row, totalMs)).slice(1, -1), 'call')
 }
 
 function fieldsOf ({ id, record }: Call, row: UsageRow | undefined, totalMs: number): object {
@@ -69,12 +69,12 @@ function printPlain ({ id, record }: Call, row: UsageRow, totalMs: number): stri
   const { keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts, upstreamRequestId, firstByteMs, upstreamWaitMs } = record
   const common = commonFields.of([keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts])
   const upstreamId = upstreamRequestId === undefined ? '' : `,"upstream_id":${JSON.stringify(upstreamRequestId)}`
-  const firstByte = firstByteMs === undefined ? '' : `,"first_byte_ms":${rounded(firstByteMs)}`
+  const firstByte = firstByteMs === undefined ? '' : `,"first_byte_ms":${printMs(firstByteMs)}`
   const { prompt_tokens: prompt, completion_tokens: completion, estimated } = row
   const usage = prompt === null && completion === null
     ? ''
     : `,"usage":{"prompt":${prompt ?? 0},"completion":${completion ?? 0},"total":${(prompt ?? 0) + (completion ?? 0)}${estimated === 1 ? ',"estimated":true' : ''}}`
-  return `{"id":${JSON.stringify(id)},${common}${upstreamId},"total_ms":${rounded(totalMs)}${firstByte},"upstream_wait_ms":${rounded(upstreamWaitMs)}${usage}}`
+  return `"id":${JSON.stringify(id)},${common}${upstreamId},"total_ms":${printMs(totalMs)}${firstByte},"upstream_wait_ms":${printMs(upstreamWaitMs)}${usage}`
 }
 
 function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'warn' | 'error' {
@@ -97,6 +97,15 @@ function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRe
   return outputCharacters === undefined
     ? undefined
     : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
+}
+
+/** Prints what `rounded` returns, as integers: V8 takes three times as long to print a fraction. */
+function printMs (ms: number): string {
+  const hundredths = Math.round(ms * 100)
+  const units = Math.floor(hundredths / 100)
+  const rest = hundredths - 100 * units
+  if (rest === 0) return `${units}`
+  return rest % 10 === 0 ? `${units}.${rest / 10}` : `${units}.${rest < 10 ? '0' : ''}${rest}`
 }
 
 function rounded (ms: number | undefined): number | undefined {

@@ -81,9 +81,10 @@ function send (request: UpstreamRequest, call: AttemptCall, { streamed }: Pick<A
   })
 }
 
-async function openResponse<R, E extends { readonly type: string }> (
+/** Waits only where the body does. */
+function openResponse<R, E extends { readonly type: string }> (
   response: UpstreamResponse, call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
-): Promise<OpenAttempt<E>> {
+): OpenAttempt<E> | Promise<OpenAttempt<E>> {
   const { record } = call
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
@@ -92,18 +93,25 @@ async function openResponse<R, E extends { readonly type: string }> (
   // The caller's own key has limits of its own, which those of the gateway do not describe.
   if (call.providerKey !== undefined && ask.direct !== undefined) record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
 
-  if (status < 200 || status > 299) {
-    const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, ask)
-    throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
-  }
-  try {
-    const opened = openBody(response, adapter.read(response, ask), provider, options, record)
-    return opened instanceof Promise ? await opened : opened
-  } catch (error) {
+  if (status < 200 || status > 299) return refused(response, ask, adapter)
+  const fail = (error: unknown): never => {
     response.body.cancel()
     if (isTimeout(error)) throw error.with({ mayBeBilled: true })
     throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
   }
+  try {
+    const opened = openBody(response, adapter.read(response, ask), provider, options, record)
+    return opened instanceof Promise ? opened.catch(fail) : opened
+  } catch (error) {
+    return fail(error)
+  }
+}
+
+/** @throws ProviderFailure always, as its adapter reads it */
+async function refused<R> (response: UpstreamResponse, ask: Ask<R>, adapter: Pick<Adapter<R, unknown>, 'error'>): Promise<never> {
+  const { status, headers } = response
+  const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, ask)
+  throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 
 function openBody<E extends { readonly type: string }> (

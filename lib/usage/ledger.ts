@@ -102,16 +102,17 @@ export class Ledger {
    * Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be.
    *
    * @param call as it was journaled before. Default: it was not
+   * @returns `undefined` where there is nothing to wait for
    */
-  add (row: UsageRow, call?: JournaledCall): Promise<void> {
+  add (row: UsageRow, call?: JournaledCall): Promise<void> | undefined {
     const { batchRows, everyMs, maxWaiting } = this.#options
     const isJournaled = call !== undefined && call.row === row && Ring.holds(call)
     if (call !== undefined) this.#journaled.delete(call)
     if (this.#hasNoPlace) {
       this.#dropped++
-      return Promise.resolve()
+      return undefined
     }
-    const appended = isJournaled ? Promise.resolve() : this.#journal.append(printLine(row))
+    const appended = isJournaled ? undefined : this.#journal.append(printLine(row))
     if (this.#waiting.length >= maxWaiting) {
       this.#overflow++
       return appended

@@ -50,6 +50,13 @@ t.test('a logger with ways of its own prints the line in its own way', async t =
   t.notOk('error' in (ours ?? {}), 'what is not known is left out')
 })
 
+t.test('the time of a line is that of the clock, to the millisecond', async t => {
+  for (const time of ['2026-01-02T03:04:05.000Z', '2026-01-02T03:04:05.007Z', '2026-01-02T03:04:05.060Z', '2026-01-02T03:04:05.999Z', '2026-01-02T03:04:06.000Z', '2025-12-31T23:59:59.100Z']) {
+    t.intercept(Date, 'now', { value: () => Date.parse(time) })
+    t.equal(logged({})[0]?.['time'], time)
+  }
+})
+
 t.test('the level says whose fault it was', async t => {
   const level = (record: Partial<CallRecord>): unknown => logged(record, 'info')[0]?.['level']
   t.equal(level({ outcome: 'ok', status: 200 }), info)
