@@ -74,7 +74,7 @@ export function chooseRoutes<R extends ModelRequest> (
 ): ChosenRoutes {
   const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
   if (choices.length > limits.modelsPerCall) throw tooLong(['model'], choices.length, limits.modelsPerCall)
-  call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
+  call.record.requestedModel = namesOf(choices).slice(0, 256)
 
   const byHeader = providerChoice(call.headers, providers)
   const routes: Route[] = []
@@ -96,19 +96,25 @@ export function chooseRoutes<R extends ModelRequest> (
     ? byAttributes(unique(routes), new Map(chosenAs.toReversed()), models, attributes?.(call.request))
     : routes
   const preferences = readPreferences(call.headers)
-  const wanted = preferences === undefined ? { routes: ranked, skipped: [] } : applyPreferences(ranked, preferences, models.find)
+  const wanted = preferences === undefined ? { routes: ranked, skipped: none } : applyPreferences(ranked, preferences, models.find)
   const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
-  const fitting = needed === undefined ? { routes: wanted.routes, skipped: [] } : skipUnfit(wanted.routes, needed, models.find)
+  const fitting = needed === undefined ? { routes: wanted.routes, skipped: none } : skipUnfit(wanted.routes, needed, models.find)
   const capable = needed === undefined ? fitting.routes : historyFirst(fitting.routes, needed, {
     marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
     providerOf: id => routeHealth?.toolCalls.providerOf(id)
   })
   const continuing = call.origin === undefined ? capable : originFirst(capable, call.origin)
-  const [first, ...others] = preferences === undefined ? continuing : inCallerOrder(continuing, preferences)
+  const chosen = preferences === undefined ? continuing : inCallerOrder(continuing, preferences)
   // Every choice has given at least one route, and there is at least one choice.
-  if (first === undefined) throw missingModel()
-  const skipped = [...wanted.skipped, ...fitting.skipped]
-  return { routes: [first, ...others], skipped, ...byHeader?.key !== undefined && { providerKey: byHeader.key } }
+  if (!isFilled(chosen)) throw missingModel()
+  const skipped = wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped]
+  return byHeader?.key === undefined ? { routes: chosen, skipped } : { routes: chosen, skipped, providerKey: byHeader.key }
+}
+
+const none: readonly never[] = []
+
+function isFilled<T> (list: readonly T[]): list is readonly [T, ...T[]] {
+  return list.length > 0
 }
 
 function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
@@ -118,6 +124,11 @@ function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
 
 function nameOf (choice: ModelChoice): string {
   return typeof choice === 'string' ? choice : choice.model
+}
+
+function namesOf (choices: readonly ModelChoice[]): string {
+  const [first] = choices
+  return choices.length === 1 && first !== undefined ? nameOf(first) : choices.map(nameOf).join(', ')
 }
 
 function withSettings (route: Route, choice: ModelChoice, read: ChooseRoutesOptions<never>['settings']): Route {

@@ -4,6 +4,7 @@
  * A list is printed in 0.3 µs, the row in 1.6, in a third of the bytes.
  */
 
+import { printId } from '../json/print-id.ts'
 import { KeptTexts } from '../text/kept-texts.ts'
 import type { UsageColumn } from './usage-columns.ts'
 import type { UsageRow } from './tables.ts'
@@ -41,7 +42,7 @@ const commonValues = new KeptTexts<readonly [string, string, string | null, stri
 export function printCompact (row: UsageRow): string | undefined {
   if (!isCompact(row)) return undefined
   const common = commonValues.of([row.key_id, row.endpoint, row.requested_model, row.model, row.provider, row.outcome, row.status, row.streamed, row.attempts])
-  return `[${JSON.stringify(row.id)},${JSON.stringify(row.call_id)},${row.at_ms},${common},${row.prompt_tokens},${row.completion_tokens},${row.cached_tokens},` +
+  return `[${printId(row.id)},${printId(row.call_id)},${row.at_ms},${common},${row.prompt_tokens},${row.completion_tokens},${row.cached_tokens},` +
     `${row.reasoning_tokens},${row.estimated},${row.cost_nano_usd},${row.own_provider_key},${row.duration_ms},${row.first_byte_ms},${row.cache_write_tokens}]`
 }
 

@@ -2,6 +2,7 @@
 
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
 import { loggableError } from '../text/describe-error.ts'
+import { printId } from '../json/print-id.ts'
 import { KeptTexts } from '../text/kept-texts.ts'
 import type { Call } from '../core/call.ts'
 import { charactersPerToken } from '../core/usage.ts'
@@ -68,13 +69,13 @@ function isPlain (record: CallRecord): boolean {
 function printPlain ({ id, record }: Call, row: UsageRow, totalMs: number): string {
   const { keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts, upstreamRequestId, firstByteMs, upstreamWaitMs } = record
   const common = commonFields.of([keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts])
-  const upstreamId = upstreamRequestId === undefined ? '' : `,"upstream_id":${JSON.stringify(upstreamRequestId)}`
+  const upstreamId = upstreamRequestId === undefined ? '' : `,"upstream_id":${printId(upstreamRequestId)}`
   const firstByte = firstByteMs === undefined ? '' : `,"first_byte_ms":${printMs(firstByteMs)}`
   const { prompt_tokens: prompt, completion_tokens: completion, estimated } = row
   const usage = prompt === null && completion === null
     ? ''
     : `,"usage":{"prompt":${prompt ?? 0},"completion":${completion ?? 0},"total":${(prompt ?? 0) + (completion ?? 0)}${estimated === 1 ? ',"estimated":true' : ''}}`
-  return `"id":${JSON.stringify(id)},${common}${upstreamId},"total_ms":${printMs(totalMs)}${firstByte},"upstream_wait_ms":${printMs(upstreamWaitMs)}${usage}`
+  return `"id":${printId(id)},${common}${upstreamId},"total_ms":${printMs(totalMs)}${firstByte},"upstream_wait_ms":${printMs(upstreamWaitMs)}${usage}`
 }
 
 function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'warn' | 'error' {

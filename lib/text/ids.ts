@@ -1,8 +1,8 @@
-import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 
 /** Returns the id of a call: ours, or the caller's `x-request-id` if it is plain enough to log. */
 export function requestId (given: string | string[] | undefined): string {
-  return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
+  return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomHex()
 }
 
 /** Returns `chatcmpl-…`: the gateway's own id of an answer. */

@@ -155,9 +155,7 @@ export class ResponseParser {
       return 'size'
     }
     if (length === undefined) return 'close'
-    const [first = '', ...others] = String(length).split(',').map(text => text.trim())
-    if (!/^\d{1,15}$/.test(first) || others.some(other => other !== first)) throw new Error('the response has no valid length')
-    this.#left = Number(first)
+    this.#left = Number(lengthIn(length))
     return 'length'
   }
 
@@ -254,6 +252,16 @@ function hexDigit (byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const lower = byte | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}
+
+const digits = /^\d{1,15}$/
+
+/** Returns the digits of a length, which may come several times. */
+function lengthIn (length: string | string[]): string {
+  if (typeof length === 'string' && digits.test(length)) return length
+  const [first = '', ...others] = String(length).split(',').map(text => text.trim())
+  if (!digits.test(first) || others.some(other => other !== first)) throw new Error('the response has no valid length')
+  return first
 }
 
 /** Parses the lines of a head after the first; names become lower case, and those that come twice a list. */

@@ -5,6 +5,7 @@
  * A row as it is at the end of a call takes 2.1 µs to make and 640 bytes, this one 0.3 µs and 150: every call has one.
  */
 
+import { printId } from '../json/print-id.ts'
 import { rowId } from '../text/ids.ts'
 import { KeptTexts } from '../text/kept-texts.ts'
 import { steadyNow } from '../async/steady-clock.ts'
@@ -35,7 +36,7 @@ export function printBegunRow ({ id: callId, record, receivedAtMs }: Call, model
   const tokens = Math.ceil(bodyBytes / charactersPerToken)
   const cost = ownProviderKey === true ? 0 : costNanoUsd({ promptTokens: tokens, completionTokens: 0, totalTokens: tokens }, models.find(modelId)?.price)
   const common = commonValues.of([keyId, endpoint, requestedModel ?? null, modelId, providerId ?? null, Number(streamed === true), Number(ownProviderKey === true)])
-  return { id, at_ms: atMs, line: `["${id}",${JSON.stringify(callId)},${atMs},${common},${tokens},${cost ?? null}]` }
+  return { id, at_ms: atMs, line: `["${id}",${printId(callId)},${atMs},${common},${tokens},${cost ?? null}]` }
 }
 
 /** The values that calls of a key have in common, printed; they stand next to each other. */
