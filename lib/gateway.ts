@@ -128,9 +128,6 @@ const warmUpAfterMs = 200
 /** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
 
-/** Milliseconds between two looks for calls in flight that have to be journaled. */
-const recordEveryMs = 100
-
 /** Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden in any case. */
 const expireEveryMs = 60_000
 
@@ -161,11 +158,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const responseStore = database === undefined ? undefined : new ResponseStore(database, () => storeOptions(services.settings))
-  const detachedCalls = new Set<Call>()
   const detached: CallEvents = {
-    onStart: call => detachedCalls.add(call),
     onEnd: call => {
-      detachedCalls.delete(call)
       onEnd(call)
       ledger?.flushJournal() // before anyone can fetch the answer
     }
@@ -228,11 +222,6 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onUploadDeleteFailed: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd
   })
-  const recording = setInterval(() => {
-    if (ledger === undefined) return
-    app.visitCalls(call => recorder.recordInFlight(call))
-    for (const call of detachedCalls) recorder.recordInFlight(call)
-  }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => await createTaskAnswerer(services, deferredChat(services), detached)(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
@@ -336,7 +325,6 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await closed
       await tasks?.stop()
       await backgroundRuns?.stop()
-      clearInterval(recording)
       clearInterval(expiring)
       await bodyRecorder?.close()
       await ledger?.close()

@@ -10,9 +10,12 @@ export abstract class TimedMember extends RingMember {
   /** The time at which it has waited long enough, by `performance.now()`. */
   dueMs = 0
 
-  /** Called when it has; it must not throw. */
+  /** Called when it has. */
   abstract onDue (): void
 }
+
+/** Members that are called in one turn of the event loop: thousands of streams may have begun at the same time. */
+const membersPerTurn = 200
 
 export class SharedTimer {
   readonly #ms: number
@@ -44,12 +47,15 @@ export class SharedTimer {
   #run (): void {
     const nowMs = performance.now()
     this.#timer = undefined
-    for (let first = this.#waiting.first; first !== undefined && first.dueMs <= nowMs; first = this.#waiting.first) {
-      this.#waiting.delete(first)
-      first.onDue()
+    try {
+      for (let count = 0, { first } = this.#waiting; count < membersPerTurn && first !== undefined && first.dueMs <= nowMs; count++, { first } = this.#waiting) {
+        this.#waiting.delete(first)
+        first.onDue()
+      }
+    } finally {
+      const { first } = this.#waiting
+      if (first !== undefined && this.#timer === undefined) this.#runAfter(first.dueMs - nowMs)
     }
-    const { first } = this.#waiting
-    if (first !== undefined && this.#timer === undefined) this.#runAfter(first.dueMs - nowMs)
   }
 }
 

@@ -183,8 +183,8 @@ export class CallRecord {
   // Kept by `usage/call-recorder`.
   /** The entry of its row in the journal. Not in a `WeakMap`, whose entries the collector visits at every scavenge. */
   journaled: object | undefined = undefined
-  /** The age in milliseconds at which it is journaled next. */
-  journalDueMs: number | undefined = undefined
+  /** The wait until it is journaled again. */
+  inFlight: object | undefined = undefined
 
   // Its end.
   /** The status of the answer; 499 when the caller had left before its end, whatever the head had said. */

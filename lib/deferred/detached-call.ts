@@ -31,7 +31,6 @@ export interface AcceptedCall {
 }
 
 export interface CallEvents {
-  readonly onStart: (call: Call) => void
   readonly onEnd: (call: Call) => void
 }
 
@@ -41,7 +40,7 @@ const keyCheckMs = 1000
 /**
  * Runs `work` with a call like the one that was admitted. With a key that was revoked or has expired nothing more is spent.
  *
- * @param events `onStart` is called with the call, `onEnd` when it has ended
+ * @param events `onEnd` is called with the call when it has ended
  * @param work returns the status of the answer, and whatever else it has to say
  * @throws the reason of the signal when it was aborted; GatewayError for every other failure, which is on record then
  */
@@ -53,7 +52,6 @@ export async function runDetached<T extends { readonly status: number }> (
   const call = callOf(endpoint, admitted, services, clock.signal)
   const checkKey = (): void => { if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key')) }
   const keyChecks = setInterval(checkKey, keyCheckMs)
-  events.onStart(call)
   try {
     checkKey()
     call.signal.throwIfAborted()

@@ -44,6 +44,8 @@ export interface FetchOptions {
   readonly maxBytes: number
   /** Bytes of one that is stored. A larger one is given out once. */
   readonly maxStoredBytes: number
+  /** Called once its request is sent. */
+  readonly onSent?: (() => void) | undefined
   /** Makes the completion of the bytes that came. @throws what reading and the stages throw */
   readonly complete: (bytes: Buffer) => Promise<unknown>
 }
@@ -68,7 +70,7 @@ function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): numbe
 
 /** @param isRetry another fetch began, and it is not known how it went */
 async function fetchOnce (
-  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, complete }: FetchOptions
+  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, onSent, complete }: FetchOptions
 ): Promise<StoredAnswer | undefined> {
   const { call, ticket, id, provider, callerKey } = fetch
   const keep = async (answer: StoredAnswer): Promise<StoredAnswer> => {
@@ -80,7 +82,7 @@ async function fetchOnce (
     await store.forget(id, owner)
     throw notFound()
   }
-  const answer = await send(fetch).catch(async (error: unknown) => {
+  const answer = await send(fetch, onSent).catch(async (error: unknown) => {
     await store.release(id, owner)
     throw error
   })
@@ -129,19 +131,21 @@ function refund ({ call: { record }, upstream: { chargedNanoUsd } }: CompletionF
 }
 
 /** Sends it, but not on the caller's signal: a caller who leaves now may come back for it. */
-async function send ({ provider, upstream, callerKey, call }: CompletionFetch): Promise<UpstreamResponse> {
+async function send ({ provider, upstream, callerKey, call }: CompletionFetch, onSent: FetchOptions['onSent']): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
   call.record.attempts++
   call.record.providerId = provider.id
   const sentAtMs = performance.now()
   try {
-    return await provider.transport.send(deferred.fetch(upstream.upstreamId), {
+    const response = provider.transport.send(deferred.fetch(upstream.upstreamId), {
       signal: new AbortController().signal,
       credential: provider.authorize(callerKey?.reveal()),
       timeouts: fetchTimeouts,
       streamed: false
     })
+    onSent?.()
+    return await response
   } finally {
     call.record.upstreamWaitMs += performance.now() - sentAtMs
   }

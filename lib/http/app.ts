@@ -59,8 +59,6 @@ export interface App {
   readonly whenIdle: () => Promise<void>
   /** Open calls, those of callers without a key included. */
   readonly openCalls: () => number
-  /** Calls `visit` with each open call. */
-  readonly visitCalls: (visit: (call: Call) => void) => void
   /** The amounts that open calls hold of the bounded resources. */
   readonly admission: Pick<Admission, 'openCalls' | 'inUse'>
   /** Applies the limits of a new configuration from the next call on. */
@@ -216,7 +214,6 @@ export function createApp (options: AppOptions): App {
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
     openCalls: () => open.size,
-    visitCalls: visit => { for (const { call } of open) visit(call) },
     admission,
     applyLimits: next => {
       limits = next

@@ -1,6 +1,7 @@
 import { printBegunRow, type BegunRow } from './begun-row.ts'
 import { JournaledCall, type Ledger } from './ledger.ts'
 import { usageRow } from './usage-row.ts'
+import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call } from '../core/call.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { ActualUsage } from '../limits/counters.ts'
@@ -15,7 +16,7 @@ export interface CallRecorderParts {
   readonly models: () => Pick<ModelRegistry, 'find'>
 }
 
-/** From this age on, the row of a call in flight says what its answer has used so far. */
+/** A request that has been sent for so long is journaled again, with what its answer has used so far. */
 const inFlightMs = 150
 const interrupted = 'interrupted'
 
@@ -29,15 +30,19 @@ export class CallRecorder {
 
   /**
    * Journals a call whose request has been sent to a provider, once, as interrupted: nothing waits for it. Costs a call 1.5 µs,
-   * and less where several begin in one turn of the event loop.
+   * and less where several begin in one turn of the event loop. While the call is open it is journaled again, with what is known
+   * so far: each time four times as long after this.
    */
   recordSent (call: Call): void {
     const { ledger, models } = this.#parts
     const { record } = call
     if (ledger === undefined || record.keyId === undefined || record.journaled !== undefined) return
     const begun = printBegunRow(call, models())
-    if (begun === undefined) return this.#recordInterrupted(call, ledger)
-    void journal(call, begun, ledger)
+    if (begun === undefined) this.#recordInterrupted(call, ledger)
+    else void journal(call, begun, ledger)
+    const inFlight = new InFlight(() => this.#recordInFlight(call, ledger))
+    record.inFlight = inFlight
+    inFlight.start()
   }
 
   /**
@@ -51,18 +56,12 @@ export class CallRecorder {
     return row && journal(call, row, ledger)
   }
 
-  /**
-   * Journals a call again that a provider has worked on for a while, with what is known so far. And again each time the call is
-   * four times as old.
-   */
-  recordInFlight (call: Call): void {
-    const { ledger } = this.#parts
-    const ageMs = performance.now() - call.receivedAtMs
-    if (ledger === undefined || call.record.attempts === 0 || ageMs < (call.record.journalDueMs ?? inFlightMs)) return
-    call.record.journalDueMs = 4 * ageMs
+  /** @returns false for a call whose answer is complete */
+  #recordInFlight (call: Call, ledger: Ledger): boolean {
     const known = completeRow(call)
-    if (known !== undefined && known.outcome !== interrupted) return // its answer is complete
+    if (known !== undefined && known.outcome !== interrupted) return false
     this.#recordInterrupted(call, ledger)
+    return true
   }
 
   #recordInterrupted (call: Call, ledger: Ledger): void {
@@ -74,6 +73,7 @@ export class CallRecorder {
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter } = this.#parts
     let row: UsageRow | undefined
+    stopInFlight(call)
     try {
       row = this.#rowOf(call)
       if (row !== undefined) void ledger?.add(row, journaledCall(call))
@@ -94,6 +94,38 @@ export class CallRecorder {
     if (outcome === recorded.outcome && status === recorded.status && whenUsageKnown === undefined) return recorded
     return usageRow(call, this.#parts.models(), recorded) ?? recorded
   }
+}
+
+/** Waits until a call has to be journaled again. Calls that begin within a moment wait with one timer, and none is looked at before it is due. */
+class InFlight extends TimedMember {
+  readonly #record: () => boolean
+  #timer = sharedTimer(inFlightMs)
+  #dueAfterMs = inFlightMs
+
+  /** @param record journals it; returns whether it is to be journaled again */
+  constructor (record: () => boolean) {
+    super()
+    this.#record = record
+  }
+
+  start (): void {
+    this.#timer.start(this)
+  }
+
+  stop (): void {
+    this.#timer.stop(this)
+  }
+
+  onDue (): void {
+    if (!this.#record()) return
+    this.#timer = sharedTimer(3 * this.#dueAfterMs)
+    this.#dueAfterMs *= 4
+    this.start()
+  }
+}
+
+function stopInFlight ({ record }: Call): void {
+  (record.inFlight as InFlight | undefined)?.stop() // set above and nowhere else
 }
 
 /** Journals a row of an open call; resolves when it is in the journal, or cannot be. */

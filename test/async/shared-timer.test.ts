@@ -1,6 +1,7 @@
 import t from 'tap'
 import { SharedTimer, TimedMember, sharedTimer } from '../../lib/async/shared-timer.ts'
 import { until } from '../support/until.ts'
+import type { Test } from 'tap'
 
 class Wait extends TimedMember {
   readonly #onDue: () => void
@@ -35,6 +36,41 @@ t.test('a wait may begin another when it ends, also its own', async t => {
   timer.start(wait)
   await until(() => count === 3, 'the third time')
   t.equal(count, 3)
+})
+
+/** Takes the functions that are to be called later. */
+function laterCalls (t: Test): Array<() => void> {
+  const later: Array<() => void> = []
+  const timer = { unref: () => timer }
+  t.intercept(globalThis, 'setTimeout', { value: (call: () => void) => {
+    later.push(call)
+    return timer
+  } })
+  return later
+}
+
+t.test('thousands that are due at once are called in several turns of the event loop', async t => {
+  const later = laterCalls(t)
+  const timer = new SharedTimer(0)
+  const counts: number[] = []
+  let count = 0
+  for (let started = 0; started < 500; started++) timer.start(new Wait(() => { count++ }))
+  for (let call = later.shift(); call !== undefined; call = later.shift()) {
+    call()
+    counts.push(count)
+  }
+  t.same(counts, [200, 400, 500])
+})
+
+t.test('one that throws does not stop the others', async t => {
+  const later = laterCalls(t)
+  const timer = new SharedTimer(0)
+  const due: string[] = []
+  timer.start(new Wait(() => { throw new Error('broken') }))
+  timer.start(new Wait(() => due.push('other')))
+  t.throws(() => later.shift()?.(), { message: 'broken' })
+  later.shift()?.()
+  t.same(due, ['other'])
 })
 
 t.test('waits of one length have one timer', async t => {

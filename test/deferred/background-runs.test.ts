@@ -20,7 +20,7 @@ storeTest('frames that could not be stored are stored with the next ones', async
   })
   const failures: unknown[] = []
   const runs = new BackgroundRuns(store, {
-    events: { onStart: () => undefined, onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error)
+    events: { onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error)
   })
   const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
   await runs.begin({

@@ -1,6 +1,7 @@
 import { copyFileSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Ring, RingMember } from '../../lib/async/ring.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
@@ -8,7 +9,9 @@ import { readBegunRow } from '../../lib/usage/begun-row.ts'
 import { CallRecorder } from '../../lib/usage/call-recorder.ts'
 import { Ledger, type JournaledCall } from '../../lib/usage/ledger.ts'
 import { routedCall } from '../support/stages.ts'
+import { until } from '../support/until.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
+import type { Call } from '../../lib/core/call.ts'
 import type { Test } from 'tap'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
@@ -74,6 +77,29 @@ storeTest('a call that a provider has is in the journal as interrupted, and one 
   const interrupted = (await rows()).toSorted((one, other) => one.id < other.id ? -1 : 1)
   t.match(interrupted, [{ outcome: 'interrupted', prompt_tokens: 3, estimated: 1 }, { outcome: 'interrupted' }, { outcome: 'interrupted', endpoint: 'images' }])
   t.same(Object.keys(readBegunRow([])).toSorted(), Object.keys(interrupted[0] ?? {}).toSorted(), 'the short row has every column')
+})
+
+storeTest('a call in flight is journaled again with what it has used so far, until its answer is complete', async (t, open) => {
+  const { recorder, ledger, directory } = await start(t, open)
+  const begun = { outcome: undefined, status: undefined, usage: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 }
+  const [streamed, complete, ended] = [call(begun), call(begun), call(begun)]
+  const isDueLater = ({ record }: Call): boolean => record.inFlight instanceof RingMember && Ring.holds(record.inFlight)
+  const linesOf = (outcome: string): string[] => readdirSync(directory).filter(name => name.startsWith('journal'))
+    .flatMap(name => readFileSync(join(directory, name), 'utf8').split('\n')).filter(line => line.includes(`"${outcome}"`))
+  for (const each of [streamed, complete, ended]) recorder.recordSent(each)
+  t.ok([streamed, complete, ended].every(isDueLater))
+  streamed.record.outputCharacters = 400
+  complete.record.outcome = 'ok'
+  await recorder.recordBeforeLastByte(complete)
+  recorder.end(ended)
+  t.notOk(isDueLater(ended))
+  await until(() => linesOf('interrupted').length > 0, 'the line of one in flight')
+  ledger.flushJournal()
+  t.match(linesOf('interrupted').map(line => JSON.parse(line) as unknown), [{ 13: 100 }], 'one, with its tokens')
+  t.ok(isDueLater(streamed))
+  await until(() => !isDueLater(complete), 'a look at the other')
+  recorder.end(streamed)
+  t.notOk(isDueLater(streamed))
 })
 
 storeTest('a call that was journaled when it was sent is one row with what it used', async (t, open) => {

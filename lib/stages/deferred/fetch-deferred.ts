@@ -27,12 +27,12 @@ const maxChoices = 128
  * @throws EarlyReply with 202 while there is no answer
  * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
  */
-export function fetchDeferred ({ deferrals, settings }: Pick<Services, 'deferrals' | 'settings'>, finish: Stage<ChatBatch>): Stage<FetchCall, StoredAnswer> {
+export function fetchDeferred ({ deferrals, settings, recordSent }: Pick<Services, 'deferrals' | 'settings' | 'recordSent'>, finish: Stage<ChatBatch>): Stage<FetchCall, StoredAnswer> {
   const { deferred: { keepMs }, limits: { answerBytes: maxBytes, storedBodyBytes: maxStoredBytes } } = settings
   return map(async ({ fetch }) => {
     if (deferrals === undefined) throw notFound()
     const answer = await fetchCompletion(fetch, deferrals, {
-      keepMs, maxBytes, maxStoredBytes, complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
+      keepMs, maxBytes, maxStoredBytes, onSent: () => recordSent?.(fetch.call), complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
     })
     if (answer === undefined) throw new EarlyReply(pendingReply(fetch.call))
     return answer
