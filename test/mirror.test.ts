@@ -39,6 +39,7 @@ const elsewhere: Reasons = {
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
+  'providers/stream-template': ['providers/text-template', 'keeps the template of the streams that are read there'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
   'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
   'usage/journal-line': ['usage/call-recorder', 'the lines of its rows'],

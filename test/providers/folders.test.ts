@@ -23,6 +23,7 @@ const parts: Readonly<Record<string, string | undefined>> = {
   'model-list': undefined,
   'response-reader': 'ResponseReader',
   'service-tier': undefined,
+  'text-place': undefined,
   thinking: undefined,
   'tool-call-id': undefined,
   'tool-calls': undefined,
@@ -40,9 +41,9 @@ const capabilities = new Set([
 /** Files for what one provider alone has. */
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
-  'chat-completions': ['text-choice', 'text-response', 'response-template', 'text-template'],
+  'chat-completions': ['text-choice', 'text-response', 'response-template'],
   responses: ['delta-template', 'direct'],
-  google: ['camel-keys', 'generation-config', 'logprobs', 'message-template', 'schema'],
+  google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']
 }
 

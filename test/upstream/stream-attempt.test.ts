@@ -1,19 +1,12 @@
 import { getHeapSpaceStatistics } from 'node:v8'
 import t from 'tap'
-import fc from 'fast-check'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/upstream/body-queue.ts'
 import { StreamAttempt, type StreamOptions } from '../../lib/upstream/stream-attempt.ts'
 import { readStream } from '../../lib/providers/chat-completions/chat-stream.ts'
-import { normalise } from '../../lib/stages/normalise.ts'
-import { recordUsage } from '../../lib/stages/record-usage.ts'
-import { sseEncode } from '../../lib/stages/sse-encode.ts'
 import { ask } from '../support/chat-completions.ts'
 import { collectYoung } from '../support/collect-young.ts'
-import { cutAt, readPieces } from '../support/read-pieces.ts'
-import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
-import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
@@ -140,18 +133,6 @@ t.test('closing gives up a body that has not ended', async t => {
   t.equal(ended.cancelled(), false)
 })
 
-/** Reads a stream of chat completions in these pieces, and prints its answer for a caller of the same dialect. */
-async function printed (pieces: readonly Buffer[], textRuns: boolean): Promise<{ readonly text: string, readonly runs: number, readonly characters: number }> {
-  const batches = await readPieces<ChatEvent>(pieces, readStream({ ...ask({}, {}, true), textRuns }))
-  const call = routedCall<ChatInput>({ model: 'x/m', messages: [], stream: true })
-  const frames = await collect(sseEncode()(normalise()(recordUsage()(batchesOf(call, batches)))))
-  return {
-    text: frames.map(frame => Buffer.from(frame).toString()).join('').replaceAll(/"id":"[^"]*","object":"[^"]*","created":\d+,/g, ''),
-    runs: batches.flat().filter(({ type }) => type === 'text-run').length,
-    characters: call.record.outputCharacters ?? 0
-  }
-}
-
 t.test('the text of reads that were long waited for is freed by a collection of young objects', async t => {
   const frame = 'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"some words"},"finish_reason":null}]}\n\n'
   const text = frame.repeat(600)
@@ -184,24 +165,3 @@ t.test('the text of reads that were long waited for is freed by a collection of 
 function oldBytes (): number {
   return getHeapSpaceStatistics().find(space => space.space_name === 'old_space')?.space_used_size ?? 0
 }
-
-t.test('text that stays as it stands in JSON is the answer that a parser would make', async t => {
-  const letters = fc.string({ unit: 'binary', maxLength: 6 })
-  const escaped = (text: string): string => JSON.stringify(text).replace(/[^ -~]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  const chunk = (delta: string, finish = 'null'): string => `data: {"id":"c","model":"m","choices":[{"index":0,"delta":${delta},"finish_reason":${finish}}]}\n\n`
-  const frame = fc.oneof(
-    { weight: 8, arbitrary: fc.tuple(letters, fc.constantFrom(JSON.stringify, escaped)).map(([text, print]) => chunk(`{"content":${print(text)}}`)) },
-    { weight: 1, arbitrary: fc.constantFrom(': ping\n\n', chunk('{"reasoning_content":"r"}'), chunk('{"content":"a","unknown":1}'), 'event: other\ndata: 1\n\n', chunk('{"content":"a\\tb"}').replaceAll('\n', '\r\n')) }
-  )
-  let runs = 0
-  const streams = fc.record({ frames: fc.array(frame, { maxLength: 24 }), cuts: fc.array(fc.nat({ max: 2000 }), { maxLength: 6 }) })
-  await fc.assert(fc.asyncProperty(streams, async ({ frames, cuts }) => {
-    const bytes = Buffer.from(chunk('{"role":"assistant","content":""}') + frames.join('') + chunk('{}', '"stop"') + 'data: [DONE]\n\n')
-    const pieces = cutAt(bytes, cuts)
-    const [direct, parsed] = [await printed(pieces, true), await printed(pieces, false)]
-    runs += direct.runs
-    const values = ({ text }: typeof direct): string => text.split('\n\n').map(line => line.startsWith('data: {') ? JSON.stringify(JSON.parse(line.slice(6))) : line).join('|')
-    return values(direct) === values(parsed) && direct.characters === parsed.characters
-  }), { numRuns: 150 })
-  t.ok(runs > 100, `${runs} runs`)
-})

@@ -6,7 +6,9 @@ import { objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
+import { StreamTemplate } from '../stream-template.ts'
 import { ResponseReader } from './response-reader.ts'
+import { deltaName, textPlace } from './text-place.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -14,7 +16,7 @@ import type { Ask, StreamReader } from '../provider.ts'
 import type { WireStreamEvent } from './wire.ts'
 
 const knownEvents = new Set([
-  'message_start', 'content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop'
+  'message_start', 'content_block_start', deltaName, 'content_block_stop', 'message_delta', 'message_stop'
 ])
 
 /**
@@ -35,27 +37,57 @@ class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   #messageId: unknown
   #started = false
+  /** Known while the block stays open that the last text was added to. */
+  readonly #template = new StreamTemplate(textPlace)
+  readonly readRun: StreamReader<ChatEvent>['readRun']
   done = false
 
-  constructor ({ request }: Ask<ChatInput>) {
+  constructor ({ request, textRuns = false }: Ask<ChatInput>) {
     this.#reader = new ResponseReader(offersFunctionsOnly(request))
+    this.readRun = textRuns ? (frames, from, into) => this.#readRun(frames, from, into) : undefined
   }
 
-  read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
+  read (message: EventSourceMessage, into: ChatEvent[]): void {
+    const text = message.event === deltaName ? this.#template.deltaText(message.data) : undefined
+    if (text === undefined) return this.#parse(message, into)
+    this.#reader.noteText(text.length)
+    into.push({ type: 'text-delta', choice: 0, text })
+  }
+
+  end (into: ChatEvent[]): void {
+    if (!this.#reader.finished) throw new GatewayError('upstream_stream_interrupted')
+    this.#reader.end(into)
+  }
+
+  #readRun (frames: string, from: number, into: ChatEvent[]): number {
+    const run = this.#template.readRun(frames, from)
+    if (run === undefined) return from
+    const { literals, characters, isAscii, end } = run
+    this.#reader.noteText(characters)
+    into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
+    return end
+  }
+
+  #parse ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     if (name === 'error') throw new ProviderFailure(inBandError(parsed(data) ?? {}))
     if (name !== undefined && !knownEvents.has(name)) return
     const event: WireStreamEvent | undefined = parsed(data)
     if (event === undefined) throw invalidResponse('an event is not a JSON object')
-    switch (event.type ?? name) {
+    const type = event.type ?? name
+    if (type !== deltaName) this.#template.forget()
+    switch (type) {
       case 'message_start':
         this.#start(event, into)
         break
       case 'content_block_start':
         this.#reader.startBlock(event.index, objectOf(event.content_block) ?? {}, into)
         break
-      case 'content_block_delta':
+      case deltaName: {
+        const before = into.length
         this.#reader.addToBlock(event.index, objectOf(event.delta) ?? {}, into)
+        if (into[before]?.type === 'text-delta') this.#template.noteMiss(data)
         break
+      }
       case 'content_block_stop':
         this.#reader.endBlock(event.index, into)
         break
@@ -70,11 +102,6 @@ class ChatStream implements StreamReader<ChatEvent> {
       case 'error':
         throw new ProviderFailure(inBandError(event))
     }
-  }
-
-  end (into: ChatEvent[]): void {
-    if (!this.#reader.finished) throw new GatewayError('upstream_stream_interrupted')
-    this.#reader.end(into)
   }
 
   #start (event: WireStreamEvent, into: ChatEvent[]): void {

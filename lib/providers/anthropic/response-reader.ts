@@ -99,6 +99,11 @@ export class ResponseReader {
     }
   }
 
+  /** Notes a text that was added to an open block, and whose event is made elsewhere. */
+  noteText (length: number): void {
+    this.#textLength += length
+  }
+
   endBlock (index: unknown, events: ChatEvent[]): void {
     const open = this.#blocks.get(index)
     if (open === undefined) return

@@ -7,7 +7,8 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
-import { TextTemplate } from './text-template.ts'
+import { StreamTemplate } from '../stream-template.ts'
+import { textPlace } from './text-place.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -28,9 +29,7 @@ export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   readonly #lenient: boolean
-  #template: TextTemplate | undefined
-  /** Chunks of text in a row that fitted no template. */
-  #missed = 0
+  readonly #template = new StreamTemplate(textPlace)
   readonly readRun: StreamReader<ChatEvent>['readRun']
   done = false
 
@@ -41,9 +40,8 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   read ({ event, data }: EventSourceMessage, into: ChatEvent[]): void {
-    const text = this.#template?.deltaText(data)
+    const text = this.#template.deltaText(data)
     if (text !== undefined) {
-      this.#missed = 0
       into.push({ type: 'text-delta', choice: 0, text })
     } else if (isDone(data)) {
       this.done = true
@@ -61,9 +59,8 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   #readRun (frames: string, from: number, into: ChatEvent[]): number {
-    const run = this.#template?.readRun(frames, from)
+    const run = this.#template.readRun(frames, from)
     if (run === undefined) return from
-    this.#missed = 0
     const { literals, characters, isAscii, end } = run
     into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
     return end
@@ -76,10 +73,9 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#reader.read(chunk, into)
     const only = into[before]
     if (into.length === before + 1 && only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
-      // To make one takes as long as to parse a chunk: it is tried half as often each time, where all differ.
-      this.#template = isPowerOfTwo(++this.#missed) ? TextTemplate.of(data) : undefined
-    } else if (this.#template !== undefined && into.slice(before).some(event => event.type === 'extra')) {
-      this.#template = undefined // it has values that were others since
+      this.#template.noteMiss(data)
+    } else if (into.slice(before).some(event => event.type === 'extra')) {
+      this.#template.forget() // it has values that were others since
     }
   }
 }
@@ -97,10 +93,6 @@ class FunctionCallStream extends ChatStream {
     super.end(events)
     for (const event of asFunctionCall(events)) into.push(event)
   }
-}
-
-function isPowerOfTwo (number: number): boolean {
-  return (number & (number - 1)) === 0
 }
 
 /** Recognises `[DONE]`, with whatever white space or quotes a server puts around it. */

@@ -6,7 +6,8 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
-import { MessageTemplate } from './message-template.ts'
+import { StreamTemplate } from '../stream-template.ts'
+import { textPlace } from './text-place.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -26,19 +27,21 @@ export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
 
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
-  #template: MessageTemplate | undefined
+  readonly #template = new StreamTemplate(textPlace)
   /** The choice whose text the template is of. */
   #choice = 0
   /** The last message that was not parsed: it may have the final counts. */
   #unparsed: string | undefined
+  readonly readRun: StreamReader<ChatEvent>['readRun']
   readonly done = false
 
-  constructor ({ request }: Ask<ChatInput>) {
+  constructor ({ request, textRuns = false }: Ask<ChatInput>) {
     this.#reader = new ResponseReader(request)
+    this.readRun = textRuns ? (frames, from, into) => this.#readRun(frames, from, into) : undefined
   }
 
   read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
-    const text = this.#template?.deltaText(data)
+    const text = this.#template.deltaText(data)
     if (text === undefined) return this.#parse(data, into)
     this.#unparsed = data
     into.push({ type: 'text-delta', choice: this.#choice, text })
@@ -48,6 +51,15 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#readCounts()
     if (!this.#reader.isComplete) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
+  }
+
+  #readRun (frames: string, from: number, into: ChatEvent[]): number {
+    const run = this.#template.readRun(frames, from)
+    if (run === undefined) return from
+    const { literals, characters, isAscii, last, end } = run
+    this.#unparsed = Buffer.from(frames.slice(last + textPlace.frameStart.length, end), 'latin1').toString()
+    into.push({ type: 'text-run', choice: this.#choice, literals, characters, isAscii })
+    return end
   }
 
   #parse (data: string, into: ChatEvent[]): void {
@@ -64,7 +76,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     }
     const only = into[before]
     if (into.length !== before + 1 || only?.type !== 'text-delta' || only.logprobs !== undefined) return
-    this.#template = MessageTemplate.of(data)
+    this.#template.noteMiss(data)
     this.#choice = only.choice
   }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
-import { TextTemplate } from '../../../lib/providers/chat-completions/text-template.ts'
+import { TextTemplate } from '../../../lib/providers/text-template.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'

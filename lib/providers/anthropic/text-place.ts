@@ -1,0 +1,24 @@
+/** Describes the deltas that hold a piece of text. Each may have some spaces before its last brace: padding that hides the length of the text. */
+
+import { objectOf } from '../../json/guards.ts'
+import type { TextPlace } from '../text-template.ts'
+
+/** The name of the messages. */
+export const deltaName = 'content_block_delta'
+
+const space = 0x20
+
+export const textPlace: TextPlace = {
+  frameStart: `event: ${deltaName}\ndata: `,
+  opening: /"text":\s?"/,
+  values: {
+    split: behind => behind.endsWith('}') ? [behind.slice(0, -1).trimEnd(), '}'] : [behind],
+    endOf: (data, start) => {
+      let at = start
+      while (data.charCodeAt(at) === space) at++
+      return at
+    },
+    examples: ['', ' ']
+  },
+  isAll: (text, { delta }) => objectOf(delta)?.['text'] === text
+}

@@ -1,0 +1,43 @@
+/** Describes the messages of one piece of text: each has the counts of tokens so far behind it. */
+
+import { objectOf } from '../../json/guards.ts'
+import type { TextPlace } from '../text-template.ts'
+
+/** Matches a number that is a value. */
+const numbers = /(?<=:\s?)\d{1,15}(?=[,}\s])/
+
+export const textPlace: TextPlace = {
+  frameStart: 'data: ',
+  opening: /"text":\s?"/,
+  values: { split: splitAtCounts, endOf: endOfNumber, examples: ['1', '2'] },
+  // No number that may be another is in a candidate.
+  isAll: (text, message, other) => {
+    const candidate = only(message['candidates'])
+    const isText = only(objectOf(candidate?.['content'])?.['parts'])?.['text'] === text
+    return isText && JSON.stringify(message['candidates']) === JSON.stringify(other['candidates'])
+  }
+}
+
+function splitAtCounts (behind: string): string[] {
+  const usage = behind.indexOf('"usageMetadata"')
+  const counts = usage === -1 ? behind.length : usage
+  const [first = '', ...others] = behind.slice(counts).split(numbers)
+  return [behind.slice(0, counts) + first, ...others]
+}
+
+/** Returns the object of a list that has no more. */
+function only (list: unknown): Record<string, unknown> | undefined {
+  return Array.isArray(list) && list.length === 1 ? objectOf(list[0]) : undefined
+}
+
+/** Returns the place behind an integer; of one that JSON does not have, somewhere in it. */
+function endOfNumber (data: string, start: number): number {
+  let at = start
+  while (isDigit(data, at) && (at === start || data[start] !== '0')) at++
+  return at === start ? data.length : at
+}
+
+function isDigit (data: string, at: number): boolean {
+  const code = data.charCodeAt(at)
+  return code >= 0x30 && code <= 0x39
+}
