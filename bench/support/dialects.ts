@@ -18,13 +18,18 @@ const anthropic: Dialect = {
   complete: JSON.stringify({
     ...anthropicHead, content: [{ type: 'text', text: completeText }], stop_reason: 'end_turn', usage: anthropicUsage
   }),
-  pieces: perPiece => inPieces(perPiece, text => named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }), {
+  pieces: perPiece => inPieces(perPiece, (text, index) => padded(named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }), index % 12), {
     before: named({ type: 'message_start', message: { ...anthropicHead, content: [], stop_reason: null, usage: { ...anthropicUsage, output_tokens: 1 } } }) +
       named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
     after: named({ type: 'content_block_stop', index: 0 }) +
       named({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 200 } }) +
       named({ type: 'message_stop' })
   })
+}
+
+/** Anthropic hides the lengths of texts so. */
+function padded (message: string, spaces: number): string {
+  return message.replace(/\}\n\n$/, `${' '.repeat(spaces)}}\n\n`)
 }
 
 /** Gemini counts what it has written so far in every message. */
@@ -35,8 +40,9 @@ function googleUsage (candidatesTokenCount: number): object {
 const google: Dialect = {
   kind: 'google',
   complete: JSON.stringify(googleAnswer(completeText, { finishReason: 'STOP' })),
-  pieces: perPiece => inPieces(perPiece, (text, index) => unnamed(googleAnswer(text, {}, index + 1)), {
-    before: '', after: unnamed(googleAnswer('', { finishReason: 'STOP' }))
+  // Gemini ends its lines as Windows does.
+  pieces: perPiece => inPieces(perPiece, (text, index) => withCrlf(unnamed(googleAnswer(text, {}, index + 1))), {
+    before: '', after: withCrlf(unnamed(googleAnswer('', { finishReason: 'STOP' })))
   })
 }
 
@@ -72,4 +78,8 @@ function named (event: { readonly type: string, readonly [field: string]: unknow
 
 function unnamed (event: object): string {
   return `data: ${JSON.stringify(event)}\n\n`
+}
+
+function withCrlf (message: string): string {
+  return message.replaceAll('\n', '\r\n')
 }

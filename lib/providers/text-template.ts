@@ -9,6 +9,7 @@
 import { LiteralScanner, notPlain } from '../json/literal-scanner.ts'
 import { objectOf } from '../json/guards.ts'
 import { copyString } from '../text/copy-string.ts'
+import { lineEndOf } from '../wire/sse.ts'
 
 /** Describes the messages of one dialect that hold one piece of text. */
 export interface TextPlace {
@@ -108,7 +109,7 @@ export class TextTemplate {
    */
   readRun (frames: string, from: number): TextRun | undefined {
     if (!this.#isAscii) return undefined
-    const { before, after, between } = this.#frame ??= this.#framed()
+    const { before, after, between } = this.#frame ??= this.#framed(frames, from)
     if (frames.slice(from, from + before.length) !== before) return undefined
     const literals: string[] = []
     let characters = 0
@@ -148,13 +149,15 @@ export class TextTemplate {
   }
 
   /** A stream may be open for long: what is in all of them is kept once. */
-  #framed (): { readonly before: string, readonly after: string, readonly between: string } {
-    const { frameStart } = this.#place
-    const between = copyString(`${this.#after}\n\n${frameStart}${this.#before}`)
-    const after = between.slice(0, this.#after.length + 2)
+  #framed (frames: string, from: number): { readonly before: string, readonly after: string, readonly between: string } {
+    const lineEnd = lineEndOf(frames, from)
+    const blankLine = lineEnd + lineEnd
+    const frameStart = this.#place.frameStart.replaceAll('\n', lineEnd)
+    const between = copyString(`${this.#after}${blankLine}${frameStart}${this.#before}`)
+    const after = between.slice(0, this.#after.length + blankLine.length)
     const before = between.slice(after.length)
     this.#before = before.slice(frameStart.length)
-    this.#after = after.slice(0, -2)
+    this.#after = after.slice(0, -blankLine.length)
     return { before, after, between }
   }
 

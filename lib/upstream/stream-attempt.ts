@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
-import { bytesAsText, sseReader, type SseReader } from '../wire/sse.ts'
+import { bytesAsText, lineEndOf, sseReader, type SseReader } from '../wire/sse.ts'
 import { LongMessages, type LongMessage } from '../wire/long-messages.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import { startTimer, type Timer } from '../async/timer.ts'
@@ -224,13 +224,14 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const text = bytesAsText(bytes)
     const ascii = isAscii(bytes)
     const mayRun = ascii || isUtf8(bytes)
+    const blankLine = lineEndOf(text, 0).repeat(2)
     for (let at = 0; at < text.length && !this.#reader.done;) {
       if (mayRun && this.#messages.isBetweenMessages) {
         at = this.#reader.readRun?.(text, at, into) ?? at
         if (at === text.length) return this.#messages.rest()
       }
-      const end = text.indexOf('\n\n', at)
-      const next = end === -1 ? text.length : end + 2
+      const end = text.indexOf(blankLine, at)
+      const next = end === -1 ? text.length : end + blankLine.length
       // What is put together with another read is kept: as a slice it would keep the text of all of this one.
       const isPart = end === -1 || !this.#messages.isBetweenMessages
       const part = isPart ? bytesAsText(bytes.subarray(at, next)) : text.slice(at, next)

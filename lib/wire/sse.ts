@@ -62,7 +62,7 @@ class Reader implements SseReader {
 
   pushText (bytes: string, isAscii: boolean): EventSourceMessage[] {
     this.#beyondAscii = !isAscii || (this.#beyondAscii && !this.#isBetweenMessages)
-    this.#isBetweenMessages = bytes.endsWith('\n\n')
+    this.#isBetweenMessages = bytes.endsWith('\n\n') || bytes.endsWith('\n\r\n')
     const text = this.#opening === undefined ? bytes : this.#opening + bytes
     if (this.#opening !== undefined) {
       this.#opening = text.length < mark.length && mark.startsWith(text) ? text : undefined
@@ -112,6 +112,16 @@ export function messageTooLarge (): GatewayError {
 export function bytesAsText ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 }
+
+export type LineEnd = '\n' | '\r\n'
+
+/** Returns how the first line ends from a place on; an event stream has one way to end them. */
+export function lineEndOf (text: string, from: number): LineEnd {
+  const end = text.indexOf('\n', from)
+  return text.charCodeAt(end - 1) === carriageReturn ? '\r\n' : '\n'
+}
+
+const carriageReturn = 0x0d
 
 /** The byte order mark, a character for each of its bytes. */
 const mark = '\u00ef\u00bb\u00bf'

@@ -26,6 +26,8 @@ interface Dialect {
   readonly adapter: Adapter<ChatInput, ChatEvent>
   readonly ask: Ask<ChatInput>
   readonly first: string
+  /** One that is like the last of the first. */
+  readonly plain: string
   readonly text: fc.Arbitrary<string>
   readonly other: readonly string[]
   readonly last: string
@@ -46,7 +48,7 @@ const count = fc.oneof(
 )
 
 const data = (json: string): string => `data: ${json}\n\n`
-const withCrlf = (frame: string): string => frame.replaceAll('\n', '\r\n')
+const withCrlf = (frame: string): string => frame.replaceAll(/\r?\n/g, '\r\n')
 
 const chunk = (delta: string, finish = 'null'): string => data(`{"id":"c","model":"m","choices":[{"index":0,"delta":${delta},"finish_reason":${finish}}]}`)
 
@@ -63,6 +65,7 @@ const dialects: Readonly<Record<string, Dialect>> = {
     adapter: chatCompletions,
     ask: chatAsk({}, {}, true),
     first: chunk('{"role":"assistant","content":""}') + chunk('{"content":"a"}'),
+    plain: chunk('{"content":"a"}'),
     text: literal.map(text => chunk(`{"content":${text}}`)),
     other: [
       ': ping\n\n', chunk('{"reasoning_content":"r"}'), chunk('{"content":"a","unknown":1}'), chunk('{"content":"a","content":"b"}'), chunk('{"content":""}'),
@@ -74,6 +77,7 @@ const dialects: Readonly<Record<string, Dialect>> = {
     adapter: anthropicChat,
     ask: anthropicAsk({}, undefined, true),
     first: named('message_start', '{"type":"message_start","message":{"id":"m","usage":{"input_tokens":5}}}') + block(0, 'text') + delta('"type":"text_delta","text":"a"'),
+    plain: delta('"type":"text_delta","text":"a"'),
     text: fc.tuple(literal, fc.nat({ max: 4 })).map(([text, spaces]) => delta(`"type":"text_delta","text":${text}`, 0, ' '.repeat(spaces))),
     other: [
       ': ping\n\n', named('ping', '{"type":"ping"}'), delta('"type":"text_delta","text":"a","text":"b"'), delta('"type":"text_delta","text":""'),
@@ -88,6 +92,7 @@ const dialects: Readonly<Record<string, Dialect>> = {
     adapter: googleChat,
     ask: googleAsk({ n: 2 }),
     first: response(candidate('{"text":"a"}')).repeat(2),
+    plain: response(candidate('{"text":"a"}')),
     text: fc.tuple(literal, count).map(([text, count]) => (
       response(candidate(`{"text":${text}}`), `"promptTokenCount":8,"candidatesTokenCount":${count}`)
     )),
@@ -117,12 +122,13 @@ async function outcome (pieces: readonly Buffer[], reader: StreamReader<ChatEven
 
 for (const [name, dialect] of Object.entries(dialects)) {
   t.test(`texts of ${name}`, async t => {
-    let runs = 0
+    const runs = { lf: 0, crlf: 0 }
     let failures = 0
     const frames = fc.array(fc.oneof({ weight: 8, arbitrary: dialect.text }, { weight: 2, arbitrary: fc.constantFrom(...dialect.other) }), { maxLength: 24 })
-    const streams = fc.record({ frames, cuts: fc.array(fc.nat({ max: 6000 }), { maxLength: 6 }) })
-    await fc.assert(fc.asyncProperty(streams, async ({ frames, cuts }) => {
-      const bytes = Buffer.from(Buffer.from(dialect.first + frames.join('') + dialect.last).toString('latin1').replaceAll(Buffer.from(invalidByte).toString('latin1'), '\xff'), 'latin1')
+    const streams = fc.record({ frames, lineEnd: fc.constantFrom('lf', 'crlf'), cuts: fc.array(fc.nat({ max: 6000 }), { maxLength: 6 }) })
+    await fc.assert(fc.asyncProperty(streams, async ({ frames, lineEnd, cuts }) => {
+      const text = dialect.first + frames.join('') + dialect.last
+      const bytes = Buffer.from(Buffer.from(lineEnd === 'lf' ? text : withCrlf(text)).toString('latin1').replaceAll(Buffer.from(invalidByte).toString('latin1'), '\xff'), 'latin1')
       const pieces = cutAt(bytes, cuts)
       const answers = [await outcome(pieces, readerOf(dialect, true)), await outcome(pieces, readerOf(dialect, false))]
       const noTemplates = t.capture(TextTemplate, 'of', () => undefined)
@@ -130,11 +136,21 @@ for (const [name, dialect] of Object.entries(dialects)) {
       noTemplates.restore()
       for (const answer of answers) {
         if (answer.failure !== undefined) failures++
-        runs += answer.runs ?? 0
+        runs[lineEnd] += answer.runs ?? 0
         assert.deepEqual({ ...answer, runs: 0 }, { ...parsed, runs: 0 })
       }
     }), { numRuns: 400 })
-    t.ok(runs > 100, `${runs} runs`)
+    t.ok(runs.lf > 50 && runs.crlf > 50, `${runs.lf} and ${runs.crlf} runs`)
     t.ok(failures > 20, `${failures} failed`)
   })
 }
+
+t.test('a message that has begun is not left out where the next line looks like one of its own', async t => {
+  for (const [name, dialect] of Object.entries(dialects)) {
+    for (const change of [(frame: string) => frame, withCrlf]) {
+      const pieces = [dialect.first, 'data: 1\n', dialect.plain, dialect.last].map(piece => Buffer.from(change(piece)))
+      t.match(await outcome(pieces, readerOf(dialect, true)), { failure: 'upstream_invalid_response' }, name)
+      t.match(await outcome(pieces.toSpliced(1, 1), readerOf(dialect, true)), { runs: 1 }, name)
+    }
+  }
+})
