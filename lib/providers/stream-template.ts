@@ -14,6 +14,15 @@ export class StreamTemplate {
     this.#place = place
   }
 
+  get template (): TextTemplate | undefined {
+    return this.#template
+  }
+
+  /** Begins with what is known of another stream. */
+  use (template: TextTemplate | undefined): void {
+    this.#template = template
+  }
+
   /** Returns the text of a message that fits, else `undefined`. */
   deltaText (data: string): string | undefined {
     const text = this.#template?.deltaText(data)

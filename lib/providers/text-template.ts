@@ -83,6 +83,11 @@ export class TextTemplate {
     return template.#isAll('probe') ? template : undefined
   }
 
+  /** Returns the template of messages that begin in another way. @param start the way in which those of this one do */
+  startingWith (other: string, start: string): TextTemplate {
+    return new TextTemplate(this.#place, copyString(other + this.#before.slice(start.length)), [...this.#middle, this.#after])
+  }
+
   /** Returns the text of a message that fits, else `undefined`: then it has to be parsed. */
   deltaText (data: string): string | undefined {
     const start = this.#before.length

@@ -41,7 +41,7 @@ const capabilities = new Set([
 /** Files for what one provider alone has. */
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
-  'chat-completions': ['text-choice', 'text-response', 'response-template'],
+  'chat-completions': ['text-choice', 'text-response', 'response-template', 'stream-beginning'],
   responses: ['delta-template', 'direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']

@@ -69,7 +69,7 @@ const dialects: Readonly<Record<string, Dialect>> = {
     text: literal.map(text => chunk(`{"content":${text}}`)),
     other: [
       ': ping\n\n', chunk('{"reasoning_content":"r"}'), chunk('{"content":"a","unknown":1}'), chunk('{"content":"a","content":"b"}'), chunk('{"content":""}'),
-      'event: other\ndata: 1\n\n', withCrlf(chunk('{"content":"a"}')), 'data: {"error":{"message":"no"}}\n\n'
+      'event: other\ndata: 1\n\n', named('error', '{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}'), withCrlf(chunk('{"content":"a"}')), 'data: {"error":{"message":"no"}}\n\n'
     ],
     last: chunk('{}', '"stop"') + 'data: [DONE]\n\n'
   },
