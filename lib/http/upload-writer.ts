@@ -13,7 +13,10 @@ import type { Reservation } from './admission.ts'
 
 /** Memory of a piece beside its bytes. */
 const pieceBytes = 256
-/** Bytes of a file that are kept as they came, before blocks are taken for what follows. */
+/**
+ * A file of more bytes is copied into blocks, its beginning included: as it came, half a megabyte of each recording would end in old space, and
+ * cost a full collection for every 40 of them.
+ */
 const bytesWithoutBlocks = 512 * 1024
 /** Enough to recognise a file format. */
 const headBytes = 4100
@@ -30,7 +33,7 @@ type Done = (error?: Error | null) => void
 export class UploadWriter extends Writable {
   readonly #space: UploadSpace
   readonly #pool: UploadBlocks
-  /** The beginning of the file, or all of it: pieces as they came, then blocks. */
+  /** The beginning of the file, or all of it: pieces as they came, or blocks. */
   readonly #inMemory: Buffer[] = []
   #bytesInMemory = 0
   /** The last one is filled up to `#filled`. */
@@ -58,10 +61,17 @@ export class UploadWriter extends Writable {
 
   #keep (bytes: Buffer): void {
     this.#bytesInMemory += bytes.length
-    if (this.#blocks.length === 0 && this.#bytesInMemory <= bytesWithoutBlocks) {
-      this.#inMemory.push(bytes)
-      return
+    if (this.#blocks.length === 0) {
+      if (this.#bytesInMemory <= bytesWithoutBlocks) {
+        this.#inMemory.push(bytes)
+        return
+      }
+      for (const piece of this.#inMemory.splice(0)) this.#copy(piece)
     }
+    this.#copy(bytes)
+  }
+
+  #copy (bytes: Buffer): void {
     for (let at = 0; at < bytes.length;) {
       const block = this.#blockWithRoom()
       const copied = bytes.copy(block, this.#filled, at)

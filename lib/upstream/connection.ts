@@ -172,8 +172,9 @@ export class Connection implements ResponseHandler, Writer {
         if (this.#handler !== handler || socket.destroyed) return
         if (piece.length === 0) continue
         sizeBytes += piece.length
+        if (isChunked) head += `${piece.length.toString(16)}\r\n`
         socket.cork()
-        socket.write(isChunked ? `${head}${piece.length.toString(16)}\r\n` : head, 'latin1')
+        if (head !== '') socket.write(head, 'latin1')
         head = ''
         let hasRoom = socket.write(piece)
         if (isChunked) hasRoom = socket.write('\r\n', 'latin1')

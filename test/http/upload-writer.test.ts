@@ -63,6 +63,15 @@ t.test('files of any size are read as they were written, in memory that others h
   t.ok(pool.free > 0)
 })
 
+t.test('a file larger than half a megabyte is in blocks from its first byte on', async t => {
+  for (const [sizeBytes, blocks] of [[512 * 1024, 0], [512 * 1024 + 1, 3], [4 * blockBytes, 4], [4 * blockBytes + 1, 5]] as const) {
+    const pool = new UploadBlocks()
+    const { writer } = await inMemory(pool, sizeBytes, 7)
+    writer.giveBack()
+    t.equal(pool.free, blocks, `${sizeBytes} bytes`)
+  }
+})
+
 t.test('what a reader may still hold is not used again', async t => {
   const pool = new UploadBlocks()
   const { writer: open } = await inMemory(pool, 2_000_000, 3)
