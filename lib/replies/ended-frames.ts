@@ -12,20 +12,34 @@ const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
  */
 export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, PullSource<Frame> {
   readonly #frames: PullSource<Frame>
-  readonly #last: () => AsyncIterable<string>
+  readonly #last: () => AsyncIterable<string> | undefined
   /** The frames of the end; set once the others are over. */
   #rest: AsyncIterator<string, unknown> | undefined
   /** The frame that was read ahead. */
   #ahead: Frame | undefined
   #hasEnded = false
 
-  constructor (frames: AsyncIterable<Frame>, last: () => AsyncIterable<string>) {
+  /** @param last is called when the frames are over; it returns `undefined` where they are all */
+  constructor (frames: AsyncIterable<Frame>, last: () => AsyncIterable<string> | undefined) {
     this.#frames = pulling(frames)
     this.#last = last
   }
 
   get hasEnded (): boolean {
     return this.#hasEnded
+  }
+
+  /** Frames at the end are there, or made at once, unless something is waited for before them. */
+  get isRead (): boolean {
+    return this.#rest === undefined && this.#frames.isRead === true
+  }
+
+  whenReady (go: () => void): boolean {
+    return this.#rest === undefined && !this.#hasEnded && this.#frames.whenReady?.(go) === true
+  }
+
+  pause (): void {
+    if (this.#rest === undefined) this.#frames.pause?.()
   }
 
   pull (): PullResult<Frame> | Promise<PullResult<Frame>> {
@@ -51,8 +65,13 @@ export class EndedFrames implements AsyncIterableIterator<Frame, undefined>, Pul
 
   #take (given: PullResult<Frame>): PullResult<Frame> | Promise<PullResult<Frame>> {
     if (given.done !== true && this.#frames.hasEnded !== true) return given
+    const last = this.#last()
+    if (last === undefined) {
+      this.#hasEnded = true
+      return given
+    }
     this.#ahead = given.value
-    this.#rest = this.#last()[Symbol.asyncIterator]()
+    this.#rest = last[Symbol.asyncIterator]()
     return this.#pullRest(this.#rest)
   }
 

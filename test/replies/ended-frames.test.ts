@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Flow } from '../../lib/core/flow.ts'
 import { EndedFrames } from '../../lib/replies/ended-frames.ts'
+import type { PullSource } from '../../lib/core/flow.ts'
 
 /** Frames by a source that says what it knows, as the stages of a pipeline do. */
 function flowOf (...frames: string[]): AsyncIterable<string> {
@@ -24,6 +25,41 @@ t.test('the last frame is known as such, from either source', async t => {
   t.same(await read(new EndedFrames(flowOf('a'), () => yields('x', 'y'))), ['a', 'end', 'x', ['y']])
   t.same(await read(new EndedFrames(yields('a'), () => yields('x'))), ['a', ['x']], 'frames that do not know their end')
   t.same(await read(new EndedFrames(yields(), () => yields())), [])
+  t.same(await read(new EndedFrames(flowOf('a'), () => undefined)), ['a', ['end']], 'a printer that has sent all')
+  t.same(await read(new EndedFrames(yields('a'), () => undefined)), ['a'], 'the same of frames that do not know their end')
+})
+
+t.test('frames are waited for, paused and known to be read as their source is, until something of the end is waited for', async t => {
+  const steps: string[] = []
+  let left = 2
+  const source: PullSource<string> & AsyncIterable<string> = {
+    get hasEnded () { return left === 0 },
+    get isRead () { return left < 2 },
+    whenReady: go => {
+      steps.push('wait')
+      go()
+      return true
+    },
+    pause: () => { steps.push('pause') },
+    pull: () => ({ done: false, value: `frame ${left--}` }),
+    next: async () => source.pull(),
+    [Symbol.asyncIterator]: () => source
+  }
+  const frames = new EndedFrames(source, () => yields('end'))
+  t.equal(frames.whenReady(() => steps.push('ready')), true)
+  frames.pause()
+  t.same(steps.splice(0), ['wait', 'ready', 'pause'])
+  t.equal(frames.isRead, false)
+  t.same(frames.pull(), { done: false, value: 'frame 2' }, 'without a promise')
+  t.equal(frames.isRead, true)
+  t.same(await frames.pull(), { done: false, value: 'frame 1' })
+  t.same([frames.isRead, frames.hasEnded], [false, false])
+  t.equal(frames.whenReady(() => steps.push('ready')), false)
+  frames.pause()
+  t.same(steps, [])
+  t.same(await frames.pull(), { done: false, value: 'end' })
+  t.equal(frames.hasEnded, true)
+  t.equal(frames.whenReady(() => steps.push('ready')), false)
 })
 
 t.test('the end is made after the frames, and not for a reader who leaves', async t => {

@@ -41,7 +41,8 @@ export function printedText (printer: FramePrinter<ChatEvent, string | Uint8Arra
 
 /** Returns the frames that a printer sends after its end. */
 export async function lastFrames ({ last }: FramePrinter<ChatEvent, string | Uint8Array>): Promise<string[]> {
-  return last === undefined ? [] : await collect(last())
+  const frames = last?.()
+  return frames === undefined ? [] : await collect(frames)
 }
 
 export type StreamEvent = { readonly type: string, readonly sequence_number: number } & Readonly<Record<string, unknown>>

@@ -46,7 +46,11 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
   readonly #done: string[] = []
   #doneLength = 0
   #last: ResponseEvent | undefined
-  readonly last = (): AsyncIterable<string> => this.#stored()
+  readonly last = (): AsyncIterable<string> | undefined => {
+    if (this.#translated !== undefined) return this.#translated.last?.()
+    // Without an end its caller has left, or all is sent.
+    return this.#last === undefined || this.#start.context.keep === undefined ? undefined : this.#stored(this.#last)
+  }
 
   constructor (start: AnswerStart<ResponsesContext>, translate: () => FramePrinter<ChatEvent>) {
     this.#start = start
@@ -132,10 +136,8 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
     return this.#last === undefined ? '' : this.#printed(this.#last, shown(this.#last.response)) + endOfStream
   }
 
-  async * #stored (): AsyncGenerator<string, void, undefined> {
-    if (this.#translated !== undefined) return yield * this.#translated.last?.() ?? []
-    if (this.#last === undefined || this.#start.context.keep === undefined) return // its caller has left, or all is sent
-    const response = await storedResponse(this.#start, this.#last.response)
+  async * #stored ({ response: text }: ResponseEvent): AsyncGenerator<string, void, undefined> {
+    const response = await storedResponse(this.#start, text)
     yield this.#ending(() => response)
   }
 

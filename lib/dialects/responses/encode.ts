@@ -45,7 +45,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   /** Events that are printed in turns of the event loop, after `end`: those from the end of a large item on. */
   #waiting: WireEvent[] | undefined
   /** Stores the response, and yields the frames that are not sent by then. */
-  readonly last = (): AsyncIterable<string> => this.#rest()
+  readonly last = (): AsyncIterable<string> | undefined => this.#ended === undefined && this.#waiting === undefined ? undefined : this.#rest()
 
   constructor (start: AnswerStart<ResponsesContext>) {
     this.#keep = start.context.keep

@@ -37,6 +37,7 @@ t.test('events pass as they came, but for the name of the model', async t => {
   const text = printedText(direct, [...begin, ...middle, completed]) + direct.end()
   const events = [...begin, ...middle, completed].map(event => event.type === 'direct-frame' ? `event: ${event.name}\ndata: ${event.json}\n\n` : '')
   t.equal(text, events.join('').replaceAll('"model":"gpt-5"', '"model":"openai/gpt-5"') + endOfStream)
+  t.equal(direct.last?.(), undefined, 'nothing has to be stored before the end is sent')
 })
 
 t.test('a number that comes last is kept, or put right', async t => {
