@@ -26,7 +26,7 @@ export function fitRoutes<C> (
         const provider = providers.get(route.providerId)
         const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId), account: () => provider === undefined ? '' : accountDigest(provider, call.providerKey, credential) }
         if (directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)) {
-          const direct = directRequest(extend(call, { request }), target, context)
+          const direct = directRequest(request === call.request ? call : extend(call, { request }), target, context)
           if (direct !== undefined) return { request, direct }
         }
         return { request: fit?.(request, target, context) ?? request }

@@ -4,6 +4,7 @@ import { createModels } from '../../lib/models/create-models.ts'
 import { fitRoutes } from '../../lib/stages/fit-routes.ts'
 import { provider, settings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
+import type { Provider } from '../../lib/providers/provider.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { FitTarget } from '../../lib/dialects/dialect.ts'
 
@@ -30,6 +31,20 @@ t.test('of a provider and a model that nothing is known of there are no facts', 
   const [fitted] = await collect(fitRoutes(services, { fit: (given, target) => { seen = target; return given } })(once(routedCall(request))))
   fitted?.fit?.(request, route)
   t.match(seen, { route, provider: {}, model: undefined })
+})
+
+t.test('a direct request is made of the call, and of a copy where its request has changed since', async t => {
+  const call = routedCall(request)
+  const seen: unknown[] = []
+  const directRequest = (given: { readonly request: ChatInput }): undefined => { seen.push(given === call ? 'the call' : given.request) }
+  const direct: Provider = { ...provider('openai'), adapters: { chat: { directDialects: ['messages'] } as never } } // no more of it is read
+  const providers = new Map([['openai', direct]])
+  const [fitted] = await collect(fitRoutes({ ...services, providers }, { directRequest, directDialect: 'messages' })(once(call)))
+  const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
+  fitted?.fit?.(request, chosen)
+  fitted?.fit?.({ ...request, n: 2 }, chosen)
+  t.same(seen, ['the call', { ...request, n: 2 }])
+  t.equal(call.request, request)
 })
 
 t.test('a dialect that fits nothing leaves the call as it is', async t => {
