@@ -29,8 +29,11 @@ export function checkShape (value: Record<string, unknown>, report: Report): Sha
   return reportShape(value, report)
 }
 
+/** Set once a configuration had problems: who corrects one reads it again and again, and to compile this takes 60 ms. */
+let configCheck: ValidateFunction<Config> | undefined
+
 /** Lists all errors at once: this is the operator's own file, and at most 1 MB of it. */
-function configCheck (): ValidateFunction<Config> {
+function compileCheck (): ValidateFunction<Config> {
   // Without the meta schema, which takes longer to compile than ours: TypeBox writes well-formed schemas.
   const ajv = new (loadAjv())({
     allErrors: true, verbose: true, useDefaults: true, strict: true, strictTypes: false,
@@ -41,7 +44,7 @@ function configCheck (): ValidateFunction<Config> {
 }
 
 function reportShape (value: Record<string, unknown>, report: Report): ShapeResult {
-  const isConfig = configCheck()
+  const isConfig = configCheck ??= compileCheck()
   let accepted: unknown = value
   const gone = new Map<string, number[]>()
   const written = (path: Path): Path => {
