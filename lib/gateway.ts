@@ -187,7 +187,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns }, ...admin !== undefined && { admin },
     recordAnswer: (call: Call) => recorder.recordBeforeLastByte(call),
-    recordSent: (call: Call) => recorder.recordSent(call),
+    recordSent: (call: Call, isFree?: boolean) => recorder.recordSent(call, isFree),
     ...coordination !== undefined && { onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown) }
   }
   let services: OwnedServices = createServices(settings, { ...parts, bodyRecorder: await openBodyRecorder(settings) })

@@ -10,7 +10,7 @@ export abstract class TimedMember extends RingMember {
   /** The time at which it has waited long enough, by `performance.now()`. */
   dueMs = 0
 
-  /** Called when it has. */
+  /** Called when it has; it must not throw. */
   abstract onDue (): void
 }
 
@@ -46,15 +46,17 @@ export class SharedTimer {
 
   #run (): void {
     const nowMs = performance.now()
-    this.#timer = undefined
     try {
-      for (let count = 0, { first } = this.#waiting; count < membersPerTurn && first !== undefined && first.dueMs <= nowMs; count++, { first } = this.#waiting) {
+      for (let count = 0; count < membersPerTurn; count++) {
+        const { first } = this.#waiting
+        if (first === undefined || first.dueMs > nowMs) break
         this.#waiting.delete(first)
         first.onDue()
       }
     } finally {
       const { first } = this.#waiting
-      if (first !== undefined && this.#timer === undefined) this.#runAfter(first.dueMs - nowMs)
+      this.#timer = undefined // not before: a member that begins to wait anew would set one for itself, and those that are due would wait for that
+      if (first !== undefined) this.#runAfter(Math.max(0, first.dueMs - performance.now()))
     }
   }
 }

@@ -128,4 +128,4 @@ export function extend<C extends object, F extends object> (call: C, fields: F):
 export type RecordAnswer = (call: Call) => Promise<void> | undefined
 
 /** Journals a call whose request has been sent to a provider. Nothing waits for it. */
-export type RecordSent = (call: Call) => void
+export type RecordSent = (call: Call, isFree?: boolean) => void

@@ -15,7 +15,7 @@ import type { Reply } from '../core/reply.ts'
  * answer never looks like a complete one.
  *
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
- * @throws TypeError for headers that cannot be sent, before anything is, or rejects with it; `return()` of the body is called then
+ * @throws TypeError for headers that cannot be sent, or rejects with it: nothing is sent then, and `return()` of the body is called
  */
 export function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordAnswer): Promise<void> {
   const { body } = reply

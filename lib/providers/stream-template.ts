@@ -19,7 +19,7 @@ export class StreamTemplate {
   }
 
   /** Begins with what is known of another stream. */
-  use (template: TextTemplate | undefined): void {
+  use (template: TextTemplate): void {
     this.#template = template
   }
 

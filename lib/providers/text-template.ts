@@ -9,7 +9,7 @@
 import { LiteralScanner, notPlain } from '../json/literal-scanner.ts'
 import { objectOf } from '../json/guards.ts'
 import { copyString } from '../text/copy-string.ts'
-import { lineEndOf } from '../wire/sse.ts'
+import { lineEndAt } from '../wire/sse.ts'
 
 /** Describes the messages of one dialect that hold one piece of text. */
 export interface TextPlace {
@@ -47,6 +47,12 @@ export interface TextRun {
   readonly end: number
 }
 
+interface Frame {
+  readonly before: string
+  readonly after: string
+  readonly between: string
+}
+
 /** Longer ones around a text are few, and not kept. */
 const maxAroundLength = 4096
 
@@ -60,8 +66,8 @@ export class TextTemplate {
   #after: string
   /** False where the bytes of these are other characters. */
   readonly #isAscii: boolean
-  /** The first and the last with what stands around a message, and what stands between two of them, once it is needed. */
-  #frame: { readonly before: string, readonly after: string, readonly between: string } | undefined
+  /** The first and the last with what stands around a message, and what stands between two of them, once one was there. */
+  #frame: Frame | undefined
 
   private constructor (place: TextPlace, before: string, behind: readonly string[]) {
     this.#place = place
@@ -74,7 +80,7 @@ export class TextTemplate {
   /** Returns the template of a message that was read as one piece of text; `undefined` when that cannot be found beyond doubt. */
   static of (data: string, place: TextPlace): TextTemplate | undefined {
     const opening = place.opening.exec(data)
-    if (opening === null) return undefined
+    if (opening === null || data.includes('\n')) return undefined // each line would have a field name of its own in front of it
     const start = opening.index + opening[0].length
     const { end } = scanner.scan(data, start)
     if (end === -1 || data.length - end + start > maxAroundLength) return undefined
@@ -83,9 +89,10 @@ export class TextTemplate {
     return template.#isAll('probe') ? template : undefined
   }
 
-  /** Returns the template of messages that begin in another way. @param start the way in which those of this one do */
-  startingWith (other: string, start: string): TextTemplate {
-    return new TextTemplate(this.#place, copyString(other + this.#before.slice(start.length)), [...this.#middle, this.#after])
+  /** Returns the template of messages that begin with another text than those of this one; `undefined` where these do not begin with `known`. */
+  startingWith (other: string, known: string): TextTemplate | undefined {
+    if (!this.#before.startsWith(known)) return undefined
+    return new TextTemplate(this.#place, copyString(other + this.#before.slice(known.length)), [...this.#middle, this.#after])
   }
 
   /** Returns the text of a message that fits, else `undefined`: then it has to be parsed. */
@@ -114,7 +121,9 @@ export class TextTemplate {
    */
   readRun (frames: string, from: number): TextRun | undefined {
     if (!this.#isAscii) return undefined
-    const { before, after, between } = this.#frame ??= this.#framed(frames, from)
+    const frame = this.#frame ??= this.#frameAt(frames, from)
+    if (frame === undefined) return undefined
+    const { before, after, between } = frame
     if (frames.slice(from, from + before.length) !== before) return undefined
     const literals: string[] = []
     let characters = 0
@@ -141,7 +150,11 @@ export class TextTemplate {
     return literals.length === 0 ? undefined : { literals, characters, isAscii, last, end }
   }
 
-  /** Returns the place behind the last value; where something else stands between them, the end of the data, which nothing fits. @param at the place behind the text */
+  /**
+   * Returns the place behind the last value; where something else stands between them, the end of the data, which nothing fits.
+   *
+   * @param at the place behind the text
+   */
   #endOfValues (data: string, at: number): number {
     const { values } = this.#place
     if (values === undefined) return at
@@ -153,11 +166,17 @@ export class TextTemplate {
     return at
   }
 
-  /** A stream may be open for long: what is in all of them is kept once. */
-  #framed (frames: string, from: number): { readonly before: string, readonly after: string, readonly between: string } {
-    const lineEnd = lineEndOf(frames, from)
-    const blankLine = lineEnd + lineEnd
+  /** Returns what stands around messages, where one of them begins: what else may be there says nothing of how their lines end. */
+  #frameAt (frames: string, from: number): Frame | undefined {
+    const end = frames.indexOf('\n', from)
+    if (end === -1) return undefined
+    const lineEnd = lineEndAt(frames, end)
     const frameStart = this.#place.frameStart.replaceAll('\n', lineEnd)
+    return frames.startsWith(frameStart + this.#before, from) ? this.#framed(frameStart, lineEnd + lineEnd) : undefined
+  }
+
+  /** A stream may be open for long: what is in all of them is kept once. */
+  #framed (frameStart: string, blankLine: string): Frame {
     const between = copyString(`${this.#after}${blankLine}${frameStart}${this.#before}`)
     const after = between.slice(0, this.#after.length + blankLine.length)
     const before = between.slice(after.length)

@@ -24,7 +24,8 @@ export function fitRoutes<C> (
       fit: (given: unknown, route: Route, { credential, isTranslated = false }: FitOptions = {}): FittedRequest => {
         const request = given as ChatInput // of this call, perhaps with other limits
         const provider = providers.get(route.providerId)
-        const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId), account: () => provider === undefined ? '' : accountDigest(provider, call.providerKey, credential) }
+        const account = (): string => provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
+        const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId), account }
         if (directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)) {
           const direct = directRequest(request === call.request ? call : extend(call, { request }), target, context)
           if (direct !== undefined) return { request, direct }

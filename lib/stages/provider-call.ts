@@ -52,7 +52,7 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const shared: SharedByRequests = { abandoned, recordSent: capability === 'tokenCount' ? undefined : recordSent, translatedOnly: new WeakSet() } // a count costs nothing
+  const shared: SharedByRequests = { abandoned, recordSent, isFree: capability === 'tokenCount', translatedOnly: new WeakSet() }
   const prepare = (call: RoutedCall<R>, route: Route, mayGiveUp: ProviderCallOptions['mayGiveUp']): RouteRequest<OpenAttempt<E>> | undefined => {
     const provider = providers.get(route.providerId)
     const adapter = provider?.adapters[capability]
@@ -92,6 +92,8 @@ export function providerCall<C extends Capability> (
 interface SharedByRequests {
   readonly abandoned: AbandonedAnswers
   readonly recordSent: Services['recordSent'] | undefined
+  /** True for counts of tokens, which cost nothing. */
+  readonly isFree: boolean
   /** Servers that turned out not to have the API of a dialect that their kind has. */
   readonly translatedOnly: WeakSet<Provider>
 }
@@ -136,11 +138,11 @@ class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E ext
   }
 
   #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
-    const [provider, adapter, options, { abandoned, recordSent }] = [this.provider, this.#adapter, this.#options, this.#shared]
+    const [provider, adapter, options, { abandoned, recordSent, isFree }] = [this.provider, this.#adapter, this.#options, this.#shared]
     const opened = this.readsToEnd
       ? abandoned.open(attempt, async kept => await openParts(kept, parts, provider, adapter, options))
       : openParts(attempt, parts, provider, adapter, options)
-    recordSent?.(this.#call)
+    recordSent?.(this.#call, isFree)
     return opened
   }
 

@@ -100,7 +100,7 @@ function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRe
     : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
 }
 
-/** Prints what `rounded` returns, as integers: V8 takes three times as long to print a fraction. */
+/** Prints what `rounded` returns of a time that is not negative, as integers: V8 takes three times as long to print a fraction. */
 function printMs (ms: number): string {
   const hundredths = Math.round(ms * 100)
   const units = Math.floor(hundredths / 100)

@@ -81,7 +81,7 @@ function send (request: UpstreamRequest, call: AttemptCall, { streamed }: Pick<A
   })
 }
 
-/** Waits only where the body does. */
+/** Opens the body of a response, and waits only where that does. */
 function openResponse<R, E extends { readonly type: string }> (
   response: UpstreamResponse, call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): OpenAttempt<E> | Promise<OpenAttempt<E>> {

@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
-import { bytesAsText, lineEndOf, sseReader, type SseReader } from '../wire/sse.ts'
+import { bytesAsText, lineEndAt, sseReader, type SseReader } from '../wire/sse.ts'
 import { LongMessages, type LongMessage } from '../wire/long-messages.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import { startTimer, type Timer } from '../async/timer.ts'
@@ -224,7 +224,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const text = bytesAsText(bytes)
     const ascii = isAscii(bytes)
     const mayRun = ascii || isUtf8(bytes)
-    const blankLine = lineEndOf(text, 0).repeat(2)
+    const blankLine = lineEndAt(text, text.lastIndexOf('\n')).repeat(2)
     for (let at = 0; at < text.length && !this.#reader.done;) {
       if (mayRun && this.#messages.isBetweenMessages) {
         at = this.#reader.readRun?.(text, at, into) ?? at

@@ -31,15 +31,15 @@ export class CallRecorder {
   /**
    * Journals a call whose request has been sent to a provider, once, as interrupted: nothing waits for it. Costs a call 1.5 µs,
    * and less where several begin in one turn of the event loop. While the call is open it is journaled again, with what is known
-   * so far: each time four times as long after this.
+   * by then: after 0.15, 0.6, 2.4, … seconds.
+   *
+   * @param isFree true for a request that costs nothing: it is journaled only when it takes long
    */
-  recordSent (call: Call): void {
-    const { ledger, models } = this.#parts
+  recordSent (call: Call, isFree = false): void {
+    const { ledger } = this.#parts
     const { record } = call
-    if (ledger === undefined || record.keyId === undefined || record.journaled !== undefined) return
-    const begun = printBegunRow(call, models())
-    if (begun === undefined) this.#recordInterrupted(call, ledger)
-    else void journal(call, begun, ledger)
+    if (ledger === undefined || record.keyId === undefined || record.inFlight !== undefined) return
+    if (!isFree) this.#recordBegun(call, ledger)
     const inFlight = new InFlight(() => this.#recordInFlight(call, ledger))
     record.inFlight = inFlight
     inFlight.start()
@@ -56,10 +56,16 @@ export class CallRecorder {
     return row && journal(call, row, ledger)
   }
 
-  /** @returns false for a call whose answer is complete */
+  #recordBegun (call: Call, ledger: Ledger): void {
+    const begun = printBegunRow(call, this.#parts.models())
+    if (begun === undefined) this.#recordInterrupted(call, ledger)
+    else void journal(call, begun, ledger)
+  }
+
+  /** @returns false for a call whose answer is complete, or that nothing records any more */
   #recordInFlight (call: Call, ledger: Ledger): boolean {
     const known = completeRow(call)
-    if (known !== undefined && known.outcome !== interrupted) return false
+    if (ledger.isClosed || (known !== undefined && known.outcome !== interrupted)) return false
     this.#recordInterrupted(call, ledger)
     return true
   }
@@ -73,7 +79,7 @@ export class CallRecorder {
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter } = this.#parts
     let row: UsageRow | undefined
-    stopInFlight(call)
+    endInFlight(call)
     try {
       row = this.#rowOf(call)
       if (row !== undefined) void ledger?.add(row, journaledCall(call))
@@ -124,8 +130,12 @@ class InFlight extends TimedMember {
   }
 }
 
-function stopInFlight ({ record }: Call): void {
-  (record.inFlight as InFlight | undefined)?.stop() // set above and nowhere else
+const ended = {}
+
+/** Ends the wait of a call for good: also one that would begin later. */
+function endInFlight ({ record }: Call): void {
+  if (record.inFlight instanceof InFlight) record.inFlight.stop()
+  record.inFlight = ended
 }
 
 /** Journals a row of an open call; resolves when it is in the journal, or cannot be. */

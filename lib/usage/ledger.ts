@@ -73,6 +73,7 @@ export class Ledger {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #importing: Promise<void> | undefined
+  #isClosed = false
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
@@ -131,6 +132,11 @@ export class Ledger {
     return this.#failures > failuresBeforeLogging || this.#journal.error !== undefined
   }
 
+  /** True once it is closed, or is being closed. */
+  get isClosed (): boolean {
+    return this.#isClosed
+  }
+
   /** Rows that are not in the database yet. */
   get waiting (): number {
     return this.#waiting.length + this.#overflow
@@ -186,6 +192,7 @@ export class Ledger {
    * the journal has them, interrupted. The database stays open.
    */
   async close (): Promise<void> {
+    this.#isClosed = true
     for (const timer of this.#timers) clearInterval(timer)
     await this.flush()
     for (let attempt = 0; this.#waiting.length > 0 && attempt < failuresBeforeLogging; attempt++) {

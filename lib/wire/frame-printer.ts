@@ -33,8 +33,8 @@ export interface FramePrinter<E, F extends string | Uint8Array = string> {
   /** Returns the last frames of an answer that broke off. Default: one message named `error`, as OpenAI's clients read it. */
   readonly fail?: (failure: GatewayError, call: Call) => string
   /**
-   * Does what must be done before the last frames are sent, and yields them: those after `end` or `fail`, after which it is called. Returns
-   * `undefined` where there are none. Default: none.
+   * Called after `end` or `fail`: does what must be done before the last frames are sent, and yields them. Returns `undefined` where
+   * there is nothing to do and nothing to yield. Default: that.
    */
   readonly last?: (() => AsyncIterable<string> | undefined) | undefined
   /** Returns what to send when there was nothing to send for a while. Default: a comment. */

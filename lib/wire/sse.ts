@@ -113,11 +113,8 @@ export function bytesAsText ({ buffer, byteOffset, byteLength }: Uint8Array): st
   return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 }
 
-export type LineEnd = '\n' | '\r\n'
-
-/** Returns how the first line ends from a place on; an event stream has one way to end them. */
-export function lineEndOf (text: string, from: number): LineEnd {
-  const end = text.indexOf('\n', from)
+/** Returns how a line ends, by the place of its last character. Nearly all streams end all lines in one way, but comments of a proxy may end in another. */
+export function lineEndAt (text: string, end: number): '\n' | '\r\n' {
   return text.charCodeAt(end - 1) === carriageReturn ? '\r\n' : '\n'
 }
 

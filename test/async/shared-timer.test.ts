@@ -38,12 +38,12 @@ t.test('a wait may begin another when it ends, also its own', async t => {
   t.equal(count, 3)
 })
 
-/** Takes the functions that are to be called later. */
-function laterCalls (t: Test): Array<() => void> {
-  const later: Array<() => void> = []
+/** Takes the functions that are to be called later, and the milliseconds until then. */
+function laterCalls (t: Test): Array<{ readonly call: () => void, readonly ms: number }> {
+  const later: Array<{ readonly call: () => void, readonly ms: number }> = []
   const timer = { unref: () => timer }
-  t.intercept(globalThis, 'setTimeout', { value: (call: () => void) => {
-    later.push(call)
+  t.intercept(globalThis, 'setTimeout', { value: (call: () => void, ms: number) => {
+    later.push({ call, ms })
     return timer
   } })
   return later
@@ -51,15 +51,28 @@ function laterCalls (t: Test): Array<() => void> {
 
 t.test('thousands that are due at once are called in several turns of the event loop', async t => {
   const later = laterCalls(t)
-  const timer = new SharedTimer(0)
-  const counts: number[] = []
-  let count = 0
-  for (let started = 0; started < 500; started++) timer.start(new Wait(() => { count++ }))
-  for (let call = later.shift(); call !== undefined; call = later.shift()) {
-    call()
-    counts.push(count)
+  let nowMs = 5
+  t.intercept(performance, 'now', { value: () => nowMs })
+  for (const beginsAnew of [false, true]) {
+    const timer = new SharedTimer(1000)
+    let count = 0
+    for (let started = 0; started < 500; started++) {
+      const wait = new Wait(() => {
+        count++
+        if (beginsAnew) timer.start(wait)
+      })
+      timer.start(wait)
+    }
+    nowMs += 1001
+    const rounds: Array<[count: number, nextMs: number | undefined]> = []
+    for (let round = 0; round < 3; round++) {
+      later.shift()?.call()
+      rounds.push([count, later[0]?.ms])
+      t.ok(later.length < 2, 'one timer')
+    }
+    t.same(rounds, [[200, 0], [400, 0], [500, beginsAnew ? 1000 : undefined]], beginsAnew ? 'that begin anew' : 'that end')
+    later.length = 0
   }
-  t.same(counts, [200, 400, 500])
 })
 
 t.test('one that throws does not stop the others', async t => {
@@ -68,8 +81,8 @@ t.test('one that throws does not stop the others', async t => {
   const due: string[] = []
   timer.start(new Wait(() => { throw new Error('broken') }))
   timer.start(new Wait(() => due.push('other')))
-  t.throws(() => later.shift()?.(), { message: 'broken' })
-  later.shift()?.()
+  t.throws(() => later.shift()?.call(), { message: 'broken' })
+  later.shift()?.call()
   t.same(due, ['other'])
 })
 

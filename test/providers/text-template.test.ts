@@ -145,6 +145,31 @@ for (const [name, dialect] of Object.entries(dialects)) {
   })
 }
 
+t.test('a message that comes in two reads, and a comment whose lines end otherwise, cost a stream no runs after them', async t => {
+  for (const [name, dialect] of Object.entries(dialects)) {
+    for (const [change, unlike] of [[(frame: string) => frame, withCrlf], [withCrlf, (frame: string) => frame]] as const) {
+      const first = change(dialect.first)
+      const plain = change(dialect.plain)
+      const texts = Array.from({ length: 4 }, () => plain)
+      const between: ReadonlyArray<readonly string[]> = [[plain.slice(0, 20), plain.slice(20)], [plain.slice(0, -1), plain.slice(-1)], [plain.slice(0, -3), plain.slice(-3)], [unlike(': ping\n\n')]]
+      for (const pieces of between) {
+        const { runs, failure } = await outcome([first, ...pieces, ...texts, change(dialect.last)].map(piece => Buffer.from(piece)), readerOf(dialect, true))
+        t.equal(failure, undefined)
+        t.ok((runs ?? 0) >= 3, `${name}, ${runs} runs after ${JSON.stringify(pieces)}`)
+      }
+    }
+  }
+})
+
+t.test('data of several lines is no template: a line without a field name is no part of a message', async t => {
+  const dialect = dialects['Google']
+  if (dialect === undefined) return t.fail('no dialect')
+  const [head, rest] = ['{"candidates":', '[{"content":{"parts":[{"text":"a"}]},"index":0}]}']
+  const pieces = [`data: ${head}\ndata: ${rest}\n\n`, `data: ${head}\ndata: ${rest}\n\n`, `data: ${head}\n${rest}\n\n`, dialect.last].map(piece => Buffer.from(piece))
+  t.same(await outcome(pieces, readerOf(dialect, true)), await outcome(pieces, readerOf(dialect, false)))
+  t.match(await outcome(pieces, readerOf(dialect, true)), { failure: 'upstream_invalid_response' })
+})
+
 t.test('a message that has begun is not left out where the next line looks like one of its own', async t => {
   for (const [name, dialect] of Object.entries(dialects)) {
     for (const change of [(frame: string) => frame, withCrlf]) {

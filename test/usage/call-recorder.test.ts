@@ -100,6 +100,27 @@ storeTest('a call in flight is journaled again with what it has used so far, unt
   await until(() => !isDueLater(complete), 'a look at the other')
   recorder.end(streamed)
   t.notOk(isDueLater(streamed))
+  recorder.recordSent(streamed)
+  t.notOk(isDueLater(streamed), 'nothing is sent for a call that has ended')
+})
+
+storeTest('a request that costs nothing is journaled when it takes long, and nothing once the ledger is closed', async (t, open) => {
+  const { recorder, ledger, directory } = await start(t, open)
+  const begun = { outcome: undefined, status: undefined, usage: undefined, attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10 }
+  const linesOf = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl')).flatMap(name => readFileSync(join(directory, name), 'utf8').trim().split('\n'))
+  const counted = call(begun)
+  recorder.recordSent(counted, true)
+  ledger.flushJournal()
+  t.same(linesOf(), [])
+  await until(() => linesOf().length > 0, 'its line')
+  t.match(linesOf().map(line => JSON.parse(line) as unknown), [{ 12: null, 17: null }], 'without tokens or a price')
+  const late = call(begun)
+  recorder.recordSent(late)
+  await ledger.close()
+  const left = linesOf()
+  await until(() => late.record.inFlight instanceof RingMember && !Ring.holds(late.record.inFlight), 'the end of its wait')
+  ledger.flushJournal()
+  t.same(linesOf(), left)
 })
 
 storeTest('a call that was journaled when it was sent is one row with what it used', async (t, open) => {

@@ -88,7 +88,11 @@ class ChatStream implements StreamReader<ChatEvent> {
     const before = into.length
     this.#reader.read(chunk, into)
     const only = into.length === before + 1 ? into[before] : undefined
-    if (only?.type === 'response-start') return this.#template.use(this.#beginning?.noteRole(data, chunk))
+    if (only?.type === 'response-start') {
+      const known = this.#beginning?.noteRole(data, chunk)
+      if (known !== undefined) this.#template.use(known)
+      return
+    }
     const beginning = this.#beginning
     this.#beginning = undefined
     if (only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {

@@ -88,6 +88,16 @@ t.test('a chunk is parsed that has more than a text for later', async t => {
   }
 })
 
+t.test('a text with another id than its role says nothing of the next stream', async t => {
+  const chunk = (id: string, created: string, delta: string): string => `data: {"id":"${id}","object":"o","created":${created},"choices":[{"index":0,"delta":${delta}}]}\n\n`
+  const read = async (...chunks: string[]): Promise<unknown> => await printedAnswer([Buffer.from(chunks.join('') + 'data: [DONE]\n\n')], readStream({ ...ask({}, {}, true), textRuns: true }))
+    .then(({ messages }) => messages, (error: unknown) => error instanceof GatewayError ? error.code : error)
+  const role = chunk('a', '1', '{"role":"assistant"}')
+  const last = chunk('a', '1', '{},"finish_reason":"stop"')
+  t.type(await read(role, chunk('abc', '1', '{"content":"one"}'), last), Array)
+  t.equal(await read(role, chunk('a', '1:1', '{"content":"not JSON"}'), last), 'upstream_invalid_response')
+})
+
 t.test('a stream that only seems to begin like the last one is read as what it is', async t => {
   const parts = (role: string, text: string): Parts => ({ id: '"a"', created: '1', fields: '', role, texts: [[text, '"a"'], [text, '"b"']] })
   const [second, none] = [role.replace(':0', ':1'), '"choices":[]']
