@@ -101,16 +101,10 @@ export class TextTemplate {
     // Comparing slices takes a tenth of `startsWith`, which goes by character where the texts are
     // slices themselves or of another width.
     if (data.slice(0, start) !== this.#before) return undefined
-    const end = closingQuote(data, start)
-    if (end <= start) return undefined
-    if (data.slice(this.#endOfValues(data, end)) !== this.#after) return undefined
+    const { end } = scanner.scan(data, start)
+    if (end <= start || data.slice(this.#endOfValues(data, end)) !== this.#after) return undefined
     const literal = data.slice(start, end)
-    if (!notPlain.test(literal)) return literal
-    try {
-      return JSON.parse(`"${literal}"`) as string // a JSON string literal parses to a string
-    } catch {
-      return undefined // no string of JSON
-    }
+    return notPlain.test(literal) ? JSON.parse(`"${literal}"`) as string : literal // the scanner takes what JSON takes
   }
 
   /**
@@ -191,17 +185,4 @@ export class TextTemplate {
     ))
     return message !== undefined && other !== undefined && this.#place.isAll(text, message, other)
   }
-}
-
-/** Returns where the string that starts at `start` ends; -1 where it does not. */
-function closingQuote (data: string, start: number): number {
-  let end = data.indexOf('"', start)
-  while (end !== -1 && isEscaped(data, start, end)) end = data.indexOf('"', end + 1)
-  return end
-}
-
-function isEscaped (data: string, start: number, at: number): boolean {
-  let backslash = at - 1
-  while (backslash >= start && data[backslash] === '\\') backslash--
-  return (at - backslash) % 2 === 0
 }
