@@ -63,7 +63,7 @@ export class SharedTimer {
 
 const timers = new Map<number, SharedTimer>()
 
-/** Returns the timer of all waits of this length. There are as many as lengths: use it for those of the configuration. */
+/** Returns the timer of all waits of this length. There are as many as lengths: use it where these are few. */
 export function sharedTimer (ms: number): SharedTimer {
   let timer = timers.get(ms)
   if (timer === undefined) timers.set(ms, timer = new SharedTimer(ms))

@@ -127,5 +127,9 @@ export function extend<C extends object, F extends object> (call: C, fields: F):
 /** Journals a call before its caller can have the complete answer, which waits for the result. */
 export type RecordAnswer = (call: Call) => Promise<void> | undefined
 
-/** Journals a call whose request has been sent to a provider. Nothing waits for it. */
+/**
+ * Journals a call whose request has been sent to a provider. Nothing waits for it.
+ *
+ * @param isFree true for a request that costs nothing. Default: false
+ */
 export type RecordSent = (call: Call, isFree?: boolean) => void

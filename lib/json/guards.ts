@@ -25,6 +25,11 @@ export function objectOf (value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined
 }
 
+/** Returns the object of a list that holds nothing else, or `undefined`. */
+export function onlyObjectOf (value: unknown): JsonObject | undefined {
+  return isList(value) && value.length === 1 ? objectOf(value[0]) : undefined
+}
+
 /** Returns a member of a value that may be an object, an error or a list; `undefined` of anything else. */
 export function property (value: unknown, name: string): unknown {
   return isContainer(value) ? Reflect.get(value, name) : undefined

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isList, isObject, numberOf, objectOf, objectsOf, nonEmptyText, property } from '../../lib/json/guards.ts'
+import { isList, isObject, numberOf, objectOf, objectsOf, onlyObjectOf, nonEmptyText, property } from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
   t.equal(isObject({}), true)
@@ -29,6 +29,11 @@ t.test('a text is not empty, a number is finite', async t => {
 t.test('the objects of a list keep their order, and what is no list has none', async t => {
   t.same(objectsOf([{ a: 1 }, null, 'text', [{}], { b: 2 }]), [{ a: 1 }, { b: 2 }])
   for (const value of [undefined, null, {}, 'text']) t.same(objectsOf(value), [])
+})
+
+t.test('the only object of a list is that of one with nothing else', async t => {
+  t.same(onlyObjectOf([{ a: 1 }]), { a: 1 })
+  for (const value of [undefined, {}, [], [null], [[]], [{ a: 1 }, { b: 2 }], [{ a: 1 }, null]]) t.equal(onlyObjectOf(value), undefined)
 })
 
 t.test('a member is read of anything that may have one', async t => {

@@ -1,6 +1,6 @@
 /** Describes the messages of one piece of text: each has the counts of tokens so far behind it. */
 
-import { objectOf } from '../../json/guards.ts'
+import { objectOf, onlyObjectOf } from '../../json/guards.ts'
 import type { TextPlace } from '../text-template.ts'
 
 /** Matches a number that is a value. */
@@ -12,8 +12,8 @@ export const textPlace: TextPlace = {
   values: { split: splitAtCounts, endOf: endOfNumber, examples: ['1', '2'] },
   // No number that may be another is in a candidate.
   isAll: (text, message, other) => {
-    const candidate = only(message['candidates'])
-    const isText = only(objectOf(candidate?.['content'])?.['parts'])?.['text'] === text
+    const candidate = onlyObjectOf(message['candidates'])
+    const isText = onlyObjectOf(objectOf(candidate?.['content'])?.['parts'])?.['text'] === text
     return isText && JSON.stringify(message['candidates']) === JSON.stringify(other['candidates'])
   }
 }
@@ -23,11 +23,6 @@ function splitAtCounts (behind: string): string[] {
   const counts = usage === -1 ? behind.length : usage
   const [first = '', ...others] = behind.slice(counts).split(numbers)
   return [behind.slice(0, counts) + first, ...others]
-}
-
-/** Returns the object of a list that has no more. */
-function only (list: unknown): Record<string, unknown> | undefined {
-  return Array.isArray(list) && list.length === 1 ? objectOf(list[0]) : undefined
 }
 
 /** Returns the place behind an integer; of one that JSON does not have, somewhere in it. */

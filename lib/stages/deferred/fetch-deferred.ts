@@ -32,7 +32,11 @@ export function fetchDeferred ({ deferrals, settings, recordSent }: Pick<Service
   return map(async ({ fetch }) => {
     if (deferrals === undefined) throw notFound()
     const answer = await fetchCompletion(fetch, deferrals, {
-      keepMs, maxBytes, maxStoredBytes, onSent: () => recordSent?.(fetch.call, true), complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
+      keepMs,
+      maxBytes,
+      maxStoredBytes,
+      onSent: () => recordSent?.(fetch.call, true),
+      complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
     })
     if (answer === undefined) throw new EarlyReply(pendingReply(fetch.call))
     return answer
