@@ -12,7 +12,6 @@ import { ParsedText } from '../json/parsed-text.ts'
 import { closeWaitingResponse, waitsForConnection } from './node-internals.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
-import type { ParsedBody } from './parse-body.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
@@ -93,7 +92,7 @@ export function readCall (
   const record = new CallRecord(name)
   let media: MediaStrings | undefined
   let admitted: AdmittedCall | undefined
-  let kept: { readonly pieces: readonly Buffer[], readonly body: ParsedBody } | undefined
+  let kept: ParsedText | undefined
   const enter = (): AdmittedCall => admitted ??= admission.enter(record.keyId ?? '')
   const readBody = (): Promise<unknown> => {
     const entered = enter()
@@ -118,7 +117,7 @@ export function readCall (
       signal,
       memory: entered.memory,
       record,
-      onParsed: (pieces, parsed) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = { pieces, body: parsed } },
+      onParsed: (pieces, { value, text }) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = ParsedText.of(value, pieces, text) },
       // The store keeps requests as text.
       mediaOf: keepsMedia ? bytes => bytes > limits.storedBodyBytes ? media = new MediaStrings() : undefined : undefined,
       largeField,
@@ -141,8 +140,8 @@ export function readCall (
     signal,
     receivedAtMs: performance.now(),
     record,
-    bodyText: () => kept && (kept.body.text ?? textOf(kept.pieces)),
-    callerBody: () => kept && ParsedText.of(kept.body.value, kept.pieces, kept.body.text),
+    bodyText: () => kept?.text(),
+    callerBody: () => kept,
     media: () => media,
     connection: readsConnection ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket } : undefined,
     largeStrings: largeStrings?.largeStrings
@@ -162,11 +161,6 @@ export function readCall (
 /** Returns whether nothing of a call that is being closed can still be at work: there was one attempt, and its response is complete. */
 function isWorkDone ({ attempts, hedges, failedAttempts, errorCode }: CallRecord, { aborted }: CallCancellation): boolean {
   return attempts === 1 && hedges === undefined && failedAttempts === undefined && errorCode === undefined && !aborted
-}
-
-function textOf (pieces: readonly Buffer[]): string {
-  const [only] = pieces
-  return (pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)).toString()
 }
 
 function queryOf ({ url = '' }: IncomingMessage): string {

@@ -11,47 +11,66 @@ import { countKeys, readObjectText, type ObjectText, type TextRange } from './ob
  */
 export class ParsedText implements CallerBody {
   readonly #value: JsonObject
-  readonly #bytes: Buffer
-  /** The bytes, each a character. */
-  readonly #text: string | undefined
+  readonly #pieces: readonly Buffer[]
+  #text: string | undefined
 
-  private constructor (value: JsonObject, bytes: Buffer, text: string | undefined) {
+  private constructor (value: JsonObject, pieces: readonly Buffer[], text: string | undefined) {
     this.#value = value
-    this.#bytes = bytes
+    this.#pieces = pieces
     this.#text = text
   }
 
   /**
    * @param pieces UTF-8, as it was parsed into `value`
-   * @param text the same as text, if it is known: of ASCII it need not be made again
+   * @param text the same as text, if it is known
    */
   static of (value: unknown, pieces: readonly Buffer[], text?: string): ParsedText | undefined {
-    if (!isObject(value)) return undefined
-    const [first] = pieces
-    const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
-    return new ParsedText(value, bytes, text?.length === bytes.length ? text : undefined)
+    return isObject(value) ? new ParsedText(value, pieces, text) : undefined
+  }
+
+  /**
+   * Returns the text, and forgets it: each collection would copy it while its call waits for the provider. If it is needed
+   * again, it is made of the bytes.
+   */
+  text (): string {
+    return this.#takeText() ?? this.#bytes().toString()
   }
 
   /** Prints an object: what it shares with the parsed one in the bytes that it came as. */
   print (object: object): string | Uint8Array {
     const fields = Object.entries(object)
-    const outline = fields.some(([name, value]) => this.#isShared(name, value)) ? readObjectText(this.#text ?? this.#bytes.toString('latin1')) : undefined
+    const text = this.#takeText()
+    if (!fields.some(([name, value]) => this.#isShared(name, value))) return JSON.stringify(object)
+    const bytes = this.#bytes()
+    // Each byte a character: the text itself, where all of it is ASCII.
+    const outline = readObjectText(text?.length === bytes.length ? text : bytes.toString('latin1'))
     if (outline === undefined) return JSON.stringify(object)
     const pieces: Uint8Array[] = []
-    let text = ''
+    let printed = ''
     for (const [name, value] of fields) {
       if (value === undefined) continue
-      text += `${text === '' && pieces.length === 0 ? '{' : ','}${JSON.stringify(name)}:`
+      printed += `${printed === '' && pieces.length === 0 ? '{' : ','}${JSON.stringify(name)}:`
       const range = this.#isShared(name, value) ? unambiguous(outline, name, value) : undefined
       if (range === undefined) {
-        text += JSON.stringify(value)
+        printed += JSON.stringify(value)
       } else {
-        pieces.push(Buffer.from(text), this.#bytes.subarray(range.start, range.end))
-        text = ''
+        pieces.push(Buffer.from(printed), bytes.subarray(range.start, range.end))
+        printed = ''
       }
     }
-    pieces.push(Buffer.from(`${text}}`))
+    pieces.push(Buffer.from(`${printed}}`))
     return Buffer.concat(pieces)
+  }
+
+  #takeText (): string | undefined {
+    const text = this.#text
+    this.#text = undefined
+    return text
+  }
+
+  #bytes (): Buffer {
+    const [first] = this.#pieces
+    return this.#pieces.length === 1 && first !== undefined ? first : Buffer.concat(this.#pieces)
   }
 
   #isShared (name: string, value: unknown): boolean {

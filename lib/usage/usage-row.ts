@@ -33,8 +33,8 @@ export function usageRow (
   if (keyId === undefined || record.endpoint === 'health') return undefined
   const durationMs = performance.now() - receivedAtMs
   const answer = usageOf(record)
-  const wasted = (record.wasted ?? []).map(request => wasteOf(request, record, models))
-  const usage = [answer.usage, ...wasted.map(waste => waste.usage)].reduce(addUsage, undefined)
+  const wasted = record.wasted?.map(request => wasteOf(request, record, models)) ?? none
+  const usage = wasted.reduce<Usage | undefined>((sum, waste) => addUsage(sum, waste.usage), answer.usage)
   const estimated = answer.estimated || wasted.some(waste => waste.estimated)
   const cost = callCost(record, answer.usage, answer.estimated, models)
   return {
@@ -110,6 +110,8 @@ function hasFailed ({ outcome, errorCode }: CallRecord): boolean {
 interface Waste extends Cost {
   readonly usage: Usage | undefined
 }
+
+const none: readonly Waste[] = []
 
 /** Returns what a wasted request used. */
 function wasteOf ({ modelId, usage }: WastedRequest, record: CallRecord, models: Pick<ModelRegistry, 'find'>): Waste {

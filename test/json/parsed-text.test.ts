@@ -38,3 +38,17 @@ t.test('any object: what is printed is what a printer would print', async t => {
     return JSON.stringify(JSON.parse(print(sent))) === JSON.stringify(sent)
   }), { numRuns: 200 })
 })
+
+t.test('the text is the one that came, also when it is needed again or after printing', async t => {
+  for (const text of ['{"messages": [1]}', '{"messages": ["größe \u{1F680}"]}']) {
+    const bytes = Buffer.from(text)
+    const value = JSON.parse(text) as Record<string, unknown>
+    const printed = text.replace(': ', ':')
+    for (const known of [text, undefined]) {
+      const read = ParsedText.of(value, [bytes.subarray(0, 3), bytes.subarray(3)], known)
+      t.same([read?.text(), read?.text(), String(read?.print({ ...value }))], [text, text, printed], 'read, then printed')
+      const first = ParsedText.of(value, [bytes], known)
+      t.same([String(first?.print({ ...value })), String(first?.print({ ...value })), first?.text()], [printed, printed, text], 'printed, then read')
+    }
+  }
+})
