@@ -1,5 +1,5 @@
 /**
- * Writes `build/test-groups/`, which is what `npm test` runs: programs that import the test files of a folder, ten
+ * Writes `build/test-groups/`, which is what `npm test` runs: programs that import the test files of a folder, twenty
  * at a time. Starting a process with the test runner and the gateway costs 0.5 to 2 s of CPU, more than most test
  * files need. One file is run by its own path: `npm test -- build/test/http/app.test.js`.
  */
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tests = join(root, 'build/test')
 const groups = join(root, 'build/test-groups')
-const filesPerGroup = 10
+const filesPerGroup = 20
 
 /** Files that get a process each: they measure memory or time, or take long. */
 const alone = /^(bench|clients|cluster|package|scaling)\/|^gateway\/(hostile-callers|small-heap)|^pipelines\/ocr|^[^/]+$/
