@@ -25,10 +25,11 @@ export interface StartFailure {
 
 export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   const stop = stopMessageReceived()
+  const limiter = workerLimiter(process)
   let serving: Serving
   try {
     serving = await serve({
-      ...options, limiter: workerLimiter(process), waitToListen: async () => await waitToListen(process), publishMetrics: families => answerMetricsMessages(process, families)
+      ...options, limiter, waitToListen: async () => await waitToListen(process), publishMetrics: families => answerMetricsMessages(process, families)
     })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error
@@ -41,6 +42,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   clearInterval(heartbeat)
   exitIfStopHangs(options.settings.server)
   await serving.close()
+  limiter.flush()
   await flushed(options.log)
   return 0
 }
