@@ -77,6 +77,8 @@ export class ReservationsAhead<R> {
     const nowMs = performance.now()
     for (const stock of this.#called) {
       const { keyId, limits, calls, maxTokens } = stock
+      // Its limits are others by now, or it has been given back.
+      if (this.#stocks.get(keyId) !== stock) continue
       const isEnough = maxTokens <= stock.tokens && stock.tokens <= maxTokens * maxExcess
       const expected = Math.ceil(calls * aheadMs / Math.max(1, nowMs - stock.sinceMs))
       const count = Math.min(maxAhead, expected) - (isEnough ? leftOf(stock) : 0)
@@ -92,9 +94,9 @@ export class ReservationsAhead<R> {
 
   /** Adds what was reserved: for a wish, or for a part of it. */
   add ({ keyId, limits, tokens }: Pick<Wish, 'keyId' | 'limits' | 'tokens'>, reservations: readonly R[]): void {
+    if (reservations.length === 0) return
     const stock = this.#stockOf(keyId, limits)
     const left = stock.reservations.slice(stock.next)
-    if (reservations.length === 0) return
     if (stock.tokens !== tokens && left.length > 0) this.#giveBack(left.splice(0))
     stock.tokens = tokens
     stock.reservations = [...left, ...reservations]
