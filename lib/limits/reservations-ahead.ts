@@ -1,10 +1,9 @@
 /**
  * Keeps reservations that a worker has for calls that it expects soon.
  *
- * A message to the primary process and its answer took a quarter of a call of a limited key, though nine calls shared them. A call
- * that finds a reservation here waits for nothing. Only keys with several calls between two messages and without a budget have some, and
- * only while less than half of each of their limits is used: what one worker holds is missing to no other. What no call has
- * needed for a while is given back.
+ * To ask the primary process took a quarter of the CPU time of a call of a limited key, though nine calls shared a message. A call that
+ * finds a reservation here waits for nothing. Only keys with several calls between two messages and without a budget have some: one per
+ * cent of each of their limits at most, and only while less than half of it is used. What is not needed is soon given back.
  */
 
 import type { KeyLimits } from '../core/key.ts'
@@ -25,44 +24,52 @@ interface Stock<R> {
   reservations: R[]
   /** The place of the first one that is left. */
   next: number
-  /** The number that was left when the last ones came. */
+  /** The number that was left after the last message. */
   full: number
   /** Calls since the last message, when that was, and the most tokens that one of them wanted. */
   calls: number
   sinceMs: number
   maxTokens: number
-  isIdle: boolean
+  /** Reservations taken since the last check. */
+  taken: number
+  /** True until the first check after more have come. */
+  isFresh: boolean
 }
 
 /** Calls of a key between two messages from which on some are reserved ahead. */
 const minCalls = 4
 /** Milliseconds of calls that there are to be reservations for. */
 const aheadMs = 20
-/** Reservations of one key that a worker holds for no call, at most. */
+/** The shortest time that calls are counted in: a burst says little about the next milliseconds. */
+const minCountedMs = 10
+/** Reservations of one key that a worker holds for no call, at most: also as a part of each limit. */
 const maxAhead = 256
-/** Tokens that they may hold, as a multiple of those that their calls want. */
+const maxPart = 0.01
+/** Tokens that a reservation may hold, as a multiple of those that its call wants. */
 const maxExcess = 4
-/** Milliseconds after which those of a key without calls are given back; at most twice as long. */
-const idleMs = 20
+/** Milliseconds between two checks of what is not needed. */
+const checkMs = 20
 
 export class ReservationsAhead<R> {
   readonly #stocks = new Map<string, Stock<R>>()
   readonly #giveBack: (reservations: readonly R[]) => void
-  /** Those with calls since the last message. */
+  /** Stocks with calls since the last message. */
   #called: Array<Stock<R>> = []
+  #isChecking = false
 
   /** @param giveBack is given reservations that no call will need */
   constructor (giveBack: (reservations: readonly R[]) => void) {
     this.#giveBack = giveBack
   }
 
-  /** Notes a call, and returns a reservation for it if there is one that is large enough. */
+  /** Notes a call, and returns a reservation for it if there is one that fits. */
   take (keyId: string, limits: KeyLimits, tokens: number): R | undefined {
     const stock = this.#stockOf(keyId, limits)
     if (stock.calls++ === 0) this.#called.push(stock)
     stock.maxTokens = Math.max(stock.maxTokens, tokens)
-    stock.isIdle = false
-    return leftOf(stock) === 0 || tokens > stock.tokens ? undefined : stock.reservations[stock.next++]
+    if (leftOf(stock) === 0 || !fits(stock.tokens, tokens)) return undefined
+    stock.taken++
+    return stock.reservations[stock.next++]
   }
 
   /** Returns true when half of what a key had is used: it is time for more. */
@@ -79,14 +86,14 @@ export class ReservationsAhead<R> {
       const { keyId, limits, calls, maxTokens } = stock
       // Its limits are others by now, or it has been given back.
       if (this.#stocks.get(keyId) !== stock) continue
-      const isEnough = maxTokens <= stock.tokens && stock.tokens <= maxTokens * maxExcess
-      const expected = Math.ceil(calls * aheadMs / Math.max(1, nowMs - stock.sinceMs))
-      const count = Math.min(maxAhead, expected) - (isEnough ? leftOf(stock) : 0)
+      const tokens = fits(stock.tokens, maxTokens) ? stock.tokens : maxTokens
+      const expected = Math.ceil(calls * aheadMs / Math.max(minCountedMs, nowMs - stock.sinceMs))
+      const count = Math.min(expected, maxAheadOf(limits, tokens)) - (tokens === stock.tokens ? leftOf(stock) : 0)
       stock.calls = 0
       stock.sinceMs = nowMs
       stock.maxTokens = 0
-      if (calls >= minCalls && count > 0) wishes.push({ keyId, limits, count, tokens: isEnough ? stock.tokens : maxTokens })
-      else stock.full = leftOf(stock)
+      stock.full = leftOf(stock)
+      if (calls >= minCalls && count > 0) wishes.push({ keyId, limits, count, tokens })
     }
     this.#called = []
     return wishes
@@ -102,6 +109,7 @@ export class ReservationsAhead<R> {
     stock.reservations = [...left, ...reservations]
     stock.next = 0
     stock.full = stock.reservations.length
+    stock.isFresh = true
   }
 
   giveAllBack (): void {
@@ -111,23 +119,30 @@ export class ReservationsAhead<R> {
 
   #stockOf (keyId: string, limits: KeyLimits): Stock<R> {
     const known = this.#stocks.get(keyId)
+    if (known !== undefined && areSame(known.limits, limits)) return known
     // The configuration was reloaded.
-    if (known !== undefined && known.limits !== limits) this.#remove(known)
-    else if (known !== undefined) return known
-    const stock: Stock<R> = { keyId, limits, tokens: 0, reservations: [], next: 0, full: 0, calls: 0, sinceMs: performance.now(), maxTokens: 0, isIdle: false }
-    if (this.#stocks.size === 0) this.#checkLater()
+    if (known !== undefined) this.#remove(known)
+    const stock: Stock<R> = { keyId, limits, tokens: 0, reservations: [], next: 0, full: 0, calls: 0, sinceMs: performance.now(), maxTokens: 0, taken: 0, isFresh: true }
     this.#stocks.set(keyId, stock)
+    if (!this.#isChecking) this.#checkLater()
     return stock
   }
 
+  /** Gives back what is more than twice of what was taken in the time between two checks. */
   #checkLater (): void {
+    this.#isChecking = true
     setTimeout(() => {
       for (const stock of this.#stocks.values()) {
-        if (stock.isIdle) this.#remove(stock)
-        stock.isIdle = true
+        const { taken, isFresh } = stock
+        stock.taken = 0
+        stock.isFresh = false
+        if (isFresh) continue
+        if (taken === 0) this.#remove(stock)
+        else if (leftOf(stock) > 2 * taken) this.#giveBack(stock.reservations.splice(stock.next + 2 * taken))
       }
+      this.#isChecking = false
       if (this.#stocks.size > 0) this.#checkLater()
-    }, idleMs).unref()
+    }, checkMs).unref()
   }
 
   #remove (stock: Stock<R>): void {
@@ -139,4 +154,19 @@ export class ReservationsAhead<R> {
 
 function leftOf ({ reservations, next }: Stock<unknown>): number {
   return reservations.length - next
+}
+
+function fits (tokens: number, wanted: number): boolean {
+  return wanted <= tokens && tokens <= wanted * maxExcess
+}
+
+function maxAheadOf ({ requestsPerMinute = Infinity, tokensPerMinute = Infinity, concurrentCalls = Infinity }: KeyLimits, tokens: number): number {
+  return Math.min(maxAhead, Math.floor(maxPart * Math.min(requestsPerMinute, concurrentCalls, tokensPerMinute / Math.max(1, tokens))))
+}
+
+/** Compares limits per minute: each key of a project has an object of its own with the limits of that. */
+function areSame (one: KeyLimits, other: KeyLimits): boolean {
+  return one === other || (
+    one.requestsPerMinute === other.requestsPerMinute && one.tokensPerMinute === other.tokensPerMinute && one.concurrentCalls === other.concurrentCalls
+  )
 }

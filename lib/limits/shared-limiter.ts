@@ -50,8 +50,8 @@ interface Waiting {
  */
 const placeWaitMs = 20
 
-/** Milliseconds for which what calls with a reservation made ahead have used waits for more, and the number of calls that it waits for. */
-const settleWaitMs = 10
+/** A settlement of a call that was reserved ahead waits so many milliseconds, or until there are so many, to share a message. */
+const settleWaitMs = 5
 const maxSettled = 128
 
 export interface WorkerLimiter extends Limiter {

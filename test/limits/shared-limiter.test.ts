@@ -223,14 +223,13 @@ t.test('nothing is reserved ahead of a budget, of limits half of which are used,
     return limiter.counters.open - calls
   }
   t.equal(await limited({ requestsPerMinute: 1000, budget: { usd: 1, per: 'day' } }, 10), 0)
-  t.equal(await limited({ requestsPerMinute: 22 }, 10), 0)
-  t.equal(await limited({ requestsPerMinute: 24 }, 10), 1)
-  t.equal(await limited({ tokensPerMinute: 110 }, 10), 0)
-  t.equal(await limited({ tokensPerMinute: 116 }, 10), 1)
-  t.equal(await limited({ concurrentCalls: 22 }, 10), 0)
-  t.equal(await limited({ concurrentCalls: 24 }, 10), 1)
-  t.equal(await limited({ requestsPerMinute: 1000 }, 3), 0)
-  t.ok(await limited({ requestsPerMinute: 1000 }, 4) > 0)
+  t.same([await limited({ requestsPerMinute: 1000 }, 500), await limited({ requestsPerMinute: 1000 }, 498)], [0, 1])
+  t.same([await limited({ tokensPerMinute: 5000 }, 500), await limited({ tokensPerMinute: 5000 }, 498)], [0, 1])
+  t.same([await limited({ concurrentCalls: 1000 }, 499), await limited({ concurrentCalls: 1000 }, 498)], [0, 1])
+  t.same([await limited({ requestsPerMinute: 1000 }, 3), await limited({ requestsPerMinute: 1000 }, 4)], [0, 8])
+  t.same([await limited({ requestsPerMinute: 99 }, 10), await limited({ requestsPerMinute: 100 }, 10)], [0, 1], 'one per cent of the limit')
+  t.same([await limited({ concurrentCalls: 99 }, 10), await limited({ concurrentCalls: 100 }, 10)], [0, 1])
+  t.same([await limited({ tokensPerMinute: 499 }, 10), await limited({ tokensPerMinute: 500 }, 10)], [0, 1])
 })
 
 t.test('whatever workers reserve ahead, a limit is never exceeded, and all of it is used', async t => {
@@ -243,7 +242,8 @@ t.test('whatever workers reserve ahead, a limit is never exceeded, and all of it
       Array.from({ length: (round * 7 + number * 5) % 23 }, async () => ({ worker, decision: await worker.reserve(wanted) }))
     )))
     for (const { worker, decision } of decisions) {
-      if (decision.admitted) admitted++
+      t.ok(decision.admitted)
+      admitted++
       worker.settle(reservationOf(decision), { tokens: 0, nanoUsd: 0 })
     }
   }
