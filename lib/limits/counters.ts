@@ -176,7 +176,7 @@ export class LimitCounters {
   }
 
   /** Returns true while less than half of each limit of a key is used, also with another call of so many tokens. */
-  isHalfFree ({ keyId, limits: { requestsPerMinute, tokensPerMinute, concurrentCalls }, tokens: wanted }: ReservationRequest): boolean {
+  isHalfFree ({ keyId, limits: { requestsPerMinute, tokensPerMinute, concurrentCalls }, tokens: wanted }: Pick<ReservationRequest, 'keyId' | 'limits' | 'tokens'>): boolean {
     const { requests, tokens, openCalls } = this.#stateOf(keyId)
     const nowMs = this.#now()
     return (requestsPerMinute === undefined || 2 * (remaining(requests, requestsPerMinute, nowMs) - 1) > requestsPerMinute) &&

@@ -147,18 +147,18 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
     if (decision.admitted) taken.add(decision.reservation)
     return decision
   }
+  const ask = ({ keyId, limits, tokens, nanoUsd, minNanoUsd, alreadyAdmitted = false }: ReservationRequest): Promise<LimitDecision> => (
+    new Promise((resolve, reject) => {
+      const request = ++last
+      waiting.set(request, { limits, resolve, reject })
+      sendSoon()
+      wanted.push([request, placeOf(keyId, limits), tokens, nanoUsd, minNanoUsd ?? null, alreadyAdmitted ? 1 : 0])
+    })
+  )
   return {
-    reserve: request => {
-      const decision = primary.connected === false ? undefined : takeAhead(request)
-      return decision ?? new Promise((resolve, reject) => {
-        if (primary.connected === false) return reject(new GatewayError('shutting_down'))
-        const { keyId, limits, tokens, nanoUsd, minNanoUsd, alreadyAdmitted = false } = request
-        const number = ++last
-        waiting.set(number, { limits, resolve, reject })
-        sendSoon()
-        wanted.push([number, placeOf(keyId, limits), tokens, nanoUsd, minNanoUsd ?? null, alreadyAdmitted ? 1 : 0])
-      })
-    },
+    reserve: request => (
+      primary.connected === false ? Promise.reject(new GatewayError('shutting_down')) : takeAhead(request) ?? ask(request)
+    ),
     settle: (reservation, { tokens, nanoUsd, moreRequests = 0, row }) => {
       settled.push([reservation, tokens, nanoUsd, moreRequests, row?.id ?? null, row?.atMs ?? 0])
       if (taken.delete(reservation) && settled.length < maxSettled) sendLater()
