@@ -1,6 +1,6 @@
 /** Lists what is to be reached, and says what a run has reached. */
 
-import { slowStreams } from './lanes.ts'
+import { deafCallers, slowStreams } from './lanes.ts'
 import { media } from './media.ts'
 import { table, type Round } from './report.ts'
 import { median } from './statistics.ts'
@@ -57,7 +57,7 @@ const targets: readonly Target[] = [
   { what: 'first byte added, ms, p99', atMost: 3, of: added(({ firstByte }) => firstByte.p99) },
   { what: `${many}, KB each`, atMost: 28, of: openLanes(many, kilobytesEach) },
   { what: `${many}, event p99, ms`, atMost: 10, of: openLanes(many, ({ event }) => event.p99) },
-  { what: 'caller who never reads, KB each', atMost: 300, of: openLanes('100 callers who never read', kilobytesEach) },
+  ...deafCallers.map(({ name }): Target => ({ what: `${name}, KB each`, atMost: 300, of: openLanes(name, kilobytesEach) })),
   { what: 'RSS idle, MB', atMost: 90, of: ({ idleBytes }) => (idleBytes.get(gateway) ?? NaN) / 2 ** 20 },
   { what: 'RSS after all lanes, MB', atMost: 140, of: afterAll },
   { what: 'start to first chat answer, ms', atMost: 500, of: ({ startMs }) => startMs.get(gateway) },

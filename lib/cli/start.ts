@@ -16,6 +16,7 @@ import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { checkTlsFiles } from '../process/check-tls-files.ts'
 import { logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
+import { boundOldGeneration } from '../process/old-generation.ts'
 import { boundYoungGeneration } from '../process/young-generation.ts'
 
 export const start: Command = {
@@ -41,6 +42,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
     boundYoungGeneration()
+    boundOldGeneration()
     if (cluster.isWorker) return await runWorker(options)
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
