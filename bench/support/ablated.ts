@@ -17,6 +17,7 @@ import { limits } from '../../lib/stages/limits.ts'
 import { routeModel } from '../../lib/stages/route-model.ts'
 import { validate } from '../../lib/stages/validate.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
+import { boundOldGeneration } from '../../lib/process/old-generation.ts'
 import { optimizeCalls } from '../../lib/process/optimize-calls.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
@@ -61,6 +62,7 @@ const gateway: Gateway = await createGateway(settings, {
   ))
 })
 await gateway.listen()
+boundOldGeneration()
 optimizeCalls()
 process.once('SIGTERM', () => process.exit(0))
 

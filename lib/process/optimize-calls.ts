@@ -8,7 +8,9 @@
  * Only the V8 of Node.js 20 knows this flag; later ones write an error to standard error.
  */
 
+import { usualGrowth } from './old-generation.ts'
 import { setV8Flag } from './set-v8-flag.ts'
+import { usualFactor } from './young-generation.ts'
 
 const knowsFlag = process.versions.v8.startsWith('11.')
 /** The default of V8. */
@@ -19,9 +21,14 @@ export function optimizeCalls (): void {
   setBudget(earlyBudget)
 }
 
-/** Calls the function with the flags that a start has, and has functions optimized early from then on. */
+/**
+ * Calls the function with the flags that a start has, and has functions optimized early from then on. How much each generation may grow is
+ * set again after the next collection.
+ */
 export function withFlagsOfStart<T> (make: () => T): T {
   setBudget(usualBudget)
+  setV8Flag(`--heap-growing-percent=${usualGrowth}`)
+  setV8Flag(`--semi-space-growth-factor=${usualFactor}`)
   try {
     return make()
   } finally {

@@ -10,6 +10,8 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { isGiven } from './set-v8-flag.ts'
 
+/** The default of V8. */
+export const usualFactor = 2
 /** Bytes of both halves together. */
 const maxYoungBytes = 32 * 2 ** 20
 
@@ -21,12 +23,8 @@ const flagsOfOperators = ['--max-semi-space-size', '--min-semi-space-size', '--s
  */
 export function boundYoungGeneration (maxBytes = maxYoungBytes): void {
   if (isGiven(flagsOfOperators)) return
-  let isGrowing = true
   new PerformanceObserver(() => {
-    const mayGrow = youngBytes() < maxBytes
-    if (mayGrow === isGrowing) return
-    isGrowing = mayGrow
-    setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? 2 : 1}`)
+    setFlagsFromString(`--semi-space-growth-factor=${youngBytes() < maxBytes ? usualFactor : 1}`)
   }).observe({ type: 'gc' })
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 
 const loader = new URL('../../lib/process/load-bundle.js', import.meta.url)
-const flags = new URL('../../lib/process/optimize-calls.js', import.meta.url)
+const [early, flags] = ['v8-flags', 'optimize-calls'].map(name => new URL(`../../lib/process/${name}.js`, import.meta.url).href)
 
 const body = `exports.answer = async () => ({ platform: (await importModule('node:os')).platform(), separator: require('node:path').sep, url: bundleUrl, directory: bundleDirectory })`
 
@@ -18,10 +18,15 @@ function bundleIn (directory: string, digest = 'a1b2', code = body): string {
 /** Loads it in a process that ends by itself, and returns what its function answers there. */
 function answerOf (path: string): unknown {
   const program = `
+    import '${early}'
+    import { setFlagsFromString } from 'node:v8'
     import { loadBundle } from '${loader.href}'
-    import { optimizeCalls } from '${flags.href}'
+    import { optimizeCalls } from '${flags}'
     const { answer } = loadBundle(${JSON.stringify(path)})
     optimizeCalls()
+    // As they may be once calls came.
+    setFlagsFromString('--heap-growing-percent=200')
+    setFlagsFromString('--semi-space-growth-factor=1')
     console.log(JSON.stringify(await answer()))`
   return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' }))
 }

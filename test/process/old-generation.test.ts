@@ -1,30 +1,39 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { growthChooser } from '../../lib/process/old-generation.ts'
+import { frequencyOfCollections } from '../../lib/process/old-generation.ts'
 
 const file = new URL('../../lib/process/old-generation.js', import.meta.url)
-const [little, much] = [60, 200]
+const start = new URL('../../lib/process/v8-flags.js', import.meta.url)
 
-/** Returns by how many bytes old space grows at most until V8 has begun to collect it, after some full collections in a row. */
-function growthBytes (collections: number, flags: readonly string[] = []): number {
+interface Options {
+  readonly flags?: readonly string[]
+  /** Code that runs after the collections in a row. */
+  readonly afterwards?: string
+  readonly keepMs?: number
+}
+
+/** Returns by how many bytes old space grows at most over one or two full collections, after some that are forced in a row. */
+function growthBytes (collections: number, { flags = [], afterwards = '', keepMs }: Options = {}): number {
   const program = `
     import { constants, PerformanceObserver } from 'node:perf_hooks'
     import { getHeapSpaceStatistics } from 'node:v8'
     import { boundOldGeneration } from '${file.href}'
+    import '${start.href}'
     const usedBytes = () => getHeapSpaceStatistics().find(space => space.space_name === 'old_space').space_used_size
     const nextTurn = () => new Promise(resolve => setImmediate(resolve))
-    boundOldGeneration()
+    boundOldGeneration(${keepMs ?? ''})
     const kept = Array.from({ length: 100_000 }, (_, index) => ({ index, made: [index] }))
     for (let made = 0; made < ${collections}; made++) {
       gc()
       await nextTurn()
       await nextTurn()
     }
+    ${afterwards}
     let begun = 0
     new PerformanceObserver(list => {
       if (list.getEntries().some(({ detail }) => detail.kind !== constants.NODE_PERFORMANCE_GC_MINOR)) begun++
     }).observe({ type: 'gc' })
-    // More than one, as the last that was forced may end late, and V8 may begin one of its own.
+    // Each has an entry when it begins and one when it ends; the last that was forced may end late.
     let [leastBytes, mostGrownBytes] = [usedBytes(), 0]
     for (let turn = 0; turn < 10_000 && begun < 3; turn++) {
       for (let made = 0; made < 1_000; made++) kept[(turn * 1_000 + made) % kept.length] = { turn, made: [made] }
@@ -42,19 +51,20 @@ t.test('old space grows a little while full collections are rare, and more while
 })
 
 t.test('a percentage that the operator gave stays', async t => {
-  const [own, given] = [growthBytes(2), growthBytes(2, ['--heap_growing_percent=400'])]
+  const [own, given] = [growthBytes(2), growthBytes(2, { flags: ['--heap_growing_percent=400'] })]
   t.ok(own * 1.2 < given, `${own} and ${given} bytes`)
 })
 
-t.test('full collections that follow each other let old space grow more, and rare ones less again', async t => {
-  const choose = growthChooser()
-  t.strictSame([0, 500, 1_000, 1_500, 2_000].map(choose), Array(5).fill(little), 'a process that starts has some')
-  t.equal(choose(2_500), much)
-  t.equal(choose(6_000), much, 'the next one is later because old space may grow more')
-  t.equal(choose(11_001), little)
+t.test('old space grows a little again after some time without a full collection', async t => {
+  const collect = 'gc(); await nextTurn(); await nextTurn()\n'
+  const afterwards = `await new Promise(resolve => setTimeout(resolve, 200))\n${collect.repeat(2)}`
+  const [after, frequent] = [growthBytes(7, { afterwards, keepMs: 20 }), growthBytes(7)]
+  t.ok(after * 1.5 < frequent, `${after} and ${frequent} bytes`)
 })
 
-t.test('full collections that are most of a second apart change nothing', async t => {
-  const choose = growthChooser()
-  t.strictSame(Array.from({ length: 50 }, (_, index) => choose(index * 700)), Array(50).fill(little))
+t.test('six full collections within three seconds are frequent', async t => {
+  const areFrequent = frequencyOfCollections()
+  t.strictSame([0, 500, 1_000, 1_500, 2_000].map(areFrequent), Array(5).fill(false), 'a process that starts has some')
+  t.equal(areFrequent(2_500), true)
+  t.equal(areFrequent(3_600), false)
 })

@@ -1,3 +1,5 @@
+/** Those of Node.js, whatever a test puts in their place. */
+const { setImmediate: nextTurn, setTimeout: later } = globalThis
 /** Turns of the event loop in a row, in which most conditions come true; what takes longer than them takes milliseconds. */
 const turnsInARow = 100
 
@@ -12,7 +14,7 @@ export async function until (condition: () => boolean | Promise<boolean>, what: 
   const deadline = performance.now() + ms
   for (let turn = 0; !await condition(); turn++) {
     if (performance.now() > deadline) throw new Error(`waited ${ms} ms for ${what}`)
-    await new Promise(resolve => { if (turn < turnsInARow) setImmediate(resolve); else setTimeout(resolve, 1) })
+    await new Promise(resolve => { if (turn < turnsInARow) nextTurn(resolve); else later(resolve, 1) })
   }
 }
 
