@@ -16,24 +16,27 @@ import { isGiven } from './set-v8-flag.ts'
 export const usualGrowth = 60
 /** The same while full collections would be frequent. */
 const moreGrowth = 200
-/** So many full collections within this time are frequent; a process that starts needs three or four. */
-const [frequent, frequentMs] = [6, 3_000]
-/** Without a full collection for so long at the larger growth, they would not be frequent at the usual one either. */
-const rareMs = 2_500
+/** So many full collections within this time are frequent: each takes 30 to 50 ms of CPU time. */
+const [frequent, frequentMs] = [4, 4_000]
+
+interface Times {
+  /** Milliseconds since the start of the process from which full collections count; before, what is alive grows. */
+  readonly fromMs?: number
+  /** Milliseconds without a full collection after which the growth is the usual one again: there, they would be well apart. */
+  readonly keepMs?: number
+}
 
 /**
  * Watches each full collection from now on: V8 uses what is set after it at the end of the next one. An operator who has given the
  * percentage has it.
- *
- * @param keepMs milliseconds without a full collection after which the growth is the usual one again
  */
-export function boundOldGeneration (keepMs = rareMs): void {
+export function boundOldGeneration ({ fromMs = 5_000, keepMs = 5_000 }: Times = {}): void {
   if (isGiven(['--heap-growing-percent'])) return
   let areFrequent = frequencyOfCollections()
   let timer: NodeJS.Timeout | undefined
   new PerformanceObserver(list => {
     for (const entry of list.getEntries()) {
-      if (!isFull(entry)) continue
+      if (!isFull(entry) || entry.startTime < fromMs) continue
       if (areFrequent(entry.startTime)) {
         timer ??= setTimeout(() => {
           timer = undefined
