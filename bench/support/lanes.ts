@@ -136,7 +136,7 @@ export const slowStreams = [2_000, most].map(count => stream(`${count.toLocaleSt
   expected: stamped(eventCount), mode: 'hold'
 }))
 
-/** Callers who ask for 64 MB and never read: what they cost must not grow with the answer. With few of them much of it is what a process grows by once. */
+/** Callers who ask for 64 MB and never read: what they cost must not grow with the answer. A large part of what few of them cost is what a process grows by once. */
 export const deafCallers = [100, 400].map(count => stream(`${count} callers who never read`, 'endless', count, {
   expected: stamped(0), mode: 'deaf'
 }))

@@ -22,7 +22,7 @@ const [frequent, frequentMs] = [4, 4_000]
 interface Times {
   /** Milliseconds since the start of the process from which full collections count; before, what is alive grows. */
   readonly fromMs?: number
-  /** Milliseconds without a full collection after which the growth is the usual one again: there, they would be well apart. */
+  /** Milliseconds without a full collection after which the growth is the usual one again. */
   readonly keepMs?: number
 }
 
