@@ -3,6 +3,7 @@ import t from 'tap'
 import { frequencyOfCollections } from '../../lib/process/old-generation.ts'
 
 const file = new URL('../../lib/process/old-generation.js', import.meta.url)
+const waits = new URL('../support/until.js', import.meta.url)
 const start = new URL('../../lib/process/v8-flags.js', import.meta.url)
 
 interface Options {
@@ -18,6 +19,7 @@ function growthBytes (collections: number, { flags = [], afterwards = '', keepMs
     import { constants, PerformanceObserver } from 'node:perf_hooks'
     import { getHeapSpaceStatistics } from 'node:v8'
     import { boundOldGeneration } from '${file.href}'
+    import { outlast } from '${waits.href}'
     import '${start.href}'
     const usedBytes = () => getHeapSpaceStatistics().find(space => space.space_name === 'old_space').space_used_size
     const nextTurn = () => new Promise(resolve => setImmediate(resolve))
@@ -57,8 +59,9 @@ t.test('a percentage that the operator gave stays', async t => {
 
 t.test('old space grows a little again after some time without a full collection', async t => {
   const collect = 'gc(); await nextTurn(); await nextTurn()\n'
-  const afterwards = `await new Promise(resolve => setTimeout(resolve, 200))\n${collect.repeat(2)}`
-  const [after, frequent] = [growthBytes(5, { afterwards, keepMs: 20 }), growthBytes(5)]
+  const keepMs = 20
+  const afterwards = `await outlast(${keepMs})\n${collect.repeat(2)}`
+  const [after, frequent] = [growthBytes(5, { afterwards, keepMs }), growthBytes(5)]
   t.ok(after * 1.5 < frequent, `${after} and ${frequent} bytes`)
 })
 
