@@ -3,7 +3,7 @@
  * [--only 'bare pipe,Headgate'] [--lanes JSON]`. `--table` measures all that `bench/README.md` has, in ten minutes: other gateways
  * in the lanes of `--quick` only, and with the fewest open streams.
  *
- * Each round runs every contender once in every lane, in an order that changes; one more
+ * Each round runs every contender once in every lane, in an order that changes, first without and then with bodies of megabytes; one more
  * round before them is warm-up. What is reported are medians over the rounds, and ratios to the bare pipe taken
  * round by round, which hold on a noisy machine where absolute numbers do not.
  */
@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { tls } from './support/certificate.ts'
 import { contenders, type Contender, type Running } from './support/contenders.ts'
-import { deafCallers, lanes, slowStreams, type Lane } from './support/lanes.ts'
+import { deafCallers, isOfMegabytes, lanes, slowStreams, type Lane } from './support/lanes.ts'
 import { measureLane, startLoad, startMock, type Sample, type Times } from './support/measure-lane.ts'
 import { median } from './support/statistics.ts'
 import type { Started } from './support/processes.ts'
@@ -88,15 +88,18 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
     if (contender.start !== undefined) running.set(contender, await opened(contender))
   }
   const taken = new Map<Lane, Round[]>(selected.map(lane => [lane, []]))
-  // Round 0 is for the compiler of V8, and thrown away.
-  for (let round = 0; round <= rounds; round++) {
-    for (const [lane, all] of taken) {
-      const samples = new Map<string, Sample>()
-      for (const contender of rotated(chosen.filter(contender => takesPart(contender, lane)), round)) {
-        const target = running.get(contender) ?? { port: upstreamPort, pid: mock.pid }
-        samples.set(contender.name, await measureLane(load, lane, contender, target, upstreamPort, times))
+  // The lanes without megabytes show what a process takes without them.
+  for (const group of [selected.filter(lane => !isOfMegabytes(lane)), selected.filter(isOfMegabytes)]) {
+    // Round 0 is for the compiler of V8, and thrown away.
+    for (let round = 0; round <= rounds; round++) {
+      for (const lane of group) {
+        const samples = new Map<string, Sample>()
+        for (const contender of rotated(chosen.filter(contender => takesPart(contender, lane)), round)) {
+          const target = running.get(contender) ?? { port: upstreamPort, pid: mock.pid }
+          samples.set(contender.name, await measureLane(load, lane, contender, target, upstreamPort, times))
+        }
+        if (round > 0) taken.get(lane)?.push(samples)
       }
-      if (round > 0) all.push(samples)
     }
   }
   for (const [lane, all] of taken) {

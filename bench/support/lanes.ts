@@ -91,6 +91,10 @@ function large ({ name, path, contentType, body, sizeBytes }: Media): Lane {
   }
 }
 
+export function isOfMegabytes ({ unit }: Pick<Lane, 'unit'>): boolean {
+  return unit === 'MB'
+}
+
 const stamped = (events: number): Expected => ({ frames: frameCount(events) })
 
 export const lanes: readonly Lane[] = [

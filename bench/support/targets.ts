@@ -1,6 +1,6 @@
 /** Lists what is to be reached, and says what a run has reached. */
 
-import { deafCallers, slowStreams } from './lanes.ts'
+import { deafCallers, isOfMegabytes, lanes, slowStreams, type Lane } from './lanes.ts'
 import { media } from './media.ts'
 import { table, type Round } from './report.ts'
 import { median } from './statistics.ts'
@@ -59,7 +59,8 @@ const targets: readonly Target[] = [
   { what: `${many}, event p99, ms`, atMost: 10, of: openLanes(many, ({ event }) => event.p99) },
   ...deafCallers.map(({ name }): Target => ({ what: `${name}, KB each`, atMost: 300, of: openLanes(name, kilobytesEach) })),
   { what: 'RSS idle, MB', atMost: 90, of: ({ idleBytes }) => (idleBytes.get(gateway) ?? NaN) / 2 ** 20 },
-  { what: 'RSS after all lanes, MB', atMost: 140, of: afterAll },
+  { what: 'RSS after all lanes of JSON and streams, MB', atMost: 140, of: rssAfter(lane => !isOfMegabytes(lane)) },
+  { what: 'RSS after those of megabytes as well, MB', atMost: 140, of: rssAfter(isOfMegabytes) },
   { what: 'start to first chat answer, ms', atMost: 500, of: ({ startMs }) => startMs.get(gateway) },
   ...([[1, 3], [2, 1.5], [3, 1.1]] as const).map(([second, atMost]): Target => (
     { what: `call in second ${second} after the start, × later ones`, atMost, of: ({ warm }) => warm === undefined ? undefined : (warm[second - 1] ?? NaN) / median(warm.slice(3)) }
@@ -112,9 +113,12 @@ function kilobytesEach ({ grownBytes }: Sample, callers: number): number {
   return grownBytes / callers / 1024
 }
 
-function afterAll ({ rounds }: Results): number | undefined {
-  const sizes = [...rounds.values()].flatMap(all => all.at(-1)?.get(gateway)?.rssBytes ?? [])
-  return sizes.length === 0 ? undefined : Math.max(...sizes) / 2 ** 20
+/** Returns the most that there was in the last round of some lanes. */
+function rssAfter (counts: (lane: Lane) => boolean): Target['of'] {
+  return ({ rounds }) => {
+    const sizes = lanes.filter(counts).flatMap(({ name }) => rounds.get(name)?.at(-1)?.get(gateway)?.rssBytes ?? [])
+    return sizes.length === 0 ? undefined : Math.max(...sizes) / 2 ** 20
+  }
 }
 
 function perRound (rounds: readonly Round[] | undefined, value: (round: Round) => number): number | undefined {
