@@ -9,7 +9,7 @@
  */
 
 import { usualGrowth } from './old-generation.ts'
-import { setV8Flag } from './set-v8-flag.ts'
+import { setV8Flag, withV8Flags } from './set-v8-flag.ts'
 import { usualFactor } from './young-generation.ts'
 
 const knowsFlag = process.versions.v8.startsWith('11.')
@@ -18,24 +18,14 @@ const usualBudget = 67_584
 const earlyBudget = 10_000
 
 export function optimizeCalls (): void {
-  setBudget(earlyBudget)
+  if (knowsFlag) setV8Flag(`--interrupt-budget=${earlyBudget}`)
 }
 
-/**
- * Calls the function with the flags that a start has, and has functions optimized early from then on. How much each generation may grow is
- * set again after the next collection.
- */
+/** Calls the function with the flags that a start has, in place of those that change later. */
 export function withFlagsOfStart<T> (make: () => T): T {
-  setBudget(usualBudget)
-  setV8Flag(`--heap-growing-percent=${usualGrowth}`)
-  setV8Flag(`--semi-space-growth-factor=${usualFactor}`)
-  try {
-    return make()
-  } finally {
-    optimizeCalls()
-  }
-}
-
-function setBudget (bytecodes: number): void {
-  if (knowsFlag) setV8Flag(`--interrupt-budget=${bytecodes}`)
+  return withV8Flags([
+    ...knowsFlag ? [`--interrupt-budget=${usualBudget}`] : [],
+    `--heap-growing-percent=${usualGrowth}`,
+    `--semi-space-growth-factor=${usualFactor}`
+  ], make)
 }

@@ -1,9 +1,27 @@
 import { setFlagsFromString } from 'node:v8'
 
+/** One map for each process: what loads the bundle is a copy of this module outside of it. */
+const shared: Partial<Record<symbol, Map<string, string>>> = globalThis
+/** The flags set here, by their names: V8 has no way to read them. */
+const current = shared[Symbol.for('headgate.v8-flags')] ??= new Map<string, string>()
+
 /** Sets a flag of V8, as `--name` or `--name=value`, unless the operator has set it. */
 export function setV8Flag (flag: string): void {
-  const [name = flag] = flag.split('=')
-  if (!isGiven([name])) setFlagsFromString(flag)
+  const name = bare(flag)
+  if (current.get(name) === flag || isGiven([name])) return
+  current.set(name, flag)
+  setFlagsFromString(flag)
+}
+
+/** Calls the function with these flags, and sets afterwards what they had been set to before. Of the others the value stays. */
+export function withV8Flags<T> (flags: readonly string[], make: () => T): T {
+  const before = flags.flatMap(flag => current.get(bare(flag)) ?? [])
+  flags.forEach(setV8Flag)
+  try {
+    return make()
+  } finally {
+    before.forEach(setV8Flag)
+  }
 }
 
 /**

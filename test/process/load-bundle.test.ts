@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 
 const loader = new URL('../../lib/process/load-bundle.js', import.meta.url)
-const [early, flags] = ['v8-flags', 'optimize-calls'].map(name => new URL(`../../lib/process/${name}.js`, import.meta.url).href)
+const [early, flags, setFlag] = ['v8-flags', 'optimize-calls', 'set-v8-flag'].map(name => new URL(`../../lib/process/${name}.js`, import.meta.url).href)
 
 const body = `exports.answer = async () => ({ platform: (await importModule('node:os')).platform(), separator: require('node:path').sep, url: bundleUrl, directory: bundleDirectory })`
 
@@ -19,14 +19,14 @@ function bundleIn (directory: string, digest = 'a1b2', code = body): string {
 function answerOf (path: string): unknown {
   const program = `
     import '${early}'
-    import { setFlagsFromString } from 'node:v8'
     import { loadBundle } from '${loader.href}'
     import { optimizeCalls } from '${flags}'
+    import { setV8Flag } from '${setFlag}?bundle' // the bundle has a copy of its own
     const { answer } = loadBundle(${JSON.stringify(path)})
     optimizeCalls()
     // As they may be once calls came.
-    setFlagsFromString('--heap-growing-percent=200')
-    setFlagsFromString('--semi-space-growth-factor=1')
+    setV8Flag('--heap-growing-percent=200')
+    setV8Flag('--semi-space-growth-factor=1')
     console.log(JSON.stringify(await answer()))`
   return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' }))
 }

@@ -30,3 +30,31 @@ t.test('an option of NODE_OPTIONS counts, however it is written', async t => {
   t.equal(given('--max_semi_space_size=8'), 'true false')
   t.equal(given('--max-old-space-size=100'), 'false false')
 })
+
+t.test('flags that a function had to itself are set back to what they were, whether it returns or throws', async t => {
+  const program = `
+    import { runInNewContext } from 'node:vm'
+    import { setV8Flag, withV8Flags } from '${file.href}'
+    const exposed = () => runInNewContext('typeof gc') === 'function'
+    setV8Flag('--expose-gc')
+    const inside = withV8Flags(['--no-expose-gc'], exposed)
+    const fails = () => { throw new Error(String(exposed())) }
+    try { withV8Flags(['--no-expose-gc'], fails) } catch ({ message }) { console.log(inside, message, exposed()) }`
+  const [command, args] = plainNode('--input-type=module', '--eval', program)
+  t.equal(execFileSync(command, args, { encoding: 'utf8' }).trim(), 'false false true')
+})
+
+t.test('a copy of the module knows what the other has set', async t => {
+  const program = `
+    import { runInNewContext } from 'node:vm'
+    import { setV8Flag } from '${file.href}?copy'
+    import { withV8Flags } from '${file.href}'
+    const exposed = () => runInNewContext('typeof gc') === 'function'
+    setV8Flag('--expose-gc')
+    const inside = withV8Flags(['--no-expose-gc'], exposed)
+    const after = exposed()
+    setV8Flag('--no-expose-gc')
+    console.log(inside, after, exposed())`
+  const [command, args] = plainNode('--input-type=module', '--eval', program)
+  t.equal(execFileSync(command, args, { encoding: 'utf8' }).trim(), 'false true false')
+})
