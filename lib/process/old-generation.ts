@@ -17,7 +17,7 @@ export const usualGrowth = 60
 const moreGrowth = 200
 /**
  * So many full collections within this time are frequent. Recordings cause twenty a second, which take a third of the CPU time; without them
- * three never came within less than 700 ms, not even while a process starts.
+ * three never came within less than 700 ms in the benchmarks, from the start of a process on.
  */
 const [frequent, frequentMs] = [3, 500]
 
