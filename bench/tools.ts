@@ -18,7 +18,7 @@ import { Agent } from 'undici'
 import { completeText } from './support/answers.ts'
 import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
 import { benchKey } from './support/settings.ts'
-import { percentile } from './support/statistics.ts'
+import { median, medianError, percentile } from './support/statistics.ts'
 
 const { values: flags } = parseArgs({ options: { runs: { type: 'string', default: '500' }, soak: { type: 'string' } } })
 const world = fileURLToPath(new URL('support/tool-world.js', import.meta.url))
@@ -28,6 +28,8 @@ const port = await freePort()
 const agent = new Agent({ connections: 64, keepAliveTimeout: 1000, keepAliveMaxTimeout: 1000 })
 const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
 const sessionIdleMs = 1000
+/** Slices of each kind that run in turn, as the speed of a machine changes from one second to the next. */
+const sliceCount = 20
 
 const outside = await start(
   { file: process.execPath, args: [world, String(worldPort)], cores: cores.mock },
@@ -58,13 +60,19 @@ async function measure (runs: number): Promise<void> {
     await post(`${direct}/mcp`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'look', arguments: {} } })
     await post(`${direct}/v1/chat/completions`, { ...ask, model: 'mock/json' })
   }
-  for (const work of [toolRun, plainCall, parts]) await timed(work, 2000) // for the compiler of V8
-  const run = await timed(toolRun, runs)
-  const plain = await timed(plainCall, runs)
-  const apart = await timed(parts, runs)
-  const row = (name: string, { p50, p99, cpu }: Timing, withCpu = true): string =>
+  for (const work of [toolRun, plainCall, parts]) await slice(work, 2000) // for the compiler of V8
+  const slices: Record<'run' | 'plain' | 'apart', Slice[]> = { run: [], plain: [], apart: [] }
+  const perSlice = Math.ceil(runs / sliceCount)
+  for (let done = 0; done < sliceCount; done++) {
+    slices.run.push(await slice(toolRun, perSlice))
+    slices.plain.push(await slice(plainCall, perSlice))
+    slices.apart.push(await slice(parts, perSlice))
+  }
+  const [run, plain, apart] = [summary(slices.run), summary(slices.plain), summary(slices.apart)]
+  const beyond = slices.run.map(({ cpu }, index) => cpu - 2 * (slices.plain[index]?.cpu ?? NaN))
+  const row = (name: string, { p50, p99, cpu }: Summary, withCpu = true): string =>
     `| ${name} | ${p50.toFixed(2)} | ${p99.toFixed(2)} | ${withCpu ? cpu.toFixed(0) : ''} |`
-  console.log(`Node ${process.version}, ${runs} runs by one caller, the session open\n
+  console.log(`Node ${process.version}, ${sliceCount} slices of ${perSlice} runs in turn by one caller, the session open\n
 | | p50 ms | p99 ms | CPU µs of the gateway |
 | --- | ---: | ---: | ---: |
 ${row('two turns and a tool, through the gateway', run)}
@@ -72,12 +80,14 @@ ${row('the same three requests without it', apart, false)}
 ${row('a plain call through the gateway', plain)}
 
 Added per turn: ${((run.p50 - apart.p50) / 2).toFixed(2)} ms, target 1.
-The loop beyond two plain calls: ${(run.cpu - 2 * plain.cpu).toFixed(0)} µs of CPU, target 800.`)
+The loop beyond two plain calls: ${median(beyond).toFixed(0)} µs of CPU ± ${medianError(beyond).toFixed(0)}, target 800.`)
 }
 
-interface Timing { readonly p50: number, readonly p99: number, readonly cpu: number }
+/** Latencies of runs in milliseconds, and the CPU time of one in microseconds, of the gateway. */
+interface Slice { readonly took: readonly number[], readonly cpu: number }
+interface Summary { readonly p50: number, readonly p99: number, readonly cpu: number }
 
-async function timed (work: () => Promise<unknown>, runs: number): Promise<Timing> {
+async function slice (work: () => Promise<unknown>, runs: number): Promise<Slice> {
   const cpuBefore = cpuUs(gateway.pid)
   const took: number[] = []
   for (let index = 0; index < runs; index++) {
@@ -85,8 +95,12 @@ async function timed (work: () => Promise<unknown>, runs: number): Promise<Timin
     await work()
     took.push(performance.now() - startMs)
   }
-  took.sort((a, b) => a - b)
-  return { p50: percentile(took, 0.5), p99: percentile(took, 0.99), cpu: (cpuUs(gateway.pid) - cpuBefore) / runs }
+  return { took, cpu: (cpuUs(gateway.pid) - cpuBefore) / runs }
+}
+
+function summary (slices: readonly Slice[]): Summary {
+  const took = slices.flatMap(one => one.took).toSorted((a, b) => a - b)
+  return { p50: percentile(took, 0.5), p99: percentile(took, 0.99), cpu: median(slices.map(({ cpu }) => cpu)) }
 }
 
 async function soak (runs: number): Promise<void> {

@@ -17,6 +17,8 @@ export interface Lane {
   readonly body: string
   readonly expected: Expected
   readonly mode: Job['mode']
+  /** See `Job`. */
+  readonly spreadMs?: number
   /** Default: `/v1/chat/completions`. */
   readonly path?: string
   /** Default: `application/json`. */
@@ -129,6 +131,10 @@ export const lanes: readonly Lane[] = [
   ...media.map(large),
   stream('first token, 16 callers', 'paced-10-10', 16, {
     unit: 'request', expected: stamped(10), quick: true
+  }),
+  // As they ask in practice: those in step send 16 requests in one millisecond, each of which waits for those before it.
+  stream('first token, 16 callers not in step', 'paced-10-10', 16, {
+    unit: 'request', expected: stamped(10), spreadMs: 100
   })
 ]
 

@@ -5,6 +5,7 @@
  * `result` or `failed`. One job at a time.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AnswerCheck, type Expected } from './answer-check.ts'
 import { Caller, type CallerOptions } from './caller.ts'
 import { percentile } from './statistics.ts'
@@ -24,6 +25,8 @@ export interface Job {
    * time counts from when all have their first byte. `deaf`: as `hold`, but without reading.
    */
   readonly mode: 'loop' | 'hold' | 'deaf'
+  /** The time over which callers who `loop` begin, evenly, in milliseconds. Default: all begin at once, and ask in step where all answers take as long. */
+  readonly spreadMs?: number
 }
 
 /** Latencies in milliseconds; those of events from their time stamp to here. */
@@ -77,10 +80,13 @@ async function run (job: Job): Promise<JobResult> {
 }
 
 /** Warm-up and measurement each end when every answer that was begun is complete. */
-async function loop (callers: readonly Caller[], { warmUpMs, durationMs }: Job): Promise<void> {
+async function loop (callers: readonly Caller[], { warmUpMs, durationMs, spreadMs = 0 }: Job): Promise<void> {
   const all = async (ms: number): Promise<void> => {
     const untilMs = performance.now() + ms
-    await Promise.all(callers.map(async caller => await caller.loop(untilMs)))
+    await Promise.all(callers.map(async (caller, index) => {
+      if (spreadMs > 0) await sleep(spreadMs * index / callers.length)
+      await caller.loop(untilMs)
+    }))
   }
   await all(warmUpMs)
   for (const caller of callers) caller.forget()
