@@ -18,7 +18,8 @@ const outfile = join(root, 'build/start.js')
 
 /** Native, or not needed by most starts. */
 const external = [
-  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'pg', 'sharp', 'undici', 'unpdf'
+  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'openid-client',
+  'pg', 'sharp', 'undici', 'unpdf'
 ]
 
 /** Keeps `import.meta` what it is for each module: the place of its own file, not that of the bundle. */
@@ -54,6 +55,8 @@ const { metafile, outputFiles: [{ text }] } = await build({
   write: false,
   target: 'node20.20',
   external,
+  // Koa and a package of its own have a table of media types each.
+  alias: { 'mime-db': join(root, 'node_modules/mime-db') },
   legalComments: 'none',
   // Names stay, for stack traces; lines stay short enough to find a column in.
   minifyWhitespace: true,

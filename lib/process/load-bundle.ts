@@ -3,7 +3,7 @@
  * it compiles are the functions of a start and of its first calls. `.ci/bundle.mjs` makes the file a function.
  */
 
-import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -25,13 +25,12 @@ const keepAfterMs = 10_000
  */
 export function loadBundle (path: string): object {
   // The build has made sure that it is Latin-1, of which V8 keeps a byte a character.
-  const source = readFileSync(path, 'latin1')
+  const source = withFile(path, bytes => bytes.toString('latin1'))
   const url = pathToFileURL(path).href
   const directory = join(dirname(path), '.compile-cache')
   // V8 itself compares its version, its flags and the length of the source; the first line has a digest of all of it.
   const file = `start-${/\w+/.exec(source)?.[0]}-${process.version}-${process.arch}`
-  const cachedData = readIfThere(join(directory, file))
-  const script = new Script(source, { filename: url, ...cachedData !== undefined && { cachedData } })
+  const script = compileWith(join(directory, file), source, url)
   if (script.cachedDataRejected !== false) keepLater(script, directory, file)
   const module = { exports: {} }
   const run = script.runInThisContext() as Bundle // made so by the build
@@ -70,10 +69,36 @@ function keepCode (script: Script, directory: string, file: string): void {
   }
 }
 
-function readIfThere (path: string): Buffer | undefined {
+/** Compiles the source, with the code in a file where there is one. */
+function compileWith (path: string, source: string, filename: string): Script {
+  if (!existsSync(path)) return new Script(source, { filename })
   try {
-    return readFileSync(path)
+    return withFile(path, cachedData => new Script(source, { filename, cachedData }))
   } catch {
-    return undefined
+    return new Script(source, { filename }) // the file was replaced by another start, or cannot be read
   }
+}
+
+/**
+ * Calls the function with the bytes of a file, which are gone when it returns. Bytes in a usual buffer, 3 MB for each of the two files, would
+ * stay until a full collection that an idle process does not make; and once so large a block is freed, `malloc` keeps up to twice as much for each thread.
+ */
+function withFile<T> (path: string, use: (bytes: Buffer) => T): T {
+  const file = openSync(path, 'r')
+  const { size } = fstatSync(file)
+  const memory = new ArrayBuffer(size, { maxByteLength: size })
+  const bytes = Buffer.from(memory)
+  try {
+    for (let read = 0; read < size;) read += readSome(file, bytes, read)
+    return use(bytes)
+  } finally {
+    memory.resize(0)
+    closeSync(file)
+  }
+}
+
+function readSome (file: number, bytes: Buffer, at: number): number {
+  const read = readSync(file, bytes, { offset: at })
+  if (read === 0) throw new Error('the file became shorter while it was read')
+  return read
 }

@@ -75,3 +75,11 @@ t.test('a start goes on where its code cannot be written', async t => {
   t.match(answerOf(bundleIn(directory)), { platform: process.platform })
   t.ok(existsSync(join(directory, '.compile-cache')))
 })
+
+t.test('the bytes of the file do not wait for a collection', async t => {
+  const megabytes = 10
+  const source = `/*${' '.repeat(megabytes * 1e6)}*/exports.answer = async () => process.memoryUsage().rss`
+  const usual = Number(answerOf(bundleIn(t.testdir(), 'a1b2', 'exports.answer = async () => process.memoryUsage().rss')))
+  const more = Number(answerOf(bundleIn(t.testdir(), 'c3d4', source))) - usual
+  t.ok(more < 1.5 * megabytes * 1e6, `${more} bytes: the text, and not what it was made of`)
+})

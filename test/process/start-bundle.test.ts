@@ -4,6 +4,7 @@ import t from 'tap'
 import { startBundle } from '../../lib/process/start-bundle.ts'
 import { wavOf } from '../support/forms.ts'
 import { directoryOf, launch, main } from '../support/headgate.ts'
+import { client, identityProvider } from '../support/identity-provider.ts'
 import { textPdf } from '../support/pdf.ts'
 import { startToolServer } from '../support/tool-server.ts'
 
@@ -25,13 +26,16 @@ t.test('the bundle is used unless modules were compiled after it', async t => {
 
 t.test('the bundle and the modules answer alike', async t => {
   const tools = await startToolServer(t)
-  const file = `providers: {sandbox: {options: {words_per_second: 0}}}\nmcp_servers: {test/tools: {url: '${tools.url}'}}\n`
+  const { issuer } = await identityProvider(t)
+  const file = `providers: {sandbox: {options: {words_per_second: 0}}}\nmcp_servers: {test/tools: {url: '${tools.url}'}}\n` +
+    `accounts: {oidc: {issuer: '${issuer}', client_id: '${client.id}', client_secret: 'env:OIDC_SECRET'}}\n`
   const answers = async (entry: string): Promise<readonly Answer[]> => {
     const directory = directoryOf(t, { 'headgate.yaml': file })
-    const running = launch(t, ['start'], directory, env, [entry])
+    const running = launch(t, ['start'], directory, { ...env, OIDC_SECRET: client.secret }, [entry])
     const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
     const found: Answer[] = []
-    for (const request of requests()) found.push(await answerOf(url, request))
+    const byName = url.replace('127.0.0.1', 'localhost') // passkeys need a name
+    for (const request of requests()) found.push(await answerOf(byName, request))
     running.child.kill('SIGTERM')
     t.same((await running.ended).code, 0)
     return found
@@ -66,6 +70,8 @@ function requests (): readonly TestRequest[] {
     { path: '/v1/audio/transcriptions', status: 200, body: form },
     { path: '/v1/models', status: 200 },
     { path: '/openapi.json', status: 200 },
+    { path: '/admin/v1/sign-in/passkey/options', status: 200, body: {} },
+    { path: '/admin/v1/sign-in/oidc', status: 303 },
     { path: '/none', status: 404 }
   ]
 }
@@ -80,16 +86,18 @@ interface Answer {
 /** Leaves out what differs from call to call: ids and times. */
 async function answerOf (url: string, { path, body }: Omit<TestRequest, 'status'>): Promise<Answer> {
   const response = await fetch(url + path, {
+    redirect: 'manual',
     headers: { authorization: `Bearer ${key}`, ...body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' } },
     ...body !== undefined && { method: 'POST', body: body instanceof FormData ? body : JSON.stringify(body) }
   })
   const text = (await response.text()).replace(/[0-9a-f]{32}/g, 'ID').replace(/"created":\d+/g, '"created":0').replaceAll(url, '')
-  return { path, status: response.status, headers: [...response.headers.keys()], body: text.replace(/"duration_ms":\d+/g, '') }
+  return { path, status: response.status, headers: [...response.headers.keys()], body: text.replace(/"duration_ms":\d+|"challenge(_id)?":"[^"]+"/g, '') }
 }
 
 /** Packages and modules that the first chat call must not wait for. */
 const notAtStart = [
-  'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'pg', 'sharp', 'undici', 'unpdf', 'yaml', '@modelcontextprotocol/client'
+  'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'openid-client', 'pg', 'sharp', 'undici', 'unpdf', 'yaml',
+  '@modelcontextprotocol/client'
 ].map(name => new RegExp(`/node_modules/${name}/`)).concat([
   /editor-schema/, /\/cli\/(?!run|start|command)/,
   // Later versions load their own copy of it with `node:http`, which exports its WebSocket.
