@@ -6,6 +6,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -55,8 +56,8 @@ const { metafile, outputFiles: [{ text }] } = await build({
   write: false,
   target: 'node20.20',
   external,
-  // Koa and a package of its own have a table of media types each.
-  alias: { 'mime-db': join(root, 'node_modules/mime-db') },
+  // Koa and a package of its own have a table of media types each: that of Koa is the newer one.
+  alias: { 'mime-db': dirname(['koa', 'mime-types', 'mime-db'].reduce((from, name) => createRequire(from).resolve(name), import.meta.url)) },
   legalComments: 'none',
   // Names stay, for stack traces; lines stay short enough to find a column in.
   minifyWhitespace: true,

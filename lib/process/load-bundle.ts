@@ -75,30 +75,35 @@ function compileWith (path: string, source: string, filename: string): Script {
   try {
     return withFile(path, cachedData => new Script(source, { filename, cachedData }))
   } catch {
-    return new Script(source, { filename }) // the file was replaced by another start, or cannot be read
+    return new Script(source, { filename }) // the file was removed meanwhile, or cannot be read
   }
 }
 
+/** A part of the types of ES2024: of Node.js 20, which has no `transfer`. */
+const Resizable = ArrayBuffer as unknown as new (byteLength: number, options: { readonly maxByteLength: number }) => ArrayBuffer & {
+  readonly resize: (byteLength: number) => void
+}
+
 /**
- * Calls the function with the bytes of a file, which are gone when it returns. Bytes in a usual buffer, 3 MB for each of the two files, would
+ * Calls the function with the bytes of a file, which are gone when it returns. Bytes in a usual buffer, 3 to 4 MB for each of the two files, would
  * stay until a full collection that an idle process does not make; and once so large a block is freed, `malloc` keeps up to twice as much for each thread.
  */
 function withFile<T> (path: string, use: (bytes: Buffer) => T): T {
   const file = openSync(path, 'r')
-  const { size } = fstatSync(file)
-  const memory = new ArrayBuffer(size, { maxByteLength: size })
-  const bytes = Buffer.from(memory)
   try {
-    for (let read = 0; read < size;) read += readSome(file, bytes, read)
-    return use(bytes)
+    const { size } = fstatSync(file)
+    const memory = new Resizable(size, { maxByteLength: size })
+    try {
+      const bytes = Buffer.from(memory)
+      for (let read = 0, more = 0; read < size; read += more) {
+        more = readSync(file, bytes, { offset: read })
+        if (more === 0) throw new Error(`${path} became shorter while it was read`)
+      }
+      return use(bytes)
+    } finally {
+      memory.resize(0)
+    }
   } finally {
-    memory.resize(0)
     closeSync(file)
   }
-}
-
-function readSome (file: number, bytes: Buffer, at: number): number {
-  const read = readSync(file, bytes, { offset: at })
-  if (read === 0) throw new Error('the file became shorter while it was read')
-  return read
 }

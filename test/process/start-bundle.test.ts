@@ -43,6 +43,7 @@ t.test('the bundle and the modules answer alike', async t => {
   const [bundled, plain] = [await answers(main), await answers(modules)]
   t.same(bundled.map(({ status }) => status), requests().map(({ status }) => status))
   t.same(bundled, plain)
+  t.equal(bundled.find(({ path }) => path.endsWith('/oidc'))?.location, `${issuer}/auth`)
 })
 
 interface TestRequest {
@@ -80,6 +81,8 @@ interface Answer {
   readonly path: string
   readonly status: number
   readonly headers: readonly string[]
+  /** Without what differs from call to call. */
+  readonly location: string | undefined
   readonly body: string
 }
 
@@ -91,7 +94,8 @@ async function answerOf (url: string, { path, body }: Omit<TestRequest, 'status'
     ...body !== undefined && { method: 'POST', body: body instanceof FormData ? body : JSON.stringify(body) }
   })
   const text = (await response.text()).replace(/[0-9a-f]{32}/g, 'ID').replace(/"created":\d+/g, '"created":0').replaceAll(url, '')
-  return { path, status: response.status, headers: [...response.headers.keys()], body: text.replace(/"duration_ms":\d+|"challenge(_id)?":"[^"]+"/g, '') }
+  const location = response.headers.get('location')?.split('?')[0]
+  return { path, status: response.status, headers: [...response.headers.keys()], location, body: text.replace(/"duration_ms":\d+|"challenge(_id)?":"[^"]+"/g, '') }
 }
 
 /** Packages and modules that the first chat call must not wait for. */
