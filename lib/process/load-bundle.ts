@@ -3,7 +3,7 @@
  * it compiles are the functions of a start and of its first calls. `.ci/bundle.mjs` makes the file a function.
  */
 
-import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -69,19 +69,23 @@ function keepCode (script: Script, directory: string, file: string): void {
   }
 }
 
-/** Compiles the source, with the code in a file where there is one. */
+/** Compiles the source, with the code in a file if there is one. */
 function compileWith (path: string, source: string, filename: string): Script {
-  if (!existsSync(path)) return new Script(source, { filename })
   try {
     return withFile(path, cachedData => new Script(source, { filename, cachedData }))
   } catch {
-    return new Script(source, { filename }) // the file was removed meanwhile, or cannot be read
+    return new Script(source, { filename }) // there is none, as at a first start, or it cannot be read
   }
 }
 
-/** A part of the types of ES2024: of Node.js 20, which has no `transfer`. */
-const Resizable = ArrayBuffer as unknown as new (byteLength: number, options: { readonly maxByteLength: number }) => ArrayBuffer & {
-  readonly resize: (byteLength: number) => void
+// Of ES2024 what Node.js 20 has, which is not all of what the library of TypeScript declares.
+declare global {
+  interface ArrayBufferConstructor {
+    new (byteLength: number, options: { readonly maxByteLength: number }): ArrayBuffer
+  }
+  interface ArrayBuffer {
+    resize: (byteLength: number) => void
+  }
 }
 
 /**
@@ -92,7 +96,7 @@ function withFile<T> (path: string, use: (bytes: Buffer) => T): T {
   const file = openSync(path, 'r')
   try {
     const { size } = fstatSync(file)
-    const memory = new Resizable(size, { maxByteLength: size })
+    const memory = new ArrayBuffer(size, { maxByteLength: size })
     try {
       const bytes = Buffer.from(memory)
       for (let read = 0, more = 0; read < size; read += more) {
