@@ -20,6 +20,7 @@ import type { Started } from './support/processes.ts'
 import { rssBytes } from './support/processes.ts'
 import { coldStartTable, openTable, laneTable, warmTable, type Round } from './support/report.ts'
 import { peerTable } from './support/peers.ts'
+import { rotated } from './support/rotated.ts'
 import { targetTable, type Results } from './support/targets.ts'
 
 const { values: flags } = parseArgs({
@@ -176,13 +177,6 @@ async function opened (contender: Contender): Promise<Running> {
 async function closed (running: Running): Promise<void> {
   await running.stop()
   open.delete(running)
-}
-
-/** Starts one further on each round, and turns around every second time. */
-function rotated<T> (list: readonly T[], round: number): T[] {
-  const at = round % list.length
-  const turned = [...list.slice(at), ...list.slice(0, at)]
-  return round % 2 === 0 ? turned : turned.toReversed()
 }
 
 function bounded (flag: string | undefined, normal: number, most: number): number {

@@ -17,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { Agent } from 'undici'
 import { completeText } from './support/answers.ts'
 import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
+import { rotated } from './support/rotated.ts'
 import { benchKey } from './support/settings.ts'
 import { median, medianError, percentile } from './support/statistics.ts'
 
@@ -60,17 +61,16 @@ async function measure (runs: number): Promise<void> {
     await post(`${direct}/mcp`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'look', arguments: {} } })
     await post(`${direct}/v1/chat/completions`, { ...ask, model: 'mock/json' })
   }
-  const kinds = [{ work: toolRun, slices: [] as Slice[] }, { work: plainCall, slices: [] as Slice[] }, { work: parts, slices: [] as Slice[] }] as const
+  const [ofRuns, ofPlain, ofParts]: [Kind, Kind, Kind] = [{ work: toolRun, slices: [] }, { work: plainCall, slices: [] }, { work: parts, slices: [] }]
+  const kinds = [ofRuns, ofPlain, ofParts]
   for (const { work } of kinds) await slice(work, 2000) // for the compiler of V8
   const perSlice = Math.ceil(runs / sliceCount)
-  for (let turn = 0; turn < sliceCount * kinds.length; turn++) {
-    // Another kind is the first in each round: records are written a while after the calls that they are of.
-    const kind = kinds[(turn + Math.floor(turn / kinds.length)) % kinds.length]
-    kind?.slices.push(await slice(kind.work, perSlice))
+  for (let round = 0; round < sliceCount; round++) {
+    // In another order each time, as records are written a while after the calls that they are of.
+    for (const { work, slices } of rotated(kinds, round)) slices.push(await slice(work, perSlice))
   }
-  const [{ slices: ofRuns }, { slices: ofPlain }, { slices: ofParts }] = kinds
   const [run, plain, apart] = [summary(ofRuns), summary(ofPlain), summary(ofParts)]
-  const beyond = ofRuns.map(({ cpu }, index) => cpu - 2 * (ofPlain[index]?.cpu ?? NaN))
+  const beyond = ofRuns.slices.map(({ cpu }, index) => cpu - 2 * (ofPlain.slices[index]?.cpu ?? NaN))
   const mean = beyond.reduce((sum, cpu) => sum + cpu, 0) / beyond.length
   const row = (name: string, { p50, p99, cpu }: Summary, withCpu = true): string =>
     `| ${name} | ${p50.toFixed(2)} | ${p99.toFixed(2)} | ${withCpu ? cpu.toFixed(0) : ''} |`
@@ -87,6 +87,7 @@ The loop beyond two plain calls: ${median(beyond).toFixed(0)} µs of CPU ± ${me
 
 /** Latencies of runs in milliseconds, and the CPU time of one in microseconds, of the gateway. */
 interface Slice { readonly took: readonly number[], readonly cpu: number }
+interface Kind { readonly work: () => Promise<unknown>, readonly slices: Slice[] }
 interface Summary { readonly p50: number, readonly p99: number, readonly cpu: number }
 
 async function slice (work: () => Promise<unknown>, runs: number): Promise<Slice> {
@@ -100,7 +101,7 @@ async function slice (work: () => Promise<unknown>, runs: number): Promise<Slice
   return { took, cpu: (cpuUs(gateway.pid) - cpuBefore) / runs }
 }
 
-function summary (slices: readonly Slice[]): Summary {
+function summary ({ slices }: Kind): Summary {
   const took = slices.flatMap(one => one.took).toSorted((a, b) => a - b)
   return { p50: percentile(took, 0.5), p99: percentile(took, 0.99), cpu: median(slices.map(({ cpu }) => cpu)) }
 }
