@@ -6,8 +6,8 @@
  */
 
 import { createHash } from 'node:crypto'
-import { createRequire } from 'node:module'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
