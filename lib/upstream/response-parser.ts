@@ -45,7 +45,7 @@ export class ResponseParser {
   /** Bytes that are left of the body, or of a chunk. */
   #left = 0
   #digits = 0
-  /** Bytes of interim responses, then of extensions and trailers. */
+  /** Bytes of interim responses, then of the extensions of a chunk, at last of trailers. */
   #skipped = 0
   #mayReuse = false
   #keepAliveMs: number | undefined
@@ -209,6 +209,7 @@ export class ResponseParser {
       case 'data-lf':
         expect(byte === lf)
         this.#digits = 0
+        this.#skipped = 0
         return 'size'
       case 'trailer-start':
         if (byte === cr) return 'end-lf'

@@ -84,6 +84,12 @@ t.test('the chunks of one read are one piece', async t => {
   t.equal(pieces, 1)
 })
 
+t.test('the extensions of one chunk are bounded, not those of all together', async t => {
+  const chunks = `1;${'x'.repeat(100)}\r\na\r\n`.repeat(1000)
+  const response = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\nx: ${'y'.repeat(15_000)}\r\n\r\n`
+  t.match(parsed(cutAt(Buffer.from(response), [30_000, 30_000, 30_000])), { said: [200, {}, 'end'], body: 'a'.repeat(1000) })
+})
+
 t.test('a body without a length ends with its connection', async t => {
   const open = Buffer.from('HTTP/1.1 200 OK\r\n\r\nall of it')
   t.match(parsed([open], true), { said: [200, {}, 'end', true], body: 'all of it', parser: { mayReuse: false } })
