@@ -104,6 +104,11 @@ export class ChunkBuilder {
     }
   }
 
+  /** True while fields wait to travel with the next chunk, whatever that is. */
+  get hasPending (): boolean {
+    return this.#pending !== undefined
+  }
+
   /** Notes that the role of a choice is written elsewhere. @returns false where it was before */
   begin (choice: number): boolean {
     if (this.#begun.includes(choice)) return false

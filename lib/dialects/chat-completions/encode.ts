@@ -21,8 +21,6 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   readonly #obfuscated: boolean
   /** The text around that of a delta, per choice: printed once, used for every delta. */
   readonly #frames: Array<Frame | undefined> = [undefined] // with room for the first only: a list that grows has room for 16
-  /** Set while something waits to travel with the next chunk. */
-  #plain = true
 
   constructor ({ head, call }: AnswerStart) {
     const { stream_options: options } = call.request
@@ -36,7 +34,7 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
     let text = ''
     let isBytes = false
     for (const event of events) {
-      const frame = event.type === 'text-run' && this.#plain ? this.#frames[event.choice] : undefined
+      const frame = event.type === 'text-run' && !this.#chunks.hasPending ? this.#frames[event.choice] : undefined
       if (event.type === 'text-run' && frame !== undefined && (event.isAscii || frame.isAscii)) {
         if (!event.isAscii && !isBytes) {
           text = asBytes(text)
@@ -52,7 +50,7 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   }
 
   #printEvent (event: ChatEvent): string {
-    const frame = event.type === 'text-delta' && this.#plain && event.logprobs === undefined
+    const frame = event.type === 'text-delta' && !this.#chunks.hasPending && event.logprobs === undefined
       ? this.#frames[event.choice]
       : undefined
     return frame !== undefined && event.type === 'text-delta'
@@ -67,10 +65,8 @@ class Printer implements FramePrinter<ChatEvent, string | Uint8Array> {
   }
 
   #printUncached (event: ChatEvent): string {
-    if (event.type === 'text-delta' && event.logprobs === undefined && this.#plain && !this.#obfuscated) return this.#printFirst(event)
-    const chunks = this.#chunks.of(event)
-    this.#plain = !(event.type === 'extra' && chunks.length === 0)
-    return this.#printChunks(chunks)
+    if (event.type === 'text-delta' && event.logprobs === undefined && !this.#chunks.hasPending && !this.#obfuscated) return this.#printFirst(event)
+    return this.#printChunks(this.#chunks.of(event))
   }
 
   /** Prints the first text of a choice, and what is around it for all others. */

@@ -44,6 +44,13 @@ t.test('what waits to travel with the next chunk does, also with plain text', as
   t.equal(print.print([{ type: 'extra', scope: 'answer', fields: { u: 1 } }, text('c'), text('d')]), frame([choice({ content: 'c' })], { u: 1 }) + frame([choice({ content: 'd' })]))
 })
 
+t.test('what waits for a chunk waits while nothing is printed, and travels once', async t => {
+  const print = printer()
+  print.print([{ type: 'reasoning-delta', choice: 0, text: 'r' }])
+  print.print([{ type: 'extra', scope: 'answer', fields: { u: 1 } }, { type: 'tool-result', result: { serverName: 's', toolName: 't', arguments: {}, isError: false } }])
+  t.equal(print.print([text('a'), text('b')]), frame([choice({ content: 'a' })], { u: 1 }) + frame([choice({ content: 'b' })]))
+})
+
 t.test('text that stands in JSON already is printed as it stands, in its place among other events', async t => {
   const run = (literals: readonly string[]): ChatEvent => {
     const bytes = literals.map(literal => Buffer.from(literal).toString('latin1'))
@@ -69,7 +76,9 @@ t.test('whatever its events, a batch is printed as their chunks are', async t =>
     }),
     fc.record({ type: fc.constant('text-delta' as const), choice, text: word }),
     fc.record({ type: fc.constant('reasoning-delta' as const), choice, text: word }),
-    fc.record({ type: fc.constant('extra' as const), scope: fc.constant('answer' as const), fields: fc.record({ u: word }) })
+    fc.record({ type: fc.constant('extra' as const), scope: fc.constant('answer' as const), fields: fc.record({ u: word }) }),
+    fc.constant({ type: 'tool-result' as const, result: { serverName: 's', toolName: 't', arguments: {}, isError: false } }),
+    fc.record({ type: fc.constant('choice-end' as const), choice, reason: fc.constant('stop' as const) })
   )
   holds(t, fc.property(fc.array(fc.array(event, { maxLength: 6 }), { maxLength: 4 }), fc.constantFrom('x/m', 'x/ü'), (batches, model) => {
     const { print } = printer(undefined, { ...head, model })
