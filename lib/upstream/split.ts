@@ -3,7 +3,7 @@
  * (`Adapter.split`): a few at a time, read as one answer (`Adapter.join`).
  *
  * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on
- * before its last batch was taken. The first failure ends a stream. Of an answer that is not streamed, parts in
+ * before its last batch was taken. The first failure ends a stream, after what was read before it. Of an answer that is not streamed, parts in
  * flight are waited for a moment: the provider bills them, and another attempt does not send again what is complete.
  */
 
@@ -153,9 +153,9 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
 
   async next (): Promise<E[] | undefined> {
     await this.#changed()
-    if (this.#failed) throw this.#failure
     const offer = this.#offers.shift()
     offer?.taken()
+    if (offer === undefined && this.#failed) throw this.#failure
     return offer?.events ?? this.#last()
   }
 
@@ -173,14 +173,21 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   }
 
   close (): void {
+    this.#cancel()
+    this.#offers.length = 0
+  }
+
+  /** Cancels all parts; what was read of them is still there. */
+  #cancel (): void {
     this.#stopStarting()
     this.#cancelled.abort()
     for (const attempt of this.#attempts) attempt.close()
   }
 
+  /** Begins no further part. Those that wait until their batch is taken go on. */
   #stopStarting (): void {
     this.#nextPart = this.#parts.length
-    for (const { taken } of this.#offers.splice(0)) taken()
+    for (const { taken } of this.#offers) taken()
   }
 
   /** Resolves when there is a batch, a failure, or nothing more to come. */
@@ -198,7 +205,7 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
         this.#failed = true
         this.#failure = error
         if (this.#keeps && mayPass(error)) this.#stopStarting()
-        else this.close()
+        else this.#cancel()
       }
     } finally {
       this.#running--

@@ -1,12 +1,22 @@
 import type { ProviderKind } from '../../schemas/providers.ts'
 import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { BodyQueue } from '../../lib/upstream/body-queue.ts'
+import { openParts, type AnyEvent } from '../../lib/upstream/split.ts'
+import { provider } from '../support/settings.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settles, until } from '../support/until.ts'
+import type { Adapter, Provider, StreamReader } from '../../lib/providers/provider.ts'
 import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'
 const question = { model: 'deepseek/deepseek-chat', messages: 'hi' }
+
+interface Word extends AnyEvent {
+  readonly text: string
+}
 
 type Answer = (request: SeenRequest, number: number) => Script | Promise<Script>
 
@@ -155,6 +165,35 @@ t.test('a failure after it ends the stream with an error, and cancels the others
   t.match(text, /event: error\n.*upstream_stream_interrupted/)
   t.notMatch(text, 'DONE')
   await (await upstream.request(0)).aborted
+})
+
+t.test('what other requests gave before a failure still goes out', async t => {
+  let cancelled = 0
+  const bodies = ['a', 'b', 'c'].map(() => new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => { cancelled++ } }))
+  const [first, second, third] = bodies as [BodyQueue, BodyQueue, BodyQueue] // three, as above
+  const waiting = bodies.values()
+  const scripted: Provider = { ...provider('x'), transport: { send: async () => await Promise.resolve({ status: 200, headers: {}, body: waiting.next().value ?? first }) } }
+  const words: StreamReader<Word> = { done: false, read: ({ data }, into) => { into.push({ type: 'text-delta', choice: 0, text: data }) }, end: () => undefined }
+  const adapter: Adapter<object, Word> = {
+    request: () => ({ method: 'POST', path: '/', headers: {} }),
+    read: () => ({ as: 'sse', reader: words, json: () => [] }),
+    error: ({ status }) => ({ kind: 'error', status })
+  }
+  const part = { ask: { request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: true } }
+  const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
+  const call = { signal: new AbortController().signal, record: new CallRecord('test'), key }
+  const opened = openParts(call, [part, part, part], scripted, adapter, { answerBytes: 1000, eventBytes: 1000 })
+  first.push(Buffer.from('data: a\n\n'))
+  second.push(Buffer.from('data: b\n\n'))
+  const joined = await opened
+  await until(() => joined.sizeBytes() === 18, 'both texts')
+  third.fail(new GatewayError('upstream_stream_interrupted'))
+  await until(() => cancelled === 2, 'the failure to cancel the others')
+  const texts: string[] = []
+  await t.rejects(async () => {
+    for (let events = await joined.next(); events !== undefined; events = await joined.next()) texts.push(...events.map(({ text }) => text))
+  }, { code: 'upstream_stream_interrupted' })
+  t.strictSame(texts, ['a', 'b'])
 })
 
 t.test('a caller who leaves cancels every request', async t => {
