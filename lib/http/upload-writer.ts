@@ -137,11 +137,12 @@ export class UploadWriter extends Writable {
     const pieces: Uint8Array[] = []
     let size = 0
     for await (const piece of this.#pieces(headBytes)) {
-      pieces.push(piece)
-      size += piece.length
-      if (size >= headBytes) break
+      const part = piece.subarray(0, headBytes - size)
+      pieces.push(part)
+      size += part.length
+      if (size === headBytes) break
     }
-    return Buffer.concat(pieces).subarray(0, headBytes)
+    return Buffer.concat(pieces)
   }
 
   /** Opens the bytes of a complete file anew. A reader that takes another piece must be done with those before. */
