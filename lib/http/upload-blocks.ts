@@ -12,6 +12,8 @@
 export const blockBytes = 256 * 1024
 /** Bytes of free blocks that are kept: three recordings. */
 const maxFreeBytes = 32 * 1024 * 1024
+/** Where recordings come every few seconds, making blocks anew for each would cost a tenth of its time. */
+const keepMs = 60_000
 
 export class UploadBlocks {
   readonly #keepFreeMs: number
@@ -19,7 +21,7 @@ export class UploadBlocks {
   #timer: NodeJS.Timeout | undefined
 
   /** @param keepFreeMs milliseconds without a file after which free blocks are released */
-  constructor (keepFreeMs = 10_000) {
+  constructor (keepFreeMs = keepMs) {
     this.#keepFreeMs = keepFreeMs
   }
 

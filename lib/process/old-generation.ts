@@ -20,14 +20,16 @@ const moreGrowth = 200
  * three never came within less than 700 ms in the benchmarks, from the start of a process on.
  */
 const [frequent, frequentMs] = [3, 500]
+/** Uploads come at intervals: what the four full collections take that bring more growth, 30 ms, each minute of them has once. */
+const keepMoreMs = 60_000
 
 /**
  * Watches each full collection from now on: V8 uses what is set after it at the end of the next one. An operator who has given the
  * percentage has it.
  *
- * @param keepMs milliseconds without a full collection after which the growth is the usual one again
+ * @param keepMs milliseconds after full collections were frequent for the last time until the growth is the usual one again
  */
-export function boundOldGeneration (keepMs = 5_000): void {
+export function boundOldGeneration (keepMs = keepMoreMs): void {
   if (isGiven(['--heap-growing-percent'])) return
   let areFrequent = frequencyOfCollections()
   let timer: NodeJS.Timeout | undefined
@@ -40,8 +42,8 @@ export function boundOldGeneration (keepMs = 5_000): void {
           areFrequent = frequencyOfCollections()
           setGrowth(usualGrowth)
         }, keepMs).unref()
+        timer.refresh()
       }
-      timer?.refresh()
       setGrowth(timer === undefined ? usualGrowth : moreGrowth)
     }
   }).observe({ type: 'gc' })

@@ -58,11 +58,19 @@ t.test('old space grows a little while full collections are rare, and more while
   t.ok(rare * 1.2 < frequent, `${rare} and ${frequent} bytes`)
 })
 
-t.test('the percentage is larger while full collections are frequent, and until none came for a time', async t => {
+t.test('the percentage is larger while full collections are frequent, and for a time afterwards', async t => {
   const frequent = `boundOldGeneration(50); await collect(5); await until(() => ${percentage}.endsWith('=200'), '200')\n`
   const rare = `await until(() => ${percentage}.endsWith('=60'), '60'); console.log(${percentage})`
   t.equal(printed(`boundOldGeneration(); await collect(1); console.log(${percentage})`), '--heap-growing-percent=60')
   t.equal(printed(frequent + rare), '--heap-growing-percent=60')
+})
+
+t.test('full collections that are not frequent do not prolong that time', async t => {
+  t.equal(printed(`boundOldGeneration(700); await collect(5); await until(() => ${percentage}.endsWith('=200'), '200')
+    const timer = setInterval(gc, 300)
+    await until(() => ${percentage}.endsWith('=60'), '60')
+    clearInterval(timer)
+    console.log(${percentage})`), '--heap-growing-percent=60')
 })
 
 t.test('a percentage that the operator gave stays', async t => {
