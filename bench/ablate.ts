@@ -7,8 +7,6 @@
  * from second to second: those of a round are then compared at about the same moment.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -17,6 +15,7 @@ import { lanes, type Lane } from './support/lanes.ts'
 import { measureLane, startLoad, startMock, type Times } from './support/measure-lane.ts'
 import { cores, freePort, start } from './support/processes.ts'
 import { table } from './support/report.ts'
+import { scratchFolder } from './support/scratch-folder.ts'
 import { benchKey } from './support/settings.ts'
 import { median, medianError } from './support/statistics.ts'
 
@@ -52,19 +51,16 @@ const bearer = { authorization: `Bearer ${benchKey}` }
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const running = new Map<Part, Running>()
-const directories: string[] = []
 try {
   for (const part of Object.keys(parts) as Part[]) running.set(part, await opened(part))
   for (const lane of chosen) console.log(await ablated(lane))
 } finally {
   await Promise.all([mock, load, ...running.values()].map(async started => await started.stop()))
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true })
 }
 
 async function opened (part: Part): Promise<Running> {
   const port = await freePort()
-  const directory = mkdtempSync(join(tmpdir(), 'headgate-ablate-'))
-  directories.push(directory)
+  const directory = scratchFolder('ablate')
   const file = fileURLToPath(new URL('support/ablated.js', import.meta.url))
   const args = [file, part, String(port), String(upstreamPort), directory]
   const command = { file: process.execPath, args, cores: cores.gateway, output: join(directory, 'log') }

@@ -5,9 +5,6 @@
  * numbers are medians over the rounds of differences within a round; the thread that reads the calls counts.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Admin } from '../lib/accounts/admin.ts'
 import { openKeyStore } from '../lib/keys/key-store.ts'
@@ -16,6 +13,7 @@ import { headgate, type Running } from './support/contenders.ts'
 import { lanes, type Lane } from './support/lanes.ts'
 import { measureLane, startLoad, startMock } from './support/measure-lane.ts'
 import { table } from './support/report.ts'
+import { scratchFolder } from './support/scratch-folder.ts'
 import { median } from './support/statistics.ts'
 
 const { values: flags } = parseArgs({
@@ -27,7 +25,7 @@ const { values: flags } = parseArgs({
 })
 const rounds = Number(flags.rounds)
 const chosen = lanes.filter(({ name }) => flags.lanes.split(';').some(part => name.includes(part)))
-const dataDir = mkdtempSync(join(tmpdir(), 'headgate-live-tail-'))
+const dataDir = scratchFolder('live-tail')
 
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
@@ -45,7 +43,6 @@ try {
   }
 } finally {
   await Promise.all([mock, load].map(async started => await started.stop()))
-  rmSync(dataDir, { recursive: true })
 }
 
 async function compared (lane: Lane, gateway: Running, cookie: string): Promise<string[]> {

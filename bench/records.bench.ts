@@ -2,8 +2,6 @@
 
 import { equal, match, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CallRecord } from '../lib/core/record.ts'
 import { LocalLimiter } from '../lib/limits/limiter.ts'
@@ -18,8 +16,10 @@ import { Journal } from '../lib/usage/journal.ts'
 import { printLine } from '../lib/usage/journal-line.ts'
 import { Ledger } from '../lib/usage/ledger.ts'
 import { usageRow } from '../lib/usage/usage-row.ts'
+import { scratchFolder } from './support/scratch-folder.ts'
 import { benchSettings } from './support/settings.ts'
 import type { Call } from '../lib/core/call.ts'
+import type { Retention } from '../lib/stores/database.ts'
 import type { UsageRow } from '../lib/stores/tables.ts'
 import type { Scenario } from './support/scenario.ts'
 
@@ -79,12 +79,30 @@ function laterRow (index: number): UsageRow {
 const begunLine = printBegunRow(sample, models)?.line ?? ''
 const endLine = printLine(sampleRow)
 
-const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
-process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+const directory = scratchFolder('records')
 const database = await openDatabase(directory)
-const ledger = new Ledger(database, { log, retention: () => ({ keepDays: 1, keepRows: 1e9 }) })
-const recorder = new CallRecorder({ ledger, limiter: new LocalLimiter(), models: () => models })
+const retention = (): Retention => ({ keepDays: 1, keepRows: 1e9 })
+const ledger = new Ledger(database, { log, retention })
+const recorder = recorderOf(ledger)
+/** Its rows are not written while it is measured. */
+const waitingLedger = new Ledger(await openDatabase(join(directory, 'waiting')), { log, retention, batchRows: Infinity, everyMs: 10 * 60_000 })
+const waitingRecorder = recorderOf(waitingLedger)
 const journal = new Journal(join(directory, 'lines'))
+
+function recorderOf (of: Ledger): CallRecorder {
+  return new CallRecorder({ ledger: of, limiter: new LocalLimiter(), models: () => models })
+}
+
+/** Records calls of one turn of the event loop, from their beginning to their end. */
+async function recorded (by: CallRecorder): Promise<Call[]> {
+  const turn = Array.from({ length: callsOfTurn }, completedCall)
+  for (const call of turn) by.recordSent(call)
+  let appended: Promise<void> | undefined
+  for (const call of turn) appended = by.recordBeforeLastByte(call)
+  await appended // the same for all of a turn
+  for (const call of turn) by.end(call)
+  return turn
+}
 
 /** One step of one call. */
 function step (name: string, run: () => unknown, check: (result: unknown) => void): Scenario {
@@ -118,16 +136,22 @@ export const scenarios: readonly Scenario[] = [
     check: inserted => equal(inserted, batchRows)
   },
   {
+    name: 'records: what a turn of 32 calls waits for, with the log line, without the database',
+    per: 'call',
+    count: callsOfTurn,
+    run: async () => {
+      const turn = await recorded(waitingRecorder)
+      for (const call of turn) logCall(log, call, sampleRow)
+      return waitingLedger.dropped
+    },
+    check: dropped => equal(dropped, 0)
+  },
+  {
     name: 'records: all of a turn of 32 calls, without the log line',
     per: 'call',
     count: callsOfTurn,
     run: async () => {
-      const turn = Array.from({ length: callsOfTurn }, completedCall)
-      for (const call of turn) recorder.recordSent(call)
-      let appended: Promise<void> | undefined
-      for (const call of turn) appended = recorder.recordBeforeLastByte(call)
-      await appended // the same for all of a turn
-      for (const call of turn) recorder.end(call)
+      await recorded(recorder)
       return ledger.dropped
     },
     check: dropped => equal(dropped, 0)

@@ -8,8 +8,7 @@
  */
 
 import { equal, ok } from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -18,6 +17,7 @@ import { Agent } from 'undici'
 import { completeText } from './support/answers.ts'
 import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
 import { rotated } from './support/rotated.ts'
+import { scratchFolder } from './support/scratch-folder.ts'
 import { benchKey } from './support/settings.ts'
 import { median, medianError, percentile } from './support/statistics.ts'
 
@@ -27,7 +27,7 @@ const worldPort = await freePort()
 const port = await freePort()
 // Idle connections of our own are not to be counted.
 const agent = new Agent({ connections: 64, keepAliveTimeout: 1000, keepAliveMaxTimeout: 1000 })
-const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
+const directory = scratchFolder('tools')
 const sessionIdleMs = 1000
 /** Slices of each kind that run in turn, as the speed of a machine changes from one second to the next. */
 const sliceCount = 20

@@ -6,14 +6,14 @@
  * how late its event loop was: other calls wait for that long.
  */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Agent } from 'undici'
 import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
+import { scratchFolder } from './support/scratch-folder.ts'
 import { benchKey } from './support/settings.ts'
 import type { LoopDelay } from './support/loop-delay.ts'
 
@@ -26,7 +26,7 @@ interface Upload {
 
 const { values: flags } = parseArgs({ options: { 'at-once': { type: 'string', default: '20' } } })
 const atOnce = Math.min(Number(flags['at-once']), 100)
-const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
+const directory = scratchFolder('uploads')
 const loopFile = join(directory, 'loop.json')
 const [port, upstreamPort] = [await freePort(), await freePort()]
 const agent = new Agent({ connections: atOnce })
@@ -54,7 +54,6 @@ try {
   }
 } finally {
   await Promise.all([gateway.stop(), upstream.stop(), agent.destroy()])
-  rmSync(directory, { recursive: true })
 }
 
 async function measured (upload: Upload, count: number): Promise<string> {

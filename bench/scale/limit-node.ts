@@ -1,12 +1,11 @@
 /** A node that reserves and settles: a process of `limits`, which takes jobs as messages. `node limit-node.js REDIS` */
 
-import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { openCoordination } from '../../lib/process/open-coordination.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
+import { scratchFolder } from '../support/scratch-folder.ts'
 import { percentile } from '../support/statistics.ts'
 import { SlicedLimiter } from './sliced-limiter.ts'
 
@@ -35,7 +34,7 @@ export interface LimitResult {
 const redisUrl = process.argv[2] ?? ''
 const settings = loadSettings({ env: { REDIS: redisUrl }, cwd: tmpdir(), config: { coordination: { url: 'env:REDIS', timeout_ms: 5000 } } })
 const coordination = await openCoordination(settings, {
-  usageDatabase: await openDatabase(mkdtempSync(join(tmpdir(), 'headgate-limit-node-'))),
+  usageDatabase: await openDatabase(scratchFolder('limit-node')),
   log: createLog('silent', { write: () => undefined }),
   without: () => 'refuse'
 })
@@ -43,6 +42,7 @@ if (coordination === undefined) throw new Error('there is no Redis')
 const { limiter } = coordination
 const sliced = await SlicedLimiter.connect(redisUrl)
 
+process.once('SIGTERM', () => process.exit())
 process.on('message', (job: LimitJob) => {
   void run(job).then(result => process.send?.(result))
 })

@@ -1,10 +1,9 @@
 /** The key and the certificate of the mock's port for TLS, made for one run. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './processes.ts'
+import { scratchFolder } from './scratch-folder.ts'
 
 export interface Tls {
   readonly port: number
@@ -17,7 +16,7 @@ export interface Tls {
 export const tls: Tls | undefined = await create()
 
 async function create (): Promise<Tls | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-bench-tls-'))
+  const folder = scratchFolder('tls')
   const key = join(folder, 'key.pem')
   const certificate = join(folder, 'certificate.pem')
   const { status } = spawnSync('openssl', [

@@ -1,17 +1,18 @@
 /** Lists the gateways that are compared: how each is started, and which headers its callers send. */
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { requestBody } from './answers.ts'
 import { tls } from './certificate.ts'
 import { litellmArguments, litellmEntry, litellmEnvironment } from './litellm.ts'
+import { plainCall, type Lane } from './lanes.ts'
 import { portkeyEntry } from './portkey.ts'
 import { cores, freePort, start, type Started } from './processes.ts'
+import { scratchFolder } from './scratch-folder.ts'
 import { benchKey, benchLimits } from './settings.ts'
+import { forTensorZero, tensorZeroArguments, tensorZeroEntry, tensorZeroPort } from './tensorzero.ts'
 
 export interface Contender {
   readonly name: string
@@ -20,6 +21,8 @@ export interface Contender {
   readonly peer?: boolean
   /** The reason why it cannot take part here, if so. */
   readonly missing?: () => string | undefined
+  /** Returns what its callers send and get, where that is not what the lane says. */
+  readonly adapt?: (lane: Lane) => Lane
   /** Starts it and waits for its first answer. `undefined`: callers speak to the mock itself. */
   readonly start?: (upstreamPort: number, options?: StartOptions) => Promise<Running>
 }
@@ -34,7 +37,7 @@ export interface Running extends Started {
 }
 
 export const path = '/v1/chat/completions'
-const scratch = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
+const scratch = scratchFolder('gateways')
 const bearer = { authorization: `Bearer ${benchKey}` }
 
 export const contenders: readonly Contender[] = [
@@ -86,11 +89,22 @@ export const contenders: readonly Contender[] = [
       })
     }
   },
+  {
+    name: 'TensorZero',
+    peer: true,
+    headers: () => bearer,
+    missing: () => existsSync(tensorZeroEntry) ? undefined : 'TensorZero is not installed: npm run bench:tensorzero',
+    adapt: forTensorZero,
+    start: async upstreamPort => {
+      const name = join(scratch, `tensorzero-${await freePort()}`)
+      const command = { file: tensorZeroEntry, args: tensorZeroArguments(`${name}.toml`, name, upstreamPort), output: `${name}.log`, cores: cores.gateway }
+      return await startedAt(() => tensorZeroPort(name), bearer, command, forTensorZero)
+    }
+  },
   ...Object.entries({
-    Bifrost: 'the proxy of Go modules does not have it',
+    Bifrost: 'the proxy of Go modules does not have it, and its package for npm fetches it from elsewhere',
     GoModel: 'the proxy of Go modules does not have it',
-    TensorZero: 'its gateway is in no package registry',
-    agentgateway: 'it is in no package registry'
+    agentgateway: 'it is in no package registry: what has its name on PyPI is another project'
   }).map(([name, reason]): Contender => ({ name, peer: true, headers: () => bearer, missing: () => reason })),
   headgate('Headgate'),
   headgate('Headgate × 2', { workers: 2 }),
@@ -140,19 +154,30 @@ function node (name: string, args: ReadonlyArray<number | string>, { nodeOptions
 }
 
 async function started (port: number, headers: Record<string, string>, command: Parameters<typeof start>[0]): Promise<Running> {
-  return { ...await start(command, async () => await answers(port, headers)), port }
+  return await startedAt(() => port, headers, command)
+}
+
+/** @param portOf returns the port once it is known */
+async function startedAt (
+  portOf: () => number | undefined, headers: Record<string, string>, command: Parameters<typeof start>[0], adapt: Contender['adapt'] = lane => lane
+): Promise<Running> {
+  const started = await start(command, async () => {
+    const port = portOf()
+    return port !== undefined && await answers(port, headers, adapt(plainCall))
+  })
+  return { ...started, port: portOf() ?? 0 }
 }
 
 /** Returns whether a chat request gets its 200: being ready means nothing less. */
-async function answers (port: number, headers: Record<string, string>): Promise<boolean> {
+async function answers (port: number, headers: Record<string, string>, lane: Lane): Promise<boolean> {
   return await new Promise(resolve => {
     const answer = request({
-      host: '127.0.0.1', port, path, method: 'POST', agent: false, headers: { ...headers, 'content-type': 'application/json' }
+      host: '127.0.0.1', port, path: lane.path ?? path, method: 'POST', agent: false, headers: { ...headers, 'content-type': 'application/json' }
     }, response => {
       response.resume().on('end', () => resolve(response.statusCode === 200)).on('error', () => resolve(false))
     })
     answer.on('error', () => resolve(false))
-    answer.end(requestBody('json', '1 KB', false))
+    answer.end(lane.body)
   })
 }
 

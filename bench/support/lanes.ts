@@ -99,8 +99,11 @@ export function isOfMegabytes ({ unit }: Pick<Lane, 'unit'>): boolean {
 
 const stamped = (events: number): Expected => ({ frames: frameCount(events) })
 
+/** A call of one caller. */
+export const plainCall = json('1 KB', 1)
+
 export const lanes: readonly Lane[] = [
-  json('1 KB', 1),
+  plainCall,
   json('1 KB', 8),
   json('1 KB', 32, true),
   json('1 KB', 64, true),

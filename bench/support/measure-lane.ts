@@ -49,7 +49,7 @@ export async function measureLane (
   load: Started, lane: Lane, contender: Contender, target: Pick<Running, 'port' | 'pid'>, upstreamPort: number, times: Times
 ): Promise<Sample> {
   const headers = { ...contender.headers(upstreamPort), ...lane.headers }
-  const job: Job = { path, contentType: 'application/json', ...lane, ...times, port: target.port, headers }
+  const job: Job = { path, contentType: 'application/json', ...contender.adapt?.(lane) ?? lane, ...times, port: target.port, headers }
   const rssBefore = rssBytes(target.pid)
   let cpuBefore = 0
   const { result, cpu, rss } = await new Promise<{ result: JobResult, cpu: number, rss: number }>((resolve, reject) => {

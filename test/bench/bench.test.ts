@@ -1,5 +1,7 @@
 /** The benchmarks themselves: a fast wrong answer must fail them, and they must not rot. */
 
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import t from 'tap'
 import { scenarios as callers } from '../../bench/dialects.bench.ts'
 import { scenarios as endpoints } from '../../bench/endpoints.bench.ts'
@@ -11,9 +13,10 @@ import { scenarios as streams } from '../../bench/streams.bench.ts'
 import { AnswerCheck } from '../../bench/support/answer-check.ts'
 import { lastFrames, roleFrame, streamPieces, texts, completeAnswer, completeText } from '../../bench/support/answers.ts'
 import { contenders } from '../../bench/support/contenders.ts'
-import { lanes } from '../../bench/support/lanes.ts'
+import { lanes, plainCall } from '../../bench/support/lanes.ts'
 import { measureLane, startLoad, startMock } from '../../bench/support/measure-lane.ts'
 import { median, medianError, percentile } from '../../bench/support/statistics.ts'
+import { forTensorZero } from '../../bench/support/tensorzero.ts'
 
 const all = [...pipelines, ...providers, ...callers, ...endpoints, ...records, ...stages, ...streams]
 
@@ -55,6 +58,23 @@ t.test('medians and percentiles are values that were seen', async t => {
   t.ok(Number.isNaN(percentile([], 0.5)))
   t.equal(medianError([7, 7, 7, 7]), 0)
   t.ok(medianError([1, 2, 3, 4]) > medianError([1, 2, 3, 4, 1, 2, 3, 4]), 'more measurements, less error')
+})
+
+t.test('callers of TensorZero ask for the same with its path and its names, and expect the frames it sends', async t => {
+  const { path, body, expected } = forTensorZero(plainCall)
+  t.equal(path, '/openai/v1/chat/completions')
+  t.strictSame(JSON.parse(body), { ...JSON.parse(plainCall.body), model: 'tensorzero::model_name::mock/json' })
+  t.strictSame(expected, plainCall.expected)
+  t.equal(forTensorZero({ ...plainCall, expected: { frames: 204 } }).expected.frames, 203)
+})
+
+t.test('what a benchmark writes is removed when it ends', async t => {
+  const file = new URL('../../bench/support/scratch-folder.js', import.meta.url)
+  const program = `import { scratchFolder } from '${file.href}'; import { existsSync } from 'node:fs'
+    const folder = scratchFolder('test'); console.log(existsSync(folder) ? folder : '')`
+  const folder = execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' }).trim()
+  t.match(folder, /headgate-bench-test-/)
+  t.notOk(existsSync(folder))
 })
 
 t.test('a lane runs against the gateway and the bare pipe, and all its answers are right', {
