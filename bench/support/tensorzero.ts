@@ -55,7 +55,7 @@ export function tensorZeroPort (addressFile: string): number | undefined {
   return address.endsWith('\n') ? Number(new URL(address.trim()).port) : undefined
 }
 
-/** It has a path and names of models of its own, and reports the usage in the same chunk as the finish. */
+/** Returns the lane with its path and its names of models; it reports the usage in the same chunk as the finish. */
 export function forTensorZero (lane: Lane): Lane {
   return {
     ...lane,

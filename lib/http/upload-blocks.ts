@@ -12,7 +12,7 @@
 export const blockBytes = 256 * 1024
 /** Bytes of free blocks that are kept: three recordings. */
 const maxFreeBytes = 32 * 1024 * 1024
-/** Where recordings come every few seconds, making blocks anew for each would cost a tenth of its time. */
+/** Long enough for recordings that come every few seconds: making blocks anew for each would cost a tenth of its time. */
 const keepMs = 60_000
 
 export class UploadBlocks {
