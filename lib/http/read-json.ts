@@ -21,6 +21,11 @@ import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 const bytesPerTurn = 64 * 1024
 /** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
 const largeStringBytes = 64 * 1024
+/** Memory of a piece beside its bytes: `node:http` gives each chunk of a request as a piece, and a caller may put one byte into each. */
+const bytesPerPiece = 256
+/** Smaller pieces are copied into memory that they share. */
+const minPieceBytes = 4 * 1024
+const sharedBytes = 16 * 1024
 /** A larger body that was compressed further than text can be is made to fill memory, not to save time. */
 const compressionCheckFromBytes = 1024 * 1024
 
@@ -110,6 +115,10 @@ class BodyReader {
   /** Set while it listens for more. */
   #listeners: Listeners | undefined
   #pieces: Buffer[] = []
+  /** Memory for small pieces: those between its places are not in `#pieces` yet. */
+  #shared: Buffer | undefined
+  #sharedFrom = 0
+  #sharedTo = 0
   #sizeBytes = 0
   #counter: ValueCounter | undefined
   #unpausedBytes = 0
@@ -164,16 +173,43 @@ class BodyReader {
     } catch (error) {
       return this.#fail(error)
     }
-    const { largeStrings } = this.#limits
-    if (largeStrings === undefined) this.#pieces.push(bytes)
-    else largeStrings.push(bytes)
+    this.#gather(bytes)
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would say so in a later turn
-    this.#unpausedBytes += bytes.length
+    this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes >= bytesPerTurn) void this.#pause()
+  }
+
+  /** Keeps a piece; small ones but the first are put together. */
+  #gather (bytes: Buffer): void {
+    if (bytes.length >= minPieceBytes || bytes.length === this.#sizeBytes) {
+      this.#passOn()
+      this.#keep(bytes)
+      return
+    }
+    if (this.#shared === undefined || this.#shared.length - this.#sharedTo < bytes.length) {
+      this.#passOn()
+      this.#shared = Buffer.allocUnsafeSlow(sharedBytes)
+      this.#sharedFrom = this.#sharedTo = 0
+    }
+    this.#sharedTo += bytes.copy(this.#shared, this.#sharedTo)
+  }
+
+  /** Keeps the small pieces that came last as one. */
+  #passOn (): void {
+    if (this.#shared === undefined || this.#sharedTo === this.#sharedFrom) return
+    this.#keep(this.#shared.subarray(this.#sharedFrom, this.#sharedTo))
+    this.#sharedFrom = this.#sharedTo
+  }
+
+  #keep (piece: Buffer): void {
+    const { largeStrings } = this.#limits
+    if (largeStrings === undefined) this.#pieces.push(piece)
+    else largeStrings.push(piece)
   }
 
   #onEnd (): void {
     if (this.#settled) return
+    this.#passOn()
     const pieces = this.#limits.largeStrings?.rest ?? this.#pieces
     let body: ParsedBody
     try {
@@ -211,6 +247,7 @@ class BodyReader {
     limits.memory.take(limits.largeStrings === undefined ? 2 * piece.length : piece.length)
     if (this.#counter === undefined) {
       if (limits.largeStrings === undefined && isWithinLimits(sizeBytes, limits)) return
+      this.#passOn()
       this.#counter = counted(this.#pieces)
     }
     const counter = this.#counter
@@ -241,6 +278,7 @@ class BodyReader {
     const [request, inflate, listeners] = [this.#request, this.#inflate, this.#listeners]
     this.#settled = true
     this.#pieces = [] // whatever is still attached to the request keeps no text
+    this.#shared = undefined
     if (listeners === undefined) return
     this.#listeners = undefined
     clearTimeout(listeners.timer)
