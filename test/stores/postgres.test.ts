@@ -3,7 +3,9 @@ import { Secret } from '../../lib/core/secret.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
+import { startStallingProxy } from '../support/stalling-proxy.ts'
 import { noPostgres, postgresPlace } from '../support/stores.ts'
+import { until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
 import type { Database, StorePlace } from '../../lib/stores/database.ts'
@@ -43,6 +45,24 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     await other.query(`select pg_sleep(${(statementMs + 1500) / 1000})`)
     await other.query('commit')
     t.same(await (await opened).query.selectFrom('keys').selectAll().execute(), [])
+  })
+
+  await t.test('a connection that breaks while it is used fails its query and nothing else', async t => {
+    const place = await postgresPlace(t)
+    const address = new URL(place.store.url?.reveal() ?? '')
+    const proxy = await startStallingProxy(t, Number(address.port === '' ? 5432 : address.port))
+    address.host = `127.0.0.1:${proxy.port}`
+    const behind = await open(t, { ...place, store: { ...place.store, url: new Secret(address.href) } })
+    const other = await open(t, place)
+    const { sql } = await import('kysely')
+    const broken = sql`select pg_sleep(60)`.execute(behind.query).then(() => 'answered', (error: unknown) => error)
+    await until(async () => {
+      const { rows } = await sql`select 1 from pg_stat_activity where query = 'select pg_sleep(60)' and state = 'active'`.execute(other.query)
+      return rows.length > 0
+    }, 'the query to run')
+    proxy.cut()
+    t.match(await broken, { name: 'StoreError' })
+    t.same(await behind.query.selectFrom('keys').selectAll().execute(), [], 'the next query has another connection')
   })
 
   await t.test('rows are in the partition of their month, which gateways make together', async t => {

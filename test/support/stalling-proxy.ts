@@ -1,4 +1,4 @@
-/** A proxy in front of a server that can stall: connections stay open, and nothing passes. */
+/** A proxy in front of a server that can stall, connections stay open then and nothing passes, or break them. */
 
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
@@ -8,6 +8,8 @@ export interface StallingProxy {
   readonly port: number
   readonly stall: () => void
   readonly resume: () => void
+  /** Ends all connections without a word. */
+  readonly cut: () => void
 }
 
 /** Starts a proxy in front of a port of this machine. */
@@ -41,6 +43,7 @@ export async function startStallingProxy (t: Test, target: number): Promise<Stal
     resume: () => {
       stalled = false
       for (const socket of sockets) socket.resume()
-    }
+    },
+    cut: () => { for (const socket of sockets) socket.destroy() }
   }
 }

@@ -25,8 +25,11 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
       throw new StoreError(name, error)
     }
   }
+  const onBroken = (): void => { reachable = false }
   // An idle connection has broken; the next query shows whether the server is away.
-  pool.on('error', () => { reachable = false })
+  pool.on('error', onBroken)
+  // One in use has: its query fails, and without a listener of its own the process would end with this event as well.
+  pool.on('connect', client => { client.on('error', onBroken) })
 
   const connect = async (): Promise<PoolClient> => await noted(async () => await pool.connect())
   return {
