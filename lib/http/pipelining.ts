@@ -13,6 +13,8 @@ import type { Socket } from 'node:net'
 export class Pipelining {
   #maxWaiting: number
   readonly #waiting = new WeakMap<Socket, number>()
+  /** Connections of which a request was refused: they end with that answer. */
+  readonly #refused = new WeakSet<Socket>()
 
   /** @param maxOutstanding answers a connection may wait for */
   constructor (maxOutstanding: number) {
@@ -26,19 +28,16 @@ export class Pipelining {
   /** Decides about a request that just came. Costs nothing for one that does not wait. */
   admit ({ socket }: IncomingMessage, response: ServerResponse): 'serve' | 'refuse' | 'drop' {
     if (!waitsForConnection(response)) return 'serve'
+    if (this.#refused.has(socket)) return 'drop'
     const waiting = this.#waiting.get(socket) ?? 0
-    if (waiting > this.#maxWaiting) return 'drop'
-    this.#waiting.set(socket, waiting + 1)
-    if (waiting === this.#maxWaiting) {
+    if (waiting >= this.#maxWaiting) {
+      this.#refused.add(socket)
       response.shouldKeepAlive = false
       socket.pause()
       return 'refuse'
     }
-    response.once('close', () => {
-      const now = this.#waiting.get(socket) ?? 0
-      // A connection that is being refused stays so.
-      if (now <= this.#maxWaiting) this.#waiting.set(socket, now - 1)
-    })
+    this.#waiting.set(socket, waiting + 1)
+    response.once('close', () => { this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1) })
     return 'serve'
   }
 }

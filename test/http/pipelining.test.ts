@@ -5,6 +5,9 @@ import { raw, requestText, rest } from '../support/raw.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
+import { httpServer } from '../support/http-server.ts'
+import { Pipelining } from '../../lib/http/pipelining.ts'
+import type { ServerResponse } from 'node:http'
 
 const livez = 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'
 
@@ -43,6 +46,27 @@ t.test('as many requests as may wait are all served', async t => {
   const request = requestText('{"model":"openai/gpt-5","messages":"hi"}')
   socket.write(request.repeat(15) + request.replace('host: x', 'host: x\r\nconnection: close'))
   t.same(statuses(await rest(socket)), Array.from({ length: 16 }, () => '200'))
+})
+
+t.test('a bound that is lowered below what waits refuses the next request, and all before it are answered', async t => {
+  const pipelining = new Pipelining(16)
+  const open: ServerResponse[] = []
+  let dropped = 0
+  const { url } = await httpServer(t, (request, response) => {
+    switch (pipelining.admit(request, response)) {
+      case 'serve': return void open.push(response)
+      case 'refuse': return void response.writeHead(503).end()
+      case 'drop': dropped++
+    }
+  })
+  const socket = await raw(t, url)
+  socket.write(livez.repeat(11))
+  await until(() => open.length === 11, 'eleven requests')
+  pipelining.maxOutstanding = 2
+  socket.write(livez.repeat(3))
+  await until(() => dropped === 2, 'the others to be dropped')
+  for (const response of open) response.end()
+  t.same(statuses(await rest(socket)), [...Array.from({ length: 11 }, () => '200'), '503'])
 })
 
 t.test('20,000 requests at once on each of 10 connections take no place from a caller with a key', async t => {
