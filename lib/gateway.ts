@@ -312,7 +312,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
     close: async () => {
       draining = true
-      await sleep(settings.server.shutdownDelayMs)
+      if (server.listening) await sleep(settings.server.shutdownDelayMs) // a start that failed before has nobody to tell
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
       const closed = stopAccepting(server)
       await withTimeout(settings.server.drainMs, waitUntilIdle())

@@ -29,12 +29,12 @@ export interface WorkerEvents {
   readonly onEnd: () => void
 }
 
-type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs' | 'maxClientConnections'>
+type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs' | 'maxClientConnections' | 'tls'>
 
 export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
   const { workers: count, shutdownDelayMs, drainMs, workerTimeoutMs } = settings
   const serving = new Set<Worker>()
-  const standIn = new StandIn(settings.maxClientConnections, log)
+  const standIn = new StandIn(settings.maxClientConnections, log, settings.tls)
   /** Known once the first worker listens. */
   let address: Address | undefined
   /** The port to keep, once all workers were down: `server.port: 0` would give them another one. */

@@ -26,6 +26,10 @@ export interface StartFailure {
 export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   const stop = stopMessageReceived()
   const limiter = workerLimiter(process)
+  // A worker that does not serve yet has nothing to end, and would wait for its primary for ever.
+  const exit = (): void => process.exit(1)
+  process.once('disconnect', exit)
+  if (!process.connected) exit()
   let serving: Serving
   try {
     serving = await serve({
@@ -37,6 +41,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
     await send({ failure: error.message })
     return 1
   }
+  process.off('disconnect', exit)
   const heartbeat = setInterval(() => sendMessage(process, aliveMessage), beatEveryMs)
   await stop
   clearInterval(heartbeat)

@@ -1,11 +1,14 @@
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { request } from 'undici'
 import { directoryOf, ask, main, startGateway } from '../support/headgate.ts'
+import { httpServer } from '../support/http-server.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { slowProvider } from '../support/slow-provider.ts'
-import { eventually } from '../support/until.ts'
+import { eventually, settles } from '../support/until.ts'
+import type { AddressInfo } from 'node:net'
 
 const env = { HEADGATE_API_KEYS: 'a key' }
 
@@ -22,6 +25,18 @@ t.test('a stop is announced on /readyz while connections are still accepted', as
   t.equal(await eventually(readyz, status => status !== 200, '/readyz to change'), 503)
   t.match(await ask(gateway.url, 'a key'), { status: 200 }, 'a late caller is served')
   t.match(await gateway.ended, { code: 0, out: /"msg":"draining open calls[^]*"msg":"stopped"\}\s*$/ })
+})
+
+t.test('a port that is in use is said at once, however long a stop is announced', async t => {
+  const { server } = await httpServer(t, (_request, response) => response.end())
+  const { port } = server.address() as AddressInfo // listening on TCP
+  const [command, parameters] = plainNode(main, 'start')
+  const directory = directoryOf(t, { 'headgate.yaml': `server: {shutdown_delay_ms: 60000, port: ${port}}\nproviders: {sandbox: {}}\n` })
+  const child = spawn(command, parameters, { cwd: directory, env: { PATH: process.env['PATH'] ?? '', ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [said, [code]] = await settles(Promise.all([text(child.stderr), once(child, 'exit')]), 'the start to fail', 30_000)
+  t.equal(code, 1)
+  t.match(said, /in use/)
 })
 
 t.test('nothing reads the log: calls are served, and a stop ends', async t => {

@@ -1,8 +1,12 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { request } from 'node:https'
 import t from 'tap'
 import { StandIn } from '../../lib/process/stand-in.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
+import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
 import type { AddressInfo } from 'node:net'
 
 t.test('at a port that becomes free every request gets 503, until it is closed', async t => {
@@ -22,6 +26,18 @@ t.test('at a port that becomes free every request gets 503, until it is closed',
   })
   standIn.close()
   await t.rejects(fetch(url))
+})
+
+t.test('where the gateway serves HTTPS it does so as well', { skip: noOpenSsl }, async t => {
+  const tls = makeCertificate(t.testdir())
+  const port = await freePort()
+  const standIn = new StandIn(10, createLog('silent'), tls)
+  t.teardown(() => standIn.close())
+  await standIn.open({ host: '127.0.0.1', port })
+  const sent = request({ host: '127.0.0.1', port, ca: readFileSync(tls.certificate), agent: false }).end()
+  const [response] = await once(sent, 'response') as [IncomingMessage]
+  t.same([response.statusCode, response.headers['retry-after']], [503, '1'])
+  response.resume()
 })
 
 t.test('one that is closed while it waits for the port does not take it', async t => {

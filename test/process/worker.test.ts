@@ -1,7 +1,9 @@
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { ask, childrenOf, startGateway } from '../support/headgate.ts'
+import { ask, childrenOf, directoryOf, main, startGateway } from '../support/headgate.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
+import { settles } from '../support/until.ts'
 
 const env = { HEADGATE_API_KEYS: 'a key' }
 
@@ -22,4 +24,17 @@ t.test('a primary that dies costs no open call; its workers finish them and end'
     if (await gone(pid)) pidsGone.add(pid)
     t.ok(pidsGone.has(pid), 'the worker ended')
   }
+})
+
+t.test('a worker whose primary dies before it listens ends', async t => {
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+  // As `node:cluster` starts one.
+  const worker = fork(main, ['start'], { cwd: directory, silent: true, execArgv: [], env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', PORT: '0', ...env } })
+  t.teardown(() => worker.kill('SIGKILL'))
+  const ended = once(worker, 'exit')
+  await new Promise<void>(resolve => {
+    worker.on('message', (message: { readonly listen?: string }) => { if (message.listen === 'ready') resolve() })
+  })
+  worker.disconnect()
+  t.same(await settles(ended, 'the worker to end'), [1, null])
 })
