@@ -114,7 +114,11 @@ export class DeferredStore {
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').execute())
   }
 
-  /** Stores an answer and deletes the task, unless the row has another owner now. */
+  /**
+   * Stores an answer and deletes the task, unless the row has another owner now. May be repeated with the same answer after a failure.
+   *
+   * @returns true when this call stored it
+   */
   async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
     const textName = `body-${owner}`
     const body = await this.#texts.put(id, textName, answer.body)
@@ -125,7 +129,10 @@ export class DeferredStore {
       })
       .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
       .returning('id').executeTakeFirst())
-    await this.#texts.remove([id], [row === undefined ? textName : 'task'])
+    // One that failed may have stored it.
+    const isStored = row !== undefined || await this.#use(async () => await this.#query.selectFrom('deferred').select('id')
+      .where('id', '=', id).where('state', '=', 'done').where('body', '=', body).executeTakeFirst()) !== undefined
+    await this.#texts.remove([id], [isStored ? 'task' : textName])
     return row !== undefined
   }
 
@@ -164,13 +171,14 @@ export class DeferredStore {
     return row !== undefined
   }
 
-  /** Leases a task that waits, or one whose owner is dead. */
-  async take (lease: Lease, nowMs: number): Promise<LeasedTask | undefined> {
+  /** Leases a task that waits, or one whose owner is dead. @param except ids of tasks that are not taken */
+  async take (lease: Lease, nowMs: number, except: readonly string[] = []): Promise<LeasedTask | undefined> {
     const row = await this.#use(async () => await this.#query.updateTable('deferred')
       .set(({ eb }) => ({ state: 'running' as const, owner: lease.owner, lease_until_ms: lease.untilMs, attempts: eb('attempts', '+', 1) }))
       .where('id', '=', query => query.selectFrom('deferred').select('id')
         .where('state', 'in', ['queued', 'running']).where('lease_until_ms', '<=', nowMs)
-        .where('expires_at_ms', '>', nowMs).limit(1).$call(this.#skipLocked))
+        .where('expires_at_ms', '>', nowMs).$if(except.length > 0, others => others.where('id', 'not in', except))
+        .limit(1).$call(this.#skipLocked))
       .returning(['id', 'task', 'attempts']).executeTakeFirst())
     const task = row?.task == null ? undefined : await this.#texts.get(row.id, row.task)
     return row === undefined || task === undefined ? undefined : { id: row.id, task, attempts: row.attempts }

@@ -3,9 +3,10 @@
  *
  * A task is leased while it runs, and a dead process loses its lease to another one. A task that two
  * processes did not survive fails: it may be what killed them. Closing gives tasks back, so the next
- * start goes on with them.
+ * start goes on with them. While the store is away, tasks run on and their answers wait for it: each was paid for.
  */
 
+import { sleep } from '../async/sleep.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Deferrals } from './deferrals.ts'
 import type { LeasedTask, StoredAnswer } from './deferred-store.ts'
@@ -28,6 +29,9 @@ export interface TaskRunnerOptions {
 
 /** One crash is allowed: it may have had another reason. */
 const maxAttempts = 2
+
+/** The store is given ten minutes to come back, with the usual lease. */
+const maxFinishes = 60
 
 export class TaskRunner {
   readonly #deferrals: Deferrals
@@ -101,7 +105,9 @@ export class TaskRunner {
     const wereAdded = this.#added
     this.#added = false
     while (!this.#stopped && this.#running.size < this.#options.parallel) {
-      const task = await this.#deferrals.store.take(this.#lease(), this.#deferrals.store.now())
+      const { store } = this.#deferrals
+      // Of those that run here leases may have ended as well, while the store was away.
+      const task = await store.take(this.#lease(), store.now(), [...this.#running.keys()])
       if (task === undefined) return
       const controller = new AbortController()
       this.#running.set(task.id, controller)
@@ -117,7 +123,7 @@ export class TaskRunner {
 
   async #carryOut ({ id, task, attempts }: LeasedTask, controller: AbortController): Promise<void> {
     const { store, owner } = this.#deferrals
-    const { run, keepMs, onFailure, leaseMs } = this.#options
+    const { run, onFailure, leaseMs } = this.#options
     const pulse = setInterval(() => {
       store.renew(id, this.#lease()).then(mine => { if (!mine) this.#cancel(id) }, onFailure)
     }, leaseMs / 3)
@@ -128,9 +134,25 @@ export class TaskRunner {
         return failed(new GatewayError('internal_error'))
       })
       if (answer === undefined) await store.requeue(id, owner) // a cancelled one is gone already
-      else await store.finish(id, owner, answer, store.now() + keepMs())
+      else await this.#finish(id, answer, controller.signal)
     } finally {
       clearInterval(pulse)
+    }
+  }
+
+  /** Stores an answer. A store that fails is tried again; once the signal has aborted, one last time. */
+  async #finish (id: string, answer: StoredAnswer, signal: AbortSignal): Promise<void> {
+    const { store, owner } = this.#deferrals
+    const { keepMs, onFailure, leaseMs } = this.#options
+    for (let finishes = 1; ; finishes++) {
+      try {
+        await store.finish(id, owner, answer, store.now() + keepMs())
+        return
+      } catch (error) {
+        if (signal.aborted || finishes === maxFinishes) throw error
+        onFailure(error)
+      }
+      await sleep(Math.min(leaseMs / 30 * 2 ** (finishes - 1), leaseMs / 3), signal).catch(() => undefined)
     }
   }
 

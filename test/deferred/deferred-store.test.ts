@@ -52,6 +52,13 @@ storeTest('a task waits, is leased, renewed, given back and done', async (t, ope
   t.equal(await store.take({ owner: 'one', untilMs: 500 }, later - 1), undefined)
 })
 
+storeTest('a task that still runs here is not taken, although its lease has ended', async (t, open) => {
+  const store = new DeferredStore(await open())
+  for (const id of ['a', 'b']) await store.add({ id, keyId: 'key-1', task: '{}' }, later, 10)
+  t.equal(await store.take({ owner: 'one', untilMs: 100 }, 0, ['a', 'b']), undefined)
+  t.match(await store.take({ owner: 'one', untilMs: 100 }, 0, ['a']), { id: 'b' })
+})
+
 storeTest('of processes that take tasks at the same moment each gets others, and one that lost its lease stores nothing', async (t, open) => {
   const stores = (await Promise.all([open(), open(), open()])).map(database => new DeferredStore(database))
   const [first] = stores
@@ -137,6 +144,16 @@ storeTest('long tasks and answers are stored in pieces, and the task goes when i
   t.equal(await store.cancel('b'), true)
   await store.expire(later)
   for (const table of ['deferred', 'text_pieces'] as const) t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
+})
+
+storeTest('a long answer that is stored a second time stays', async (t, open) => {
+  const store = new DeferredStore(await open())
+  const body = JSON.stringify('x'.repeat(200_000))
+  await store.add({ ...row, task: '{}' }, later, 10)
+  await store.take({ owner: 'one', untilMs: 100 }, 0)
+  t.equal(await store.finish('a', 'one', { status: 200, body }, later), true)
+  t.equal(await store.finish('a', 'one', { status: 200, body }, later), false)
+  t.ok((await store.find('a', 0))?.body === body)
 })
 
 storeTest('a task is not taken before all of it is stored', async (t, open) => {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
 import { storeTest } from '../support/stores.ts'
-import { until } from '../support/until.ts'
+import { eventually, settles, until } from '../support/until.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { DeferredRow } from '../../lib/stores/tables.ts'
 
@@ -90,4 +90,106 @@ storeTest('tasks that a process does not take are announced, and taken by one th
   await until(() => started.length === 4, 'one that was given back')
   answer()
   await idle.runner.stop()
+})
+
+storeTest('a task whose lease ended while the store was away goes on, and is not run a second time beside that', async (t, open) => {
+  const database = await open()
+  const deferrals = await openDeferrals(database)
+  const started: string[] = []
+  let answer = (): void => undefined
+  const released = new Promise<void>(resolve => { answer = resolve })
+  const runner = new TaskRunner(deferrals, {
+    run: async task => {
+      started.push(task)
+      await released
+      return { status: 200, body: '{}' }
+    },
+    keepMs: () => 60_000,
+    onFailure: error => t.fail(String(error))
+  })
+  runner.start()
+  const add = async (id: string): Promise<void> => {
+    await deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
+    deferrals.events.emit('added')
+  }
+  await add('a')
+  await until(() => started.length === 1, 'the first task')
+  await database.query.updateTable('deferred').set({ lease_until_ms: 0 }).execute() // no renewal came through
+  await add('b')
+  await until(() => started.includes('b'), 'the second task')
+  answer()
+  const rows = await eventually(
+    async () => await database.query.selectFrom('deferred').select(['id', 'state', 'attempts']).orderBy('id').execute(),
+    found => found.every(({ state }) => state === 'done'), 'both answers')
+  await runner.stop()
+  t.same(started, ['a', 'b'])
+  t.same(rows, [{ id: 'a', state: 'done', attempts: 1 }, { id: 'b', state: 'done', attempts: 1 }])
+})
+
+storeTest('an answer that the store does not take is stored once it does, and is not paid for again', async (t, open) => {
+  const database = await open()
+  let isAway = false
+  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
+  await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
+  let runs = 0
+  let failures = 0
+  const runner = new TaskRunner(deferrals, {
+    run: async () => {
+      isAway = runs++ === 0
+      return { status: 200, body: '"paid"' }
+    },
+    keepMs: () => 60_000,
+    onFailure: () => { failures++ },
+    leaseMs: 90
+  })
+  runner.start()
+  await until(() => failures > 3, 'the store to fail')
+  isAway = false
+  const row = await eventually(async () => await rowOf(database), ({ state }) => state === 'done', 'the answer')
+  await runner.stop()
+  t.equal(runs, 1)
+  t.match(row, { status: 200, body: '"paid"', attempts: 1 })
+})
+
+storeTest('a process that stops tries to store an answer once more, at once', async (t, open) => {
+  const database = await open()
+  let isAway = false
+  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
+  await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
+  let failures = 0
+  const runner = new TaskRunner(deferrals, {
+    run: async () => {
+      isAway = true
+      return { status: 200, body: '"paid"' }
+    },
+    keepMs: () => 60_000,
+    onFailure: () => { failures++ },
+    leaseMs: 3_600_000 // so long that nothing is tried again by itself
+  })
+  runner.start()
+  await until(() => failures === 2, 'the next look and the storing to fail')
+  isAway = false
+  await settles(runner.stop(), 'the runner to stop')
+  t.match(await rowOf(database), { state: 'done', body: '"paid"' })
+})
+
+storeTest('a store that does not come back holds no task for good', async (t, open) => {
+  const database = await open()
+  let isAway = false
+  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
+  await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
+  const runner = new TaskRunner(deferrals, {
+    run: async () => {
+      isAway = true
+      return { status: 200, body: '{}' }
+    },
+    keepMs: () => 60_000,
+    onFailure: () => undefined,
+    leaseMs: 30
+  })
+  runner.start()
+  await until(() => isAway, 'the task to run')
+  await settles(runner.whenIdle(), 'the task to end')
+  await runner.stop()
+  t.match(await rowOf(database), { state: 'running', body: null })
 })
