@@ -73,10 +73,7 @@ async function fetchOnce (
   fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, onSent, complete }: FetchOptions
 ): Promise<StoredAnswer | undefined> {
   const { call, ticket, id, provider, callerKey } = fetch
-  const keep = async (answer: StoredAnswer): Promise<StoredAnswer> => {
-    await store.finish(id, owner, answer, expiresAtMs(ticket, keepMs))
-    return answer
-  }
+  const keep = async (answer: StoredAnswer): Promise<boolean> => await store.finish(id, owner, answer, expiresAtMs(ticket, keepMs))
   const gone = async (): Promise<StoredAnswer> => {
     if (isRetry) return await fail(new GatewayError('deferred_result_lost'), call, keep)
     await store.forget(id, owner)
@@ -112,14 +109,14 @@ async function fetchOnce (
     await keep(isTooLarge ? answerOf(completionTooLarge(maxStoredBytes)) : completion).catch((error: unknown) => {
       call.record.cause = error
     })
-    return completion // in any case: the provider does not hand it out again
+    return completion // in any case: the provider does not hand it out again, so no other fetch records what it cost
   }
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
   const failure = errorOf(fetch, answer, body)
   if (failure.fault === 'caller' || failure.fault === 'unsupported') {
-    refund(fetch)
-    return await fail(failure, call, keep)
+    // One that is not kept comes again with the next fetch, which refunds then.
+    return await fail(failure, call, async answer => { if (await keep(answer)) refund(fetch) })
   }
   await (isRetry || failure.fault === 'transient' ? store.release(id, owner) : store.forget(id, owner))
   throw failure
@@ -166,9 +163,11 @@ function isGone (status: number, body: unknown): boolean {
 }
 
 /** A failure for good: kept, so that it is the same the next time. */
-async function fail (failure: GatewayError, { record }: AuthedCall, keep: (answer: StoredAnswer) => Promise<StoredAnswer>): Promise<StoredAnswer> {
+async function fail (failure: GatewayError, { record }: AuthedCall, keep: (answer: StoredAnswer) => Promise<unknown>): Promise<StoredAnswer> {
   noteError(record, failure)
-  return await keep(answerOf(failure))
+  const answer = answerOf(failure)
+  await keep(answer)
+  return answer
 }
 
 function answerOf (failure: GatewayError): StoredAnswer {

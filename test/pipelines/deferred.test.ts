@@ -508,6 +508,8 @@ t.test('the task of a dead process is taken over, and its late answer is not tak
   t.equal(await rows.find('a', 0), undefined)
 })
 
+const priced = [modelSettings('xai/grok-4.6', { price: { input: 1, output: 10 }, capabilities: { output_token_limit: 40_000 } })]
+
 t.test('a receipt is charged what its answer can cost at most, until the answer is fetched and costs what it costs', async t => {
   const upstream = await fakeUpstream(({ method, path }) => {
     if (method === 'POST') return accepted
@@ -521,7 +523,7 @@ t.test('a receipt is charged what its answer can cost at most, until the answer 
   const key: ApiKey = { id: 'key-3', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } }
   const api = await testGateway(t, {
     providers: [upstreamAt(upstream.url, 'xai', 'xai')],
-    models: [modelSettings('xai/grok-4.6', { price: { input: 1, output: 10 }, capabilities: { output_token_limit: 40_000 } })],
+    models: priced,
     deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
   }, { limited: key }, { database, usageDatabase })
   const headers = { authorization: 'Bearer limited' }
@@ -543,4 +545,42 @@ t.test('a receipt is charged what its answer can cost at most, until the answer 
   const charged = rows.at(-1)?.cost_nano_usd ?? 0
   t.ok(charged > 0.39e9)
   t.equal(spent?.cost_nano_usd, charged + 3 * (3 * 1000 + 10_000), 'three answers as they were reported, and the last receipt')
+})
+
+t.test('the charge of a receipt is given back by the one fetch whose refusal is kept', async t => {
+  const database = await store(t)
+  const { query } = database
+  // What the store may do while the provider answers.
+  const whileFetching = [
+    async () => await sql`create trigger no_room before update on deferred when new.state = 'done' begin select raise(abort, 'no room'); end`.execute(query),
+    async () => await query.updateTable('deferred').set({ owner: 'another process' }).execute()
+  ]
+  const upstream = await fakeUpstream(async ({ method }) => {
+    if (method === 'POST') return accepted
+    await whileFetching.shift()?.()
+    return { status: 400, pieces: ['{"error":"no"}'] }
+  })
+  t.teardown(upstream.close)
+  const usageDatabase = await openDatabase(dirname(database.path), { busyTimeoutMs: 0 })
+  t.teardown(usageDatabase.close)
+  const key: ApiKey = { id: 'key-3', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } }
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'xai', 'xai')], models: priced }, { limited: key }, { database, usageDatabase })
+  const headers = { authorization: 'Bearer limited' }
+  const id = String((await json(await api.post(path, question, { headers })))['request_id'])
+  const fetchAgain = async (): Promise<number> => {
+    await query.updateTable('deferred').set({ lease_until_ms: 0 }).execute() // that of the fetch before is over
+    return (await fetched(api, id, { headers })).status
+  }
+  t.equal(await fetchAgain(), 503, 'the store has no room')
+  await sql`drop trigger no_room`.execute(query)
+  t.equal(await fetchAgain(), 400, 'another process has taken over')
+  t.equal(await fetchAgain(), 400, 'kept')
+  t.equal(await fetchAgain(), 400, 'as often as it is requested')
+  t.equal(upstream.requests.length, 4)
+  await api.gateway.close()
+  const rows = await usageDatabase.query.selectFrom('usage').select('cost_nano_usd').execute()
+  const costs = rows.map(row => row.cost_nano_usd ?? 0)
+  const charged = Math.max(...costs)
+  t.ok(charged > 0.39e9)
+  t.same(costs.filter(cost => cost < 0), [-charged])
 })
