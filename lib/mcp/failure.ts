@@ -92,9 +92,18 @@ export function sessionBroken (error: unknown): boolean {
   return httpStatus(error) !== undefined || [...causes(error)].some(isNetworkError)
 }
 
+/**
+ * Recognises a JSON-RPC error, an answer like any other: its code, message and data are the server's own words and say
+ * nothing about the connection. It is recognised by name: its class is loaded with the client library, at the first session.
+ */
+export function isJsonRpcError (error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ProtocolError'
+}
+
 /** Finds the HTTP status in an error of the client library. */
 export function httpStatus (error: unknown): number | undefined {
   for (const link of causes(error)) {
+    if (isJsonRpcError(link)) continue
     const status = property(link, 'status') ?? property(property(link, 'data'), 'status')
     if (typeof status === 'number') return status
     const code = property(link, 'code') // the older transport gives the status itself
@@ -122,10 +131,11 @@ function adviceFor (status: number): string {
   return status >= 500 ? 'Try again later, or remove the server from `mcp_servers`.' : 'Check the address and the headers of the server.'
 }
 
-/** Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors. */
+/** Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors, for a JSON-RPC error nothing from its data. */
 function * causes (error: unknown, depth = 0): Generator {
   if (!isContainer(error) || depth > 8) return
   yield error
+  if (isJsonRpcError(error)) return
   if (error instanceof AggregateError) for (const one of error.errors) yield * causes(one, depth + 1)
   yield * causes(property(error, 'cause') ?? property(property(error, 'data'), 'cause'), depth + 1)
 }

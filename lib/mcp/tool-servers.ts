@@ -13,7 +13,7 @@ import { startDeadline } from '../async/start-deadline.ts'
 import { createAgents } from './agents.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect, loadClient, type Connect } from './connect.ts'
-import { asFailure, timedOut, ToolServerFailure, type Phase } from './failure.ts'
+import { asFailure, isJsonRpcError, timedOut, ToolServerFailure, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
@@ -223,7 +223,7 @@ async function callTool (
   } catch (error) {
     if (signal.aborted) throw signal.reason
     // The server refused the call; its message helps the model to correct it.
-    if (isRefusal(error)) return failed({ ...call, ...duration() }, cutText(error.message, resultBytes))
+    if (isJsonRpcError(error)) return failed({ ...call, ...duration() }, cutText(error.message, resultBytes))
     const failure = asFailure(error, 'call')
     return { ...failed({ ...call, ...duration() }, failure.message), failure: failure.toError() }
   }
@@ -238,9 +238,4 @@ function succeeded (call: CallFacts, result: CallToolResult, maxBytes: number, s
 
 function failed (call: CallFacts, message: string): ToolOutcome {
   return { text: `The tool call failed: ${message}`, result: { ...call, isError: true, result: message } }
-}
-
-/** Recognises a JSON-RPC error: its code is a negative number. */
-function isRefusal (error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import t from 'tap'
 import { startToolServer } from '../support/tool-server.ts'
-import { open, toolServers } from '../support/tool-servers.ts'
+import { call, open, toolServers } from '../support/tool-servers.ts'
 import type { AddressInfo } from 'node:net'
 
 t.test('servers that fail are reported, with the phase, and delay no call', async t => {
@@ -53,6 +53,28 @@ t.test('servers that fail are reported, with the phase, and delay no call', asyn
 t.test('a port that HTTP clients refuse is reported as such', async t => {
   const { errors } = await open(toolServers(t), { mcp_servers: { url: 'http://127.0.0.1:9/mcp', name: 'discard' } })
   t.match(errors, { discard: { message: 'The tool server could not be reached: HTTP clients do not connect to its port.' } })
+})
+
+t.test('an error that a tool answers with is no failure of HTTP or the network, whatever it says: it runs once, and the session is kept', async t => {
+  const server = await startToolServer(t)
+  const tools = await open(toolServers(t), { mcp_servers: server.url })
+  const errors = [
+    { code: -32603, message: 'GitHub API failed (HTTP 404)' },
+    { code: -32000, message: 'Not found', data: { status: 404 } },
+    { code: -32000, message: 'No such session', data: { status: 400 } },
+    { code: -32000, message: 'Not found', data: { cause: { status: 404 } } },
+    { code: -32000, message: 'Broken', data: { cause: { code: 'ECONNRESET' } } },
+    { code: 404, message: 'Not found' }
+  ]
+  for (const [index, error] of errors.entries()) {
+    const { text, failure } = await call(tools, 'refuse', { error })
+    t.match(text, `The tool call failed: ${error.message}`, 'the model reads it')
+    t.equal(failure, undefined)
+    t.equal(server.counts['tool refuse'], index + 1, error.message)
+  }
+  t.match(await call(tools, 'echo'), { text: 'echo: {}' })
+  t.equal(server.counts['initialize'], 1)
+  t.equal(server.counts['DELETE'], undefined)
 })
 
 async function closedPort (): Promise<number> {

@@ -2,7 +2,7 @@
  * A tool server that does what a test says: raw JSON-RPC over `node:http`, streamable HTTP.
  *
  * Tools: `echo`, `slow` (never answers by itself), `fail`, `image` (of the base64 `data`), `flood`, `counted` (says how
- * often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error), `progress`.
+ * often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error; its own or `error`), `progress`.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -103,7 +103,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
       return
     }
     if (message.method === 'server/discover') {
-      refuse(response, message, -32601, 'Method not found')
+      answerWith(response, message, { error: { code: -32601, message: 'Method not found' } })
       return
     }
     if (!known) {
@@ -145,7 +145,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
         response.destroy()
         return
       case 'refuse':
-        refuse(response, message, -32602, 'a is missing')
+        answerWith(response, message, { error: args['error'] ?? { code: -32602, message: 'a is missing' } })
         return
       case 'fail':
         answer(response, message, { content: [{ type: 'text', text: 'no luck' }], isError: true })
@@ -214,10 +214,10 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
   }
 }
 
-function answer (response: ServerResponse, { id }: RpcMessage, result: unknown): void {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+function answer (response: ServerResponse, message: RpcMessage, result: unknown): void {
+  answerWith(response, message, { result })
 }
 
-function refuse (response: ServerResponse, { id }: RpcMessage, code: number, message: string): void {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
+function answerWith (response: ServerResponse, { id }: RpcMessage, outcome: { readonly result: unknown } | { readonly error: unknown }): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }))
 }
