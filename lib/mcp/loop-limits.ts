@@ -10,6 +10,9 @@ export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerT
 /** The reason why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
 
+/** Says why each of some calls is not run, as the model and the caller read it; `undefined` for those that are. */
+export type Refusals = ReadonlyArray<string | undefined>
+
 /** The state of the loop after a turn. */
 export interface LoopState {
   /** From 1. */
@@ -34,11 +37,28 @@ export class LoopLimits {
     this.#callsLeft = request.max_tool_calls ?? Infinity
   }
 
-  /** Returns how many of these calls the request allows to run, beside those of earlier turns. */
-  admit (calls: number): number {
-    const admitted = Math.min(calls, this.#callsLeft)
-    this.#callsLeft -= admitted
-    return admitted
+  /** Admits as many of the calls of a turn as the request allows, beside those that were admitted before. */
+  admit (calls: readonly TurnToolCall[]): Refusals {
+    return calls.map(() => this.#admitOne())
+  }
+
+  /**
+   * Admits calls that the caller has consented to: at most those of one turn, and no more with the same arguments than a model may
+   * make. A request may bring any number of them. No turn of a model is there to be stopped: a call beyond a limit is not run, and
+   * the answer goes on.
+   */
+  admitApproved (calls: readonly TurnToolCall[]): Refusals {
+    const { callsPerTurn, maxIdenticalCalls } = this.#limits
+    let admitted = 0
+    return calls.map(call => {
+      if (admitted === callsPerTurn) return `The maximum number of calls of tools in one turn is ${callsPerTurn}.`
+      if (this.#timesMade(call) >= maxIdenticalCalls) return `The maximum number of calls of a tool with the same arguments is ${maxIdenticalCalls}.`
+      const refusal = this.#admitOne()
+      if (refusal !== undefined) return refusal
+      admitted++
+      this.#noteMade(call)
+      return undefined
+    })
   }
 
   isLastTurn (turn: number): boolean {
@@ -58,12 +78,29 @@ export class LoopLimits {
 
   #areRepeated (calls: readonly TurnToolCall[]): boolean {
     let repeated = false
-    for (const { name, argumentsText } of calls) {
-      const key = JSON.stringify([name, argumentsText])
-      const times = this.#made.get(key) ?? 0
-      this.#made.set(key, times + 1)
-      repeated ||= times >= this.#limits.maxIdenticalCalls
+    for (const call of calls) {
+      repeated ||= this.#timesMade(call) >= this.#limits.maxIdenticalCalls
+      this.#noteMade(call)
     }
     return repeated
   }
+
+  #admitOne (): string | undefined {
+    if (this.#callsLeft === 0) return 'The request allows no more calls of tools.'
+    this.#callsLeft--
+    return undefined
+  }
+
+  #timesMade (call: TurnToolCall): number {
+    return this.#made.get(identityOf(call)) ?? 0
+  }
+
+  #noteMade (call: TurnToolCall): void {
+    this.#made.set(identityOf(call), this.#timesMade(call) + 1)
+  }
+}
+
+/** Returns what calls of one tool with the same arguments have in common. */
+function identityOf ({ name, argumentsText }: TurnToolCall): string {
+  return JSON.stringify([name, argumentsText])
 }

@@ -3,7 +3,8 @@
 import type { TurnToolCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { ToolRun } from '../core/record.ts'
-import type { OfferedTool, OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
+import type { Refusals } from './loop-limits.ts'
+import type { OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
 /** Holds a call and its outcome; no outcome when there was no time left for it. */
 export interface FinishedToolCall {
@@ -16,8 +17,8 @@ export interface RunOptions {
   /** True when the caller requested progress events. */
   readonly emitProgress: boolean
   readonly seesImages: boolean
-  /** The first so many calls are run; the others get a result that says why they are not. */
-  readonly maxCalls: number
+  /** By the place of the call: one that is refused gets the reason as its result. */
+  readonly refusals: Refusals
   /** Takes each call that has ended. */
   readonly onEnd?: (run: ToolRun) => void
 }
@@ -28,13 +29,15 @@ export interface RunOptions {
  * cancelled at their server.
  */
 export async function * runTools (
-  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages, maxCalls, onEnd }: RunOptions
+  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages, refusals, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages }
   const emit = emitProgress ? (fields: ToolEvent) => buffer.push(fields) : undefined
-  const runOrRefuse = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> =>
-    index < maxCalls ? await runOne(call, open, options, emit) : { call, outcome: notRun(call, open, 'The request allows no more calls of tools.') }
+  const runOrRefuse = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
+    const refusal = refusals[index]
+    return refusal === undefined ? await runOne(call, open, options, emit) : { call, outcome: notRun(call, open, refusal) }
+  }
   const runAndNote = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
     const startedAtMs = performance.now()
     const finished = await runOrRefuse(call, index)
@@ -78,7 +81,7 @@ class EventBuffer {
 async function runOne (
   call: TurnToolCall, open: OpenTools, options: ToolCallOptions, emit?: (fields: ToolEvent) => void
 ): Promise<FinishedToolCall> {
-  const offered = offeredTool(call, open)
+  const offered = open.byName.get(call.name)
   const facts = { id: call.id, name: offered?.tool.name ?? call.name, server_name: offered?.serverName ?? null }
   emit?.({ type: 'tool-start', ...facts })
   const outcome = await outcomeOf(call, open, emit === undefined ? options : {
@@ -101,13 +104,8 @@ async function outcomeOf (call: TurnToolCall, open: OpenTools, options: ToolCall
   }
 }
 
-/** Returns the tool that a call names, if it is one that was offered. */
-export function offeredTool ({ name }: TurnToolCall, { offered }: OpenTools): OfferedTool | undefined {
-  return offered.find(tool => tool.name === name)
-}
-
 function namesOf (call: TurnToolCall, open: OpenTools): Pick<ToolRun, 'toolName' | 'serverName'> {
-  const offered = offeredTool(call, open)
+  const offered = open.byName.get(call.name)
   return { toolName: offered?.tool.name ?? call.name, serverName: offered?.serverName ?? '' }
 }
 

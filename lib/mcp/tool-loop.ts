@@ -7,8 +7,8 @@ import { estimateChat } from '../limits/estimate.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { Turn, type TurnToolCall } from '../chat/turn.ts'
-import { LoopLimits, type StopReason, type ToolLimits } from './loop-limits.ts'
-import { notRun, offeredTool, runTools, type FinishedToolCall } from './run-tools.ts'
+import { LoopLimits, type Refusals, type StopReason, type ToolLimits } from './loop-limits.ts'
+import { notRun, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
 import type { ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
@@ -95,7 +95,8 @@ export class ToolLoop {
       let pending = stop === undefined ? [] : calls
       const waiting = stop === undefined ? calls.filter(call => this.#needsApproval(call)) : []
       if (calls.length > 0 && stop === undefined) {
-        const ran = yield * this.#run(calls.filter(call => !waiting.includes(call)), route)
+        const runnable = calls.filter(call => !waiting.includes(call))
+        const ran = yield * this.#run(runnable, this.#limits.admit(runnable), route)
         if (this.#call.signal.aborted) throw this.#call.signal.reason
         pending = ran.flatMap(({ call, outcome }) => outcome === undefined ? [call] : [])
         if (pending.length > 0) stop = 'deadline'
@@ -119,16 +120,15 @@ export class ToolLoop {
     return this.#open.tools.length > 0 && !this.#callerFunctions.has(name)
   }
 
-  async * #run (calls: readonly TurnToolCall[], route: Route): AsyncGenerator<ChatBatch, FinishedToolCall[]> {
+  async * #run (calls: readonly TurnToolCall[], refusals: Refusals, route: Route): AsyncGenerator<ChatBatch, FinishedToolCall[]> {
     const { stream, stream_options: options } = this.#call.request
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const maxCalls = this.#limits.admit(calls.length)
     const { record } = this.#call
     record.toolRuns ??= []
     const { toolRuns } = record
-    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages, maxCalls, onEnd: run => toolRuns.push(run) })
+    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages, refusals, onEnd: run => toolRuns.push(run) })
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {
@@ -148,12 +148,12 @@ export class ToolLoop {
   }
 
   #needsApproval (call: TurnToolCall): boolean {
-    const offered = offeredTool(call, this.#open)
+    const offered = this.#open.byName.get(call.name)
     return offered !== undefined && this.#call.request.toolApproval?.isNeeded(offered.serverName, offered.tool.name) === true
   }
 
   #approvalOf (call: TurnToolCall): ChatEvent {
-    const { serverName = '', tool = { name: call.name } } = offeredTool(call, this.#open) ?? {}
+    const { serverName = '', tool = { name: call.name } } = this.#open.byName.get(call.name) ?? {}
     return { type: 'tool-approval-needed', serverName, toolName: tool.name, arguments: call.arguments ?? {} }
   }
 
@@ -168,16 +168,17 @@ export class ToolLoop {
     return [...byServer].map(([serverName, tools]) => ({ type: 'tools-listed', serverName, tools }))
   }
 
-  /** Runs the calls that the caller has consented to, by the names under which their tools are offered now. */
+  /** Runs the calls that the caller has consented to and limits admit, by the names under which their tools are offered now. */
   async #runApproved ({ approved }: ToolApproval): Promise<{ readonly ran: readonly FinishedToolCall[], readonly events: readonly ChatEvent[] }> {
+    const names = new Map(this.#open.offered.map(({ name, serverName, tool }) => [toolKey(serverName, tool.name), name]))
     const calls = approved.map((call): TurnToolCall => ({
       id: call.id,
-      name: this.#open.offered.find(({ serverName, tool }) => serverName === call.serverName && tool.name === call.toolName)?.name ?? call.toolName,
+      name: names.get(toolKey(call.serverName, call.toolName)) ?? call.toolName,
       arguments: argumentsOf(call.argumentsText),
       argumentsText: call.argumentsText,
       extra: {}
     }))
-    const running = this.#run(calls, this.#call.routes[0])
+    const running = this.#run(calls, this.#limits.admitApproved(calls), this.#call.routes[0])
     for (;;) {
       const step = await running.next()
       if (step.done === true) {
@@ -223,6 +224,10 @@ function opened (events: ChatEvent[], opening: readonly ChatEvent[]): ChatEvent[
   if (opening.length === 0) return events
   const [first, ...rest] = events
   return first?.type === 'response-start' ? [first, ...opening, ...rest] : [...opening, ...events]
+}
+
+function toolKey (serverName: string, toolName: string): string {
+  return JSON.stringify([serverName, toolName])
 }
 
 /** Returns the result of a call that the caller has consented to: the call has the id of the consent. */

@@ -60,6 +60,8 @@ export interface OfferedTool {
 
 export interface OpenTools {
   readonly offered: readonly OfferedTool[]
+  /** The same, by the name the model uses. */
+  readonly byName: ReadonlyMap<string, OfferedTool>
   /** The same tools as they are offered to the model. */
   readonly tools: readonly FunctionTool[]
   /** Servers that failed, by name. */
@@ -165,8 +167,10 @@ async function openTools (
   const named = nameTools(listed.flat().map(value => ({
     server: value.target.name, tool: value.tool.name, value
   })), reservedNames)
+  const offered = [...named].map(([name, { target, tool }]): OfferedTool => ({ name, serverName: target.name, tool }))
   return {
-    offered: [...named].map(([name, { target, tool }]) => ({ name, serverName: target.name, tool })),
+    offered,
+    byName: new Map(offered.map(tool => [tool.name, tool])),
     tools: [...named].map(([name, { tool }]) => toFunctionTool(name, tool)),
     errors,
     call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pools)

@@ -3,6 +3,7 @@ import { LoopLimits, type LoopState } from '../../lib/mcp/loop-limits.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
 
 const call = (name: string, argumentsText = '{}'): TurnToolCall => ({ id: name, name, argumentsText, arguments: {}, extra: {} })
+const calls = (count: number): TurnToolCall[] => Array.from({ length: count }, (_, index) => call(`tool ${index}`))
 const limits = { loopMs: 1000, loopTokens: 100, callsPerTurn: 2, maxIdenticalCalls: 2 }
 const state = (parts: Partial<LoopState> = {}): LoopState => ({ turn: 1, outOfTime: false, tokens: 0, canAffordTurn: () => true, ...parts })
 
@@ -36,6 +37,19 @@ t.test('ten turns are what a loop gets that does not say', async t => {
 
 t.test('calls are admitted up to the limit of the request, over all turns', async t => {
   const loop = new LoopLimits(limits, { max_tool_calls: 3 })
-  t.same([2, 2, 1].map(calls => loop.admit(calls)), [2, 1, 0])
-  t.equal(new LoopLimits(limits, {}).admit(100), 100)
+  const refusal = 'The request allows no more calls of tools.'
+  t.same([2, 2, 1].map(count => loop.admit(calls(count))), [[undefined, undefined], [undefined, refusal], [refusal]])
+  t.same(new LoopLimits(limits, {}).admit(calls(100)), calls(100).map(() => undefined))
+})
+
+t.test('of calls that the caller has consented to, those of one turn are admitted, and as many with the same arguments as a model may make', async t => {
+  const perTurn = 'The maximum number of calls of tools in one turn is 2.'
+  t.same(new LoopLimits(limits, {}).admitApproved(calls(4)), [undefined, undefined, perTurn, perTurn])
+  const identical = 'The maximum number of calls of a tool with the same arguments is 2.'
+  const loop = new LoopLimits({ ...limits, callsPerTurn: 8 }, { max_tool_calls: 3 })
+  t.same(loop.admitApproved([call('a'), call('a'), call('a'), call('a', '{"x":1}'), call('b')]), [
+    undefined, undefined, identical, undefined, 'The request allows no more calls of tools.'
+  ])
+  t.equal(loop.stopReason([call('b')], state()), undefined, 'one that was not run is not counted')
+  t.equal(loop.stopReason([call('a')], state()), 'repeated_call', 'those that were run count with those of the model')
 })

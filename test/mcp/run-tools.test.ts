@@ -8,14 +8,12 @@ const call = (id: string, args: TurnToolCall['arguments'] = {}): TurnToolCall =>
 const result = (name: string) => ({ toolName: name, serverName: 'srv', arguments: {}, isError: false, durationMs: 3 })
 
 function servers (answer: OpenTools['call']): OpenTools {
-  return {
-    tools: [], errors: {}, call: answer,
-    offered: ['a', 'b'].map(name => ({ name: `srv__${name}`, serverName: 'srv', tool: { name, inputSchema: { type: 'object' as const } } }))
-  }
+  const offered = ['a', 'b'].map(name => ({ name: `srv__${name}`, serverName: 'srv', tool: { name, inputSchema: { type: 'object' as const } } }))
+  return { tools: [], errors: {}, call: answer, offered, byName: new Map(offered.map(tool => [tool.name, tool])) }
 }
 
 async function run (calls: TurnToolCall[], open: OpenTools, options: Partial<RunOptions> = {}) {
-  const running = runTools(calls, open, { signal: new AbortController().signal, emitProgress: false, seesImages: false, maxCalls: Infinity, ...options })
+  const running = runTools(calls, open, { signal: new AbortController().signal, emitProgress: false, seesImages: false, refusals: [], ...options })
   const events: unknown[] = []
   for (;;) {
     const step = await running.next()
@@ -55,6 +53,21 @@ t.test('arguments that are no object become a result, not a call', async t => {
     result: { toolName: 'srv__x', serverName: '', arguments: {}, isError: true, result: 'The arguments must be a JSON object.' }
   })
   t.equal(called, false)
+})
+
+t.test('a call that is refused gets the reason as its result, under the name and the server of the tool', async t => {
+  const called: string[] = []
+  const noted: unknown[] = []
+  const { ran, events } = await run([call('a'), call('b')], servers(async name => {
+    called.push(name)
+    return await Promise.resolve({ text: name, result: result(name) })
+  }), { emitProgress: true, refusals: ['Too many.'], onEnd: ({ toolName, outcome }) => noted.push([toolName, outcome]) })
+  t.same(called, ['srv__b'])
+  t.strictSame(ran[0]?.outcome, {
+    text: 'The tool was not called: Too many.', result: { toolName: 'a', serverName: 'srv', arguments: {}, isError: true, result: 'Too many.' }
+  })
+  t.match(events, [{ type: 'tool-start', id: 'b' }, { type: 'tool-end', id: 'b' }])
+  t.same(noted, [['a', 'not_run'], ['b', 'ok']])
 })
 
 t.test('when the time is up a call has no outcome; any other failure is thrown', async t => {

@@ -4,7 +4,7 @@ import { routedCall } from '../support/stages.ts'
 import type { ChatInput, RoutedChatCall } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatBatch } from '../../lib/dialects/dialect.ts'
-import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
+import type { OfferedTool, OpenTools } from '../../lib/mcp/tool-servers.ts'
 
 const options: LoopOptions = {
   limits: { loopMs: 60_000, loopTokens: 1000, callsPerTurn: 4, maxIdenticalCalls: 2 }, seesImages: () => false, canAffordTurn: () => true
@@ -31,10 +31,12 @@ function says (text: string): ChatEvent[] {
 /** One tool, `look`, and a server that could not be reached. */
 function tools (errors: OpenTools['errors'] = {}): OpenTools & { readonly called: string[] } {
   const called: string[] = []
+  const look: OfferedTool = { name: 'look', serverName: 'mine', tool: { name: 'look', inputSchema: { type: 'object' } } }
   return {
     called,
     tools: [{ type: 'function', function: { name: 'look' } }],
-    offered: [{ name: 'look', serverName: 'mine', tool: { name: 'look', inputSchema: { type: 'object' } } }],
+    offered: [look],
+    byName: new Map([['look', look]]),
     errors,
     call: async name => {
       called.push(name)
@@ -83,6 +85,22 @@ t.test('a call that may not be run is shown, with the reason', async t => {
   shown((await run([[start, ...calls('look')]], tools(), {}, { max_turns: 1 })).events, 'max_turns', 1)
   const again = [start, ...calls('look')]
   shown((await run([again, again, again], tools())).events, 'repeated_call', 3)
+})
+
+t.test('of calls that the caller has consented to, as many are run as in a turn; the others have a result that says why not', async t => {
+  const open = tools()
+  const approved = Array.from({ length: 1000 }, (_, index) => ({ id: `mcpr_${index}`, serverName: 'mine', toolName: 'look', argumentsText: `{"number":${index}}` }))
+  const messages: ChatInput['messages'] = approved.flatMap(({ id, toolName, argumentsText }) => [
+    { role: 'assistant' as const, tool_calls: [{ id, type: 'function' as const, function: { name: toolName, arguments: argumentsText } }] },
+    { role: 'tool' as const, tool_call_id: id, content: '' }
+  ])
+  const { turnCalls, events } = await run([[start, ...says('Seen.')]], open, {}, { messages, toolApproval: { isNeeded: () => true, approved } })
+  t.equal(open.called.length, options.limits.callsPerTurn)
+  const results = events.flatMap(event => event.type === 'tool-result' ? [event.result] : [])
+  t.equal(results.length, approved.length)
+  t.match(results[3], { approvalId: 'mcpr_3', toolName: 'look', serverName: 'mine', isError: false })
+  t.match(results[4], { approvalId: 'mcpr_4', toolName: 'look', serverName: 'mine', isError: true, result: 'The maximum number of calls of tools in one turn is 4.' })
+  t.match(turnCalls[0]?.request.messages.at(-1), { role: 'tool', tool_call_id: 'mcpr_999', content: 'The tool was not called: The maximum number of calls of tools in one turn is 4.' })
 })
 
 t.test('calls of the caller end the answer', async t => {

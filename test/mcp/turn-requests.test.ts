@@ -6,7 +6,7 @@ import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
 const own = { type: 'function', function: { name: 'own' } } as const
 const offeredTool = { type: 'function', function: { name: 'srv__add' } } as const
 const open: OpenTools = {
-  tools: [offeredTool], errors: {}, offered: [{ name: 'srv__add', serverName: 'srv', tool: { name: 'add', inputSchema: { type: 'object' } } }],
+  tools: [offeredTool], errors: {}, byName: new Map(), offered: [{ name: 'srv__add', serverName: 'srv', tool: { name: 'add', inputSchema: { type: 'object' } } }],
   call: async () => await Promise.reject(new Error('not called'))
 }
 const request = (parts: object = {}): ChatInput => ({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...parts })

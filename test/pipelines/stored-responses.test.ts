@@ -397,6 +397,36 @@ t.test('as many calls of MCP tools are run as the request allows, however many t
   t.match((histories().at(-1) as unknown[]).at(-1), { role: 'tool', content: /^The tool was not called: / })
 })
 
+t.test('of the calls of MCP tools that one request consents to, as many are run as in a turn, and as many with the same arguments as a model may make', async t => {
+  const server = await startToolServer(t)
+  const asksFor = (text: string): string => /say (\w+)/.exec(text)?.[1] ?? ''
+  const { api, histories } = await start(t, ({ text }) => text.includes('"role":"tool"') ? { pieces: [chatAnswer('done')] } : callsEcho(`${asksFor(text)}1`, `${asksFor(text)}2`), {
+    tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'], callsPerTurn: 3, maxIdenticalCalls: 1 }
+  })
+  const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url }]
+  const ask = async (input: unknown): Promise<Answer> => await (await api.post('/v1/responses', { model, tools, store: false, input })).json() as Answer
+  const requests: Array<Record<string, unknown>> = []
+  for (const word of ['a', 'a', 'b', 'c']) {
+    const { output } = await ask(`say ${word}`)
+    requests.push(...output.filter(({ type }) => type === 'mcp_approval_request'))
+  }
+  t.equal(requests.length, 8)
+  const consents = requests.map(({ id }) => ({ type: 'mcp_approval_response', approval_request_id: id, approve: true }))
+  const { output } = await ask([{ role: 'user', content: 'Go on.' }, ...requests, ...consents])
+  const failed = (message: string, text: string): object => ({
+    type: 'mcp_call', server_label: 'mine', name: 'echo', arguments: `{"message":"${message}"}`, status: 'failed', output: null, error: { content: [{ text }] }
+  })
+  const identical = 'The maximum number of calls of a tool with the same arguments is 1.'
+  const perTurn = 'The maximum number of calls of tools in one turn is 3.'
+  t.match(output.filter(({ type }) => type !== 'mcp_list_tools'), [
+    { arguments: '{"message":"a1"}', status: 'completed', approval_request_id: requests[0]?.['id'] }, { arguments: '{"message":"a2"}', status: 'completed' },
+    failed('a1', identical), failed('a2', identical), { arguments: '{"message":"b1"}', status: 'completed' },
+    { ...failed('b2', perTurn), approval_request_id: requests[5]?.['id'] }, failed('c1', perTurn), failed('c2', perTurn), { type: 'message', content: [{ text: 'done' }] }
+  ])
+  t.equal(server.counts['tools/call'], 3)
+  t.match((histories().at(-1) as unknown[]).at(-1), { role: 'tool', content: `The tool was not called: ${perTurn}` })
+})
+
 t.test('calls of MCP tools that a limit of the loop keeps from running are shown as failed', async t => {
   const server = await startToolServer(t)
   const { api, histories } = await start(t, (_, number) => callsEcho(`call ${number}`), withTools)
