@@ -25,18 +25,18 @@ export interface RunOptions {
 
 /**
  * Yields progress while the calls run (none unless `emitProgress`), each event as soon as it happens, and
- * returns the outcomes in the order of the calls. Calls still running when the signal aborts are
- * cancelled at their server.
+ * returns the outcomes in the order of the calls. Of what a call reports faster than it is read, the latest
+ * is yielded. Calls still running when the signal aborts are cancelled at their server.
  */
 export async function * runTools (
   calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages, refusals, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages }
-  const emit = emitProgress ? (fields: ToolEvent) => buffer.push(fields) : undefined
+  const shown = emitProgress ? buffer : undefined
   const runOrRefuse = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
     const refusal = refusals[index]
-    return refusal === undefined ? await runOne(call, open, options, emit) : { call, outcome: notRun(call, open, refusal) }
+    return refusal === undefined ? await runOne(call, open, options, shown) : { call, outcome: notRun(call, open, refusal) }
   }
   const runAndNote = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
     const startedAtMs = performance.now()
@@ -55,15 +55,28 @@ export async function * runTools (
 
 type ToolEvent = Readonly<Record<string, unknown>>
 
-/** Buffers events until they are read. */
+/** Buffers events until they are read, at most three of a call: a server may report progress without end to a caller who does not read. */
 class EventBuffer {
   #events: ChatEvent[] = []
+  /** The places of unread progress. */
+  readonly #progress = new Map<TurnToolCall, number>()
   #ended = false
   #wake: (() => void) | undefined
 
   push (fields: ToolEvent): void {
-    this.#events.push({ type: 'extra', scope: 'answer', alone: true, fields: { tool_event: fields } })
+    this.#events.push(asEvent(fields))
     this.#wake?.()
+  }
+
+  /** Adds progress of a call, in place of what is unread of it. */
+  pushProgress (call: TurnToolCall, fields: ToolEvent): void {
+    const place = this.#progress.get(call)
+    if (place !== undefined) {
+      this.#events[place] = asEvent(fields)
+      return
+    }
+    this.#progress.set(call, this.#events.length)
+    this.push(fields)
   }
 
   end (): void {
@@ -74,21 +87,26 @@ class EventBuffer {
   /** Resolves with at least one event, or with `undefined` after the end. */
   async next (): Promise<ChatEvent[] | undefined> {
     if (this.#events.length === 0 && !this.#ended) await new Promise<void>(resolve => { this.#wake = resolve })
+    this.#progress.clear()
     return this.#events.length === 0 ? undefined : this.#events.splice(0)
   }
 }
 
+function asEvent (fields: ToolEvent): ChatEvent {
+  return { type: 'extra', scope: 'answer', alone: true, fields: { tool_event: fields } }
+}
+
 async function runOne (
-  call: TurnToolCall, open: OpenTools, options: ToolCallOptions, emit?: (fields: ToolEvent) => void
+  call: TurnToolCall, open: OpenTools, options: ToolCallOptions, shown?: EventBuffer
 ): Promise<FinishedToolCall> {
   const offered = open.byName.get(call.name)
   const facts = { id: call.id, name: offered?.tool.name ?? call.name, server_name: offered?.serverName ?? null }
-  emit?.({ type: 'tool-start', ...facts })
-  const outcome = await outcomeOf(call, open, emit === undefined ? options : {
+  shown?.push({ type: 'tool-start', ...facts })
+  const outcome = await outcomeOf(call, open, shown === undefined ? options : {
     ...options,
-    onProgress: ({ progress, total, message }) => emit({ type: 'tool-progress', ...facts, progress, total, message })
+    onProgress: ({ progress, total, message }) => shown.pushProgress(call, { type: 'tool-progress', ...facts, progress, total, message })
   })
-  emit?.({
+  shown?.push({
     type: 'tool-end', ...facts, is_error: outcome?.result.isError ?? true, duration_ms: outcome?.result.durationMs
   })
   return { call, outcome }

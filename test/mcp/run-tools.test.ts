@@ -2,7 +2,7 @@ import t from 'tap'
 import { runTools, type RunOptions } from '../../lib/mcp/run-tools.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
-import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
+import type { OpenTools, ToolCallOptions } from '../../lib/mcp/tool-servers.ts'
 
 const call = (id: string, args: TurnToolCall['arguments'] = {}): TurnToolCall => ({ id, name: `srv__${id}`, arguments: args, argumentsText: '', extra: {} })
 const result = (name: string) => ({ toolName: name, serverName: 'srv', arguments: {}, isError: false, durationMs: 3 })
@@ -43,6 +43,33 @@ t.test('progress says what happens, under the name and the server of the tool', 
     { type: 'tool-start', ...facts }, { type: 'tool-progress', ...facts, progress: 1, total: 2, message: 'half' },
     { type: 'tool-end', ...facts, is_error: false, duration_ms: 3 }
   ])
+})
+
+t.test('of the progress that a caller has not read, the latest of each call is kept, in its place', async t => {
+  const [go, end] = [withResolvers<void>(), withResolvers<void>()]
+  const reports = new Map<string, ToolCallOptions['onProgress']>()
+  const running = runTools([call('a'), call('b')], servers(async (name, _args, { onProgress }) => {
+    reports.set(name, onProgress)
+    for (let progress = 1; progress <= 1000; progress++) onProgress?.({ progress })
+    await (name === 'srv__a' ? go : end).promise
+    return { text: name, result: result(name) }
+  }), { signal: new AbortController().signal, emitProgress: true, seesImages: false, refusals: [] })
+  const read = async (): Promise<unknown[]> => {
+    const { value } = await running.next()
+    return (value ?? []).map(event => 'fields' in event ? event.fields['tool_event'] : event)
+  }
+  t.match(await read(), [
+    { type: 'tool-start', id: 'a' }, { type: 'tool-progress', id: 'a', progress: 1000 }, { type: 'tool-start', id: 'b' }, { type: 'tool-progress', id: 'b', progress: 1000 }
+  ])
+  for (const progress of [1001, 1002]) for (const report of reports.values()) report?.({ progress })
+  const latest = await read()
+  t.match(latest, [{ type: 'tool-progress', id: 'a', progress: 1002 }, { type: 'tool-progress', id: 'b', progress: 1002 }], 'what was read is not replaced')
+  t.equal(latest.length, 2)
+  go.resolve()
+  t.match(await read(), [{ type: 'tool-end', id: 'a' }])
+  end.resolve()
+  t.match(await read(), [{ type: 'tool-end', id: 'b' }])
+  t.equal((await running.next()).done, true)
 })
 
 t.test('arguments that are no object become a result, not a call', async t => {

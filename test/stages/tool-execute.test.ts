@@ -285,6 +285,19 @@ t.test('what the request says about tools', async t => {
     ])
     t.equal(toolEvents.length, 3)
   })
+
+  t.test('a caller who does not read gets the latest progress, however much a tool reports', async t => {
+    const server = await startToolServer(t)
+    const model = scripted([[...toolCall(0, 'a', 'progress', '{"times":200}'), end('tool_calls')], [...text('done'), end('stop')]])
+    const call = chatCall({ mcp_servers: server.url, stream: true, stream_options: { include_tool_events: true } })
+    const sizes: number[] = []
+    for await (const { events } of looped(realTools(t), model.ask, limits)(once(call))) {
+      await until(() => call.record.toolRuns?.length === 1, 'the call of the tool to end')
+      sizes.push(events.length)
+      if (sizes.length === 2) t.match(events, [{ fields: { tool_event: { type: 'tool-progress', progress: Number } } }, { fields: { tool_event: { type: 'tool-end' } } }])
+    }
+    t.same(sizes.slice(0, 2), [1, 2])
+  })
 })
 
 t.test('an answer that stops early shows the pending calls and says why', async t => {

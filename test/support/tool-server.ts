@@ -2,7 +2,8 @@
  * A tool server that does what a test says: raw JSON-RPC over `node:http`, streamable HTTP.
  *
  * Tools: `echo`, `slow` (never answers by itself), `fail`, `image` (of the base64 `data`), `flood`, `counted` (says how
- * often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error; its own or `error`), `progress`.
+ * often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error; its own or `error`), `progress`
+ * (reported once or `times`).
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -167,9 +168,11 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
         return
       case 'progress':
         response.writeHead(200, { 'content-type': 'text/event-stream' })
-        response.write(`data: ${JSON.stringify({
-          jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta?.progressToken, progress: 1, total: 2 }
-        })}\n\n`)
+        for (let progress = 1; progress <= Number(args['times'] ?? 1); progress++) {
+          response.write(`data: ${JSON.stringify({
+            jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta?.progressToken, progress, total: 2 }
+          })}\n\n`)
+        }
         response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: text('done') })}\n\n`)
         return
       default:
