@@ -38,21 +38,36 @@ export class ResponseRoom {
     this.#texts = texts
   }
 
-  /** Hides the oldest responses of a key until the rest is within the bound; sums are made once in a while only. */
-  async make (keyId: string, sizeBytes: number, maxBytesPerKey: number, nowMs: number): Promise<void> {
+  /**
+   * Hides the oldest responses of a key, and deletes those that nothing continues, until the rest is within the bound; sums are
+   * made once in a while only.
+   *
+   * @param id the response that was just stored: it stays with what it continues, also where these alone exceed the bound
+   */
+  async make (keyId: string, id: string, sizeBytes: number, maxBytesPerKey: number, nowMs: number): Promise<void> {
     this.#nowMs = nowMs
     const added = (this.#added.get(keyId)?.bytes ?? maxBytesPerKey) + sizeBytes
     const isCounted = added < maxBytesPerKey * recountShare
     this.#added.set(keyId, { bytes: isCounted ? added : 0, atMs: nowMs })
     if (isCounted) return
     while (await this.#keptBytes(keyId) > maxBytesPerKey) {
-      await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
-        .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('expires_at_ms', '>', 0)
-          .orderBy('created_at_ms').limit(rowsAtOnce)).execute())
+      const hidden = await this.#hideOldest(keyId, id)
+      if (hidden.length === 0) return // what is left is continued by this response, or by one that is being stored
       await this.expire(nowMs)
+      for (const oldId of hidden) await this.release(oldId)
+      await yieldFairly()
     }
   }
 
+  /** @returns the ids of those that it hid */
+  async #hideOldest (keyId: string, exceptId: string): Promise<readonly string[]> {
+    const rows = await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
+      .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('id', '!=', exceptId)
+        .where('expires_at_ms', '>', 0).orderBy('created_at_ms').limit(rowsAtOnce)).returning('id').execute())
+    return rows.map(({ id }) => id)
+  }
+
+  /** Sums up all rows: those that are hidden take room as well while another continues them. */
   async #keptBytes (keyId: string): Promise<number> {
     const { bytes } = await this.#use(async () => await this.#query.selectFrom('responses')
       .select(({ fn, eb }) => fn.sum<number | null>(eb('size_bytes', '+', eb.ref('stream_bytes'))).as('bytes')).where('key_id', '=', keyId).executeTakeFirstOrThrow())

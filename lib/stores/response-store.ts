@@ -102,7 +102,7 @@ export class ResponseStore implements ResponseArchive {
       if (shown === undefined) return await this.#texts.remove([response.id]) // it took too long
     }
     await this.#conversations.noteItems(keyId, response.id, itemIds)
-    await this.#room.make(keyId, sizeBytes, this.#options().maxBytesPerKey, nowMs)
+    await this.#room.make(keyId, response.id, sizeBytes, this.#options().maxBytesPerKey, nowMs)
   }
 
   /**

@@ -15,7 +15,7 @@ t.test('what a key has stored is counted once in a while, and forgotten of keys 
   const room = new ResponseRoom(query, use, new LongTexts(query, use))
   const countsOf = async (keyId: string, nowMs: number): Promise<number> => {
     counts = 0
-    await room.make(keyId, 10, 1000, nowMs)
+    await room.make(keyId, 'newest', 10, 1000, nowMs)
     return counts
   }
   t.same([await countsOf('a', 0), await countsOf('a', 1), await countsOf('b', 1)], [1, 0, 1])

@@ -94,6 +94,50 @@ storeTest('a key has room for so many bytes: the oldest responses go first', asy
   t.ok(await store.find('key-1', 'r59'))
 })
 
+storeTest('the newest response has room with all that it continues, and goes as one of them when another is stored', async (t, openStore) => {
+  const { store, keep, left } = await open(openStore, { maxBytesPerKey: 100_000 })
+  const large = (id: string, length = 40_000): StoredItem[] => [item(id, 'x'.repeat(length))]
+  await keep('x', large('0'))
+  const first = await keep('a', large('1'))
+  const second = await keep('b', large('2'), first)
+  await keep('c', large('3'), second)
+  t.same(await left(), ['a', 'b', 'c'])
+  t.match(await store.continuation('key-1', 'c'), { items: [{ id: '1' }, { id: '2' }, { id: '3' }] })
+  t.equal(await store.find('key-1', 'b'), undefined, 'older ones are kept for it alone')
+  await keep('y', large('4'))
+  t.same(await left(), ['y'])
+  await keep('z', large('5', 200_000))
+  t.same(await left(), ['z'])
+  t.ok(await store.find('key-1', 'z'))
+})
+
+storeTest('branches of a conversation make room for the newest one', async (t, openStore) => {
+  const { store, keep, left } = await open(openStore, { maxBytesPerKey: 100_000 })
+  const first = await keep('a', [item('1', 'x'.repeat(9_000))])
+  for (let number = 10; number < 60; number++) await keep(`b${number}`, [item(`${number}`, 'x'.repeat(9_000))], first)
+  t.match(await store.continuation('key-1', 'b59'), { items: [{ id: '1' }, { id: '59' }] })
+  const ids = await left()
+  t.ok(ids.length < 20, `${ids.length} are left`)
+})
+
+storeTest('a response is stored while another one is, whose conversation has more than the room of the key', async (t, openStore) => {
+  const options = { maxBytesPerKey: 100_000 }
+  const { store, database, keep, left } = await open(openStore, options)
+  const lock = lockedAfterFirstPiece()
+  const another = await open(async () => ({ ...database, query: database.query.withPlugin(lock.plugin) }), options)
+  const first = await keep('a', [item('1', 'x'.repeat(60_000))])
+  const stored = another.keep('b', [item('2', 'x'.repeat(300_000))], first)
+  await lock.reached
+  options.maxBytesPerKey = 50_000
+  await keep('c', [item('3', 'x'.repeat(10_000))])
+  t.same(await left(), ['a', 'b', 'c'])
+  t.ok(await store.find('key-1', 'c'))
+  lock.release()
+  await stored
+  t.same(await left(), ['a', 'b'])
+  t.match(await store.continuation('key-1', 'b'), { items: [{ id: '1' }, { id: '2' }] })
+})
+
 storeTest('long texts are stored in pieces, read as they were, and nothing is left of them', async (t, openStore) => {
   const { store, keep, database } = await open(openStore, { maxBodyBytes: 2_000_000, maxBytes: 10_000_000, maxBytesPerKey: 10_000_000 })
   const long = '€😀x'.repeat(150_000)
