@@ -247,7 +247,7 @@ export class BackgroundRuns {
   async #look (): Promise<void> {
     const ids = [...this.#running.keys()]
     if (ids.length > 0) {
-      const mine = await this.#store.renew(this.#lease())
+      const mine = await this.#store.renew(ids, this.#lease())
       for (const id of ids) {
         if (!mine.has(id)) this.#running.get(id)?.controller.abort(new GatewayError('client_closed_request'))
       }

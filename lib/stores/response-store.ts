@@ -15,7 +15,7 @@ import { formatMegabytes } from '../text/format-megabytes.ts'
 import { isLong, LongTexts, storingMs } from './long-texts.ts'
 import { ResponseFrames } from './response-frames.ts'
 import { ResponseRoom } from './response-room.ts'
-import { hasId, originOf, StoredConversations, type ConversationBounds } from './stored-conversations.ts'
+import { hasId, originOf, parts, StoredConversations, type ConversationBounds } from './stored-conversations.ts'
 import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
@@ -168,11 +168,15 @@ export class ResponseStore implements ResponseArchive {
     return await this.find(keyId, response.id)
   }
 
-  /** Renews the leases of a process. @returns the ids that it still has */
-  async renew ({ owner, untilMs }: Lease): Promise<ReadonlySet<string>> {
-    const rows = await this.#use(async () => await this.#query.updateTable('responses').set({ lease_until_ms: untilMs })
-      .where('owner', '=', owner).where('status', 'in', inProgress).returning('id').execute())
-    return new Set(rows.map(({ id }) => id))
+  /** Renews the leases of a process to these responses. @returns the ids that it still has */
+  async renew (ids: readonly string[], { owner, untilMs }: Lease): Promise<ReadonlySet<string>> {
+    const renewed = new Set<string>()
+    for (const part of parts(ids)) {
+      const rows = await this.#use(async () => await this.#query.updateTable('responses').set({ lease_until_ms: untilMs })
+        .where('id', 'in', part).where('owner', '=', owner).where('status', 'in', inProgress).returning('id').execute())
+      for (const { id } of rows) renewed.add(id)
+    }
+    return renewed
   }
 
   /** Ends the responses whose process is dead, as `failed`. @param error what they say */

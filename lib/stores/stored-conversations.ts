@@ -176,7 +176,8 @@ export function hasId (item: ResponseObject['output'][number]): item is Response
 /** Values of one statement: databases bound their number. */
 const maxValues = 1000
 
-function * parts (ids: readonly string[], size = maxValues): Generator<string[]> {
+/** Yields ids in lists that are short enough for a statement. */
+export function * parts (ids: readonly string[], size = maxValues): Generator<string[]> {
   for (let start = 0; start < ids.length; start += size) yield ids.slice(start, start + size)
 }
 

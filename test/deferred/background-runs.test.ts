@@ -3,7 +3,9 @@ import { ResponseStore } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
 import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import { storeTest } from '../support/stores.ts'
+import type { ResponseObject } from '../../schemas/responses.ts'
 
 const frame = (number: number): string => `event: response.test\ndata: {"number":${number}}\n\n`
 
@@ -38,5 +40,57 @@ storeTest('frames that could not be stored are stored with the next ones', async
   const stored: string[] = []
   for await (const frames of store.frames.read('resp_1')) stored.push(...frames)
   t.same(stored, [0, 1, 2].map(frame))
+  t.match(failures, [{ message: 'the store is locked' }])
+})
+
+storeTest('a response of which the end could not be stored fails when its lease ends, though others still run', async (t, open) => {
+  let nowMs = Date.now()
+  const store = new ResponseStore({ ...await open(), now: () => nowMs }, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
+  let isLocked = false
+  for (const name of ['finish', 'update'] as const) {
+    const replace: ResponseStore['finish'] = store[name]
+    t.intercept(store, name, {
+      value: async (...args: Parameters<typeof replace>) => {
+        if (isLocked && args[0].id === 'resp_1') throw new Error('the store is locked')
+        return await replace.apply(store, args)
+      }
+    })
+  }
+  const failures: unknown[] = []
+  const runs = new BackgroundRuns(store, {
+    events: { onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error)
+  })
+  const begin = async (id: string, run: (response: ResponseObject) => Promise<void>): Promise<void> => {
+    const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
+    await runs.begin({
+      given: { keyId: 'key-1', response, input: [], itemIds: [] },
+      firstFrames: [],
+      failed: () => ({ ...response, status: 'failed' }),
+      run: async () => { await run({ ...response, status: 'completed' }) }
+    })
+  }
+  const ended = withResolvers<void>()
+  t.teardown(async () => {
+    ended.resolve()
+    await runs.stop()
+  })
+  await begin('resp_other', async response => {
+    await ended.promise
+    await runs.finish(response)
+  })
+  await begin('resp_1', async response => {
+    isLocked = true
+    await runs.finish(response)
+  })
+  await until(() => failures.length === 1, 'an end that could not be stored')
+  isLocked = false
+  t.equal(await store.status('key-1', 'resp_1'), 'in_progress')
+  nowMs += 16_000
+  runs.start()
+  await until(async () => await store.status('key-1', 'resp_1') === 'failed', 'a response that failed')
+  t.equal(await store.status('key-1', 'resp_other'), 'in_progress')
+  ended.resolve()
+  await runs.whenIdle()
+  t.equal(await store.status('key-1', 'resp_other'), 'completed')
   t.match(failures, [{ message: 'the store is locked' }])
 })

@@ -182,6 +182,23 @@ storeTest('a response that is too large is refused, and one in progress can stil
   t.equal(await store.update({ ...response, status: 'failed' }, 'me'), true)
 })
 
+storeTest('leases are renewed to the responses that are named, also thousands, and others fail when theirs end', async (t, openStore) => {
+  const { store, keep, database } = await open(openStore)
+  const response = { ...startedResponse(responsesStart()), status: 'in_progress' as const }
+  const begin = async (id: string, owner: string): Promise<void> => {
+    await store.begin({ keyId: 'key-1', response: { ...response, id }, input: [], itemIds: [] }, { owner, untilMs: 1000 })
+  }
+  const names = Array.from({ length: 2000 }, (_, index) => `none-${index}`)
+  for (const id of ['a', 'b', 'c']) await begin(id, 'me')
+  await begin('other', 'another')
+  await keep('done', [])
+  t.same([...await store.renew(['a', 'done', 'other', ...names, 'b'], { owner: 'me', untilMs: 2000 })].toSorted(), ['a', 'b'])
+  t.equal((await store.renew([], { owner: 'me', untilMs: 2000 })).size, 0)
+  await store.failOrphans(1500, { code: 'server_error', message: 'It ended.' })
+  const rows = await database.query.selectFrom('responses').select(['id', 'status']).orderBy('id').execute()
+  t.same(rows.map(({ id, status }) => `${id} ${status}`), ['a in_progress', 'b in_progress', 'c failed', 'done completed', 'other failed'])
+})
+
 storeTest('frames of a stream are read from a number on, whatever their size, and count as room of their key', async (t, openStore) => {
   const { store, keep, database } = await open(openStore, { maxBytesPerKey: 300_000 })
   const frame = (number: number, text = ''): string => `event: x\ndata: ${number}${text}\n\n`
