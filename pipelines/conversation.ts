@@ -59,7 +59,7 @@ export function conversation<S extends TSchema, C> (
     checkDirectScope(services, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
-    checkAddresses(services),
+    checkAddresses(services, dialect),
     capAnswer(services),
     defer(services, providerCall(services, 'deferred'), chain(recordUsage(), normalise())),
     fitRoutes(services, dialect),

@@ -11,17 +11,21 @@ import { isIP } from 'node:net'
 import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
+import { isObject } from '../json/guards.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
+import { isDirect } from '../providers/is-direct.ts'
 import { kinds } from '../providers/kinds.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
+import type { Dialect } from '../dialects/dialect.ts'
+import type { Services } from '../services.ts'
 
 /** Names are looked up by few threads, which all calls share. */
 const maxNames = 16
 
-export interface CheckAddressesServices {
+export interface CheckAddressesServices extends Pick<Services, 'providers'> {
   readonly settings: Pick<Settings, 'providers'> & { readonly tools: Pick<Settings['tools'], 'allowedHosts'> }
 }
 
@@ -32,34 +36,67 @@ export type Resolve = (name: string) => Promise<readonly string[]>
  * Checks addresses: one call in, the same call out; providers on the internet get it as it is.
  *
  * @param resolve default: the resolver of the system
- * @throws GatewayError `invalid_value` naming the part whose address is not public
+ * @throws GatewayError `invalid_value` naming the part or the field whose address is not public
  */
 export function checkAddresses (
-  { settings }: CheckAddressesServices, resolve: Resolve = resolveName
+  { settings, providers }: CheckAddressesServices, { directDialect }: Pick<Dialect, 'directDialect'>, resolve: Resolve = resolveName
 ): PassThroughStage<RoutedCall<ChatInput>> {
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
-  const providers = new Map(settings.providers.map(provider => [provider.id, provider]))
-  const internal = new Map<string, Promise<boolean>>()
-  const isInternal = async (id: string): Promise<boolean> => {
-    const provider = providers.get(id)
-    if (provider === undefined) return false
-    const network = kinds[provider.kind].traits?.network
-    if (network !== 'by_address') return network === 'internal'
-    const known = internal.get(id) ?? isInternalHost(provider.baseUrl, resolve)
-    internal.set(id, known)
-    return await known
-  }
+  const internal = new InternalProviders(settings.providers, resolve)
+  const getsOwnWords = (id: string): boolean => isDirect(providers.get(id), directDialect)
 
   const check = async <C extends RoutedCall<ChatInput>>(call: C, addresses: readonly NamedAddress[]): Promise<C> => {
-    const ids = new Set(call.routes.map(({ providerId }) => providerId))
-    const forwarded = await Promise.all([...ids].map(isInternal))
-    if (forwarded.includes(true)) await abortable(checkEach(addresses, allowed, resolve), call.signal)
+    const { request: { asWritten }, routes, signal } = call
+    const ids = [...new Set(routes.map(({ providerId }) => providerId))]
+    const found = await Promise.all(ids.map(async id => await internal.has(id)))
+    const internalIds = ids.filter((_, index) => found[index])
+    if (internalIds.length === 0) return call
+    const written = asWritten !== undefined && internalIds.some(getsOwnWords) ? addressesAsWritten(asWritten) : []
+    await abortable(checkEach([...addresses, ...written], allowed, resolve), signal)
     return call
   }
   return map(<C extends RoutedCall<ChatInput>>(call: C): C | Promise<C> => {
-    const addresses = addressesIn(call.request)
-    return addresses.length === 0 ? call : check(call, addresses)
+    const { request, routes } = call
+    if (!routes.some(({ providerId }) => internal.mayHave(providerId))) return call
+    const addresses = addressesIn(request)
+    const isChecked = addresses.length > 0 ||
+      (request.asWritten !== undefined && routes.some(({ providerId }) => internal.mayHave(providerId) && getsOwnWords(providerId)))
+    return isChecked ? check(call, addresses) : call
   })
+}
+
+/** The servers that the operator runs, in a network of their own. */
+class InternalProviders {
+  readonly #known = new Map<string, boolean | Promise<boolean>>()
+  /** By id, of those that are judged by their address. */
+  readonly #baseUrls = new Map<string, string>()
+  readonly #resolve: Resolve
+
+  constructor (providers: Settings['providers'], resolve: Resolve) {
+    this.#resolve = resolve
+    for (const { id, kind, baseUrl } of providers) {
+      const network = kinds[kind].traits?.network
+      if (network === 'internal') this.#known.set(id, true)
+      if (network === 'by_address') this.#baseUrls.set(id, baseUrl)
+    }
+  }
+
+  /** Returns false for a provider that is known to be on the internet: its calls need no look at their addresses. */
+  mayHave (id: string): boolean {
+    return (this.#known.get(id) ?? this.#baseUrls.has(id)) !== false
+  }
+
+  async has (id: string): Promise<boolean> {
+    const baseUrl = this.#baseUrls.get(id)
+    if (baseUrl !== undefined && !this.#known.has(id)) this.#known.set(id, this.#look(id, baseUrl))
+    return await this.#known.get(id) ?? false
+  }
+
+  async #look (id: string, baseUrl: string): Promise<boolean> {
+    const found = await isInternalHost(baseUrl, this.#resolve)
+    this.#known.set(id, found)
+    return found
+  }
 }
 
 interface NamedAddress {
@@ -83,6 +120,36 @@ function addressesIn ({ messages }: ChatInput): NamedAddress[] {
   function add (url: string, param: string): void {
     if (isAddress(url)) found.push({ url, param })
   }
+}
+
+/** Fields that describe something, or record what has been read already: nothing in them is fetched. */
+const descriptions: ReadonlySet<string> = new Set([
+  'parameters', 'schema', 'input_schema', 'arguments', 'metadata', 'attributes', 'annotations', 'citations', 'action', 'actions'
+])
+
+/** Returns what a server may fetch of a request in the caller's own words: its conversation may lack items and parts that the server reads. */
+function addressesAsWritten (request: object): NamedAddress[] {
+  const found: NamedAddress[] = []
+  const open: unknown[] = [request]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (Array.isArray(next)) {
+      for (const item of next) open.push(item)
+    } else if (isObject(next)) {
+      for (const name in next) {
+        const field = next[name]
+        if (typeof field !== 'string') {
+          if (!descriptions.has(name)) open.push(field)
+        } else if (namesAddress(name) && isAddress(field)) found.push({ url: field, param: name })
+      }
+    }
+  }
+  return found
+}
+
+/** Also fields of servers that take more than OpenAI does, such as `video_url`. */
+function namesAddress (field: string): boolean {
+  return field === 'url' || field === 'file_data' || field.endsWith('_url')
 }
 
 /** Leaves out data: URLs and bare base64, which hold the bytes themselves. */

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
+import { createProvider } from '../../lib/providers/index.ts'
 import { checkAddresses, type Resolve } from '../../lib/stages/check-addresses.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { openaiScript } from '../support/openai-responses.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
@@ -35,9 +37,13 @@ function providerAt (kind: ProviderKind, baseUrl: string): ProviderSettings {
 }
 
 const vllm = providerAt('vllm', 'http://vllm:8000/v1')
+/** Gets requests of the Responses API as they are. */
+const directVllm: ProviderSettings = { ...vllm, quirks: { responsesApi: true } }
+const unreachable = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
 
 async function check (request: ChatInput, provider: ProviderSettings = vllm, allowedHosts: string[] = []): Promise<unknown> {
-  const stage = checkAddresses({ settings: { providers: [provider], tools: { allowedHosts } } }, resolve)
+  const providers = new Map([[provider.id, createProvider(provider, unreachable)]])
+  const stage = checkAddresses({ settings: { providers: [provider], tools: { allowedHosts } }, providers }, { directDialect: 'responses' }, resolve)
   const call = routedCall(request)
   try {
     const [passed] = await collect(stage(once(call)))
@@ -91,6 +97,60 @@ t.test('one request may name 16 hosts', async t => {
   const urls = (count: number): string[] => Array.from({ length: count }, (_, index) => `http://1.1.1.${index}/`)
   t.equal(await check(withImages(...urls(16), ...urls(16))), 'passed')
   t.equal(await check(withImages(...urls(17))), 'messages[0].content[16].image_url.url')
+})
+
+/** Returns a request of the Responses API as a server of that dialect gets it; the conversation that others would get has none of it. */
+function asWritten (...input: object[]): ChatInput {
+  return { model: 'one/m', messages: [], asWritten: { model: 'one/m', input } }
+}
+
+t.test('a server that gets the caller\'s own words is not sent to an address that only these have', async t => {
+  const inner = 'http://10.0.0.5/a'
+  const rows: ReadonlyArray<readonly [param: string, item: object]> = [
+    ['file_url', { role: 'user', content: [{ type: 'input_file', file_url: inner }] }],
+    ['image_url', { role: 'user', content: [{ type: 'input_image', image_url: inner }] }],
+    ['file_data', { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_data: inner }] }],
+    ['image_url', { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', image_url: inner } }],
+    ['video_url', { role: 'user', content: [{ type: 'input_video', video_url: inner }] }],
+    ['url', { type: 'of_the_future', things: [[{ image_url: { url: inner } }]] }]
+  ]
+  for (const [param, item] of rows) {
+    const request = asWritten({ role: 'user', content: 'hi' }, item, { role: 'user', content: [{ type: 'input_image', image_url: 'https://public.test/a' }] })
+    t.equal(await check(request, directVllm), param, JSON.stringify(item))
+    t.equal(await check(request, directVllm, ['10.0.0.5']), 'passed', 'an address that the operator allows')
+    t.equal(await check(request), 'passed', 'a server that gets the conversation')
+    t.equal(await check(request, { ...providerAt('openai-compatible', 'https://api.test/v1'), quirks: { responsesApi: true } }), 'passed', 'a service on the internet')
+  }
+  t.equal(await check({ ...withImages(inner), asWritten: { input: [] } }, directVllm), 'messages[0].content[0].image_url.url', 'both are looked through')
+})
+
+t.test('a server may be sent what describes or records an address', async t => {
+  const url = 'http://10.0.0.5/a'
+  const request = asWritten(
+    { role: 'user', content: [{ type: 'input_text', text: url }] },
+    { type: 'web_search_call', status: 'completed', action: { type: 'search', sources: [{ type: 'url', url }] } },
+    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [{ type: 'url_citation', url }] }] }
+  )
+  const tools = [{ type: 'function', name: 'f', parameters: { properties: { u: { examples: [{ url }] } } } }]
+  t.equal(await check({ ...request, asWritten: { ...request.asWritten, tools, metadata: { url } } }, directVllm), 'passed')
+})
+
+t.test('a request of the Responses API with an inner address is 400, and the server is not called', async t => {
+  const upstream = await fakeUpstream(openaiScript)
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm', { quirks: { responsesApi: true } })], tools: { ...settings().tools, allowedHosts: ['127.0.0.2'] }
+  })
+  const ask = async (url: string): Promise<Response> => await api.post('/v1/responses', {
+    model: 'vllm/m', store: false,
+    input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }, { type: 'input_file', file_url: url }] }]
+  })
+  const answer = await ask('http://169.254.169.254/latest')
+  t.equal(answer.status, 400)
+  t.match(await answer.json(), { error: { code: 'invalid_value', param: 'file_url', message: /is not public/ } })
+  t.equal(upstream.requests.length, 0)
+  t.equal((await ask('http://127.0.0.2/a.pdf')).status, 200)
+  t.match(upstream.requests.at(-1)?.text, 'http://127.0.0.2/a.pdf')
 })
 
 t.test('a call with an inner address is 400, and the server is not called', async t => {
