@@ -36,7 +36,7 @@ export function usageRow (
   const wasted = record.wasted?.map(request => wasteOf(request, record, models)) ?? none
   const usage = wasted.reduce<Usage | undefined>((sum, waste) => addUsage(sum, waste.usage), answer.usage)
   const estimated = answer.estimated || wasted.some(waste => waste.estimated)
-  const cost = callCost(record, answer.usage, answer.estimated, models)
+  const cost = callCost(record, answer, models)
   return {
     id: recorded?.id ?? rowId(),
     call_id: callId,
@@ -73,21 +73,38 @@ export function usageRow (
   }
 }
 
+interface AnswerUsage {
+  /** All of it; absent where nothing is known. */
+  readonly usage?: Usage
+  /** The usage of each answer: each is priced by itself, since a long prompt has a price of its own. */
+  readonly answers: readonly Usage[]
+  readonly estimated: boolean
+}
+
 /**
  * Returns the usage that the provider reported, or an estimate: where the answer broke off or the caller
  * left before the report came, and where the report is impossible.
  */
-function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estimated: boolean } {
+function usageOf (record: CallRecord): AnswerUsage {
   const { usage, usageEstimated = false, outputCharacters, deferred } = record
   if (usage !== undefined && isPossible(usage)) {
+    const answers = answersOf(record, usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
-    return { usage: addUsage(usage, turn) ?? usage, estimated: usageEstimated }
+    return turn === undefined
+      ? { usage, answers, estimated: usageEstimated }
+      : { usage: addUsage(usage, turn) ?? usage, answers: [...answers, turn], estimated: true }
   }
   const promptTokens = isBegun(record) && deferred !== true ? record.estimate?.countPrompt() : undefined
-  if (promptTokens === undefined && outputCharacters === undefined) return { estimated: false }
+  if (promptTokens === undefined && outputCharacters === undefined) return { answers: [], estimated: false }
   const answer = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
   const prompt = promptTokens ?? 0
-  return { usage: { promptTokens: prompt, completionTokens: answer, totalTokens: prompt + answer }, estimated: true }
+  const guess = { promptTokens: prompt, completionTokens: answer, totalTokens: prompt + answer }
+  return { usage: guess, answers: [guess], estimated: true }
+}
+
+/** Returns the usage of each answer of a call; all of it where it came another way, or nothing is known of an answer. */
+function answersOf ({ answers }: CallRecord, usage: Usage): readonly Usage[] {
+  return answers.length < 2 ? [usage] : answers.map(answer => answer.usage)
 }
 
 /** Returns true when a provider may have begun to work, and so may bill the call. */
@@ -145,19 +162,19 @@ interface Cost {
  * Returns what a call costs: by the tokens its provider reported, else by what else it used, else by an estimate of
  * either. That is 0 where no provider was called, where the caller pays the provider, and for free models.
  */
-function callCost (record: CallRecord, usage: Usage | undefined, estimated: boolean, models: Pick<ModelRegistry, 'find'>): Cost {
+function callCost (record: CallRecord, { answers, estimated }: AnswerUsage, models: Pick<ModelRegistry, 'find'>): Cost {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
   const free = ownProviderKey === true || deferred === true || attempts === 0 || (price?.input === 0 && price.output === 0)
   if (free) return { nanoUsd: 0, estimated: false }
-  const reported = usage === undefined || estimated ? undefined : answersCost(record, usage, price)
+  const reported = answers.length === 0 || estimated ? undefined : answersCost(answers, price)
   if (reported !== undefined) return { nanoUsd: reported, estimated: false }
   const units = unitsOf(record)
   const unitCost = unitCostOf(units, price)
   if (unitCost !== undefined && price !== undefined) return { nanoUsd: unitCost, estimated: unitCost !== maxUnitCostOf(units, price) }
   const guess = price !== undefined && isBegun(record) ? estimatedCost(record.estimate?.estimateUnits(), price) : undefined
   if (guess !== undefined) return { nanoUsd: guess, estimated: true }
-  if (usage !== undefined) return { nanoUsd: costNanoUsd(usage, price), estimated }
+  if (answers.length > 0) return { nanoUsd: answersCost(answers, price), estimated }
   return { nanoUsd: outcome === 'error' ? 0 : undefined, estimated: false }
 }
 
@@ -167,12 +184,15 @@ function estimatedCost (units: EstimatedUnits | undefined, price: Price | undefi
   return unitCostOf(units, price) ?? costNanoUsd({ promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }, price)
 }
 
-/** Adds up the costs of all answers of a call. */
-function answersCost ({ answers }: CallRecord, usage: Usage, price: Price | undefined): number | undefined {
-  // A usage that came another way, or an answer of which nothing is known.
-  if (answers.length < 2) return costNanoUsd(usage, price)
-  const costs = answers.map(answer => costNanoUsd(answer.usage, price))
-  return costs.reduce<number | undefined>((sum, cost) => sum === undefined || cost === undefined ? undefined : sum + cost, 0)
+/** Adds up the costs of answers; `undefined` where one of them is not known. */
+function answersCost (answers: readonly Usage[], price: Price | undefined): number | undefined {
+  let sum = 0
+  for (const answer of answers) {
+    const cost = costNanoUsd(answer, price)
+    if (cost === undefined) return undefined
+    sum += cost
+  }
+  return sum
 }
 
 /** Collects what a call used beside tokens; what was to be spoken counts once a provider may have begun. */

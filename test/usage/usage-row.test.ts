@@ -1,18 +1,24 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
+import { addUsage, type Usage } from '../../lib/core/usage.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
 import { routedCall } from '../support/stages.ts'
 import { recordedEstimate } from '../support/usage.ts'
 import type { Call } from '../../lib/core/call.ts'
-import type { ModelEntry } from '../../lib/core/model.ts'
+import type { ModelEntry, Price } from '../../lib/core/model.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const asOf = '2026-01-01'
+const price = { input: 1, output: 10, asOf }
+const prices: Readonly<Record<string, Price>> = {
+  'one/m': price, 'one/long': { ...price, longPrompt: { abovePromptTokens: 200_000, input: 2, output: 20 } }
+}
 const models = {
-  find: (id: string): ModelEntry | undefined => id === 'one/m'
-    ? { ...unknownModelEntry('one', 'm', 'openai'), price: { input: 1, output: 10, asOf } }
-    : undefined
+  find: (id: string): ModelEntry | undefined => {
+    const known = prices[id]
+    return known && { ...unknownModelEntry('one', 'm', 'openai'), price: known }
+  }
 }
 
 function rowOf (parts: Partial<CallRecord>): UsageRow | undefined {
@@ -64,6 +70,35 @@ t.test('the answers of a loop are paid each by its own length', async t => {
   const one = { promptTokens: 100, completionTokens: 10, totalTokens: 110 }
   const sum = { promptTokens: 200, completionTokens: 20, totalTokens: 220 }
   t.equal(rowOf({ usage: sum, answers: [{ earlier: undefined, usage: one }, { earlier: one, usage: one }] })?.cost_nano_usd, 400_000)
+})
+
+t.test('a loop that is cut off pays each turn by its own length, and the open one by its estimate', async t => {
+  const answerOf = (promptTokens: number): Usage => ({ promptTokens, completionTokens: 10, totalTokens: promptTokens + 10 })
+  const loop = (promptTokens: readonly number[], openPrompt?: number): Partial<CallRecord> => {
+    const answers: Array<CallRecord['answers'][number]> = []
+    let usage: Usage | undefined
+    for (const answer of promptTokens.map(answerOf)) {
+      answers.push({ earlier: usage, usage: answer })
+      usage = addUsage(usage, answer)
+    }
+    const openTurn = openPrompt === undefined ? undefined : { attempts: 0, outputCharacters: 60, countPrompt: () => openPrompt }
+    return { modelId: 'one/long', usage, answers, usageEstimated: true, openTurn, outputCharacters: 100, outcome: 'client_closed' }
+  }
+  const nanoUsd = (prompt: number, completion: number, times = 1): number => times * (prompt * 1000 + completion * 10_000)
+  const eight = Array.from({ length: 8 }, () => 30_000)
+  const rows: ReadonlyArray<readonly [name: string, record: Partial<CallRecord>, promptTokens: number, cost: number]> = [
+    ['eight turns and an open one', loop(eight, 31_000), 271_000, 8 * nanoUsd(30_000, 10) + nanoUsd(31_000, 10)],
+    ['eight turns, of which one had to be estimated', loop(eight), 240_000, 8 * nanoUsd(30_000, 10)],
+    ['one turn and an open one', loop([150_000], 160_000), 310_000, nanoUsd(150_000, 10) + nanoUsd(160_000, 10)],
+    ['an open one that is long itself', loop([30_000, 30_000], 210_000), 270_000, 2 * nanoUsd(30_000, 10) + nanoUsd(210_000, 10, 2)],
+    ['a turn whose provider has failed before any output', { ...loop(eight, 31_000), outputCharacters: 60, outcome: 'error' }, 240_000, 8 * nanoUsd(30_000, 10)],
+    ['a first turn that is open', { ...loop([], 31_000), estimate: recordedEstimate({ countPrompt: () => 31_000 }) }, 31_000, nanoUsd(31_000, 25)],
+    ['an estimate of all of an answer', { ...loop([]), usage: answerOf(250_000) }, 250_000, nanoUsd(250_000, 10, 2)]
+  ]
+  for (const [name, record, promptTokens, cost] of rows) {
+    const row = rowOf(record)
+    t.same([row?.prompt_tokens, row?.cost_nano_usd, row?.estimated], [promptTokens, cost, 1], name)
+  }
 })
 
 t.test('sizes of images are noted with images only, seconds as milliseconds', async t => {
