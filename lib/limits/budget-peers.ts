@@ -7,8 +7,8 @@
  *
  * A gateway that is late, such as one that was busy or stopped for a while, must not make two budgets of one:
  *
- * - what it holds counts until its process has exited and its usage records are stored, not until it has missed some
- *   beats; and what it has spent counts until that is recorded;
+ * - what it holds counts until it has closed, or its process has exited, and its usage records are stored, not until it
+ *   has missed some beats; and what it has spent counts until that is recorded;
  * - it looks for others before it reserves in memory, unless it has done so in the last 1.5 beats;
  * - a gateway that joins waits until all others have seen it and shown what they hold.
  */
@@ -39,7 +39,7 @@ export interface BudgetPeersOptions {
   /** Called when the store cannot be used: budgets are then this gateway's own. */
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
-  /** Returns true while usage records of processes that have exited wait to be stored. Default: none do. */
+  /** Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none do. */
   readonly hasUnrecorded?: () => boolean
   /** Milliseconds between two signs of life. Default 1000. */
   readonly beatMs?: number
@@ -55,6 +55,9 @@ const missedBeats = 10
 const lostAfterMs = 600_000
 /** Usage records are in the store half a second after a call, unless it is busy: those that are not yet are looked for from then on. */
 const recordedAfterBeats = 5
+
+/** Stands for the last sign of life of a gateway that has closed and whose records wait to be stored. */
+const closedMs = 0
 
 interface SeenGateway {
   readonly id: string
@@ -119,15 +122,23 @@ export class BudgetPeers {
     if (this.#isReady && nanoUsd > 0) this.#unrecorded.add({ keyId, fromMs, nanoUsd }, row)
   }
 
-  /** Notifies the other gateways that this one is gone. */
+  /** Notifies the other gateways that this one is gone. What it has spent stays while its records wait to be stored: others drop it then. */
   close (): void {
-    clearInterval(this.#timer)
+    if (this.#isClosed) return
     this.#isClosed = true
+    clearInterval(this.#timer)
     if (this.#ready === undefined) return
-    this.#attempt(() => this.#database.write(prepare => {
-      prepare(dropHoldings).run(this.#id)
-      prepare(dropGateway).run(this.#id)
-    }))
+    this.#attempt(() => {
+      const hasUnrecorded = this.#options.hasUnrecorded()
+      this.#database.write(prepare => {
+        if (hasUnrecorded) {
+          this.#showHoldings(prepare)
+          prepare(markClosed).run(this.#id, closedMs)
+        } else {
+          drop(prepare, this.#id)
+        }
+      })
+    })
   }
 
   async #join (): Promise<void> {
@@ -151,10 +162,10 @@ export class BudgetPeers {
     }
   }
 
-  /** Returns when each other gateway showed itself the last time. @throws those of the store */
+  /** Returns when each other gateway that is open showed itself the last time. @throws those of the store */
   #othersSeen (): Map<string, number> {
     return this.#database.write(prepare => {
-      const others = prepare('select id, seen_ms from gateways where id <> ?').all(this.#id) as SeenGateway[]
+      const others = prepare('select id, seen_ms from gateways where id <> ? and seen_ms > ?').all(this.#id, closedMs) as SeenGateway[]
       return new Map(others.map(({ id, seen_ms: seenMs }) => [id, seenMs]))
     })
   }
@@ -162,18 +173,25 @@ export class BudgetPeers {
   /** @throws those of the store */
   #beat (): void {
     if (this.#isClosed) return
-    const { now, holdings } = this.#options
+    const { now } = this.#options
     this.#lookedAtMs = performance.now()
     this.#database.write(prepare => {
       const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
       if (!isKnown) prepare('insert into gateways (id, seen_ms) values (?, ?)').run(this.#id, now())
       this.#dropGone(prepare)
       this.#shared = prepare('select 1 from gateways where id <> ? limit 1').get(this.#id) !== undefined
-      prepare(dropHoldings).run(this.#id)
-      if (!this.#shared) return
+      if (!this.#shared) {
+        prepare(dropHoldings).run(this.#id)
+        return
+      }
       if (!isKnown && this.#isReady) this.#rejoin()
-      for (const { keyId, fromMs, nanoUsd } of [...holdings(), ...this.#unrecorded.sums()]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
+      this.#showHoldings(prepare)
     })
+  }
+
+  #showHoldings (prepare: Prepare): void {
+    prepare(dropHoldings).run(this.#id)
+    for (const { keyId, fromMs, nanoUsd } of [...this.#options.holdings(), ...this.#unrecorded.sums()]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
   }
 
   /** Forgets what is recorded: what is not yet counts however long that takes. */
@@ -195,15 +213,14 @@ export class BudgetPeers {
     const { now, beatMs } = this.#options
     const silent = prepare('select id, seen_ms from gateways where seen_ms < ?').all(now() - missedBeats * beatMs) as SeenGateway[]
     for (const { id, seen_ms: seenMs } of silent) {
-      if (this.#mayStillSpend(id, seenMs)) continue
-      prepare(dropHoldings).run(id)
-      prepare(dropGateway).run(id)
+      if (!this.#mayStillSpend(id, seenMs)) drop(prepare, id)
     }
   }
 
   /** Returns true while a gateway runs, though it may be stopped, and then until its records are stored. */
   #mayStillSpend (id: string, seenMs: number): boolean {
     const { now, hasUnrecorded } = this.#options
+    if (seenMs === closedMs) return hasUnrecorded()
     const state = processState(id)
     if (state === 'own') return true
     if (state === 'exited') return hasUnrecorded()
@@ -240,5 +257,11 @@ const writeHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_us
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = excluded.nano_usd`
 const addHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = holdings.nano_usd + excluded.nano_usd`
+const markClosed = 'insert into gateways (id, seen_ms) values (?, ?) on conflict (id) do update set seen_ms = excluded.seen_ms'
 const dropHoldings = 'delete from holdings where gateway_id = ?'
 const dropGateway = 'delete from gateways where id = ?'
+
+function drop (prepare: Prepare, id: string): void {
+  prepare(dropHoldings).run(id)
+  prepare(dropGateway).run(id)
+}

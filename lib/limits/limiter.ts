@@ -32,7 +32,7 @@ export interface LocalLimiterOptions {
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
   readonly shared?: SharedStore | undefined
-  /** Returns true while usage records of processes that have exited wait to be stored. Default: none do. */
+  /** Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none do. */
   readonly hasUnrecorded?: (() => boolean) | undefined
   /** Milliseconds between two signs of life to other gateways. Default 1000. */
   readonly beatMs?: number

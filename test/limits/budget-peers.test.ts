@@ -286,6 +286,42 @@ t.test('a gateway that closes takes nothing with it, and the other one has the e
   t.equal(await green.reserve(), undefined)
 })
 
+t.test('what a gateway has spent counts after it has closed, until its records are stored', async t => {
+  const directory = t.testdir()
+  let isUnrecorded = true
+  const options = { beatMs: 20, hasUnrecorded: () => isUnrecorded }
+  const [blue, green] = [await peer(t, directory, 'blue', options), await peer(t, directory, 'green', options)]
+  const [reserved] = await Promise.all([blue.reserve(), green.reserve()])
+  const record = blue.settle(Number(reserved), 500)
+  blue.limiter.close()
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  await beatsSeen(database, 15) // more than one that is gone may miss
+  t.equal(await shownAmount(database), 600)
+  const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
+  t.equal(found.filter(reservation => reservation !== undefined).length, 4, '1,000 less 100 that are open and 500 that were spent')
+  record()
+  isUnrecorded = false
+  await until(async () => (await database.query.selectFrom('gateways').selectAll().execute()).length === 1, 'the closed one to be dropped')
+  blue.limiter.close()
+  t.equal((await database.query.selectFrom('gateways').selectAll().execute()).length, 1, 'a second end changes nothing')
+  t.equal(await green.reserve(), undefined)
+  for (const reservation of found) if (reservation !== undefined) green.settle(reservation, 0)
+  const again = await Promise.all(Array.from({ length: 10 }, green.reserve))
+  t.equal(again.filter(reservation => reservation !== undefined).length, 4, 'nothing counts twice')
+})
+
+t.test('a gateway that joins does not wait for one that has closed, and counts what it left', async t => {
+  const directory = t.testdir()
+  const options = { beatMs: 60_000, hasUnrecorded: () => true }
+  const blue = await peer(t, directory, 'blue', options)
+  blue.settle(Number(await blue.reserve()), 600)
+  blue.limiter.close()
+  const green = await peer(t, directory, 'green', options)
+  const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
+  t.equal(found.filter(reservation => reservation !== undefined).length, 4)
+})
+
 t.test('a gateway that is alone does not wait, and a store that cannot be written to leaves budgets to each', async t => {
   const directory = t.testdir()
   const alone = await peer(t, directory, 'alone')
