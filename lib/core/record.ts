@@ -96,7 +96,7 @@ export class CallRecord {
   upstreamRequestId: string | undefined = undefined
   /** The limits of the caller's own key at the provider, in the headers of a dialect that both speak. */
   upstreamLimits: Readonly<Record<string, string>> | undefined = undefined
-  /** Best first. */
+  /** Best first, without those that were skipped. */
   routes: readonly Route[] | undefined = undefined
   /** The one that succeeded. */
   chosen: Route | undefined = undefined

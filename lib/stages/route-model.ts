@@ -12,10 +12,7 @@ export function routeModel<Extra = unknown> (
 ): <R extends ModelRequest & Extra>(source: AsyncIterable<ValidCall<R>>) => AsyncIterable<RoutedCall<R>> {
   return map(<R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
     const { routes, providerKey, skipped } = chooseRoutes(call, services, options)
-    if (skipped.length > 0) {
-      call.record.failedAttempts = [...skipped]
-      call.record.routes = [...skipped.map(({ route }) => route), ...routes]
-    }
+    if (skipped.length > 0) call.record.failedAttempts = [...skipped]
     if (providerKey !== undefined) call.record.ownProviderKey = true
     return providerKey === undefined ? refine(call, { routes }) : refine(call, { routes, providerKey })
   })

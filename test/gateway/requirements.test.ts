@@ -61,12 +61,12 @@ t.test('a model that is known to lack what a call needs is skipped, and the answ
     [{ response_format: schema }, 'lacks_structured_output'],
     [{ messages: 'word '.repeat(2000) }, 'prompt_too_long']
   ] as const) {
-    t.match(await ask(needs), { status: 200, route: `small/m: ${why}; large/m: next_choice` }, why)
+    t.match(await ask(needs), { status: 200, route: `small/m: ${why}; large/m: first_choice` }, why)
     t.match((await decide(needs)).candidates, [
-      { rank: 1, model: 'large/m', state: 'ready' }, { rank: 2, model: 'small/m', state: 'unsuitable', reason: why }
+      { rank: 1, model: 'large/m', state: 'ready', reason: 'first_choice' }, { rank: 2, model: 'small/m', state: 'unsuitable', reason: why }
     ], `${why} in a dry run`)
     t.match(await ask({ ...needs, model: 'small/m' }), { status: 200, route: null }, 'a single model is called all the same')
-    t.match(await ask({ ...needs, model: ['small/m', 'small/unknown'] }), { route: `small/m: ${why}; small/unknown: next_choice` }, 'what is not known speaks for a model')
+    t.match(await ask({ ...needs, model: ['small/m', 'small/unknown'] }), { route: `small/m: ${why}; small/unknown: first_choice` }, 'what is not known speaks for a model')
   }
   t.equal(small.requests.length, 11)
   const needs = withPart(picture)
@@ -80,11 +80,12 @@ t.test('where no model is known to fit, all are tried as named', async t => {
 
 t.test('callers choose among the models of a call', async t => {
   const { ask, decide } = await start(t)
-  t.match(await ask({}, { 'x-headgate-only': 'large' }), { route: 'small/m: not_in_only; large/m: next_choice' })
-  t.match(await ask({}, { 'x-headgate-only': 'large/*, other' }), { route: 'small/m: not_in_only; large/m: next_choice' })
+  t.match(await ask({}, { 'x-headgate-only': 'large' }), { route: 'small/m: not_in_only; large/m: first_choice' })
+  t.match(await ask({}, { 'x-headgate-only': 'large/*, other' }), { route: 'small/m: not_in_only; large/m: first_choice' })
+  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-only': 'large' }), { route: 'small/m: not_in_only; large/m: first_choice' })
   t.match(await ask({}, { 'x-headgate-order': 'large/m' }), { route: 'large/m: caller_order' })
-  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-max-price': '2.5' }), { route: 'large/m: over_max_price; small/m: next_choice' })
-  t.match(await ask({ model: ['small/unknown', 'small/m'] }, { 'x-headgate-max-price': '1' }), { route: 'small/unknown: price_unknown; small/m: next_choice' })
+  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-max-price': '2.5' }), { route: 'large/m: over_max_price; small/m: first_choice' })
+  t.match(await ask({ model: ['small/unknown', 'small/m'] }, { 'x-headgate-max-price': '1' }), { route: 'small/unknown: price_unknown; small/m: first_choice' })
   t.match((await decide({}, { 'x-headgate-order': 'large, small' })).candidates, [
     { model: 'large/m', reason: 'caller_order' }, { model: 'small/m', reason: 'caller_order' }
   ])

@@ -254,7 +254,7 @@ t.test('every x-headgate-route follows the grammar in the documentation', async 
     [/: first_byte_ms=/, { model: 'fastest' }],
     [/: load_ms=/, { model: 'balanced' }],
     [/: score=1\.00$/, { ...both, agent_attributes: { complexity: 0.9 } }],
-    [/: lacks_tools; .*: next_choice$/, { ...both, tools: [{ type: 'function', function: { name: 'look' } }] }],
+    [/: lacks_tools; .*: first_choice$/, { ...both, tools: [{ type: 'function', function: { name: 'look' } }] }],
     [/: prompt_too_long; /, { ...both, messages: 'word '.repeat(2000) }],
     [/: not_in_only; /, both, header('x-headgate-only', 'mistral')],
     [/: over_max_price; /, both, header('x-headgate-max-price', '2.5')],
