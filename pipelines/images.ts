@@ -94,7 +94,7 @@ function imagePipeline<C extends 'images' | 'imageEdits' | 'imageVariations'> (
     input,
     routeModel(services, { defaultModel: defaultImageModel(services, rules.task) }),
     imageRules(rules),
-    dryRun(services, capability),
+    dryRun(services, capability, { estimate: estimateImages }),
     limits(services, { estimate: estimateImages }),
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)

@@ -71,7 +71,7 @@ function recording (
     auth(services),
     input,
     routeModel(services),
-    dryRun(services, capability),
+    dryRun(services, capability, { estimate: estimateRecording }),
     limits(services, { estimate: estimateRecording }),
     providerCall(services, capability),
     recordUsage(),

@@ -38,7 +38,7 @@ export function speech (services: Services): Handler<Call> {
     validate(SpeechRequest),
     map(speechInput),
     routeModel(services),
-    dryRun(services, 'speech'),
+    dryRun(services, 'speech', { estimate: estimateSpeech }),
     limits(services, { estimate: estimateSpeech }),
     providerCall(services, 'speech'),
     recordUsage(),

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { costNanoUsd, maxUnitCostOf } from '../usage/cost.ts'
-import type { AuthedCall } from '../core/call.ts'
+import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { Budget } from '../core/key.ts'
 import type { ModelEntry, Price } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
@@ -45,17 +45,23 @@ export function checkPriced (param: string | undefined, budgets: readonly Budget
 }
 
 /**
- * Returns the routes whose models have a price for what a call may use, so that what they cost counts.
+ * Returns the routes whose models have a price for what a call may use, so that what they cost counts. The others are
+ * in the record as skipped.
  *
  * @throws GatewayError `insufficient_permissions` when none has, or when the call names a field without a price
  */
 export function pricedRoutes (
-  routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, budget: Budget, estimate?: Estimate
-): readonly [Route, ...Route[]] {
+  { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>, models: Pick<ModelRegistry, 'find'>, budget: Budget, estimate?: Estimate
+): RoutedCall<unknown>['routes'] {
   if (budget.unpriced === 'allow') return routes
   checkPriced(estimate?.unpriced, [budget])
-  const [first, ...others] = routes.filter(({ modelId }) => isPriced(models.find(modelId)?.price, estimate))
-  if (first !== undefined) return [first, ...others]
+  const unpriced = routes.filter(({ modelId }) => !isPriced(models.find(modelId)?.price, estimate))
+  if (unpriced.length === 0) return routes
+  const [first, ...others] = routes.filter(route => !unpriced.includes(route))
+  if (first !== undefined) {
+    record.failedAttempts = [...record.failedAttempts ?? [], ...unpriced.map(route => ({ route, reason: 'price_unknown' }))]
+    return [first, ...others]
+  }
   throw new GatewayError('insufficient_permissions', {
     message: `This API key has a budget, and no price is known for the model \`${routes[0].modelId}\`. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.',

@@ -12,13 +12,14 @@ import type { Call, RoutedCall } from '../core/call.ts'
 import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Capability } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
+import { budgetsOf, pricedRoutes } from '../limits/prices.ts'
 import type { Estimate } from '../limits/estimate.ts'
 import type { Services } from '../services.ts'
 
-type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth'>
+type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings'>
 
 export interface DryRunOptions<R> {
-  /** Estimates the tokens of a request, for what it would cost. Default: the cost is not known. */
+  /** Estimates a request, for what it would cost and for the prices that it needs. Default: the cost is not known. */
   readonly estimate?: (request: R) => Estimate
 }
 
@@ -26,7 +27,7 @@ export interface DryRunOptions<R> {
  * Ends a dry run early: one call in, the same call out, unless it is a dry run.
  *
  * @param capability what a provider must have to serve the endpoint
- * @throws EarlyReply with the `RouteDecision` of a dry run
+ * @throws EarlyReply with the `RouteDecision` of a dry run; for a key with a budget, what `pricedRoutes` throws
  */
 export function dryRun<R = unknown> (services: DryRunServices, capability: Capability, options: DryRunOptions<R> = {}): PassThroughStage<RoutedCall<R>> {
   return map(<C extends RoutedCall<R>>(call: C): C => {
@@ -42,13 +43,16 @@ function isDryRun ({ headers }: Call): boolean {
 }
 
 function decisionOn<R> (
-  { record, routes, providerKey, request }: RoutedCall<R>,
-  { models, providers, routeHealth }: DryRunServices,
+  call: RoutedCall<R>,
+  { models, providers, routeHealth, settings }: DryRunServices,
   capability: Capability,
   { estimate }: DryRunOptions<R>
 ): Reply {
+  const { record, providerKey, request } = call
   const tokens = estimate?.(request)
-  const usage = tokens && { promptTokens: tokens.prompt, completionTokens: tokens.completion, totalTokens: tokens.prompt + tokens.completion }
+  let { routes } = call
+  for (const budget of budgetsOf(call, settings)) routes = pricedRoutes({ routes, record }, models, budget, tokens)
+  const usage = tokens !== undefined && tokens.units === undefined ? { promptTokens: tokens.prompt, completionTokens: tokens.completion, totalTokens: tokens.prompt + tokens.completion } : undefined
   record.dryRun = true
   const decision = decide({
     requested: record.requestedModel ?? '',

@@ -45,7 +45,7 @@ export function limits<R = unknown> (
   const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, { id, name, limits, note }: LimitedParty): C | Promise<C> => {
     const { record } = call
     const budget = record.ownProviderKey === true ? undefined : limits.budget
-    const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
+    const routes = budget === undefined ? call.routes : pricedRoutes(call, models, budget, tokens)
     const { nanoUsd, minNanoUsd } = budget === undefined ? noAmounts : amountsOf(tokens, routes, limits.strict ?? true)
     const wanted = { keyId: id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, nanoUsd, minNanoUsd }
     const admit = (decision: LimitDecision): C => {

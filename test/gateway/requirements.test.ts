@@ -36,7 +36,7 @@ async function start (t: Test): Promise<Choosing> {
       modelSettings('small/other', { capabilities: { vision: false } }),
       modelSettings('large/m', { capabilities: everything, price: { input: 4, output: 4 } })
     ]
-  })
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } } })
   return {
     small,
     ask: async (body, headers = {}) => {
@@ -89,6 +89,21 @@ t.test('callers choose among the models of a call', async t => {
   t.match((await decide({}, { 'x-headgate-order': 'large, small' })).candidates, [
     { model: 'large/m', reason: 'caller_order' }, { model: 'small/m', reason: 'caller_order' }
   ])
+})
+
+t.test('a model without a price is skipped for a key with a budget, and a dry run says so', async t => {
+  const { ask, decide } = await start(t)
+  const limited = { authorization: 'Bearer limited' }
+  const model = ['small/unknown', 'large/m', 'small/m']
+  t.match(await ask({ model }), { route: 'small/unknown: first_choice' }, 'a key without a budget')
+  t.match(await ask({ model }, limited), { status: 200, route: 'small/unknown: price_unknown; large/m: first_choice' })
+  t.match((await decide({ model }, limited)).candidates, [
+    { rank: 1, model: 'large/m', state: 'ready', reason: 'first_choice' }, { rank: 2, model: 'small/m', reason: 'next_choice' },
+    { rank: 3, model: 'small/unknown', state: 'unsuitable', reason: 'price_unknown' }
+  ])
+  const refusal = { error: { code: 'insufficient_permissions', param: 'model' } }
+  t.match(await ask({ model: 'small/unknown' }, limited), { status: 403, body: refusal })
+  t.match(await decide({ model: 'small/unknown' }, limited), refusal, 'a dry run is refused as the call would be')
 })
 
 t.test('a dry run shows what a score is made of and what the call would cost', async t => {

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { maxAnswerCostOf, maxCompletionOf, maxCostOf, outputLimitOf, pricedRoutes } from '../../lib/limits/prices.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
+import type { Route } from '../../lib/core/route.ts'
 
 const asOf = '2026-01-01'
 const prices: Record<string, ModelEntry['price']> = {
@@ -20,11 +22,24 @@ const [cheap, expensive, cached, input, free] = ['cheap', 'expensive', 'cached',
   ReturnType<typeof route>, ReturnType<typeof route>, ReturnType<typeof route>, ReturnType<typeof route>, ReturnType<typeof route>
 ] // as many as there are names
 
+function call (routes: readonly [Route, ...Route[]]): { readonly routes: readonly [Route, ...Route[]], readonly record: CallRecord } {
+  return { routes, record: new CallRecord('chat') }
+}
+
+t.test('models without a price are skipped, and the record says so', async t => {
+  const { routes, record } = call([free, cheap, input])
+  record.failedAttempts = [{ route: expensive, reason: 'not_in_only' }]
+  t.strictSame(pricedRoutes({ routes, record }, models, { usd: 1, per: 'day' }, { prompt: 1, completion: 1 }), [cheap])
+  t.strictSame(record.failedAttempts, [
+    { route: expensive, reason: 'not_in_only' }, { route: free, reason: 'price_unknown' }, { route: input, reason: 'price_unknown' }
+  ])
+})
+
 t.test('models without a price are left out, unless the budget allows them', async t => {
   const budget = { usd: 1, per: 'day' } as const
-  t.strictSame(pricedRoutes([free, cheap], models, budget), [cheap])
-  t.strictSame(pricedRoutes([free, cheap], models, { ...budget, unpriced: 'allow' }), [free, cheap])
-  t.throws(() => pricedRoutes([free], models, budget), {
+  t.strictSame(pricedRoutes(call([free, cheap]), models, budget), [cheap])
+  t.strictSame(pricedRoutes(call([free, cheap]), models, { ...budget, unpriced: 'allow' }), [free, cheap])
+  t.throws(() => pricedRoutes(call([free]), models, budget), {
     code: 'insufficient_permissions', param: 'model',
     message: 'This API key has a budget, and no price is known for the model `one/unpriced`. Set its price in the configuration, or `unpriced: allow` on the budget.'
   })
@@ -33,14 +48,14 @@ t.test('models without a price are left out, unless the budget allows them', asy
 t.test('a field without a price is refused by name, unless the budget allows it', async t => {
   const budget = { usd: 1, per: 'day' } as const
   const estimate = { prompt: 1, completion: 1, unpriced: 'service_tier' }
-  t.strictSame(pricedRoutes([cheap], models, { ...budget, unpriced: 'allow' }, estimate), [cheap])
-  t.throws(() => pricedRoutes([cheap], models, budget, estimate), { code: 'insufficient_permissions', param: 'service_tier', message: /Leave it out/ })
+  t.strictSame(pricedRoutes(call([cheap]), models, { ...budget, unpriced: 'allow' }, estimate), [cheap])
+  t.throws(() => pricedRoutes(call([cheap]), models, budget, estimate), { code: 'insufficient_permissions', param: 'service_tier', message: /Leave it out/ })
 })
 
 t.test('a price has to cover what the call may use', async t => {
   const budget = { usd: 1, per: 'day' } as const
-  t.strictSame(pricedRoutes([input, cheap], models, budget, { prompt: 1, completion: 1 }), [cheap], 'an answer costs something')
-  t.strictSame(pricedRoutes([input], models, budget, { prompt: 1, completion: 0 }), [input], 'where there is none it does not')
+  t.strictSame(pricedRoutes(call([input, cheap]), models, budget, { prompt: 1, completion: 1 }), [cheap], 'an answer costs something')
+  t.strictSame(pricedRoutes(call([input]), models, budget, { prompt: 1, completion: 0 }), [input], 'where there is none it does not')
 })
 
 t.test('a call may cost what the most expensive of its models asks', async t => {

@@ -6,20 +6,22 @@ import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { textOf } from '../../lib/public/testing.ts'
 import { dryRun } from '../../lib/stages/dry-run.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { providerSettings, settings } from '../support/settings.ts'
+import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
+import type { Estimate } from '../../lib/limits/estimate.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const nothing = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
+const priced = settings({ providers: [providerSettings('one', 'anthropic')], models: [modelSettings('one/m', { price: { input: 1, output: 1 } })] })
 const services = {
   providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]), routeHealth: new RouteHealth(),
-  models: createModels(settings(), new Set(['one']))
+  models: createModels(priced, new Set(['one'])), settings: priced
 }
 
-async function decided (headers: Record<string, string>, capability: 'chat' | 'ocr' = 'chat'): Promise<RouteDecision | undefined> {
+async function decided (headers: Record<string, string>, capability: 'chat' | 'ocr' = 'chat', estimate?: Estimate): Promise<RouteDecision | undefined> {
   const call = routedCall({}, { headers })
   call.record.requestedModel = 'one/m'
-  const thrown: unknown = await collect(dryRun(services, capability)(once(call))).catch((error: unknown) => error)
+  const thrown: unknown = await collect(dryRun(services, capability, estimate && { estimate: () => estimate })(once(call))).catch((error: unknown) => error)
   t.equal(call.record.dryRun, thrown instanceof EarlyReply ? true : undefined)
   if (!(thrown instanceof EarlyReply)) return undefined
   return JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
@@ -40,4 +42,11 @@ t.test('a dry run ends with what has been decided', async t => {
 t.test('a provider without the capability is no candidate', async t => {
   const [chat, ocr] = [await decided({ 'x-headgate-dry-run': 'true' }), await decided({ 'x-headgate-dry-run': 'true' }, 'ocr')]
   t.not(chat?.candidates[0]?.state, ocr?.candidates[0]?.state)
+})
+
+t.test('a cost is expected of tokens, and none of a call that is paid by other units', async t => {
+  const tokens: Estimate = { prompt: 1000, completion: 500 }
+  const dry = { 'x-headgate-dry-run': 'true' }
+  t.equal((await decided(dry, 'chat', tokens))?.candidates[0]?.expected_cost_usd, 0.0015)
+  t.equal((await decided(dry, 'chat', { ...tokens, units: { characters: 10 } }))?.candidates[0]?.expected_cost_usd, undefined)
 })
