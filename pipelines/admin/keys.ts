@@ -40,15 +40,17 @@ export const keyHandlers: AdminHandlers<
   'POST /admin/v1/keys/:key_id': async call => {
     checkScope(call, call.request)
     const before = await changeableKey(call)
+    if (call.request.provider_objects !== false) checkObjectRights(call, before)
     const after = await call.admin.keys.update(before.id, call.request)
     await audit(call, { action: 'key.update', subject: after, before: keySettings(before), after: keySettings(after) })
     return after
   },
 
   'POST /admin/v1/keys/:key_id/rotate': async call => {
-    const { id } = await changeableKey(call)
+    const key = await changeableKey(call)
+    checkObjectRights(call, key)
     const { overlap_ms: overlapMs = 0 } = call.request
-    const created = await call.admin.keys.rotate(id, overlapMs)
+    const created = await call.admin.keys.rotate(key.id, overlapMs)
     await audit(call, { action: 'key.rotate', subject: created.key, after: { overlap_ms: overlapMs } })
     return created
   },
@@ -84,13 +86,19 @@ function projectsOf (call: AdminCall & { readonly search: URLSearchParams }): Re
  * @throws GatewayError `invalid_value` for endpoints that do not exist, and an expiry in the past; `insufficient_permissions` for
  *   members who would share what all keys have at providers
  */
-function checkScope (call: AdminCall, { endpoints, provider_objects: objects, expires_at_ms: expiresAtMs }: Pick<KeyChange, 'endpoints' | 'provider_objects' | 'expires_at_ms'>): void {
-  if (objects === true && !isAtLeast(principalOf(call).role, 'admin')) {
-    throw new GatewayError('insufficient_permissions', { param: 'provider_objects', message: 'This needs the role `admin`.' })
-  }
+function checkScope (call: AdminCall, scope: Pick<KeyChange, 'endpoints' | 'provider_objects' | 'expires_at_ms'>): void {
+  checkObjectRights(call, scope)
+  const { endpoints, expires_at_ms: expiresAtMs } = scope
   const unknown = endpoints?.find(name => !endpointNames.includes(name))
   if (unknown !== undefined) throw new GatewayError('invalid_value', { param: 'endpoints', message: `There is no endpoint \`${unknown}\`.` })
   if (typeof expiresAtMs === 'number' && expiresAtMs <= Date.now()) throw new GatewayError('invalid_value', { param: 'expires_at_ms', message: '`expires_at_ms` is in the past.' })
+}
+
+/** @throws GatewayError `insufficient_permissions` for members who would get, or widen, a key that shares what all keys have at providers */
+function checkObjectRights (call: AdminCall, { provider_objects: objects = false }: Pick<KeyChange, 'provider_objects'>): void {
+  if (objects && !isAtLeast(principalOf(call).role, 'admin')) {
+    throw new GatewayError('insufficient_permissions', { param: 'provider_objects', message: 'A key with `provider_objects` needs the role `admin`.' })
+  }
 }
 
 /** @throws GatewayError `not_found` alike for a key that does not exist and one of a project that the caller may not see */

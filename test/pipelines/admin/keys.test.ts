@@ -63,6 +63,27 @@ t.test('members see and change keys of their projects only', async t => {
   t.equal((await member.send(`DELETE /admin/v1/keys/${body.key_id}`)).body.status, 'revoked')
 })
 
+t.test('members neither get nor change a key that may use what is stored at providers', async t => {
+  const { user, keys } = await adminGateway(t)
+  const owner = await user('owner')
+  const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
+  const { key, secret } = (await owner.send('POST /admin/v1/keys', { name: 'files', project_id: id, models: ['openai/*'], provider_objects: true })).body
+  const [member, admin] = [await user('member', [id]), await user('admin')]
+  const path = `POST /admin/v1/keys/${key.id}`
+  for (const [route, body] of [
+    [`${path}/rotate`, {}], [path, { models: null }], [path, { expires_at_ms: null }], [path, { provider_objects: true }],
+    ['POST /admin/v1/keys', { name: 'x', project_id: id, provider_objects: true }]
+  ] as const) {
+    const refused = await member.send(route, body)
+    t.match([refused.status, refused.body.error], [403, { code: 'insufficient_permissions', param: 'provider_objects' }], `${route} ${JSON.stringify(body)}`)
+  }
+  t.match(keys.check(secret), { models: ['openai/*'], providerObjects: true }, 'it is as it was')
+  const { secret: next } = (await admin.send(`${path}/rotate`, {})).body
+  t.ok(keys.check(next), 'an admin may')
+  t.match((await member.send(path, { provider_objects: false, models: null })).body, { provider_objects: false, models: null }, 'a key without that right is like others')
+  t.equal((await member.send(`${path}/rotate`, {})).status, 200)
+})
+
 t.test('the models and the end of a project hold for all its keys', async t => {
   const { user, keys } = await adminGateway(t)
   const { send } = await user('owner')
