@@ -11,6 +11,8 @@ export interface Principal {
   readonly session?: PrincipalSession
   /** The only scopes of an admin key; absent: all that its role may do. */
   readonly scopes?: readonly Scope[]
+  /** The time when an admin key expires; absent: never. */
+  readonly expiresAtMs?: number
   /** The only projects that it may see; absent: all. */
   readonly projects?: ReadonlySet<string>
 }

@@ -83,8 +83,8 @@ function bearerOf ({ headers: { authorization } }: Call): string | undefined {
 async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Principal> {
   const key = secret.startsWith(adminKeyPrefix) ? await accounts.adminKeys.check(secret) : undefined
   if (key === undefined) throw noSession()
-  const { id, name, role, scopes } = key
-  return { id, name, role, ...scopes !== null && { scopes } }
+  const { id, name, role, scopes, expires_at_ms: expiresAtMs } = key
+  return { id, name, role, ...scopes !== null && { scopes }, ...expiresAtMs !== null && { expiresAtMs } }
 }
 
 /** Beyond loopback a link must not be all that keeps others out. */

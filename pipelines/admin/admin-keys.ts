@@ -11,11 +11,12 @@ export const adminKeyHandlers: AdminHandlers<'GET /admin/v1/admin-keys' | 'POST 
 
   'POST /admin/v1/admin-keys': async call => {
     const principal = principalOf(call)
-    const { name, role = principal.role, scopes = principal.scopes, expires_at_ms: expiresAtMs } = call.request
+    const { name, role = principal.role, scopes = principal.scopes } = call.request
     if (!isAtLeast(principal.role, role)) throw new GatewayError('insufficient_permissions', { param: 'role', message: 'You cannot give a higher role than your own.' })
     if (scopes?.some(scope => principal.scopes?.includes(scope) === false) === true) {
       throw new GatewayError('insufficient_permissions', { param: 'scopes', message: 'You cannot give a scope that you do not have.' })
     }
+    const expiresAtMs = earlier(call.request.expires_at_ms, principal.expiresAtMs)
     const created = await call.admin.accounts.adminKeys.create({ name, role, scopes, expiresAtMs, createdBy: principal.name })
     await audit(call, { action: 'admin_key.create', subject: created.key, after: { name, role, scopes, expires_at_ms: expiresAtMs } })
     return created
@@ -31,4 +32,9 @@ export const adminKeyHandlers: AdminHandlers<'GET /admin/v1/admin-keys' | 'POST 
     await audit(call, { action: 'admin_key.revoke', subject: key })
     return { id, deleted: true }
   }
+}
+
+/** Returns when a key ends that another one makes: no later than that one, or its copies would never end. */
+function earlier (wanted: number | undefined, own: number | undefined): number | undefined {
+  return wanted === undefined || own === undefined ? wanted ?? own : Math.min(wanted, own)
 }

@@ -1,4 +1,7 @@
-/** Users and invitations. No one changes a user of a higher role, or gives a role above their own. */
+/**
+ * Users and invitations. No one changes a user of a higher role, or gives a role above their own; and an admin key with scopes
+ * gives no one more than they allow: a session has no scopes.
+ */
 
 import { dashboardLink } from '../../lib/dashboard/link.ts'
 import { isAtLeast } from '../../lib/accounts/roles.ts'
@@ -23,6 +26,7 @@ export const userHandlers: AdminHandlers<
     const user = await changeableUser(call)
     const { role, disabled } = call.request
     if (role !== undefined) checkGivenRole(call, role)
+    if (role !== undefined && !isAtLeast(user.role, role)) checkUnscoped(call, 'raise roles')
     const before = await users.describe(user)
     const changed = await users.update(user.id, call.request)
     if (changed === undefined) throw notFound('user_id', 'user')
@@ -40,6 +44,7 @@ export const userHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/users/:user_id/link': async call => {
+    checkUnscoped(call, 'create sign-in links')
     const user = await changeableUser(call)
     const { token, expiresAtMs } = await call.admin.accounts.links.createSignIn(user.id)
     await audit(call, { action: 'link.create', subject: user })
@@ -49,6 +54,7 @@ export const userHandlers: AdminHandlers<
   'GET /admin/v1/invitations': async ({ admin: { accounts }, search }) => await accounts.links.listInvitations(pageRequest(search)),
 
   'POST /admin/v1/invitations': async call => {
+    checkUnscoped(call, 'invite people')
     const { links, users } = call.admin.accounts
     const { role, email, projects = [] } = call.request
     checkGivenRole(call, role)
@@ -84,4 +90,9 @@ async function changeableUser (call: AdminCall): Promise<UserRow> {
 /** @throws GatewayError `insufficient_permissions` for a role above the caller's own */
 function checkGivenRole (call: AdminCall, role: Role): void {
   if (!isAtLeast(principalOf(call).role, role)) throw new GatewayError('insufficient_permissions', { param: 'role', message: 'You cannot give a higher role than your own.' })
+}
+
+/** @throws GatewayError `insufficient_permissions` for an admin key with scopes */
+function checkUnscoped (call: AdminCall, act: string): void {
+  if (principalOf(call).scopes !== undefined) throw new GatewayError('insufficient_permissions', { message: `An admin key with scopes cannot ${act}: that would give more than its scopes.` })
 }

@@ -85,7 +85,7 @@ export const NewAdminKey = Request({
   name: Name,
   role: Type.Optional(Role),
   scopes: Type.Optional(Type.Array(Scope, { minItems: 1, maxItems: 32 })),
-  expires_at_ms: Type.Optional(Milliseconds)
+  expires_at_ms: Type.Optional(Type.Union([Milliseconds], { description: 'Default: never. A key that an admin key makes ends with that one at the latest.' }))
 })
 export type NewAdminKey = Static<typeof NewAdminKey>
 

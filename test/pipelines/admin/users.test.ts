@@ -18,6 +18,32 @@ t.test('no one changes a user above them, or gives more than they have', async t
   t.equal(more.status, 403, 'a key makes no key with other scopes')
 })
 
+t.test('an admin key with scopes makes no user who can do more, and one that expires makes no key that lasts longer', async t => {
+  const { user } = await adminGateway(t)
+  const [owner, member] = [await user('owner'), await user('member')]
+  const expiresAtMs = Date.now() + 3_600_000
+  const create = async (body: object, secret?: string) => (
+    await owner.send('POST /admin/v1/admin-keys', { name: 'x', ...body }, secret === undefined ? {} : { authorization: `Bearer ${secret}` })
+  ).body
+  const scoped = (await create({ scopes: ['users:write'], expires_at_ms: expiresAtMs })).secret
+  const path = `POST /admin/v1/users/${member.user.id}`
+  const by = async (secret: string, route: string, body?: object) => await owner.send(route, body, { authorization: `Bearer ${secret}` })
+  for (const [route, body] of [[`POST /admin/v1/users/${owner.user.id}/link`], ['POST /admin/v1/invitations', { role: 'owner' }], ['POST /admin/v1/invitations', { role: 'viewer' }], [path, { role: 'admin' }]] as const) {
+    const refused = await by(scoped, route, body)
+    t.match([refused.status, refused.body.error], [403, { code: 'insufficient_permissions', message: /^An admin key with scopes cannot/ }], route)
+  }
+  t.equal((await by(scoped, path, { role: 'viewer', disabled: true })).status, 200, 'a role that is less gives nothing')
+  for (const [wanted, made] of [[undefined, expiresAtMs], [expiresAtMs + 1, expiresAtMs], [expiresAtMs - 1, expiresAtMs - 1]]) {
+    const { key } = await create(wanted === undefined ? {} : { expires_at_ms: wanted }, scoped)
+    t.match(key, { expires_at_ms: made, scopes: ['users:write'] })
+  }
+  const { secret: full, key } = await create({})
+  t.equal(key.expires_at_ms, null)
+  t.equal((await create({}, full)).key.expires_at_ms, null)
+  t.equal((await by(full, `POST /admin/v1/users/${owner.user.id}/link`)).status, 200)
+  t.equal((await by(full, 'POST /admin/v1/invitations', { role: 'owner' })).status, 200)
+})
+
 t.test('there is always an owner', async t => {
   const { user } = await adminGateway(t)
   const owner = await user('owner')
