@@ -26,6 +26,8 @@ export interface NewPasskey {
 export interface PasskeyProof {
   readonly challenge: string
   readonly page: URL
+  /** True when `page` is the address of the configuration, not one that the request claims. */
+  readonly isConfigured: boolean
   readonly credential: PasskeySignIn['credential']
 }
 
@@ -84,7 +86,8 @@ export class Passkeys {
       uses: counter,
       host: hostOf(page),
       created_at_ms: Date.now(),
-      last_used_at_ms: null
+      last_used_at_ms: null,
+      origin: page.origin
     }
     const added = await this.#use(async () => (
       await this.#query.insertInto('passkeys').values(row).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
@@ -100,15 +103,23 @@ export class Passkeys {
     return { challenge, rpId: hostOf(page), userVerification: 'required' }
   }
 
-  /** Returns the id of the user whose passkey it is. @throws GatewayError `invalid_credentials` for one that is unknown, or proves nothing */
-  async check ({ challenge, page, credential }: PasskeyProof): Promise<string> {
+  /**
+   * Returns the id of the user whose passkey it is.
+   *
+   * A device uses a passkey at every port of its host name, and on subdomains, where programs of others may serve pages. What such a
+   * program passes on says in its headers whatever is expected; so what the browser has signed is compared with the origin of the
+   * configuration, or with that of the page where the passkey was made.
+   *
+   * @throws GatewayError `invalid_credentials` for one that is unknown, or proves nothing
+   */
+  async check ({ challenge, page, isConfigured, credential }: PasskeyProof): Promise<string> {
     const row = await this.#use(async () => await this.#query.selectFrom('passkeys').selectAll().where('credential_id', '=', credential.id).executeTakeFirst())
     if (row === undefined) throw wrongPasskey()
     const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: credential,
       expectedChallenge: challenge,
-      expectedOrigin: page.origin,
+      expectedOrigin: isConfigured ? page.origin : row.origin ?? page.origin,
       expectedRPID: row.host,
       credential: { id: row.credential_id, publicKey: new Uint8Array(Buffer.from(row.public_key, 'base64url')), counter: row.uses }
     }).catch((cause: unknown) => { throw wrongPasskey(cause) })

@@ -109,6 +109,8 @@ export interface PasskeyRow {
   readonly host: string
   readonly created_at_ms: number
   readonly last_used_at_ms: number | null
+  /** The origin of the page that it was made on; `null` for one of an earlier version. */
+  readonly origin: string | null
 }
 
 /** A user as a provider of OpenID Connect knows them. */

@@ -5,6 +5,7 @@ import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'
 import { newToken } from '../../lib/accounts/random-tokens.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
+import type { Services } from '../../lib/services.ts'
 import { audit, notFound, param, principalOf } from './acts.ts'
 import { AdminReply, type AdminHandlers } from './handler.ts'
 import { currentUser } from './session.ts'
@@ -16,17 +17,17 @@ export const passkeyHandlers: AdminHandlers<
 > = {
   'GET /admin/v1/passkeys': async call => ({ object: 'list', data: await call.admin.accounts.passkeys.list(principalOf(call).id), next_cursor: null }),
 
-  'POST /admin/v1/passkeys/options': async call => {
+  'POST /admin/v1/passkeys/options': async (call, services) => {
     const { passkeys, challenges } = call.admin.accounts
-    const options = await passkeys.creationOptions(await currentUser(call), pageOf(call))
+    const options = await passkeys.creationOptions(await currentUser(call), pageOf(call, services))
     return { challenge_id: await challenges.create({ purpose: 'add_passkey', holder: sessionId(call), content: options.challenge }), options }
   },
 
-  'POST /admin/v1/passkeys': async call => {
+  'POST /admin/v1/passkeys': async (call, services) => {
     const { admin: { accounts: { passkeys, challenges } }, request: { challenge_id: id, name, credential } } = call
     const challenge = await challenges.take('add_passkey', id, sessionId(call))
     if (challenge === undefined) throw new GatewayError('invalid_value', { param: 'challenge_id', message: usedUp })
-    const added = await passkeys.add({ user: await currentUser(call), name, challenge, page: pageOf(call), credential })
+    const added = await passkeys.add({ user: await currentUser(call), name, challenge, page: pageOf(call, services), credential })
     await audit(call, { action: 'passkey.add', subject: added })
     return added
   },
@@ -38,9 +39,9 @@ export const passkeyHandlers: AdminHandlers<
     return { id: removed.id, deleted: true }
   },
 
-  'POST /admin/v1/sign-in/passkey/options': async call => {
+  'POST /admin/v1/sign-in/passkey/options': async (call, services) => {
     const { admin: { accounts: { passkeys, challenges } }, origin: { secure } } = call
-    const options = await passkeys.signInOptions(pageOf(call))
+    const options = await passkeys.signInOptions(pageOf(call, services))
     const holder = newToken()
     const id = await challenges.create({ purpose: 'passkey_sign_in', holder, content: options.challenge })
     return new AdminReply({
@@ -55,7 +56,7 @@ export const passkeyHandlers: AdminHandlers<
     throttle.begin(address, '')
     const challenge = await challenges.take('passkey_sign_in', id, readCookie(call.headers, 'sign_in', secure) ?? '')
     if (challenge === undefined) throw new GatewayError('invalid_credentials', { message: usedUp })
-    const user = await users.find(await passkeys.check({ challenge, page: pageOf(call), credential }))
+    const user = await users.find(await passkeys.check({ challenge, page: pageOf(call, services), isConfigured: services.settings.server.publicUrl !== undefined, credential }))
     if (user === undefined || user.disabled_at_ms !== null) throw new GatewayError('invalid_credentials')
     throttle.succeeded(address, '')
     return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'passkey' } }, false)
@@ -68,7 +69,13 @@ function sessionId (call: AdminCall): string {
   return principalOf(call).session?.id ?? ''
 }
 
-/** Returns the address of the page as its browser says it, which `adminAuth` has compared with ours. */
-function pageOf ({ headers, origin }: AdminCall): URL {
-  return new URL(headers.origin ?? origin.url)
+/**
+ * Returns the address of the page: `public_url`, or what its browser says, which `adminAuth` has compared with the address of the request.
+ *
+ * @throws GatewayError `invalid_value` for a page at another address than `public_url`: its browser would not use the passkeys there
+ */
+function pageOf ({ headers, origin }: AdminCall, { settings: { server: { publicUrl } } }: Services): URL {
+  const page = new URL(headers.origin ?? origin.url)
+  if (publicUrl === undefined || page.origin === new URL(publicUrl).origin) return page
+  throw new GatewayError('invalid_value', { message: 'Passkeys work at the address of `server.public_url` alone. Open the dashboard there.' })
 }

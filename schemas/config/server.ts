@@ -38,7 +38,7 @@ export const ServerConfig = Section({
     description: 'Directory of the embedded store, relative to the working directory.'
   }),
   public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
-  public_url: Type.Optional(HttpUrl('The address by which people reach the gateway, for links of the dashboard. Default: that of their request.')),
+  public_url: Type.Optional(HttpUrl('The address by which people reach the gateway, for links of the dashboard and passkeys. Default: that of their request.')),
   trust_proxy: Type.Boolean({
     default: false,
     description: 'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and ends TLS. The dashboard relies on them.'

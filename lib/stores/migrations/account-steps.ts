@@ -139,5 +139,10 @@ export const accountSteps: readonly Migration[] = [
         primary key (issuer, subject)
       );
       create unique index identities_by_user on identities (user_id, issuer)`
+  },
+  {
+    // `null` for passkeys of earlier versions.
+    number: 21,
+    sql: 'alter table passkeys add column origin text'
   }
 ]

@@ -1,5 +1,8 @@
 /** Passkeys: how they are added and used, and what does not sign anyone in. */
 
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { adminGateway, type AdminGateway, type Person } from '../../support/admin.ts'
 import { passkeyDevice, type PasskeyDevice } from '../../support/passkey-device.ts'
@@ -99,6 +102,58 @@ t.test('a passkey is added by the session that began, once, and by its own page'
   t.equal(await add(person, await request(), 'https://evil.example'), 400, 'not by another page')
   const requested = await request()
   t.same([await add(person, requested), await add(person, requested)], [200, 400])
-  const { body } = await person.send('POST /admin/v1/passkeys/options', undefined, { origin: place.api.url })
+})
+
+/** Sends as a program that chooses `Host`, which fetch does not. */
+async function sendAs (place: AdminGateway, origin: string, route: string, body?: object, headers: Record<string, string> = {}) {
+  const [method = '', path = ''] = route.split(' ')
+  const sent = request(place.api.url + path, { method, headers: { ...headers, origin, host: new URL(origin).host, ...body !== undefined && { 'content-type': 'application/json' } } })
+  sent.end(body === undefined ? undefined : JSON.stringify(body))
+  const [response] = await once(sent, 'response') as [IncomingMessage]
+  // Tests read whatever fields they expect.
+  return { status: response.statusCode, body: await json(response) as any, cookie: response.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? '' } // eslint-disable-line
+}
+
+/** Signs in with what a device proves on a page, passed on by a program that says in its headers where it came from. */
+async function relay (place: AdminGateway, device: PasskeyDevice, from: string, claimed = from): Promise<number | undefined> {
+  const { body: { challenge_id, options }, cookie } = await sendAs(place, claimed, begin)
+  return (await sendAs(place, claimed, signIn, { challenge_id, credential: device.prove(options, from) }, { cookie })).status
+}
+
+t.test('a page at an IP address makes no passkeys', async t => {
+  const place = await adminGateway(t)
+  const { body } = await (await place.user('member')).send('POST /admin/v1/passkeys/options', undefined, { origin: place.api.url })
   t.match(body.error.message, /host names only/)
+})
+
+t.test('what a page of another port has proved signs no one in, whatever the program behind it says', async t => {
+  const place = await adminGateway(t)
+  const { cookie, csrf } = await place.user('owner')
+  const [own, other] = ['http://localhost:8080', 'http://localhost:3000']
+  const device = passkeyDevice()
+  const session = { cookie, 'x-headgate-csrf': csrf }
+  const { body: { challenge_id, options } } = await sendAs(place, own, 'POST /admin/v1/passkeys/options', undefined, session)
+  t.equal((await sendAs(place, own, 'POST /admin/v1/passkeys', { challenge_id, name: 'Laptop', credential: device.create(options, own) }, session)).status, 200)
+  t.equal(await relay(place, device, own), 200)
+  t.equal(await relay(place, device, other), 401)
+  t.equal(await relay(place, device, other, own), 401)
+  await place.database.query.updateTable('passkeys').set({ origin: null }).execute()
+  t.equal(await relay(place, device, other), 200, 'a passkey of an earlier version works as it did')
+  t.equal(await relay(place, device, other, own), 401)
+})
+
+t.test('with a public address passkeys are made and used there alone', async t => {
+  const place = await open(t)
+  const person = await place.user('owner')
+  const device = await register(person)
+  t.equal(await relay(place, device, page), 200)
+  await place.database.query.updateTable('passkeys').set({ origin: 'http://ai.example.com:8080' }).execute()
+  t.equal(await relay(place, device, page), 200, 'also after the gateway got that address')
+  for (const origin of ['http://ai.example.com', 'https://ai.example.com:3000', 'https://sub.ai.example.com']) {
+    const refused = await sendAs(place, origin, begin)
+    t.match([refused.status, refused.body.error], [400, { code: 'invalid_value', message: /`server\.public_url`/ }], origin)
+    t.equal(await relay(place, device, origin, page), 401, origin)
+    const add = await sendAs(place, origin, 'POST /admin/v1/passkeys/options', undefined, { cookie: person.cookie, 'x-headgate-csrf': person.csrf })
+    t.equal(add.status, 400, origin)
+  }
 })
