@@ -30,8 +30,7 @@ export const keyHandlers: AdminHandlers<
   'POST /admin/v1/keys': async call => {
     const { request } = call
     checkScope(call, request)
-    const project = await visibleProject(call, request.project_id ?? defaultProject)
-    if (project.archived_at_ms !== null) throw new GatewayError('conflict', { param: 'project_id', message: 'The project is archived.' })
+    await usableProject(call, request.project_id ?? defaultProject)
     return await createKey(call.admin, actorOf(call), request)
   },
 
@@ -63,7 +62,7 @@ export const keyHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/playground/key': async call => {
-    const { id: projectId } = await visibleProject(call, call.request.project_id)
+    const { id: projectId } = await usableProject(call, call.request.project_id)
     const { name, role } = principalOf(call)
     if (role === 'viewer') throw new GatewayError('insufficient_permissions', { message: 'This needs the role `member`.' })
     const expiresAtMs = Date.now() + playgroundMs
@@ -99,6 +98,13 @@ function checkObjectRights (call: AdminCall, { provider_objects: objects = false
   if (objects && !isAtLeast(principalOf(call).role, 'admin')) {
     throw new GatewayError('insufficient_permissions', { param: 'provider_objects', message: 'A key with `provider_objects` needs the role `admin`.' })
   }
+}
+
+/** @throws GatewayError `conflict` for an archived project, and as `visibleProject` */
+async function usableProject (call: AdminCall, id: string): ReturnType<typeof visibleProject> {
+  const project = await visibleProject(call, id)
+  if (project.archived_at_ms !== null) throw new GatewayError('conflict', { param: 'project_id', message: 'The project is archived.' })
+  return project
 }
 
 /** @throws GatewayError `not_found` alike for a key that does not exist and one of a project that the caller may not see */

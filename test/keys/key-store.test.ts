@@ -81,6 +81,15 @@ storeTest('missing, wrong, revoked and expired keys look alike', async (t, openS
   }
 })
 
+storeTest('a key that is made while its project is being archived does not work', async (t, openStore) => {
+  const { database, keys } = await open(t, openStore)
+  const project = { name: 'p', models: null, limits: null, created_at_ms: 1 }
+  await database.query.insertInto('projects').values([{ ...project, id: 'used', archived_at_ms: null }, { ...project, id: 'archived', archived_at_ms: 2 }]).execute()
+  const [used, archived] = [await keys.create({ name: 'a', projectId: 'used' }), await keys.create({ name: 'b', projectId: 'archived' })]
+  t.match(keys.check(used.key), { id: used.id })
+  t.same([keys.check(archived.key), keys.find(archived.id)], [undefined, undefined])
+})
+
 storeTest('a key ends at its moment, not when the store is read next', async (t, openStore) => {
   const { keys } = await open(t, openStore)
   const clock = t.intercept(Date, 'now', { value: () => 1_000 })

@@ -98,6 +98,10 @@ t.test('the models and the end of a project hold for all its keys', async t => {
   t.equal((await send(`DELETE /admin/v1/projects/${id}`)).status, 200)
   await keys.refresh()
   t.equal(keys.check(all), undefined)
+  for (const [route, body] of [['POST /admin/v1/keys', { name: 'late', project_id: id }], ['POST /admin/v1/playground/key', { project_id: id }]] as const) {
+    const refused = await send(route, body)
+    t.match([refused.status, refused.body.error.param], [409, 'project_id'], route)
+  }
   t.equal((await send('DELETE /admin/v1/projects/default')).status, 409)
 })
 
