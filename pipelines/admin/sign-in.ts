@@ -11,7 +11,7 @@ import type { AdminHandlers, AdminReply } from './handler.ts'
 import { beginSession } from './session.ts'
 
 export const signInHandlers: AdminHandlers<
-  'GET /admin/v1/sign-in' | 'POST /admin/v1/sign-in/password' | 'POST /admin/v1/sign-in/link' | 'GET /admin/v1/invitation' | 'POST /admin/v1/sign-in/invitation'
+  'GET /admin/v1/sign-in' | 'POST /admin/v1/sign-in/password' | 'POST /admin/v1/sign-in/link' | 'POST /admin/v1/invitation' | 'POST /admin/v1/sign-in/invitation'
 > = {
   'GET /admin/v1/sign-in': async ({ admin: { accounts: { users, passkeys } } }, { settings: { accounts: { oidc } } }) => {
     const [password, passkey] = [await users.havePasswords(), await passkeys.exist()]
@@ -44,9 +44,9 @@ export const signInHandlers: AdminHandlers<
     return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'link' } }, true)
   },
 
-  'GET /admin/v1/invitation': async ({ admin: { accounts: { throttle, links } }, origin: { address }, search }) => {
+  'POST /admin/v1/invitation': async ({ admin: { accounts: { throttle, links } }, origin: { address }, request: { token } }) => {
     throttle.begin(address, '')
-    const invitation = await links.findInvitation(search.get('token') ?? '')
+    const invitation = await links.findInvitation(token)
     if (invitation === undefined) throw notFound('token', 'invitation, or it has expired')
     throttle.succeeded(address, '')
     const { email, role, invited_by, expires_at_ms } = invitation

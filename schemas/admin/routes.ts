@@ -24,7 +24,7 @@ import {
 import { Passkey, PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from './passkeys.ts'
 import { CatalogueList, ProviderList, ToolServerList, ToolServerTools } from './resources.ts'
 import {
-  InvitationPreview, InvitationSignIn, LinkSignIn, PasswordChange, PasswordSignIn, ProfileChange, Session, SignIn, SignInOptions
+  InvitationLink, InvitationPreview, InvitationSignIn, LinkSignIn, PasswordChange, PasswordSignIn, ProfileChange, Session, SignIn, SignInOptions
 } from './session.ts'
 import { Usage, usageQuery } from './usage.ts'
 import { AnyObject } from '../nullable.ts'
@@ -49,9 +49,7 @@ export const adminRoutes = {
   'GET /admin/v1/sign-in': { operationId: 'getSignInOptions', summary: 'List the ways to sign in.', role: 'none', answer: SignInOptions },
   'POST /admin/v1/sign-in/password': { operationId: 'signInByPassword', summary: 'Sign in by password. Sets the cookie of the session.', role: 'none', request: PasswordSignIn, answer: Session },
   'POST /admin/v1/sign-in/link': { operationId: 'signInByLink', summary: 'Sign in by a one-time link.', role: 'none', request: LinkSignIn, answer: Session },
-  'GET /admin/v1/invitation': {
-    operationId: 'previewInvitation', summary: 'Describe an invitation.', role: 'none', query: { token: { description: 'Of the link.', type: 'string' } }, answer: InvitationPreview
-  },
+  'POST /admin/v1/invitation': { operationId: 'previewInvitation', summary: 'Describe an invitation.', role: 'none', request: InvitationLink, answer: InvitationPreview },
   'POST /admin/v1/sign-in/invitation': { operationId: 'acceptInvitation', summary: 'Accept an invitation: makes the user, and signs in.', role: 'none', request: InvitationSignIn, answer: Session },
   'POST /admin/v1/sign-in/passkey/options': { operationId: 'beginPasskeySignIn', summary: 'Begin to sign in by passkey.', role: 'none', answer: PasskeyChallenge },
   'POST /admin/v1/sign-in/passkey': { operationId: 'signInByPasskey', summary: 'Sign in by passkey.', role: 'none', request: PasskeySignIn, answer: Session },

@@ -28,7 +28,9 @@ export const InvitationSignIn = Request({
 })
 export type InvitationSignIn = Static<typeof InvitationSignIn>
 
-/** GET /admin/v1/invitation: who was invited, before the invitation is accepted. */
+/** POST /admin/v1/invitation: who was invited, before the invitation is accepted. The token is in the body: addresses get into the logs of proxies. */
+export const InvitationLink = Request({ token: Token })
+export type InvitationLink = Static<typeof InvitationLink>
 export const InvitationPreview = Type.Object({ email: OrNull(Type.String()), role: Role, invited_by: Type.String(), expires_at_ms: Milliseconds })
 export type InvitationPreview = Static<typeof InvitationPreview>
 

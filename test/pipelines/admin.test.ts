@@ -20,7 +20,7 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'GET /admin/v1/sign-in': { least: 'all' },
   'POST /admin/v1/sign-in/password': { least: 'all', body: {} },
   'POST /admin/v1/sign-in/link': { least: 'all', body: {} },
-  'GET /admin/v1/invitation': { least: 'all' },
+  'POST /admin/v1/invitation': { least: 'all', body: {} },
   'POST /admin/v1/sign-in/invitation': { least: 'all', body: {} },
   'GET /admin/v1/session': { least: 'session' },
   'DELETE /admin/v1/session': { least: 'session' },

@@ -110,7 +110,7 @@ t.test('a one-time link works once, and lets its user set a password', async t =
 })
 
 t.test('an invitation makes a user with its role and projects, once', async t => {
-  const { user, send } = await adminGateway(t)
+  const { api, user, send } = await adminGateway(t)
   const admin = await user('admin')
   const { id: project } = (await admin.send('POST /admin/v1/projects', { name: 'website' })).body
   const invite = async (request: object) => await admin.send('POST /admin/v1/invitations', request)
@@ -118,14 +118,15 @@ t.test('an invitation makes a user with its role and projects, once', async t =>
   t.equal((await invite({ role: 'viewer', projects: ['nothing'] })).status, 404)
   const { invitation, url } = (await invite({ role: 'member', email: 'New@Example.com', projects: [project] })).body
   const token = url.split('/').at(-1)
-  t.match((await send(`GET /admin/v1/invitation?token=${token}`)).body, { role: 'member', email: 'new@example.com', invited_by: admin.user.name })
+  t.match((await send('POST /admin/v1/invitation', { token })).body, { role: 'member', email: 'new@example.com', invited_by: admin.user.name })
   const { body } = await send('POST /admin/v1/sign-in/invitation', { token, name: 'New', password })
   t.match(body, { user: { name: 'New', email: 'new@example.com', role: 'member' }, projects: [{ id: project, name: 'website' }], has_password: true })
   t.equal((await send('POST /admin/v1/sign-in/invitation', { token, name: 'Newer' })).status, 401)
   t.same((await admin.send('GET /admin/v1/invitations')).body.data, [])
   const withdrawn = (await invite({ role: 'viewer' })).body
   await admin.send(`DELETE /admin/v1/invitations/${withdrawn.invitation.id}`)
-  t.equal((await send(`GET /admin/v1/invitation?token=${withdrawn.url.split('/').at(-1)}`)).status, 404)
+  t.equal((await send('POST /admin/v1/invitation', { token: withdrawn.url.split('/').at(-1) })).status, 404)
+  t.equal((await fetch(`${api.url}/admin/v1/invitation?token=${token}`)).status, 405, 'a token is never part of an address')
   t.equal(invitation.url, undefined, 'the list does not have the link')
 })
 

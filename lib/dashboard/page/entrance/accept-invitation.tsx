@@ -14,7 +14,7 @@ import { Frame } from './frame.tsx'
 import { forgetLink } from './link.ts'
 
 export function AcceptInvitation ({ token }: { readonly token: string }): JSX.Element {
-  const invitation = useResource(token, signal => api('GET /admin/v1/invitation', { query: { token }, signal }))
+  const invitation = useResource(token, signal => api('POST /admin/v1/invitation', { body: { token }, signal }))
   const name = useSignal('')
   const password = useSignal('')
   const { run, busy, error } = useAction()
