@@ -1,6 +1,6 @@
 /** Stores the bodies of calls, and deletes them when their time is over. */
 
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { dayMs } from '../usage/day.ts'
 import type { CallBody } from '../../schemas/admin/call-bodies.ts'
@@ -30,12 +30,23 @@ export class CallBodyStore {
     this.#texts = new LongTexts(this.#query, this.#use)
   }
 
-  /** Stores the bodies of a call. They can be read when all of them is stored. @throws GatewayError `overloaded` */
-  async add ({ state, request, answer, ...row }: NewCallBodies): Promise<void> {
-    const { id } = row
-    await this.#use(async () => await this.#query.insertInto('call_bodies').values({ ...row, state: 'storing', request: null, answer: null }).execute())
+  /**
+   * Stores the bodies of a call. They can be read when all of them is stored, and never when the project was archived while the call
+   * was in flight: then they expire at once.
+   *
+   * @throws GatewayError `overloaded`
+   */
+  async add ({ state, request, answer, expires_at_ms: expiresAtMs, ...row }: NewCallBodies): Promise<void> {
+    const { id, project_id: projectId } = row
+    const archived = this.#query.selectFrom('projects').select('id').where('id', '=', projectId).where('archived_at_ms', 'is not', null)
+    const expires = sql<number>`case when exists ${archived} then 0 else cast(${expiresAtMs} as bigint) end`
+    await this.#use(async () => await this.#query.insertInto('call_bodies').values({ ...row, expires_at_ms: expires, state: 'storing', request: null, answer: null }).execute())
     const stored = { state, request: await this.#put(id, 'request', request), answer: await this.#put(id, 'answer', answer) }
-    await this.#use(async () => await this.#query.updateTable('call_bodies').set(stored).where('id', '=', id).where('state', '=', 'storing').execute())
+    const { numUpdatedRows } = await this.#use(async () => (
+      await this.#query.updateTable('call_bodies').set(stored).where('id', '=', id).where('state', '=', 'storing').executeTakeFirstOrThrow()
+    ))
+    // They have expired meanwhile: what was stored after that belongs to nothing.
+    if (numUpdatedRows === 0n) await this.#texts.remove([id])
   }
 
   async #put (id: string, name: string, body: CallBody | undefined): Promise<string | null> {

@@ -1,6 +1,6 @@
 import { CallBodyStore, type NewCallBodies } from '../../lib/stores/call-body-store.ts'
 import { findBodies } from '../../lib/usage/bodies-report.ts'
-import { storeTest } from '../support/stores.ts'
+import { lockedAfterFirstPiece, storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
 
 const day = 86_400_000
@@ -39,6 +39,34 @@ storeTest('bodies are read as they were stored, until their time is over; then i
   t.equal((await find('long', day))?.state, 'expired')
   await store.expire(200 * day, 90)
   t.same(await kept(), [])
+})
+
+storeTest('bodies of calls that end after their project was archived are never shown, and deleted', async (t, open) => {
+  const database = await open()
+  const store = new CallBodyStore(database)
+  const project = { name: 'p', models: null, limits: null, created_at_ms: 1 }
+  await database.query.insertInto('projects').values([{ ...project, id: 'used', archived_at_ms: null }, { ...project, id: 'archived', archived_at_ms: 2 }]).execute()
+  const expiresAtMs = Date.now() + day
+  await store.add(bodies('a', { project_id: 'used', expires_at_ms: expiresAtMs }))
+  await store.add(bodies('b', { project_id: 'archived', expires_at_ms: expiresAtMs }))
+  const rows = async () => await database.query.selectFrom('call_bodies').select(['id', 'expires_at_ms']).orderBy('id').execute()
+  t.same(await rows(), [{ id: 'a', expires_at_ms: expiresAtMs }, { id: 'b', expires_at_ms: 0 }])
+  await store.expire(Date.now(), 90)
+  t.same(await rows(), [{ id: 'a', expires_at_ms: expiresAtMs }])
+})
+
+storeTest('nothing is left of bodies that expire while they are stored', async (t, open) => {
+  const database = await open()
+  const store = new CallBodyStore(database)
+  const lock = lockedAfterFirstPiece()
+  const slow = new CallBodyStore({ ...database, query: database.query.withPlugin(lock.plugin) })
+  const storing = slow.add(bodies('a', { answer: body('x'.repeat(900_000)) }))
+  await lock.reached
+  await store.expireProject('p')
+  await store.expire(Date.now(), 90)
+  lock.release()
+  await storing
+  for (const table of ['call_bodies', 'text_pieces'] as const) t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
 })
 
 storeTest('deleting a project hides the bodies of its calls at once, and of no other', async (t, open) => {
