@@ -3,10 +3,11 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { adminGateway, type AdminGateway } from '../support/admin.ts'
+import { adminGateway, type AdminGateway, type Person } from '../support/admin.ts'
 import { configuredGateway } from '../support/configured.ts'
 import { accessibilityFaults, launch, noBrowser, overflow, visit, type VisitOptions, type Visit } from '../support/browser.ts'
 import { client, identityProvider } from '../support/identity-provider.ts'
+import { hashPassword } from '../../lib/accounts/passwords.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
 import { providerSettings, settings } from '../support/settings.ts'
@@ -373,6 +374,50 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('button', { name: 'As code' }).click()
     t.match(await page.getByRole('dialog').locator('pre').textContent(), /sandbox\/thinker/)
     t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('the next user of the page has neither the key of the playground nor the conversation of the one before', async t => {
+    const { page } = await visit(browser, url)
+    const signedIn = page.getByRole('navigation', { name: 'Main' })
+    const [first, second, third] = [await gateway.user('owner'), await gateway.user('owner'), await gateway.user('owner')]
+    const password = await hashPassword('a long enough sentence')
+    for (const { user } of [first, second, third]) await gateway.admin.accounts.users.update(user.id, { password })
+    const signIn = async ({ user }: Person): Promise<void> => {
+      await page.getByLabel('Email').fill(user.email ?? '')
+      await page.getByLabel('Password').fill('a long enough sentence')
+      await page.keyboard.press('Enter')
+      await signedIn.getByText(user.name).waitFor()
+    }
+    const call = async (): Promise<string> => {
+      await signedIn.getByRole('link', { name: 'Playground' }).click()
+      await page.getByRole('textbox', { name: 'Message' }).waitFor()
+      t.equal(await page.getByText('a secret of mine').count(), 0)
+      await page.getByLabel('Model', { exact: true }).fill('sandbox/echo')
+      await page.getByRole('textbox', { name: 'Message' }).fill('a secret of mine')
+      const sent = page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'))
+      await page.keyboard.press('Enter')
+      const { authorization = '' } = (await sent).headers()
+      await page.locator('.answer-foot').waitFor()
+      return authorization.replace('Bearer ', '')
+    }
+    const ownerOf = async (secret: string) => (await gateway.admin.keys.find(gateway.keys.check(secret)?.id ?? ''))?.created_by
+
+    await page.goto(`${url}/dashboard/`)
+    await signIn(first)
+    const key = await call()
+    t.equal(await ownerOf(key), first.user.name)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
+    t.equal(gateway.keys.check(key), undefined, 'the key is revoked')
+    await signIn(second)
+    t.equal(await ownerOf(await call()), second.user.name)
+
+    await gateway.admin.accounts.sessions.endAll(second.user.id)
+    await signedIn.getByRole('link', { name: 'Keys' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
+    await signIn(third)
+    t.equal(await ownerOf(await call()), third.user.name)
     await page.context().close()
   })
 

@@ -22,14 +22,29 @@ export async function loadSession (): Promise<void> {
   }
 }
 
+/** The last user of this page. */
+let lastUser: string | undefined
+
+let onSignOut = async (): Promise<void> => {}
+
+/** Sets what ends before the session does. */
+export function beforeSignOut (listener: () => Promise<void>): void {
+  onSignOut = listener
+}
+
+/** Shows the page to its user. For another one than before it begins anew: keys and conversations in memory are not theirs. */
 export function enter (next: Session): void {
+  if (lastUser !== undefined && lastUser !== next.user.id) return location.reload()
+  lastUser = next.user.id
   setCsrfToken(next.csrf_token)
   session.value = next
 }
 
+/** Ends the session, and forgets all that the page has in memory. */
 export async function signOut (): Promise<void> {
+  await onSignOut()
   await api('DELETE /admin/v1/session')
-  session.value = null
+  location.reload()
 }
 
 /** Returns the session, on pages that are shown only with one. */
