@@ -1,6 +1,7 @@
 /**
  * Throttles attempts to sign in: by address, by user, and by both together, so that a guesser is stopped soon and cannot
- * lock the user out from elsewhere. Counted in the process; what is remembered is bounded.
+ * lock the user out from elsewhere. Counted in the process; what is remembered is bounded, for each of the three by itself: pairs
+ * are made up at will, and must not take the place of an address or a user.
  */
 
 import { isIPv6 } from 'node:net'
@@ -11,33 +12,38 @@ const windowMs = 15 * 60_000
 const maxRemembered = 10_000
 const limits = { both: 5, address: 30, user: 100 } as const
 
+type Kind = keyof typeof limits
+
 interface Count { failures: number }
 
 export class Throttle {
-  readonly #counts = new ExpiringMap<Count>(maxRemembered)
+  readonly #counts: Readonly<Record<Kind, ExpiringMap<Count>>> = {
+    both: new ExpiringMap(maxRemembered), address: new ExpiringMap(maxRemembered), user: new ExpiringMap(maxRemembered)
+  }
 
   /**
-   * Counts an attempt, before it is known how it ends: many at the same moment count as well.
+   * Counts an attempt, before it is known how it ends: many at the same moment count as well. One that is refused is not counted.
    *
    * @param user what the caller says who it is; empty where they do not say
    * @throws GatewayError `rate_limit_exceeded` when there were too many failures in the last quarter of an hour
    */
   begin (address: string, user: string): void {
-    for (const [key, limit] of entries(address, user)) {
-      const count = this.#counts.get(key)
-      if (count === undefined) this.#counts.set(key, { failures: 1 }, windowMs)
-      else if (count.failures >= limit) throw tooMany()
+    const counted = entries(address, user)
+    for (const [kind, key] of counted) if ((this.#counts[kind].get(key)?.failures ?? 0) >= limits[kind]) throw tooMany()
+    for (const [kind, key] of counted) {
+      const count = this.#counts[kind].get(key)
+      if (count === undefined) this.#counts[kind].set(key, { failures: 1 }, windowMs)
       else count.failures++
     }
   }
 
   /** Takes back an attempt that succeeded, and forgets the failures of this user at this address: others may still guess. */
   succeeded (address: string, user: string): void {
-    for (const [key] of entries(address, user)) {
-      const count = this.#counts.get(key)
-      if (count !== undefined) count.failures--
+    for (const [kind, key] of entries(address, user)) {
+      const count = this.#counts[kind].get(key)
+      if (kind === 'both') this.#counts.both.delete(key)
+      else if (count !== undefined) count.failures--
     }
-    this.#counts.delete(`both ${networkOf(address)} ${user}`)
   }
 }
 
@@ -45,13 +51,9 @@ function tooMany (): GatewayError {
   return new GatewayError('rate_limit_exceeded', { message: 'Too many attempts to sign in. Try again in 15 minutes.', retryAfterSeconds: 60 })
 }
 
-function entries (address: string, user: string): ReadonlyArray<readonly [key: string, limit: number]> {
+function entries (address: string, user: string): ReadonlyArray<readonly [kind: Kind, key: string]> {
   const network = networkOf(address)
-  return [
-    [`both ${network} ${user}`, limits.both],
-    [`address ${network}`, limits.address],
-    ...user === '' ? [] : [[`user ${user}`, limits.user] as const]
-  ]
+  return [['both', `${network} ${user}`], ['address', network], ...user === '' ? [] : [['user', user] as const]]
 }
 
 /** Returns an address; of IPv6 the first half, since a caller with one has all of them. */

@@ -42,3 +42,19 @@ t.test('who succeeds starts again', async t => {
   }
   t.throws(() => { for (const _ of times(40)) throttle.begin('192.0.2.1', 'bob') }, { code: 'rate_limit_exceeded' })
 })
+
+t.test('what is refused counts nothing, so that no flood of it forgets what was counted', async t => {
+  const throttle = new Throttle()
+  t.equal(passed(throttle, times(9).map(() => ['192.0.2.1', 'ada'])), 5)
+  t.equal(passed(throttle, times(30_000).map(index => ['192.0.2.1', `user ${index}`])), 25, 'the rest of its address')
+  t.equal(passed(throttle, [['192.0.2.1', 'ada'], ['192.0.2.1', 'bob']]), 0)
+  t.equal(passed(throttle, times(100).map(() => ['192.0.2.2', 'ada'])), 5)
+  t.equal(passed(throttle, times(200).map(index => [`198.51.100.${index}`, 'ada'])), 90, 'a refusal is no failure of the user')
+})
+
+t.test('attempts of many addresses do not forget the failures of a user', async t => {
+  const throttle = new Throttle()
+  t.equal(passed(throttle, times(100).map(index => [`192.0.2.${index}`, 'ada'])), 100)
+  t.equal(passed(throttle, times(12_000).map(index => [`10.0.${index >> 8}.${index & 255}`, ''])), 12_000)
+  t.equal(passed(throttle, [['198.51.100.1', 'ada']]), 0)
+})
