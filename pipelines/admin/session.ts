@@ -45,7 +45,7 @@ export const sessionHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/profile/password': async (call, services) => {
-    const { admin: { accounts: { throttle, sessions, users } }, origin: { address }, request: { current_password: current, new_password: next, email } } = call
+    const { admin: { accounts: { throttle, sessions, users } }, credential, origin: { address }, request: { current_password: current, new_password: next, email } } = call
     const user = await currentUser(call)
     if (user.password !== null && principalOf(call).session?.byLink !== true) {
       throttle.begin(address, user.id)
@@ -56,6 +56,7 @@ export const sessionHandlers: AdminHandlers<
     if (name === null) throw new GatewayError('invalid_value', { param: 'email', message: 'A password needs an `email` to sign in with.' })
     checkPassword(next, [user.name, name])
     const password = await hashPassword(next)
+    if (await sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key') // ended while the hash was made
     const changed = await users.update(user.id, { password, ...email !== undefined && { email } })
     await audit(call, { action: 'user.set_password', subject: user })
     await sessions.endAll(user.id)
@@ -70,15 +71,28 @@ export async function beginSession (call: AdminCall, services: Services, user: U
   return new AdminReply({ status: 200, headers: { 'set-cookie': cookie }, body })
 }
 
-/** Creates a session with a cookie of its own, in place of the one that the request came with. */
+/**
+ * Creates a session with a cookie of its own, in place of the one that the request came with.
+ *
+ * @param user the row by which they proved who they are
+ * @throws GatewayError `invalid_credentials` when it has changed since: what then ended their sessions did not find this one
+ */
 export async function createSession (call: AdminCall, user: UserRow, byLink: boolean): Promise<{ readonly cookie: string, readonly row: SessionRow }> {
-  const { admin: { accounts: { sessions } }, origin: { address, secure }, headers: { 'user-agent': agent } } = call
+  const { admin: { accounts: { sessions, users } }, origin: { address, secure }, headers: { 'user-agent': agent } } = call
   const presented = readCookie(call.headers, 'session', secure)
   const before = presented === undefined ? undefined : await sessions.find(presented)
   if (before !== undefined) await sessions.end(before.user.id, before.session.id)
   const { token, row } = await sessions.create(user.id, { address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
+  if (!hasSameRights(user, await users.find(user.id))) {
+    await sessions.end(user.id, row.id)
+    throw new GatewayError('invalid_credentials')
+  }
   const maxAgeSeconds = Math.floor((row.expires_at_ms - row.created_at_ms) / 1000)
   return { cookie: printCookie({ kind: 'session', value: token, secure, maxAgeSeconds }), row }
+}
+
+function hasSameRights (before: UserRow, now: UserRow | undefined): boolean {
+  return now !== undefined && now.disabled_at_ms === null && now.password === before.password && now.role === before.role
 }
 
 /** Returns the user who is signed in. */

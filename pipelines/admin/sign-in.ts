@@ -75,8 +75,9 @@ export const signInHandlers: AdminHandlers<
 
 /** Begins a session in place of the one that the request came with, if any, and writes that into the audit log. */
 export async function signIn (call: AdminCall, services: Services, user: UserRow, act: Act, byLink: boolean): Promise<AdminReply> {
+  const reply = await beginSession(call, services, user, byLink)
   await call.admin.accounts.audit.add({ id: user.id, name: user.name, address: call.origin.address }, act)
-  return await beginSession(call, services, user, byLink)
+  return reply
 }
 
 /** Answers alike for a link that is wrong, used and expired. */

@@ -11,7 +11,8 @@ import { testPlace } from './stores.ts'
 import type { Role } from '../../schemas/admin/common.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
-import type { UserRow } from '../../lib/stores/tables.ts'
+import type { Tables, UserRow } from '../../lib/stores/tables.ts'
+import { TableNode, type KyselyPlugin, type QueryId } from 'kysely'
 import type { Test } from 'tap'
 
 const operations = Object.keys(adminRoutes).map(route => {
@@ -32,6 +33,8 @@ export interface AdminGateway {
   readonly admin: Admin
   readonly keys: KeyStore
   readonly database: Database
+  /** Does something with `admin` once, after the gateway has read from a table and before it goes on: as another process would at the same moment. */
+  readonly afterRead: (table: keyof Tables, act: () => Promise<unknown>) => void
   /** Makes a user with a session. */
   readonly user: (role: Role, projects?: readonly string[]) => Promise<Person>
   /** Sends without a session. */
@@ -51,13 +54,14 @@ export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more
   const database = await openDatabase(place)
   const usageDatabase = await openDatabase(place, { busyTimeoutMs: 0, maxConnections: 2 })
   const keys = await openKeyStore(database, parts.keys ?? [], { pollMs: 60_000 })
-  const api = await testGateway(t, parts, {}, { database, usageDatabase, keys, keyStore: keys, ...more })
+  const reads = new PausedReads()
+  const api = await testGateway(t, parts, {}, { database: { ...database, query: database.query.withPlugin(reads) }, usageDatabase, keys, keyStore: keys, ...more })
   t.teardown(async () => {
     keys.close()
     await usageDatabase.close()
     await database.close()
   })
-  const admin = new Admin(database, keys)
+  const admin = new Admin(usageDatabase, keys) // another connection: while an act of `afterRead` runs, that of the gateway is busy
   const document = conformance(await (await fetch(`${api.url}/openapi.json`)).json())
   const compare = async (method: string, url: string, response: Response): Promise<void> => {
     const matching = operations.filter(({ method: own, pattern }) => own === method && pattern.test(url.split('?', 1)[0] ?? ''))
@@ -83,6 +87,7 @@ export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more
     admin,
     keys,
     database,
+    afterRead: reads.pause,
     send: sender({}),
     user: async (role, projects = []) => {
       const { users, sessions } = admin.accounts
@@ -91,5 +96,28 @@ export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more
       const cookie = `headgate_session=${token}`
       return { user, cookie, csrf: row.csrf_token, send: sender({ cookie, 'x-headgate-csrf': row.csrf_token }) }
     }
+  }
+}
+
+class PausedReads implements KyselyPlugin {
+  readonly #paused = new WeakSet<QueryId>()
+  #next: { readonly table: string, readonly act: () => Promise<unknown> } | undefined
+
+  readonly pause = (table: string, act: () => Promise<unknown>): void => {
+    this.#next = { table, act }
+  }
+
+  readonly transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
+    const [from] = node.kind === 'SelectQueryNode' ? node.from?.froms ?? [] : []
+    if (from !== undefined && TableNode.is(from) && from.table.identifier.name === this.#next?.table) this.#paused.add(queryId)
+    return node
+  }
+
+  readonly transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
+    const next = this.#paused.has(queryId) ? this.#next : undefined
+    if (next === undefined) return result
+    this.#next = undefined
+    await next.act()
+    return result
   }
 }

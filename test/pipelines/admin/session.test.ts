@@ -5,7 +5,7 @@ import { hashPassword } from '../../../lib/accounts/passwords.ts'
 import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 
 const password = 'tangerine-otter-quartz-91'
-const hash = await hashPassword(password)
+const [hash, otherHash] = await Promise.all([hashPassword(password), hashPassword(`${password}!`)])
 const signInRoute = 'POST /admin/v1/sign-in/password'
 
 /** Gives a user a password. */
@@ -42,6 +42,30 @@ t.test('a wrong password and an unknown email look alike, and guessing ends soon
   const attempts = await Promise.all(Array.from({ length: 6 }, async () => (await place.send(signInRoute, { email: user.email, password: 'wrong' })).status))
   t.same(attempts.toSorted((a, b) => a - b), [401, 401, 401, 401, 429, 429], 'those at the same moment count as well')
   t.equal((await place.send(signInRoute, { email: user.email, password })).status, 429, 'the right one too')
+})
+
+t.test('a new password stops a sign-in by the one before that is in flight', async t => {
+  const place = await adminGateway(t)
+  const { user } = await place.user('owner')
+  await withPassword(place, user.id)
+  const { users, sessions, audit } = place.admin.accounts
+  place.afterRead('users', async () => {
+    await users.update(user.id, { password: otherHash })
+    await sessions.endAll(user.id)
+  })
+  const late = await place.send(signInRoute, { email: user.email, password })
+  t.match([late.status, late.body.error?.code, late.response.headers.get('set-cookie')], [401, 'invalid_credentials', null])
+  t.same(await sessions.list(user.id, ''), [])
+  t.same((await audit.list({ action: 'session' }, { limit: 10 })).data, [], 'no one has signed in')
+})
+
+t.test('a session that has ended sets no password, though the request came before', async t => {
+  const place = await adminGateway(t)
+  const { user, send } = await place.user('owner')
+  const { users, sessions } = place.admin.accounts
+  place.afterRead('users', async () => await sessions.endAll(user.id))
+  t.equal((await send('POST /admin/v1/profile/password', { new_password: password })).status, 401)
+  t.match([(await users.find(user.id))?.password, await sessions.list(user.id, '')], [null, []])
 })
 
 t.test('a session cannot be chosen, and ends when another begins in its place', async t => {
