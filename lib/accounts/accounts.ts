@@ -1,6 +1,7 @@
 /** Puts together what the admin API knows of people: users, sessions, links, projects, keys of the API, the audit log. */
 
 import type { Database } from '../stores/database.ts'
+import type { UserRow } from '../stores/tables.ts'
 import { storeUser } from '../stores/use-store.ts'
 import { AdminKeys } from './admin-keys.ts'
 import { AuditLog, gatewayActor, type Actor } from './audit-log.ts'
@@ -10,9 +11,10 @@ import { Identities } from './identities.ts'
 import { Links, type NewLink } from './links.ts'
 import { Passkeys } from './passkeys.ts'
 import { Projects } from './projects.ts'
+import { isAtLeast } from './roles.ts'
 import { Sessions } from './sessions.ts'
 import { Throttle } from './throttle.ts'
-import { Users } from './users.ts'
+import { Users, type UserChanges } from './users.ts'
 
 export class Accounts {
   readonly users: Users
@@ -48,5 +50,23 @@ export class Accounts {
     const owner = await users.firstOwner() ?? await users.create({ name: 'Owner', role: 'owner' })
     await audit.add(actor, { action: 'link.create', subject: owner })
     return await links.createSignIn(owner.id)
+  }
+
+  /**
+   * Changes a user, and ends what must not outlive that: a link with another role or password, which someone else may have, and
+   * sessions with a higher role or another password, as such a link may have begun them. A user who is disabled has neither.
+   *
+   * @param user as they were when it was checked that they may be changed
+   * @returns the row as it is now; `undefined` for a user who is gone
+   * @throws GatewayError `conflict` when the email is taken, and for the last owner losing that role
+   */
+  async changeUser (user: UserRow, changes: UserChanges): Promise<UserRow | undefined> {
+    const { users, links, sessions } = this
+    const changed = await users.update(user.id, changes)
+    if (changed === undefined) return undefined
+    const endsAll = changes.password !== undefined || changes.disabled === true
+    if (endsAll || changed.role !== user.role) await links.endSignIn(user.id)
+    if (endsAll || !isAtLeast(user.role, changed.role)) await sessions.endAll(user.id)
+    return changed
   }
 }

@@ -16,15 +16,14 @@ export class Refusal extends Error {
   }
 }
 
-type NeededAccounts = Pick<Accounts, 'users' | 'identities'>
-
 /**
  * Returns the user of a person; at the first sign-in a new one, or the one with the same email if the provider has verified
  * it and knows that user as no one else. With `roles` the groups decide the role at every sign-in; the last owner stays one.
  *
  * @throws Refusal
  */
-export async function admitPerson ({ users, identities }: NeededAccounts, person: OidcPerson, settings: OidcSettings): Promise<UserRow> {
+export async function admitPerson (accounts: Accounts, person: OidcPerson, settings: OidcSettings): Promise<UserRow> {
+  const { users, identities } = accounts
   if (!isOfDomain(person, settings)) throw new Refusal('domain_not_allowed')
   const role = roleOf(person, settings)
   if (role === undefined) throw new Refusal('no_role')
@@ -39,7 +38,7 @@ export async function admitPerson ({ users, identities }: NeededAccounts, person
   if (user.disabled_at_ms !== null) throw new Refusal('user_disabled')
   if (known === undefined && !(emailVerified && await identities.add(issuer, subject, user.id))) throw new Refusal('email_taken')
   if (!hasRoles(settings) || user.role === role || await users.isLastOwner(user.id)) return user
-  return await users.update(user.id, { role }) ?? user
+  return await accounts.changeUser(user, { role }) ?? user
 }
 
 function isOfDomain ({ email, emailVerified }: OidcPerson, { allowedDomains }: OidcSettings): boolean {

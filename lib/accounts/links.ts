@@ -37,7 +37,7 @@ export class Links {
   async createSignIn (userId: string): Promise<NewLink> {
     const token = newToken()
     const expiresAtMs = Date.now() + linkMs
-    await this.#use(async () => await this.#query.deleteFrom('sign_in_links').where('user_id', '=', userId).execute())
+    await this.endSignIn(userId)
     await this.#use(async () => await this.#query.insertInto('sign_in_links').values({ digest: digestOf(token), user_id: userId, expires_at_ms: expiresAtMs }).execute())
     return { token, expiresAtMs }
   }
@@ -48,6 +48,11 @@ export class Links {
       await this.#query.deleteFrom('sign_in_links').where('digest', '=', digestOf(token)).returning(['user_id', 'expires_at_ms']).executeTakeFirst()
     ))
     return used === undefined || used.expires_at_ms <= Date.now() ? undefined : used.user_id
+  }
+
+  /** Ends the link by which a user could sign in, if there is one. */
+  async endSignIn (userId: string): Promise<void> {
+    await this.#use(async () => await this.#query.deleteFrom('sign_in_links').where('user_id', '=', userId).execute())
   }
 
   async createInvitation ({ role, email, projects = [], invitedBy }: NewInvitation): Promise<{ readonly token: string, readonly invitation: Invitation }> {

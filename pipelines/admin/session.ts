@@ -45,21 +45,20 @@ export const sessionHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/profile/password': async (call, services) => {
-    const { admin: { accounts: { throttle, sessions, users } }, credential, origin: { address }, request: { current_password: current, new_password: next, email } } = call
+    const { admin: { accounts }, credential, origin: { address }, request: { current_password: current, new_password: next, email } } = call
     const user = await currentUser(call)
     if (user.password !== null && principalOf(call).session?.byLink !== true) {
-      throttle.begin(address, user.id)
+      accounts.throttle.begin(address, user.id)
       if (!await verifyPassword(current ?? '', user.password)) throw new GatewayError('invalid_credentials', { param: 'current_password', message: 'The current password is wrong.' })
-      throttle.succeeded(address, user.id)
+      accounts.throttle.succeeded(address, user.id)
     }
     const name = email ?? user.email
     if (name === null) throw new GatewayError('invalid_value', { param: 'email', message: 'A password needs an `email` to sign in with.' })
     checkPassword(next, [user.name, name])
     const password = await hashPassword(next)
-    if (await sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key') // ended while the hash was made
-    const changed = await users.update(user.id, { password, ...email !== undefined && { email } })
+    if (await accounts.sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key') // ended while the hash was made
+    const changed = await accounts.changeUser(user, { password, ...email !== undefined && { email } })
     await audit(call, { action: 'user.set_password', subject: user })
-    await sessions.endAll(user.id)
     return await beginSession(call, services, changed ?? user, false)
   }
 }

@@ -22,16 +22,14 @@ export const userHandlers: AdminHandlers<
   'GET /admin/v1/users/:user_id': async call => await call.admin.accounts.users.describe(await requireUser(call)),
 
   'POST /admin/v1/users/:user_id': async call => {
-    const { users, sessions } = call.admin.accounts
+    const { admin: { accounts }, request: { role } } = call
     const user = await changeableUser(call)
-    const { role, disabled } = call.request
     if (role !== undefined) checkGivenRole(call, role)
     if (role !== undefined && !isAtLeast(user.role, role)) checkUnscoped(call, 'raise roles')
-    const before = await users.describe(user)
-    const changed = await users.update(user.id, call.request)
+    const before = await accounts.users.describe(user)
+    const changed = await accounts.changeUser(user, call.request)
     if (changed === undefined) throw notFound('user_id', 'user')
-    if (disabled === true) await sessions.endAll(user.id)
-    const after = await users.describe(changed)
+    const after = await accounts.users.describe(changed)
     await audit(call, { action: 'user.update', subject: user, before, after })
     return after
   },
@@ -46,7 +44,14 @@ export const userHandlers: AdminHandlers<
   'POST /admin/v1/users/:user_id/link': async call => {
     checkUnscoped(call, 'create sign-in links')
     const user = await changeableUser(call)
-    const { token, expiresAtMs } = await call.admin.accounts.links.createSignIn(user.id)
+    const { links } = call.admin.accounts
+    const { token, expiresAtMs } = await links.createSignIn(user.id)
+    try {
+      await changeableUser(call)
+    } catch (error) {
+      await links.endSignIn(user.id) // a promotion at the same moment has ended the links that were there before this one
+      throw error
+    }
     await audit(call, { action: 'link.create', subject: user })
     return { url: dashboardLink(call.origin.url, token), expires_at_ms: expiresAtMs }
   },

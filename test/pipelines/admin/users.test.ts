@@ -3,6 +3,10 @@
 import t from 'tap'
 import { adminGateway } from '../../support/admin.ts'
 
+function cookieOf (response: Response): string {
+  return response.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+}
+
 t.test('no one changes a user above them, or gives more than they have', async t => {
   const { user } = await adminGateway(t)
   const [owner, admin, viewer] = [await user('owner'), await user('admin'), await user('viewer')]
@@ -11,8 +15,9 @@ t.test('no one changes a user above them, or gives more than they have', async t
   t.equal((await admin.send(`POST /admin/v1/users/${viewer.user.id}`, { role: 'owner' })).status, 403)
   t.equal((await admin.send(`POST /admin/v1/users/${admin.user.id}`, { role: 'owner' })).status, 403, 'not to themselves either')
   t.equal((await admin.send('POST /admin/v1/admin-keys', { name: 'x', role: 'owner' })).status, 403)
-  t.match((await admin.send(`POST /admin/v1/users/${viewer.user.id}`, { role: 'admin' })).body, { role: 'admin' })
-  t.equal((await viewer.send('GET /admin/v1/users')).body.data.length, 3, 'a role counts from the next request on')
+  const second = await user('admin')
+  t.match((await admin.send(`POST /admin/v1/users/${second.user.id}`, { role: 'viewer' })).body, { role: 'viewer' })
+  t.equal((await second.send('GET /admin/v1/users')).status, 403, 'a role counts from the next request on')
   const { secret } = (await admin.send('POST /admin/v1/admin-keys', { name: 'x', scopes: ['users:write'] })).body
   const more = await admin.send('POST /admin/v1/admin-keys', { name: 'y', scopes: ['keys:write'] }, { authorization: `Bearer ${secret}` })
   t.equal(more.status, 403, 'a key makes no key with other scopes')
@@ -67,6 +72,41 @@ t.test('a sign-in link of another is a way back in', async t => {
   const { url } = (await owner.send(`POST /admin/v1/users/${member.user.id}/link`)).body
   t.match(url, /^http:\/\/127\.0\.0\.1:\d+\/dashboard\/#\/link\/[\w-]{43}$/)
   t.match((await send('POST /admin/v1/sign-in/link', { token: url.split('/').at(-1) })).body, { user: { id: member.user.id } })
+})
+
+t.test('what others made for a user ends with their role: links with any other one, sessions with a higher one', async t => {
+  const { user, send } = await adminGateway(t)
+  const [owner, admin, member] = [await user('owner'), await user('admin'), await user('member')]
+  const path = `/admin/v1/users/${member.user.id}`
+  const newLink = async (): Promise<string> => (await admin.send(`POST ${path}/link`)).body.url.split('/').at(-1)
+  const signIn = async (token: string) => await send('POST /admin/v1/sign-in/link', { token })
+  const cookie = cookieOf((await signIn(await newLink())).response)
+  const kept = await newLink()
+  t.match((await owner.send(`POST ${path}`, { name: 'Renamed' })).body, { name: 'Renamed' })
+  t.equal((await send('GET /admin/v1/session', undefined, { cookie })).status, 200, 'a name ends nothing')
+  t.match((await owner.send(`POST ${path}`, { role: 'owner' })).body, { role: 'owner' })
+  t.match([(await signIn(kept)).status, (await send('GET /admin/v1/session', undefined, { cookie })).status, (await member.send('GET /admin/v1/session')).status], [401, 401, 401])
+  const { url } = (await owner.send(`POST ${path}/link`)).body
+  const session = { cookie: cookieOf((await signIn(url.split('/').at(-1))).response) }
+  const lower = (await owner.send(`POST ${path}/link`)).body.url.split('/').at(-1)
+  t.match((await owner.send(`POST ${path}`, { role: 'viewer' })).body, { role: 'viewer' })
+  t.match([(await signIn(lower)).status, (await send('GET /admin/v1/session', undefined, session)).body.user?.role], [401, 'viewer'])
+})
+
+t.test('a one-time link ends with a new password', async t => {
+  const { user, send } = await adminGateway(t)
+  const [owner, member] = [await user('owner'), await user('member')]
+  const { url } = (await owner.send(`POST /admin/v1/users/${member.user.id}/link`)).body
+  t.equal((await member.send('POST /admin/v1/profile/password', { new_password: 'tangerine-otter-quartz-91' })).status, 200)
+  t.equal((await send('POST /admin/v1/sign-in/link', { token: url.split('/').at(-1) })).status, 401)
+})
+
+t.test('no link is made for a user who has a higher role by then', async t => {
+  const { user, admin: { accounts }, afterRead, database } = await adminGateway(t)
+  const [admin, member] = [await user('admin'), await user('member')]
+  afterRead('users', async () => afterRead('users', async () => await accounts.users.update(member.user.id, { role: 'owner' })))
+  t.equal((await admin.send(`POST /admin/v1/users/${member.user.id}/link`)).status, 403)
+  t.same(await database.query.selectFrom('sign_in_links').selectAll().execute(), [])
 })
 
 t.test('members come and go', async t => {
