@@ -29,10 +29,10 @@ export class Accounts {
   readonly idempotency: Idempotency
   readonly throttle = new Throttle()
 
-  constructor (database: Pick<Database, 'query' | 'storeFileIntact'>) {
-    const { query } = database
+  constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'lockRows'>) {
+    const { query, lockRows } = database
     const use = storeUser(database, 'Accounts')
-    this.users = new Users(query, use)
+    this.users = new Users(query, use, lockRows)
     this.sessions = new Sessions(query, use)
     this.links = new Links(query, use)
     this.passkeys = new Passkeys(query, use)
@@ -58,11 +58,11 @@ export class Accounts {
    *
    * @param user as they were when it was checked that they may be changed
    * @returns the row as it is now; `undefined` for a user who is gone
-   * @throws GatewayError `conflict` when the email is taken, and for the last owner losing that role
+   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and when their role is another one by now
    */
   async changeUser (user: UserRow, changes: UserChanges): Promise<UserRow | undefined> {
     const { users, links, sessions } = this
-    const changed = await users.update(user.id, changes)
+    const changed = await users.update(user.id, changes, user.role)
     if (changed === undefined) return undefined
     const endsAll = changes.password !== undefined || changes.disabled === true
     if (endsAll || changed.role !== user.role) await links.endSignIn(user.id)

@@ -1,9 +1,10 @@
 /** The users of the organisation: their roles, names and passwords. */
 
-import type { Kysely } from 'kysely'
+import type { ExpressionBuilder, Kysely } from 'kysely'
 import type { Role } from '../../schemas/admin/common.ts'
 import type { User } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
+import type { Database } from '../stores/database.ts'
 import type { Tables, UserRow } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
@@ -33,10 +34,12 @@ const seenEveryMs = 60_000
 export class Users {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
+  readonly #lockRows: Database['lockRows']
 
-  constructor (query: Kysely<Tables>, use: UseStore) {
+  constructor (query: Kysely<Tables>, use: UseStore, lockRows: Database['lockRows']) {
     this.#query = query
     this.#use = use
+    this.#lockRows = lockRows
   }
 
   /** Returns whether there is any user. */
@@ -96,11 +99,11 @@ export class Users {
   }
 
   /**
+   * @param ifRole the role for which it was checked that the user may be changed
    * @returns the row as it is now; `undefined` for an unknown user
-   * @throws GatewayError `conflict` when the email is taken, and for the last owner losing that role
+   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and for a user of another role
    */
-  async update (id: string, { name, email, role, disabled, password }: UserChanges): Promise<UserRow | undefined> {
-    if ((role !== undefined && role !== 'owner') || disabled === true) await this.#keepAnOwner(id)
+  async update (id: string, { name, email, role, disabled, password }: UserChanges, ifRole?: Role): Promise<UserRow | undefined> {
     if (email !== undefined && (await this.findByEmail(email) ?? { id }).id !== id) throw emailTaken()
     const values = {
       id,
@@ -110,14 +113,23 @@ export class Users {
       ...password !== undefined && { password },
       ...disabled !== undefined && { disabled_at_ms: disabled ? Date.now() : null }
     }
-    return await this.#use(async () => await this.#query.updateTable('users').set(values).where('id', '=', id).returningAll().executeTakeFirst())
+    let change = this.#withOwners().updateTable('users').set(values).where('id', '=', id)
+    if ((role !== undefined && role !== 'owner') || disabled === true) change = change.where(leavesAnOwner(id))
+    if (ifRole !== undefined) change = change.where('role', '=', ifRole)
+    return await this.#use(async () => await change.returningAll().executeTakeFirst()) ?? await this.#whyUnchanged(id, ifRole)
   }
 
-  /** @throws GatewayError `conflict` for the last owner */
-  async remove (id: string): Promise<boolean> {
-    await this.#keepAnOwner(id)
-    const removed = await this.#use(async () => await this.#query.deleteFrom('users').where('id', '=', id).executeTakeFirstOrThrow())
-    return removed.numDeletedRows > 0n
+  /**
+   * @param ifRole as for `update`
+   * @returns false for an unknown user
+   * @throws GatewayError `conflict` for the last owner, and for a user of another role
+   */
+  async remove (id: string, ifRole?: Role): Promise<boolean> {
+    let removal = this.#withOwners().deleteFrom('users').where('id', '=', id).where(leavesAnOwner(id))
+    if (ifRole !== undefined) removal = removal.where('role', '=', ifRole)
+    const { numDeletedRows } = await this.#use(async () => await removal.executeTakeFirstOrThrow())
+    if (numDeletedRows === 0n) await this.#whyUnchanged(id, ifRole)
+    return numDeletedRows > 0n
   }
 
   /** Notes a sign of life, if the last one is a while ago. */
@@ -182,9 +194,30 @@ export class Users {
     return other === undefined
   }
 
-  async #keepAnOwner (id: string): Promise<void> {
-    if (await this.isLastOwner(id)) throw new GatewayError('conflict', { message: 'There must be another owner first.' })
+  /**
+   * Begins a statement that can say which owners there are. It locks them, in one order: of two statements that each take an
+   * owner away at the same moment the second sees what the first has done.
+   */
+  #withOwners () {
+    return this.#query.with('owners', query => (
+      query.selectFrom('users').select('id').where('role', '=', 'owner').where('disabled_at_ms', 'is', null).orderBy('id').$call(this.#lockRows)
+    ))
   }
+
+  /** @throws GatewayError `conflict` unless there is no such user */
+  async #whyUnchanged (id: string, ifRole: Role | undefined): Promise<undefined> {
+    const user = await this.find(id)
+    if (user === undefined) return undefined
+    if (ifRole !== undefined && user.role !== ifRole) throw new GatewayError('conflict', { message: 'The role of the user has changed just now. Try again.' })
+    throw new GatewayError('conflict', { message: 'There must be another owner first.' })
+  }
+}
+
+/** Returns the condition that a user is no owner, or not the only one. */
+function leavesAnOwner (id: string) {
+  return (user: ExpressionBuilder<Tables & { owners: { id: string } }, 'users'>) => (
+    user.or([user('role', '!=', 'owner'), user.exists(user.selectFrom('owners').select('owners.id').where('owners.id', '!=', id))])
+  )
 }
 
 function emailTaken (): GatewayError {

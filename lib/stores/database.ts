@@ -20,6 +20,8 @@ export interface Database {
   readonly now: () => number
   /** Makes a subquery pass over rows that another process is claiming at this moment. */
   readonly skipLocked: <DB, TB extends keyof DB, O>(claimed: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
+  /** Makes a subquery lock the rows that it finds, as they are when it has the locks, until its statement ends. */
+  readonly lockRows: <DB, TB extends keyof DB, O>(found: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /**
    * Writes rows, and in the same transactions adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there
    * already is left as it is and counts once: what failed may be written again.

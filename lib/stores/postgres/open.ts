@@ -52,6 +52,7 @@ export async function openPostgres (
       query,
       now: clock.now,
       skipLocked: claimed => claimed.forUpdate().skipLocked(),
+      lockRows: found => found.forNoKeyUpdate(),
       maxBatchRows: 1000,
       insertUsage: async rows => await insertUsage(connected, partitions, rows),
       pruneUsage: async (retention, nowMs) => {

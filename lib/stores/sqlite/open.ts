@@ -55,6 +55,7 @@ export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: Da
     query,
     now: Date.now,
     skipLocked: claimed => claimed, // writers wait for each other
+    lockRows: found => found, // as above
     write,
     maxBatchRows: 200, // about a millisecond, in which the process does nothing else
     insertUsage: async rows => await insertInTurns({ write }, rows),

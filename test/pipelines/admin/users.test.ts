@@ -109,6 +109,18 @@ t.test('no link is made for a user who has a higher role by then', async t => {
   t.same(await database.query.selectFrom('sign_in_links').selectAll().execute(), [])
 })
 
+t.test('no one changes a user who has a higher role by then', async t => {
+  const { user, admin: { accounts: { users } }, afterRead } = await adminGateway(t)
+  const [, admin, member] = [await user('owner'), await user('admin'), await user('member')]
+  const path = `/admin/v1/users/${member.user.id}`
+  for (const [route, body] of [[`POST ${path}`, { disabled: true }], [`POST ${path}`, { role: 'viewer' }], [`DELETE ${path}`]] as const) {
+    await users.update(member.user.id, { role: 'member' })
+    afterRead('users', async () => afterRead('users', async () => await users.update(member.user.id, { role: 'owner' })))
+    t.equal((await admin.send(route, body)).status, 409, route)
+    t.match(await users.find(member.user.id), { role: 'owner', disabled_at_ms: null })
+  }
+})
+
 t.test('members come and go', async t => {
   const { user } = await adminGateway(t)
   const [owner, member] = [await user('owner'), await user('member')]
