@@ -220,6 +220,11 @@ function leavesAnOwner (id: string) {
   )
 }
 
+/** Returns what of a user the audit log shows. */
+export function publicPart ({ name, email, role }: UserRow): object {
+  return { name, email, role }
+}
+
 function emailTaken (): GatewayError {
   return new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
 }

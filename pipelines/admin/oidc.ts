@@ -36,7 +36,7 @@ export const oidcHandlers: AdminHandlers<'GET /admin/v1/sign-in/oidc' | 'GET /ad
     if (content === undefined) return toPage('expired')
     try {
       const kept = JSON.parse(content) as OidcSignIn // written above
-      const user = await admitPerson(accounts, await finishOidc(settings, kept, query ?? '', state), settings)
+      const user = await admitPerson(accounts, await finishOidc(settings, kept, query ?? '', state), settings, address)
       const { cookie } = await createSession(call, user, false)
       await accounts.audit.add({ id: user.id, name: user.name, address }, { action: 'session.sign_in', subject: user, after: { by: 'oidc', role: user.role } })
       return redirect('/dashboard/', cookie)

@@ -2,6 +2,7 @@
 
 import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
+import { publicPart } from '../../lib/accounts/users.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Services } from '../../lib/services.ts'
@@ -58,7 +59,7 @@ export const sessionHandlers: AdminHandlers<
     const password = await hashPassword(next)
     if (await accounts.sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key') // ended while the hash was made
     const changed = await accounts.changeUser(user, { password, ...email !== undefined && { email } })
-    await audit(call, { action: 'user.set_password', subject: user })
+    await audit(call, { action: 'user.set_password', subject: user, before: publicPart(user), after: publicPart(changed ?? user) })
     return await beginSession(call, services, changed ?? user, false)
   }
 }
@@ -125,8 +126,4 @@ async function describeSession (
     public_url: origin.url,
     features: { edit_config: configuration !== undefined && mayEdit(user, settings), keep_bodies: false }
   }
-}
-
-function publicPart ({ name, email, role }: UserRow): object {
-  return { name, email, role }
 }

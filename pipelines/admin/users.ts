@@ -5,6 +5,7 @@
 
 import { dashboardLink } from '../../lib/dashboard/link.ts'
 import { isAtLeast } from '../../lib/accounts/roles.ts'
+import { publicPart } from '../../lib/accounts/users.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { UserRow } from '../../lib/stores/tables.ts'
@@ -37,7 +38,7 @@ export const userHandlers: AdminHandlers<
   'DELETE /admin/v1/users/:user_id': async call => {
     const user = await changeableUser(call)
     if (!await call.admin.accounts.users.remove(user.id, user.role)) throw notFound('user_id', 'user')
-    await audit(call, { action: 'user.delete', subject: user, before: { name: user.name, email: user.email, role: user.role } })
+    await audit(call, { action: 'user.delete', subject: user, before: publicPart(user) })
     return { id: user.id, deleted: true }
   },
 

@@ -84,6 +84,22 @@ t.test('a person whom the provider knows comes in as a viewer, and as the same u
   t.match(acts[0], { action: 'session.sign_in', after: { by: 'oidc', role: 'viewer' } })
 })
 
+t.test('the audit log has what a sign-in changed', async t => {
+  const { come, provider, admin: { accounts: { audit, users } } } = await open(t, { roles: { ops: 'admin', team: 'member' } })
+  await come('subject-1', { ...ada, groups: ['team'] })
+  await come('subject-1', { ...ada, groups: ['ops'] })
+  const user = await users.findByEmail(ada.email)
+  const { data } = await audit.list({ subject: user?.id }, { limit: 10 })
+  const changes = new Map(data.map(({ action, before, after }) => [action, { before, after }]))
+  t.match(Object.fromEntries(changes), {
+    'user.create': { before: null, after: { name: ada.name, email: 'ada@example.com', role: 'member' } },
+    'identity.add': { before: null, after: { issuer: provider.issuer, subject: 'subject-1' } },
+    'user.update': { before: { role: 'member' }, after: { role: 'admin' } }
+  })
+  t.equal(data.length, 5, 'with the two sign-ins')
+  for (const { actor_id: id, address } of data) t.match([id, address], [user?.id, '127.0.0.1'])
+})
+
 t.test('another person does not become a user by an email', async t => {
   const { come, user } = await open(t)
   const { user: owner } = await user('owner')

@@ -125,6 +125,8 @@ t.test('a one-time link works once, and lets its user set a password', async t =
   t.equal((await set({ new_password: password })).body.error.param, 'email', 'a password needs a name')
   t.equal((await set({ new_password: 'password12345', email: 'a@example.com' })).body.error.param, 'new_password')
   const done = await set({ new_password: password, email: 'a@example.com' })
+  const [entry] = (await admin.accounts.audit.list({ action: 'user.set_password' }, { limit: 1 })).data
+  t.same([entry?.before, entry?.after], [{ email: null }, { email: 'a@example.com' }], 'the audit log has the new name to sign in with')
   t.match(done.body, { has_password: true, needs_credential: false })
   t.equal((await send('GET /admin/v1/session', undefined, { cookie: session.cookie })).status, 401, 'the session has another cookie now')
   const next = { cookie: cookieOf(done.response), 'x-headgate-csrf': done.body.csrf_token }

@@ -20,7 +20,7 @@ type Entry = Answer<'GET /admin/v1/audit'>['data'][number]
 
 const kinds = [
   { value: '', label: 'All acts' }, { value: 'key', label: 'Keys' }, { value: 'project', label: 'Projects' }, { value: 'user', label: 'Users' },
-  { value: 'invitation', label: 'Invitations' }, { value: 'session', label: 'Sessions' }, { value: 'configuration', label: 'Configuration' }
+  { value: 'identity', label: 'Identities' }, { value: 'invitation', label: 'Invitations' }, { value: 'session', label: 'Sessions' }, { value: 'configuration', label: 'Configuration' }
 ]
 
 const columns = (open: (entry: Entry) => void): ReadonlyArray<Column<Entry>> => [
