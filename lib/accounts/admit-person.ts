@@ -21,7 +21,7 @@ export class Refusal extends Error {
 /**
  * Returns the user of a person; at the first sign-in a new one, or the one with the same email if the provider has verified
  * it and knows that user as no one else. With `roles` the groups decide the role at every sign-in; the last owner stays one.
- * What that changes is in the audit log, as done by the person.
+ * The audit log has what changes, as done by the person.
  *
  * @param address the one that they come from
  * @throws Refusal
@@ -31,25 +31,42 @@ export async function admitPerson (accounts: Accounts, person: OidcPerson, setti
   if (!isOfDomain(person, settings)) throw new Refusal('domain_not_allowed')
   const role = roleOf(person, settings)
   if (role === undefined) throw new Refusal('no_role')
-  const { issuer, subject, name, email, emailVerified } = person
-  const known = await identities.find(issuer, subject)
-  const user = known === undefined ? email === undefined ? undefined : await users.findByEmail(email) : await users.find(known)
+  const { issuer, subject, name, email } = person
   const note = async (user: UserRow, act: Act): Promise<void> => await audit.add({ id: user.id, name: user.name, address }, { ...act, subject: user })
-  if (user === undefined) {
+  const known = await identities.find(issuer, subject)
+  const found = known === undefined ? email === undefined ? undefined : await users.findByEmail(email) : await users.find(known)
+  if (found === undefined) {
     const created = await users.create({ name, ...email !== undefined && { email }, role })
     await note(created, { action: 'user.create', after: publicPart(created) })
     await identities.add(issuer, subject, created.id)
     await note(created, { action: 'identity.add', after: { issuer, subject } })
     return created
   }
-  if (user.disabled_at_ms !== null) throw new Refusal('user_disabled')
-  if (known === undefined) {
-    if (!(emailVerified && await identities.add(issuer, subject, user.id))) throw new Refusal('email_taken')
-    await note(user, { action: 'identity.add', after: { issuer, subject } })
-  }
+  if (found.disabled_at_ms !== null) throw new Refusal('user_disabled')
+  const user = known === undefined ? await link(accounts, person, found, note) : found
   if (!hasRoles(settings) || user.role === role || await users.isLastOwner(user.id)) return user
   const changed = await accounts.changeUser(user, { role }) ?? user
   await note(changed, { action: 'user.update', before: publicPart(user), after: publicPart(changed) })
+  return changed
+}
+
+/**
+ * Makes a user that of a person with the same email, after every other way to come in as that user has ended: the person has
+ * proved the email, and who set it before has not, as users may set one that is not theirs.
+ *
+ * @throws Refusal for an email that is not verified, and for the user of another person
+ */
+async function link (
+  accounts: Accounts, { issuer, subject, emailVerified }: OidcPerson, user: UserRow, note: (user: UserRow, act: Act) => Promise<void>
+): Promise<UserRow> {
+  const { identities, passkeys, sessions } = accounts
+  if (!emailVerified || await identities.has(issuer, user.id)) throw new Refusal('email_taken')
+  await sessions.endAll(user.id) // first, so that no request of theirs adds a passkey or a password after the others are gone
+  const removed = await passkeys.removeAll(user.id)
+  const changed = await accounts.changeUser(user, { password: null }) ?? user
+  if (!await identities.add(issuer, subject, user.id)) throw new Refusal('email_taken')
+  const before = { has_password: user.password !== null, passkeys: removed }
+  await note(user, { action: 'identity.add', before, after: { issuer, subject, has_password: false, passkeys: 0 } })
   return changed
 }
 

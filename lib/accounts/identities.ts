@@ -21,6 +21,13 @@ export class Identities {
     return row?.user_id
   }
 
+  /** Returns whether an issuer knows a user. */
+  async has (issuer: string, userId: string): Promise<boolean> {
+    return await this.#use(async () => (
+      await this.#query.selectFrom('identities').select('subject').where('issuer', '=', issuer).where('user_id', '=', userId).executeTakeFirst()
+    )) !== undefined
+  }
+
   /** @returns false when the user is someone else at this provider already */
   async add (issuer: string, subject: string, userId: string): Promise<boolean> {
     const added = await this.#use(async () => (

@@ -124,9 +124,10 @@ export class Passkeys {
       credential: { id: row.credential_id, publicKey: new Uint8Array(Buffer.from(row.public_key, 'base64url')), counter: row.uses }
     }).catch((cause: unknown) => { throw wrongPasskey(cause) })
     if (!verified) throw wrongPasskey()
-    await this.#use(async () => (
-      await this.#query.updateTable('passkeys').set({ uses: authenticationInfo.newCounter, last_used_at_ms: Date.now() }).where('id', '=', row.id).execute()
+    const { numUpdatedRows } = await this.#use(async () => (
+      await this.#query.updateTable('passkeys').set({ uses: authenticationInfo.newCounter, last_used_at_ms: Date.now() }).where('id', '=', row.id).executeTakeFirstOrThrow()
     ))
+    if (numUpdatedRows === 0n) throw wrongPasskey() // removed at the same moment
     return row.user_id
   }
 
@@ -134,6 +135,11 @@ export class Passkeys {
   async remove (userId: string, id: string): Promise<Passkey | undefined> {
     const row = await this.#use(async () => await this.#query.deleteFrom('passkeys').where('user_id', '=', userId).where('id', '=', id).returningAll().executeTakeFirst())
     return row && describePasskey(row)
+  }
+
+  /** Removes all passkeys of a user. @returns their number */
+  async removeAll (userId: string): Promise<number> {
+    return (await this.#use(async () => await this.#query.deleteFrom('passkeys').where('user_id', '=', userId).returning('id').execute())).length
   }
 
   async #rows (userId: string): Promise<PasskeyRow[]> {

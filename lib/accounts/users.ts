@@ -24,8 +24,8 @@ export interface UserChanges {
   readonly email?: string | undefined
   readonly role?: Role | undefined
   readonly disabled?: boolean | undefined
-  /** The hash of it. */
-  readonly password?: string | undefined
+  /** The hash of it; `null` for none. */
+  readonly password?: string | null | undefined
 }
 
 /** A sign of life is written once in this time. */

@@ -24,10 +24,15 @@ export const passkeyHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/passkeys': async (call, services) => {
-    const { admin: { accounts: { passkeys, challenges } }, request: { challenge_id: id, name, credential } } = call
+    const { admin: { accounts: { passkeys, challenges, sessions } }, request: { challenge_id: id, name, credential } } = call
     const challenge = await challenges.take('add_passkey', id, sessionId(call))
     if (challenge === undefined) throw new GatewayError('invalid_value', { param: 'challenge_id', message: usedUp })
-    const added = await passkeys.add({ user: await currentUser(call), name, challenge, page: pageOf(call, services), credential })
+    const user = await currentUser(call)
+    const added = await passkeys.add({ user, name, challenge, page: pageOf(call, services), credential })
+    if (await sessions.find(call.credential) === undefined) { // ended meanwhile, by what may have removed the passkeys too
+      await passkeys.remove(user.id, added.id)
+      throw new GatewayError('invalid_api_key')
+    }
     await audit(call, { action: 'passkey.add', subject: added })
     return added
   },

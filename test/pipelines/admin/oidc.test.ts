@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 import { client, identityProvider, type IdentityProvider, type TestPerson } from '../../support/identity-provider.ts'
+import { hashPassword } from '../../../lib/accounts/passwords.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 import type { OidcSettings } from '../../../lib/core/settings.ts'
 
@@ -71,6 +72,8 @@ class Browser {
   }
 }
 
+const password = 'tangerine-otter-quartz-91'
+const hash = await hashPassword(password)
 const ada = { email: 'Ada@Example.com', email_verified: true, name: 'Ada <b>Lovelace</b>' }
 
 t.test('a person whom the provider knows comes in as a viewer, and as the same user again', async t => {
@@ -107,6 +110,32 @@ t.test('another person does not become a user by an email', async t => {
   const linked = await come('subject-1', { email: owner.email ?? '', email_verified: true })
   t.equal(linked.session.user.id, owner.id, 'a verified one is that of the user')
   t.match(await come('subject-2', { email: owner.email ?? '', email_verified: true }), { at: '/dashboard/?refused=email_taken' }, 'whom the provider now knows as someone else')
+})
+
+t.test('what others know of a user ends when a person with that email comes first', async t => {
+  const { come, send, user, admin: { accounts }, database } = await open(t, { roles: { boss: 'owner', team: 'member' } })
+  const { user: { id }, send: sendBefore } = await user('member')
+  const email = 'boss@example.com'
+  t.equal((await sendBefore('POST /admin/v1/profile', { email })).status, 200, 'an email that is not theirs')
+  await accounts.users.update(id, { password: hash })
+  await database.query.insertInto('passkeys').values({ id: 'passkey_1', user_id: id, name: 'x', credential_id: 'x', public_key: 'x', uses: 0, host: 'x', created_at_ms: 1, last_used_at_ms: null }).execute()
+  const { token } = await accounts.links.createSignIn(id)
+  t.match(await come('unverified', { email, email_verified: false, groups: ['boss'] }), { at: '/dashboard/?refused=email_taken' })
+  t.match((await sendBefore('GET /admin/v1/session')).body, { has_password: true, passkeys: 1 }, 'a refusal ends nothing')
+
+  const { session } = await come('subject-1', { email, email_verified: true, groups: ['boss'] })
+  t.match(session, { user: { id, role: 'owner' }, has_password: false, passkeys: 0 })
+  t.same([
+    (await sendBefore('GET /admin/v1/session')).status,
+    (await send('POST /admin/v1/sign-in/password', { email, password })).status,
+    (await send('POST /admin/v1/sign-in/link', { token })).status
+  ], [401, 401, 401])
+  const [added] = (await accounts.audit.list({ action: 'identity.add' }, { limit: 1 })).data
+  t.match([added?.before, added?.after], [{ has_password: true, passkeys: 1 }, { subject: 'subject-1', has_password: false, passkeys: 0 }])
+
+  await accounts.users.update(id, { password: hash })
+  t.match(await come('subject-2', { email, email_verified: true, groups: ['team'] }), { at: '/dashboard/?refused=email_taken' })
+  t.match((await come('subject-1', { email, email_verified: true, groups: ['boss'] })).session, { user: { id }, has_password: true }, 'their own password stays')
 })
 
 t.test('groups decide the role at every sign-in; without one of them no one comes in', async t => {

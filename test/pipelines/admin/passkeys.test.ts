@@ -157,3 +157,22 @@ t.test('with a public address passkeys are made and used there alone', async t =
     t.equal(add.status, 400, origin)
   }
 })
+
+t.test('a session that has ended adds no passkey, and one that was removed begins none, though the request came before', async t => {
+  const place = await open(t)
+  const { sessions, passkeys } = place.admin.accounts
+  const person = await place.user('member')
+  const { id: userId } = person.user
+  const device = await register(person)
+  const { id, options, cookie } = await challenge(place)
+  const proof = { challenge_id: id, credential: device.prove(options, page) }
+  const [added] = await passkeys.list(userId)
+  place.afterRead('passkeys', async () => await passkeys.remove(userId, added?.id ?? ''))
+  t.equal((await place.send(signIn, proof, { ...fromPage, cookie })).status, 401)
+
+  const { body } = await person.send('POST /admin/v1/passkeys/options', undefined, fromPage)
+  place.afterRead('users', async () => await sessions.endAll(userId))
+  const late = { challenge_id: body.challenge_id, name: 'Late', credential: passkeyDevice().create(body.options, page) }
+  t.equal((await person.send('POST /admin/v1/passkeys', late, fromPage)).status, 401)
+  t.same([await passkeys.list(userId), await sessions.list(userId, '')], [[], []])
+})
