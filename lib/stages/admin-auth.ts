@@ -12,6 +12,7 @@ import type { Services } from '../services.ts'
 import type { ServerSettings } from '../core/settings.ts'
 import { isLoopback } from '../net/loopback.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import type { Role } from '../../schemas/admin/common.ts'
 import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
 import type { Admin } from '../accounts/admin.ts'
 
@@ -55,6 +56,7 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
     const key = bearerOf(call)
     if (key !== undefined && spec.role !== 'none') {
       const principal = await keyPrincipal(admin, key)
+      if (principal === undefined) throw noSession()
       checkRights(principal, spec)
       return extend(call, { admin, origin, principal, credential: key })
     }
@@ -72,6 +74,12 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
   })
 }
 
+/** Returns the principal of a call as they are now, for an answer that takes long; `undefined` once they have no session, no key or too low a role. */
+export async function currentPrincipal ({ admin, principal, credential }: AdminCall, least: Role): Promise<Principal | undefined> {
+  const now = principal?.session === undefined ? await keyPrincipal(admin, credential) : await sessionPrincipal(admin, credential)
+  return now !== undefined && isAtLeast(now.role, least) ? now : undefined
+}
+
 function noSession (): GatewayError {
   return new GatewayError('invalid_api_key', { message: 'There is no session, or it has ended. Sign in, or send an admin key as `Authorization: Bearer hga_…`.' })
 }
@@ -80,9 +88,9 @@ function bearerOf ({ headers: { authorization } }: Call): string | undefined {
   return typeof authorization === 'string' && /^bearer /i.test(authorization) ? authorization.slice('bearer '.length) : undefined
 }
 
-async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Principal> {
+async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Principal | undefined> {
   const key = secret.startsWith(adminKeyPrefix) ? await accounts.adminKeys.check(secret) : undefined
-  if (key === undefined) throw noSession()
+  if (key === undefined) return undefined
   const { id, name, role, scopes, expires_at_ms: expiresAtMs } = key
   return { id, name, role, ...scopes !== null && { scopes }, ...expiresAtMs !== null && { expiresAtMs } }
 }

@@ -2,10 +2,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { standardSignal } from '../../lib/async/cancellation.ts'
+import { extend } from '../../lib/core/call.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { eventStream } from '../../lib/replies/event-stream.ts'
+import { currentPrincipal } from '../../lib/stages/admin-auth.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { LiveCalls } from '../../schemas/admin/calls.ts'
+import { adminRoutes } from '../../schemas/admin/routes.ts'
 import { notFound, param, principalOf } from './acts.ts'
 import { callFilter, integerOf } from './call-filter.ts'
 import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
@@ -36,9 +39,9 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
   }
 }
 
-/** Looks for calls that have ended every second, until the caller leaves or the gateway stops. */
+/** Looks for calls that have ended every second, until the caller leaves or may not see them any more, or the gateway stops. */
 async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: () => boolean): AsyncGenerator<string> {
-  const filter = callFilter(call)
+  callFilter(call) // refuses a wrong one before the answer begins
   const signal = standardSignal(call.signal)
   const seen = new Map<string, number>()
   let afterMs = Date.now() - overlapMs
@@ -47,8 +50,10 @@ async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: 
     yield printed({ calls: [], skipped: false })
     while (ready()) {
       await sleep(lookEveryMs, undefined, { signal })
+      const principal = await currentPrincipal(call, adminRoutes['GET /admin/v1/live-calls'].role)
+      if (principal === undefined) return
       const lookMs = Date.now()
-      const found = await call.admin.reports.make('endedCalls', filter, { afterMs, seen: new Set(seen.keys()), limit: maxCalls + 1 })
+      const found = await call.admin.reports.make('endedCalls', callFilter(extend(call, { principal })), { afterMs, seen: new Set(seen.keys()), limit: maxCalls + 1 })
       const skipped = found.length > maxCalls
       if (found.length > 0) yield printed({ calls: found.slice(-maxCalls), skipped })
       for (const { id, at_ms: atMs, duration_ms: durationMs } of found) seen.set(id, atMs + durationMs)

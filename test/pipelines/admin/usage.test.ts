@@ -170,6 +170,39 @@ t.test('calls are followed as they end', async t => {
   t.same(await follow(), { ids: ['after-000'], skipped: false }, 'what was left out stays out')
 })
 
+t.test('calls are followed within the rights that the caller still has', async t => {
+  const place = await adminGateway(t)
+  const { keys, accounts: { adminKeys, projects, users } } = place.admin
+  const [left, kept] = [await projects.create({ name: 'left' }), await projects.create({ name: 'kept' })]
+  const [inLeft, inKept] = [await keys.create({ name: 'a', project_id: left.id }, 'test'), await keys.create({ name: 'b', project_id: kept.id }, 'test')]
+  const follow = async (headers: Record<string, string>): Promise<AsyncGenerator<LiveCalls, undefined>> => {
+    const messages = messagesOf(await fetch(`${place.api.url}/admin/v1/live-calls`, { headers, signal: controller.signal }))
+    t.match((await messages.next()).value, { calls: [] })
+    return messages
+  }
+  const controller = new AbortController()
+  t.teardown(() => controller.abort())
+  const member = await place.user('member', [left.id, kept.id])
+  const followed = await follow({ cookie: member.cookie })
+  await users.leave(member.user.id, left.id)
+  await record(place, [inLeft, inKept].map(({ key: { id, name } }) => ({ id: name, call_id: name, key_id: id, at_ms: Date.now() })))
+  t.same((await followed.next()).value?.calls.map(({ request_id: id }) => id), ['b'], 'not of a project that they have left')
+
+  const [disabled, lower] = [await place.user('admin'), await place.user('admin')]
+  const { key, secret } = await adminKeys.create({ name: 'ops', role: 'admin', createdBy: 'test' })
+  const streams = [followed, ...await Promise.all([disabled, lower].map(async ({ cookie }) => await follow({ cookie }))), await follow({ authorization: `Bearer ${secret}` })]
+  await member.send('DELETE /admin/v1/session')
+  await users.update(disabled.user.id, { disabled: true })
+  await users.update(lower.user.id, { role: 'viewer' })
+  await adminKeys.revoke(key.id)
+  await record(place, [{ call_id: 'late', key_id: inKept.key.id, at_ms: Date.now() }])
+  const end = async (messages: AsyncGenerator<LiveCalls>): Promise<string> => {
+    for await (const { calls } of messages) if (calls.some(({ request_id: id }) => id === 'late')) return 'sees what ends later'
+    return 'has ended'
+  }
+  t.same(await Promise.all(streams.map(end)), streams.map(() => 'has ended'))
+})
+
 async function * messagesOf ({ body }: Response): AsyncGenerator<LiveCalls, undefined> {
   let text = ''
   for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
