@@ -114,7 +114,7 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 
 /** Files that do the same job in several folders. */
 const roles = [
-  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'index', 'input', 'insert-usage',
+  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'fit', 'index', 'input', 'insert-usage',
   'messages', 'migrate', 'open', 'prune-usage',
   'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'text-place', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire'
 ]

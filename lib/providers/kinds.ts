@@ -96,7 +96,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
     adapters: { ...openaiAdapters, tokenCount: responsesTokenCount, textCompletion: textCompletionOf(/^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/, textCompletion, chat) },
-    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, responsesApi: true },
+    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, developerRole: true, responsesApi: true },
     traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true }
   },
   anthropic: {
@@ -263,6 +263,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       tokenLimitField: 'max_completion_tokens',
       omit: ['service_tier', 'safety_identifier'],
       legacyFunctions: true,
+      developerRole: true,
       responsesApi: true
     },
     traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true },

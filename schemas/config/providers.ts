@@ -66,6 +66,9 @@ const QuirksConfig = Section({
   rename: Type.Optional(Type.Record(Type.String(), Text('Its name at the provider.'), {
     description: 'Renamed fields of a chat request: the name in this API, then the name at the provider.', propertyNames: word
   })),
+  developer_role: Type.Optional(Type.Boolean({
+    description: 'True when the server knows messages of the role `developer`; otherwise they are sent as `system`. Default: true for OpenAI and Azure.'
+  })),
   tool_call_id_length: Type.Optional(Type.Integer({
     minimum: 8,
     maximum: 40,

@@ -40,6 +40,7 @@ t.test('the file knows every kind and every quirk code knows', async t => {
     customTools: 'custom_tools',
     legacyFunctions: 'legacy_functions',
     rename: 'rename',
+    developerRole: 'developer_role',
     toolCallIdLength: 'tool_call_id_length',
     toolImages: 'tool_images',
     responsesApi: 'responses_api',

@@ -139,6 +139,17 @@ t.test('what the provider gets unchanged it gets as the caller wrote it', async 
   t.equal(upstream.requests[1]?.text, `{"model":"gpt-5","messages":[{"role":"user","content":"${long}"}]}`, 'what may be read in two ways is printed')
 })
 
+t.test('a message of the developer is a system message to a provider that does not know the role', async t => {
+  const upstream = await fakeUpstream(answering(['Hi.']))
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: ['openai', 'deepseek'].map(kind => upstreamAt(`${upstream.url}/v1`, kind, kind as 'openai' | 'deepseek')) })
+  const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
+  const messages = `[ {"role":"developer","content":"Be br\\u0069ef."}, {"role":"user","content":"${long}"} ]`
+  for (const model of ['openai/gpt-4o', 'deepseek/deepseek-chat']) t.equal((await api.post(path, `{"model":"${model}","messages":${messages}}`)).status, 200)
+  t.equal(upstream.requests[0]?.text, `{"model":"gpt-4o","messages":${messages}}`)
+  t.strictSame(Reflect.get(Object(upstream.requests[1]?.json), 'messages'), [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: long }])
+})
+
 t.test('media of a body that is too large for the store is sent as it came, and no other string is as long', async t => {
   const large = { limits: { ...settings().limits, jsonBodyTotalBytes: 30_000_000, storedBodyBytes: 2_000_000 } }
   const { upstream, api } = await start(t, answering(['ok']), {}, large)

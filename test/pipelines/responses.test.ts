@@ -57,6 +57,30 @@ t.test('a request to OpenAI and its answer are passed on as they are, and stored
   t.equal(provider.requests.length, 2)
 })
 
+t.test('instructions of the developer go to other servers as one system message, and later ones as reminders', async t => {
+  const provider = await fakeUpstream({ pieces: [chatAnswer('Hi.')] })
+  t.teardown(provider.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`, 'deepseek', 'deepseek'), upstreamAt(`${provider.url}/v1`, 'groq', 'groq'), chatUpstreamAt(`${provider.url}/v1`)] })
+  const parts = (...texts: string[]): object[] => texts.map(text => ({ type: 'input_text', text }))
+  const input = [
+    { type: 'message', role: 'developer', content: parts('Be brief.') }, { type: 'message', role: 'developer', content: parts('Ask first.', 'No network.') },
+    { type: 'message', role: 'user', content: parts('Hi') }, { type: 'message', role: 'developer', content: parts('Now with network.') }
+  ]
+  for (const model of ['deepseek/deepseek-chat', 'groq/m', 'openai/gpt-4o']) t.equal((await api.post(path, { model, input })).status, 200)
+  const user = { role: 'user', content: [{ type: 'text', text: 'Hi' }] }
+  const inPlaces = (role: string): object[] => [
+    { role, content: 'Be brief.' }, { role, content: 'Ask first.\n\nNo network.' }, user, { role, content: 'Now with network.' }
+  ]
+  t.strictSame(provider.requests.map(({ json }) => Reflect.get(Object(json), 'messages') as unknown), [
+    [
+      { role: 'system', content: 'Be brief.\n\nAsk first.\n\nNo network.' }, user,
+      { role: 'user', content: '<system-reminder>\nNow with network.\n</system-reminder>' }
+    ],
+    inPlaces('system'), // Groq takes system messages anywhere
+    inPlaces('developer')
+  ])
+})
+
 t.test('a conversation goes back to the provider and the credential that keep it', async t => {
   const provider = await fakeUpstream(openaiScript)
   t.teardown(provider.close)

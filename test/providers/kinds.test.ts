@@ -112,6 +112,14 @@ t.test('a spoken answer is refused where it would be dropped', async t => {
   }
 })
 
+t.test('only OpenAI and Azure see the role of the developer', async t => {
+  const messages: ChatInput['messages'] = [{ role: 'developer', content: 'Be brief.' }]
+  for (const kind of ['openai', 'azure-openai'] as const) t.match(body(kind, { messages }), { messages }, kind)
+  for (const kind of ['xai', 'mistral', 'groq', 'deepseek', 'openai-compatible', 'vllm', 'openrouter'] as const) {
+    t.match(body(kind, { messages }), { messages: [{ role: 'system', content: 'Be brief.' }] }, kind)
+  }
+})
+
 t.test('only OpenAI and Azure see the deprecated functions; the others see tools and answer in functions', async t => {
   const legacy: Partial<ChatInput> = { functions: [{ name: 'f', parameters: { any_of: [] } }], function_call: { name: 'f' } }
   for (const kind of ['openai', 'azure-openai', 'vllm', 'mistral'] as const) {

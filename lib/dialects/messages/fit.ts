@@ -5,10 +5,11 @@
 
 import { withOwnFormat } from '../../chat/own-format.ts'
 import { GatewayError } from '../../core/errors.ts'
+import { fitSystemMessages } from '../system-messages.ts'
 import { callerFields } from './caller-fields.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderTraits } from '../../core/provider-traits.ts'
-import type { Message, UserPart } from '../../../schemas/messages.ts'
+import type { Message } from '../../../schemas/messages.ts'
 import type { FitTarget } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
@@ -32,8 +33,8 @@ export function fitRequest (request: ChatInput, { route, provider, model }: FitT
   }
   if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
   if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, provider.maxStops ?? usualMaxStops)
-  const messages = provider.systemAnywhere === true ? request.messages : withReminders(request.messages)
-  fitted.messages = provider.cacheMarks === true ? messages : messages.map(message => withoutMarks(message, provider))
+  const messages = fitSystemMessages(request.messages, provider)
+  fitted.messages = provider.cacheMarks === true ? messages : messages.map(withoutMarks)
   if (request.tools !== undefined && provider.cacheMarks !== true) fitted.tools = request.tools.map(withoutMark)
   return fitted
 }
@@ -59,20 +60,9 @@ function fitThinking (request: Mutable<ChatInput>, { thinking = false }: Provide
   else if (effort === 'xhigh') request.reasoning_effort = 'high'
 }
 
-/** Says system messages after the first others as reminders of the user, at their places: models know these from Claude Code. */
-function withReminders (messages: readonly Message[]): readonly Message[] {
-  const first = messages.findIndex(({ role }) => role !== 'system')
-  if (first === -1 || !messages.some(({ role }, index) => role === 'system' && index > first)) return messages
-  return messages.map((message, index) => {
-    if (message.role !== 'system' || index < first) return message
-    return { role: 'user', content: `<system-reminder>\n${textOf(message.content)}\n</system-reminder>` }
-  })
-}
-
-function withoutMarks (message: Message, { systemParts = false }: ProviderTraits): Message {
+function withoutMarks (message: Message): Message {
   const { content } = message
   if (!Array.isArray(content)) return message
-  if (message.role === 'system' && !systemParts) return { ...message, content: textOf(message.content) }
   // Of the same message, with the same parts.
   return { ...message, content: content.map(withoutMark) } as Message
 }
@@ -81,8 +71,4 @@ function withoutMark<P extends object> (part: P): P {
   if (!('cache_control' in part)) return part
   const { cache_control: _, ...rest } = part
   return rest as P // a field that the schema does not name
-}
-
-function textOf (content: string | readonly UserPart[]): string {
-  return typeof content === 'string' ? content : content.map(part => part.type === 'text' ? part.text : '').join('\n\n')
 }

@@ -1,11 +1,11 @@
 /** Puts together the dialect of OpenAI's Responses API: items in, items out. */
 
 import { ResponsesRequest } from '../../../schemas/responses.ts'
-import { withOwnFormat } from '../../chat/own-format.ts'
 import { responseReply } from './complete.ts'
 import { directRequest, directScope } from './direct.ts'
 import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
+import { fitRequest } from './fit.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesSizes } from './sizes.ts'
 import { readStored, type StoredInput } from './stored-input.ts'
@@ -27,10 +27,7 @@ export function responsesDialect (archive?: ResponseArchive, recordAnswer?: Reco
       const input = (stored?: StoredInput): DialectCall<ResponsesContext> => responsesInput(call, { archive, recordAnswer, stored })
       return readStored(call, archive)?.then(input) ?? input()
     },
-    fit: (request, { provider }, { untranslatable }) => {
-      if (untranslatable !== undefined) throw untranslatable
-      return withOwnFormat(request, provider)
-    },
+    fit: fitRequest,
     directDialect: 'responses',
     directRequest,
     directScope,

@@ -1,7 +1,7 @@
 /**
  * Messages with the fields the dialect knows. History comes back from callers with what other
  * providers put into it (`reasoning_content`, thinking blocks, annotations, nulls): some servers
- * refuse that, none needs it.
+ * refuse that, none needs it. A role that the server does not know becomes one that it knows.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -26,7 +26,7 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   return mapSame(messages, (message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
-    const cleaned = withTypedCalls(clean(message, quirks))
+    const cleaned = withKnownRole(withTypedCalls(clean(message, quirks)), quirks)
     return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)
   })
 }
@@ -52,6 +52,11 @@ function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
     if (wanted && (value !== null || key === 'content')) kept[key] = value
   }
   return kept as Message // the same message with fewer optional fields
+}
+
+/** Most servers know no role but those that were there before `developer`, and refuse it. */
+function withKnownRole (message: Message, { developerRole = false }: Quirks): Message {
+  return message.role !== 'developer' || developerRole ? message : { ...message, role: 'system' }
 }
 
 /** Callers may leave the type of a call out; OpenAI insists on it. */

@@ -19,6 +19,12 @@ t.test('history is sent without what other providers put into it', async t => {
   t.ok(body({ messages: [image('https://example.com/a.png'), image('data:image/png;base64,AA')] }))
 })
 
+t.test('messages of the developer are system messages to servers that do not know the role', async t => {
+  const messages = [{ role: 'developer' as const, content: 'Help.' }, { role: 'user' as const, content: 'hi' }]
+  t.strictSame(body({ messages })['messages'], [{ role: 'system', content: 'Help.' }, messages[1]])
+  t.strictSame(body({ messages }, { developerRole: true })['messages'], messages)
+})
+
 t.test('messages that hold nothing are passed over, and a quoted end is an end', async t => {
   const expected = streamed(text)
   for (const nothing of ['null', '42', '[]', '""', '', '"ping"', 'true']) {

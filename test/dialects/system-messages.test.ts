@@ -1,0 +1,27 @@
+import t from 'tap'
+import { fitSystemMessages } from '../../lib/dialects/system-messages.ts'
+import type { Message } from '../../schemas/messages.ts'
+
+const text = (text: string): { readonly type: 'text', readonly text: string } => ({ type: 'text', text })
+const user: Message = { role: 'user', content: 'hi' }
+
+t.test('system messages at the beginning are one text, and later ones are reminders of the user', async t => {
+  const messages: Message[] = [
+    { role: 'developer', content: 'a' }, { role: 'system', content: [text('b'), text('c')] }, user, { role: 'developer', content: [text('d'), text('e')] }
+  ]
+  t.strictSame(fitSystemMessages(messages, {}), [
+    { role: 'developer', content: 'a\n\nb\n\nc' }, user, { role: 'user', content: '<system-reminder>\nd\n\ne\n</system-reminder>' }
+  ])
+  t.strictSame(fitSystemMessages(messages, { systemParts: true })[0], { role: 'developer', content: [text('a'), text('b'), text('c')] })
+  t.strictSame(fitSystemMessages(messages.slice(0, 2), {}), [{ role: 'developer', content: 'a\n\nb\n\nc' }], 'also where no other message follows')
+})
+
+t.test('providers that take them anywhere get them at their places', async t => {
+  const messages: Message[] = [{ role: 'system', content: 'a' }, { role: 'system', content: [text('b')] }, user, { role: 'system', content: 'c' }]
+  t.strictSame(fitSystemMessages(messages, { systemAnywhere: true }), [messages[0], { role: 'system', content: 'b' }, user, messages[3]])
+  t.equal(fitSystemMessages(messages, { systemAnywhere: true, systemParts: true }), messages)
+})
+
+t.test('a conversation that any provider takes is the same list', async t => {
+  for (const messages of [[user], [{ role: 'system', content: 'a' } as const, user], []]) t.equal(fitSystemMessages(messages, {}), messages)
+})
