@@ -3,6 +3,7 @@
  * behind the calls, pictures in results behind all of them, since most providers take only text in a result.
  */
 
+import { toolResultText } from '../tool-result-text.ts'
 import { isSealed, openFields } from './signature.ts'
 import { otherText, partsOf, textPart, type Refuse } from './content.ts'
 import { providerToolId } from './tool-call-id.ts'
@@ -90,20 +91,8 @@ class ConversationReader {
 
   /** @param shown gets what a result has beside text */
   #addResult ({ tool_use_id: id, content, is_error: isError }: MessagesToolResultBlock, place: string, shown: UserPart[]): void {
-    const texts: string[] = []
-    let media = 0
-    for (const [index, block] of blocksOf(content ?? []).entries()) {
-      for (const part of partsOf(block, `${place}.content.${index}`, this.#refuse)) {
-        if (part.type === 'text') {
-          texts.push(part.text)
-          continue
-        }
-        const name = `${part.type === 'image_url' ? 'image' : 'file'} ${++media} of tool call ${id}`
-        texts.push(`[${name}: in the next message]`)
-        shown.push({ type: 'text', text: `The ${name}:` }, part)
-      }
-    }
-    const text = texts.join('\n')
+    const parts = blocksOf(content ?? []).flatMap((block, index) => partsOf(block, `${place}.content.${index}`, this.#refuse))
+    const text = toolResultText(id, parts, shown)
     this.#messages.push({
       role: 'tool',
       tool_call_id: providerToolId(id),

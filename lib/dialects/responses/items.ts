@@ -5,6 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
+import { toolResultText } from '../tool-result-text.ts'
 import { openReasoning } from './reasoning-state.ts'
 import { shortened } from './stored-input.ts'
 import type { Approvals } from './approvals.ts'
@@ -162,13 +163,13 @@ class Reader {
     const { call_id: id, output } = item
     if (!this.#openCalls.delete(id)) throw invalid('input', `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`)
     this.#turn = undefined
-    const parts = typeof output === 'string' ? [] : output.map((part, index) => userPart(part, `${path}.output[${index}]`))
-    const texts = parts.filter(part => part.type === 'text')
-    const others = parts.filter(part => part.type !== 'text')
-    if (others.length > 0) this.#images.push({ type: 'text', text: `Result of the tool call ${id}:` }, ...others)
-    const message: Message = { role: 'tool', tool_call_id: id, content: typeof output === 'string' ? output : texts }
+    const message: Message = { role: 'tool', tool_call_id: id, content: typeof output === 'string' ? output : this.#outputText(id, output, path) }
     this.#messages.push(message)
     return message
+  }
+
+  #outputText (id: string, output: readonly InputPart[], path: string): string {
+    return toolResultText(id, output.map((part, index) => userPart(part, `${path}.output[${index}]`)), this.#images)
   }
 
   /** Replays a call that the gateway ran in an earlier answer. */

@@ -67,8 +67,8 @@ t.test('items of one turn of the model are one message, and results follow it', 
       tool_calls: ['call_1', 'call_2'].map(id => ({ id, type: 'function', function: { name: 'get', arguments: '{}' } }))
     },
     { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
-    { role: 'tool', tool_call_id: 'call_2', content: [{ type: 'text', text: 'see' }] },
-    { role: 'user', content: [{ type: 'text', text: 'Result of the tool call call_2:' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }] },
+    { role: 'tool', tool_call_id: 'call_2', content: 'see\n[image 1 of tool call call_2: in the next message]' },
+    { role: 'user', content: [{ type: 'text', text: 'The image 1 of tool call call_2:' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }] },
     { role: 'assistant', content: [{ type: 'text', text: 'Sunny.' }] },
     { role: 'user', content: 'Thanks' }
   ])

@@ -32,12 +32,15 @@ t.test('reasoning goes back to the turn it belongs to', async t => {
   ])
 })
 
-t.test('images of results come behind all results', async t => {
-  const image: InputItem = { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_image', image_url: 'https://a.example/b.png' }] }
-  t.match(read([call('a'), call('b'), image, output('b', '2')]), [
-    { role: 'assistant' }, { role: 'tool', tool_call_id: 'a', content: [] }, { role: 'tool', tool_call_id: 'b' },
-    { role: 'user', content: [{ type: 'text', text: 'Result of the tool call a:' }, { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }] }
+t.test('images of results come behind all results, and the results say so', async t => {
+  const result = (output: Extract<InputItem, { type: 'function_call_output' }>['output']): InputItem => ({ type: 'function_call_output', call_id: 'a', output })
+  const image = { type: 'input_image', image_url: 'https://a.example/b.png' } as const
+  t.strictSame((read([call('a'), call('b'), result([image]), output('b', '2')]) as unknown[]).slice(1), [
+    { role: 'tool', tool_call_id: 'a', content: '[image 1 of tool call a: in the next message]' },
+    { role: 'tool', tool_call_id: 'b', content: '2' },
+    { role: 'user', content: [{ type: 'text', text: 'The image 1 of tool call a:' }, { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }] }
   ])
+  t.strictSame((read([call('a'), result([])]) as unknown[])[1], { role: 'tool', tool_call_id: 'a', content: '' })
 })
 
 t.test('a call without its result, and a result without its call, are refused with their places', async t => {
