@@ -81,6 +81,13 @@ t.test('instructions of the developer go to other servers as one system message,
   ])
 })
 
+t.test('reasoning that no text or call follows is no message to servers that do not take it', async t => {
+  const { provider, api } = await upstream(t, { pieces: [chatAnswer('Hi.')] })
+  const input = [{ role: 'user', content: 'Hi' }, { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }] }, { role: 'user', content: 'Well?' }]
+  t.equal((await api.post(path, { model: 'openai/gpt-4o', input })).status, 200)
+  t.strictSame(Reflect.get(Object(provider.requests[0]?.json), 'messages'), [{ role: 'user', content: 'Hi' }, { role: 'user', content: 'Well?' }])
+})
+
 t.test('a conversation goes back to the provider and the credential that keep it', async t => {
   const provider = await fakeUpstream(openaiScript)
   t.teardown(provider.close)

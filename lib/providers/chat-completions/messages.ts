@@ -24,11 +24,23 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
  * @throws GatewayError `invalid_value` for an image address that no provider may be sent to
  */
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
-  return mapSame(messages, (message, index) => {
+  return withoutEmptyTurns(mapSame(messages, (message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
     const cleaned = withKnownRole(withTypedCalls(clean(message, quirks)), quirks)
     return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)
-  })
+  }))
+}
+
+/** Leaves turns of the model out that have nothing but what was left out of them, such as their reasoning: strict servers refuse those. */
+function withoutEmptyTurns (messages: readonly Message[]): readonly Message[] {
+  return messages.some(isEmptyTurn) ? messages.filter(message => !isEmptyTurn(message)) : messages
+}
+
+function isEmptyTurn (message: Message): boolean {
+  if (message.role !== 'assistant') return false
+  const { content, tool_calls: calls, refusal, audio, function_call: legacyCall } = message
+  const hasContent = content === '' || (content?.length ?? 0) > 0 // an empty text is one
+  return !hasContent && (calls?.length ?? 0) === 0 && refusal === undefined && audio === undefined && legacyCall === undefined
 }
 
 /** Maps a list. Returns the same one when every item stays as it is. */

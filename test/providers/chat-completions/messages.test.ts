@@ -19,6 +19,18 @@ t.test('history is sent without what other providers put into it', async t => {
   t.ok(body({ messages: [image('https://example.com/a.png'), image('data:image/png;base64,AA')] }))
 })
 
+t.test('turns that have neither content nor calls are left out', async t => {
+  const user = { role: 'user' as const, content: 'hi' }
+  const thought = { role: 'assistant' as const, reasoning_content: 'hm', thinking_blocks: [{}] }
+  t.strictSame(body({ messages: [user, thought, { role: 'assistant', content: null }, { ...thought, content: [], tool_calls: [] }, user] })['messages'], [user, user])
+  t.strictSame(body({ messages: [thought, user] }, { keepInHistory: ['reasoning_content'] })['messages'], [user], 'reasoning alone is none')
+  const rest = [
+    { role: 'assistant' as const, content: '' }, { role: 'assistant' as const, refusal: 'No.' }, { role: 'assistant' as const, audio: { id: 'a' } },
+    { role: 'assistant' as const, function_call: { name: 'f', arguments: '{}' } }
+  ]
+  t.strictSame(body({ messages: rest }, { legacyFunctions: true })['messages'], rest)
+})
+
 t.test('messages of the developer are system messages to servers that do not know the role', async t => {
   const messages = [{ role: 'developer' as const, content: 'Help.' }, { role: 'user' as const, content: 'hi' }]
   t.strictSame(body({ messages })['messages'], [{ role: 'system', content: 'Help.' }, messages[1]])
