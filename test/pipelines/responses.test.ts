@@ -88,6 +88,22 @@ t.test('reasoning that no text or call follows is no message to servers that do 
   t.strictSame(Reflect.get(Object(provider.requests[0]?.json), 'messages'), [{ role: 'user', content: 'Hi' }, { role: 'user', content: 'Well?' }])
 })
 
+t.test('a call that is cut by the limit of tokens is incomplete, in a stream and in one piece', async t => {
+  const call = { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{"city":"Par' } }
+  const chunk = (choice: object): string => `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm-1', choices: [{ index: 0, ...choice }] })}\n\n`
+  const { api } = await upstream(t, ({ json }) => Reflect.get(Object(json), 'stream') === true
+    ? { headers: eventStream, pieces: [chunk({ delta: { role: 'assistant', tool_calls: [{ index: 0, ...call }] } }), chunk({ delta: {}, finish_reason: 'length' }), 'data: [DONE]\n\n'] }
+    : { pieces: [JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'm-1', choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'length' }] })] })
+  const question = { model: 'openai/gpt-4o', input: 'Weather?', tools: [tool] }
+  const item = { type: 'function_call', status: 'incomplete', arguments: '{"city":"Par' }
+  t.match(await (await api.post(path, question)).json(), { status: 'incomplete', output: [item] })
+  const events = streamEvents(await (await api.post(path, { ...question, stream: true })).text())
+  t.match(events.slice(-3), [
+    { type: 'response.function_call_arguments.done', arguments: '{"city":"Par' }, { type: 'response.output_item.done', item },
+    { type: 'response.incomplete', response: { output: [item] } }
+  ])
+})
+
 t.test('a conversation goes back to the provider and the credential that keep it', async t => {
   const provider = await fakeUpstream(openaiScript)
   t.teardown(provider.close)

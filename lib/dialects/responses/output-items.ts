@@ -44,6 +44,8 @@ export class OutputItems {
   readonly #line: OpenItem[] = []
   readonly #done: OutputItem[] = []
   readonly #calls = new Map<number, OpenCall>()
+  /** Calls that ended with arguments that break off, since the last item began. */
+  readonly #brokenOff = new Set<OpenItem>()
   #reason: FinishReason | undefined
   #refused = false
   /** The number of items written or being written. */
@@ -91,7 +93,7 @@ export class OutputItems {
         this.#calls.get(event.call)?.write(event.text)
         break
       case 'tool-call-end':
-        this.#end(this.#calls.get(event.call))
+        this.#endCall(this.#calls.get(event.call))
         break
       case 'tool-result':
         this.#complete(serverCall(event.result))
@@ -131,7 +133,8 @@ export class OutputItems {
     const ending = this.#ending()
     const last = this.#line.at(-1)
     for (const item of this.#line.slice()) {
-      if (item === last && ending.status === 'incomplete' && !item.ended) item.status = 'incomplete'
+      const isCut = !item.ended && (item === last || this.#brokenOff.has(item))
+      if (isCut && ending.status === 'incomplete') item.status = 'incomplete'
       this.#end(item)
     }
     return ending
@@ -190,6 +193,13 @@ export class OutputItems {
     this.#begin(item)
   }
 
+  /** Leaves a call open whose arguments break off: the reason of the answer's end comes later, and says whether it was cut. */
+  #endCall (call: OpenCall | undefined): void {
+    if (call === undefined) return
+    if (call.isComplete) this.#end(call)
+    else this.#brokenOff.add(call)
+  }
+
   /** Adds an item that is complete when it begins. */
   #complete (item: ServerItem): void {
     const open = new OpenServerItem(this.#listener, item)
@@ -201,6 +211,8 @@ export class OutputItems {
   #begin (item: OpenItem): void {
     const last = this.#line.at(-1)
     if (last !== undefined && !(last instanceof OpenCall)) this.#end(last)
+    for (const call of this.#brokenOff) this.#end(call) // the answer went on: they were not cut
+    this.#brokenOff.clear()
     this.#line.push(item)
     if (this.#line.length === 1) item.start(this.#count++)
   }

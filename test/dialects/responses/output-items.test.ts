@@ -3,7 +3,7 @@ import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import { OutputItems } from '../../../lib/dialects/responses/output-items.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
-import type { ChatEvent } from '../../../lib/core/events.ts'
+import type { ChatEvent, FinishReason } from '../../../lib/core/events.ts'
 
 function items (events: readonly ChatEvent[], names = new SentNames()): { readonly done: readonly unknown[], readonly types: readonly string[], readonly end: unknown } {
   const types: string[] = []
@@ -61,6 +61,35 @@ t.test('an answer without an end is complete, one that was cut or filtered is no
   t.match(items([says('a')]).end, { status: 'completed' })
   t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'length' }]).end, { status: 'incomplete', reason: 'max_output_tokens' })
   t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'content_filter' }]).end, { status: 'incomplete', reason: 'content_filter' })
+})
+
+t.test('a call that the end of the answer cut is incomplete, a free-form one as well', async t => {
+  const names = new SentNames()
+  names.add({ name: 'patch', kind: 'custom' })
+  const calls = (name: string, text: string, reason: FinishReason): readonly ChatEvent[] => [
+    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name },
+    { type: 'tool-call-delta', choice: 0, call: 0, kind: 'function', text },
+    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'choice-end', choice: 0, reason }
+  ]
+  t.match(items(calls('look', '{"cmd":"ls', 'length')).done, [{ type: 'function_call', status: 'incomplete', arguments: '{"cmd":"ls' }])
+  t.match(items(calls('patch', '{"input":"*** Beg', 'length'), names).done, [{ type: 'custom_tool_call', status: 'incomplete' }])
+  t.match(items(calls('look', '{"cmd":"ls"}', 'length')).done, [{ status: 'completed' }], 'the next call was cut before it began')
+  t.match(items(calls('look', '', 'length')).done, [{ status: 'completed', arguments: '{}' }])
+  t.match(items(calls('look', '{"cmd":"ls', 'tool_calls')).done, [{ status: 'completed' }], 'what a model wrote wrong was not cut')
+})
+
+t.test('a call with arguments that break off is done when the answer goes on, and one beside a complete call when the answer ends', async t => {
+  const start = (call: number): ChatEvent => ({ type: 'tool-call-start', choice: 0, call, kind: 'function', id: String(call), name: 'look' })
+  const text = (call: number, text: string): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, kind: 'function', text })
+  const end = (call: number): ChatEvent => ({ type: 'tool-call-end', choice: 0, call })
+  const cut: ChatEvent = { type: 'choice-end', choice: 0, reason: 'length' }
+  const { done, types } = items([start(0), text(0, '{"a'), end(0), says('Hm.'), cut])
+  t.match(done, [{ type: 'function_call', status: 'completed' }, { type: 'message', status: 'incomplete' }])
+  t.ok(types.indexOf('response.output_item.done') < types.indexOf('text'))
+  t.match(items([start(0), start(1), text(0, '{"a'), text(1, '{}'), end(0), end(1), cut]).done, [
+    { call_id: '0', status: 'incomplete' }, { call_id: '1', status: 'completed' }
+  ])
 })
 
 t.test('pages that are cited have every field; other annotations are left out', async t => {

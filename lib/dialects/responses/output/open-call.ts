@@ -1,3 +1,4 @@
+import { isObject } from '../../../json/guards.ts'
 import { OpenItem, type ItemListener } from './open-item.ts'
 
 /** The tool of a call, as the caller declared it. */
@@ -18,5 +19,18 @@ export abstract class OpenCall extends OpenItem {
     this.tool = tool
   }
 
+  /** True for arguments that are an object of JSON, or none at all. */
+  get isComplete (): boolean {
+    return this.text === '' || isObject(parsed(this.text))
+  }
+
   abstract write (text: string): void
+}
+
+function parsed (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
