@@ -120,6 +120,20 @@ t.test('a provider gets what it can take: a server with templates', async t => {
   for (const field of ['reasoning_effort', 'thinking', 'safety_identifier', 'prompt_cache_key']) t.notOk(field in sent, field)
 })
 
+t.test('results of parallel calls follow these directly, however many messages they come in', async t => {
+  const { upstream, ask } = await translated(t, 'deepseek')
+  const use = (id: string): object => ({ type: 'tool_use', id, name: 'look', input: {} })
+  const result = (id: string): object => ({ type: 'tool_result', tool_use_id: id, content: 'seen' })
+  t.equal((await ask({ messages: [
+    { role: 'user', content: 'Look.' }, { role: 'assistant', content: [use('a')] }, { role: 'assistant', content: [use('b')] },
+    { role: 'user', content: [result('a'), { type: 'text', text: 'Go on.' }] }, { role: 'user', content: [result('b')] }
+  ] })).status, 200)
+  t.match((await sentTo(upstream))['messages'], [
+    { role: 'user' }, { role: 'assistant', tool_calls: [{ id: 'a' }, { id: 'b' }] },
+    { role: 'tool', tool_call_id: 'a' }, { role: 'tool', tool_call_id: 'b' }, { role: 'user', content: 'Go on.' }
+  ])
+})
+
 t.test('an answer that was begun is not sent to a provider that would not go on with it', async t => {
   const messages = [{ role: 'user', content: 'hi' }, { role: 'assistant', content: 'Well,' }]
   const { ask } = await translated(t, 'openai')

@@ -42,13 +42,28 @@ function blocksOf<B extends MessagesBlock> (content: string | readonly B[]): Rea
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
+/** A message of the model while its blocks come in. */
+interface Turn {
+  readonly content: TextPart[]
+  readonly thinking: Array<Record<string, unknown>>
+  readonly calls: ToolCall[]
+  reasoning: string
+  /** Fields that belong to the next call. */
+  callFields: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Neighbouring messages of one role are one, as Anthropic has it: results of parallel calls may come one by one. */
 class ConversationReader {
   readonly #messages: Message[] = []
   readonly #refuse: Refuse
+  #turn: Turn | undefined
+  /** Parts of a user's message while it comes in: images and files of results, and what the user says. */
+  #shown: UserPart[] = []
+  #said: UserPart[] = []
   /** System messages that came between calls and their results. */
   #waiting: Message[] = []
-  /** True while the results of calls are missing. */
-  #callsOpen = false
+  /** Calls whose results are missing. */
+  readonly #openCalls = new Set<string>()
 
   constructor (refuse: Refuse) {
     this.#refuse = refuse
@@ -68,91 +83,65 @@ class ConversationReader {
       return block.text.startsWith(billingLine) ? [] : textPart(block)
     })
     if (content.length === 0) return
-    const list = this.#callsOpen ? this.#waiting : this.#messages
+    this.#endTurn()
+    if (this.#openCalls.size === 0) this.#endUser()
+    const list = this.#openCalls.size === 0 ? this.#messages : this.#waiting
     list.push({ role: 'system', content: shortest(content) })
   }
 
   end (): Message[] {
-    this.#endResults()
+    this.#endTurn()
+    this.#endUser()
     return this.#messages
   }
 
   #addUser (blocks: readonly MessagesBlock[], place: string): void {
-    const shown: UserPart[] = []
-    const said: UserPart[] = []
+    this.#endTurn()
+    let hasResult = false
     for (const [index, block] of blocks.entries()) {
-      if (block.type === 'tool_result') this.#addResult(block, `${place}.${index}`, shown)
-      else for (const part of partsOf(block, `${place}.${index}`, this.#refuse)) said.push(part)
+      if (block.type === 'tool_result') {
+        hasResult = true
+        this.#addResult(block, `${place}.${index}`)
+      } else {
+        for (const part of partsOf(block, `${place}.${index}`, this.#refuse)) this.#said.push(part)
+      }
     }
-    this.#endResults()
-    const parts = [...shown, ...said]
-    if (parts.length > 0) this.#messages.push({ role: 'user', content: shortest(parts) })
+    if (!hasResult) this.#openCalls.clear()
   }
 
-  /** @param shown gets what a result has beside text */
-  #addResult ({ tool_use_id: id, content, is_error: isError }: MessagesToolResultBlock, place: string, shown: UserPart[]): void {
+  #addResult ({ tool_use_id: id, content, is_error: isError }: MessagesToolResultBlock, place: string): void {
     const parts = blocksOf(content ?? []).flatMap((block, index) => partsOf(block, `${place}.content.${index}`, this.#refuse))
-    const text = toolResultText(id, parts, shown)
+    const text = toolResultText(id, parts, this.#shown)
+    const callId = providerToolId(id)
+    this.#openCalls.delete(callId)
     this.#messages.push({
       role: 'tool',
-      tool_call_id: providerToolId(id),
+      tool_call_id: callId,
       content: isError === true && !/^error/i.test(text) ? `Error: ${text}` : text
     })
   }
 
-  #endResults (): void {
-    this.#callsOpen = false
+  #endUser (): void {
+    this.#openCalls.clear()
     for (const message of this.#waiting) this.#messages.push(message)
     this.#waiting = []
+    const parts = this.#shown.concat(this.#said)
+    if (parts.length > 0) this.#messages.push({ role: 'user', content: shortest(parts) })
+    this.#shown = []
+    this.#said = []
   }
 
   #addAssistant (blocks: readonly MessagesBlock[]): void {
-    const content: TextPart[] = []
-    const thinking: Array<Record<string, unknown>> = []
-    const calls: ToolCall[] = []
-    let reasoning = ''
-    let fields: Record<string, unknown> | undefined
-    for (const block of blocks) {
-      switch (block.type) {
-        case 'text':
-          content.push(...textPart(block))
-          break
-        case 'thinking': {
-          const { signature } = block
-          if (typeof signature === 'string' && isSealed(signature)) {
-            fields = openFields(signature)
-            reasoning += block.thinking
-          } else if (typeof signature === 'string' && signature !== '') {
-            thinking.push({ type: 'thinking', thinking: block.thinking, signature })
-          } else {
-            reasoning += block.thinking
-          }
-          break
-        }
-        case 'redacted_thinking':
-          thinking.push({ type: 'redacted_thinking', data: block.data })
-          break
-        case 'tool_use':
-          calls.push({
-            ...fields, // from outside: they take the place of nothing
-            id: providerToolId(block.id),
-            type: 'function',
-            function: { name: shortToolName(block.name), arguments: JSON.stringify(block.input) }
-          })
-          fields = undefined
-          break
-        case 'image':
-        case 'document':
-        case 'tool_result':
-        case 'tool_reference':
-          break
-        case '*':
-        default:
-          content.push(...otherText(block))
-      }
-    }
+    if (this.#turn === undefined) this.#endUser()
+    const turn = this.#turn ??= { content: [], thinking: [], calls: [], reasoning: '', callFields: undefined }
+    for (const block of blocks) addBlock(turn, block)
+  }
+
+  #endTurn (): void {
+    if (this.#turn === undefined) return
+    const { content, thinking, calls, reasoning } = this.#turn
+    this.#turn = undefined
     if (content.length === 0 && calls.length === 0) return
-    this.#endResults()
     this.#messages.push({
       role: 'assistant',
       content: content.length === 0 ? null : shortest(content),
@@ -160,7 +149,47 @@ class ConversationReader {
       ...thinking.length > 0 && { thinking_blocks: thinking },
       ...reasoning !== '' && { reasoning_content: reasoning }
     } satisfies AssistantMessage)
-    this.#callsOpen = calls.length > 0
+    for (const { id } of calls) this.#openCalls.add(id)
+  }
+}
+
+function addBlock (turn: Turn, block: MessagesBlock): void {
+  switch (block.type) {
+    case 'text':
+      turn.content.push(...textPart(block))
+      break
+    case 'thinking': {
+      const { signature } = block
+      if (typeof signature === 'string' && isSealed(signature)) {
+        turn.callFields = openFields(signature)
+        turn.reasoning += block.thinking
+      } else if (typeof signature === 'string' && signature !== '') {
+        turn.thinking.push({ type: 'thinking', thinking: block.thinking, signature })
+      } else {
+        turn.reasoning += block.thinking
+      }
+      break
+    }
+    case 'redacted_thinking':
+      turn.thinking.push({ type: 'redacted_thinking', data: block.data })
+      break
+    case 'tool_use':
+      turn.calls.push({
+        ...turn.callFields, // from outside: they take the place of nothing
+        id: providerToolId(block.id),
+        type: 'function',
+        function: { name: shortToolName(block.name), arguments: JSON.stringify(block.input) }
+      })
+      turn.callFields = undefined
+      break
+    case 'image':
+    case 'document':
+    case 'tool_result':
+    case 'tool_reference':
+      break
+    case '*':
+    default:
+      turn.content.push(...otherText(block))
   }
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { conversationOf, foundTools } from '../../../lib/dialects/messages/conversation.ts'
-import type { MessagesMessage } from '../../../schemas/messages-request.ts'
+import type { MessagesBlock, MessagesMessage } from '../../../schemas/messages-request.ts'
 
 const conversation = (messages: readonly MessagesMessage[], system?: string): unknown => conversationOf(system, messages, error => { throw error })
 
@@ -26,6 +26,43 @@ t.test('a system message between calls and their results comes behind these', as
     { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }] },
     { role: 'system', content: 'Take care.' }
   ], 'also where no result follows')
+})
+
+t.test('neighbouring messages of one role are one, so that results follow their calls directly', async t => {
+  const use = (id: string): MessagesBlock => ({ type: 'tool_use', id, name: 'look', input: {} })
+  const image = { type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } } as const
+  const result = (id: string, content: string | [typeof image]): MessagesBlock => ({ type: 'tool_result', tool_use_id: id, content })
+  const calls = ['a', 'b'].map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } }))
+  const tool = (id: string, content = 'seen'): object => ({ role: 'tool', tool_call_id: id, content })
+  t.strictSame(conversation([
+    { role: 'assistant', content: [use('a')] }, { role: 'assistant', content: [use('b')] },
+    { role: 'user', content: [result('a', 'seen'), result('b', 'seen')] }
+  ]), [{ role: 'assistant', content: null, tool_calls: calls }, tool('a'), tool('b')])
+  const results: MessagesMessage[] = [
+    { role: 'assistant', content: [use('a'), use('b')] },
+    { role: 'user', content: [result('a', [image]), { type: 'text', text: 'And?' }] },
+    { role: 'user', content: [result('b', 'seen')] },
+    { role: 'user', content: 'Well?' }
+  ]
+  const parts = [
+    { type: 'text', text: 'The image 1 of tool call a:' }, { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }, { type: 'text', text: 'And?' }
+  ]
+  const well = { type: 'text', text: 'Well?' }
+  const called = [{ role: 'assistant', content: null, tool_calls: calls }, tool('a', '[image 1 of tool call a: in the next message]'), tool('b')]
+  t.strictSame(conversation(results), [...called, { role: 'user', content: [...parts, well] }])
+  const care = { role: 'system', content: 'Take care.' } as const
+  t.strictSame(conversation(results.toSpliced(2, 0, care)), [...called, care, { role: 'user', content: [...parts, well] }], 'with a system message between the results')
+  t.strictSame(conversation(results.toSpliced(3, 0, care)), [...called, { role: 'user', content: parts }, care, { role: 'user', content: 'Well?' }], 'and with one behind them')
+})
+
+t.test('a call without a result holds up no message behind it', async t => {
+  t.strictSame(conversation([
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] }, { role: 'user', content: 'hi' },
+    { role: 'system', content: 'Take care.' }, { role: 'user', content: 'Well?' }
+  ]), [
+    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }] },
+    { role: 'user', content: 'hi' }, { role: 'system', content: 'Take care.' }, { role: 'user', content: 'Well?' }
+  ])
 })
 
 t.test('an error of a tool says so, once', async t => {
