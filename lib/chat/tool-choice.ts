@@ -9,23 +9,41 @@ export function forbidsTools ({ tool_choice: choice }: ChatInput): boolean {
   return choice === 'none' || (typeof choice === 'object' && 'type' in choice && choice.type === 'none')
 }
 
+/** Finds the names that tools of servers are offered by. */
+export interface OfferedNames {
+  /** Finds the name of a tool by its own name, and perhaps its server's. */
+  readonly of: (tool: string, server?: string) => string | undefined
+  /** Returns the names of all tools of a server. */
+  readonly all: (server: string) => readonly string[]
+}
+
 /**
- * Returns the choice with a tool server's tool under the name it was offered by.
- *
- * @param offered finds that name, by the tool's own and perhaps its server's
+ * Returns the choice with tools of servers under the names they are offered by. An entry of `allowed_tools` that names a
+ * server alone stands for all of its tools; where none of those allowed is offered, none may be called.
  */
-export function namedToolChoice (
-  choice: ToolChoice, offered: (tool: string, server?: string) => string | undefined
-): ToolChoice {
+export function namedToolChoice (choice: ToolChoice, offered: OfferedNames): ToolChoice {
   if (typeof choice === 'string') return choice
   if ('server_label' in choice) {
-    const name = offered(choice.name, choice.server_label) ?? choice.name
+    const name = offered.of(choice.name, choice.server_label) ?? choice.name
     return { type: 'function', function: { name } }
   }
-  if (choice.type === 'function') {
-    return { ...choice, function: { name: offered(choice.function.name) ?? choice.function.name } }
+  switch (choice.type) {
+    case 'function': return { ...choice, function: { name: offered.of(choice.function.name) ?? choice.function.name } }
+    case 'tool': return { ...choice, name: offered.of(choice.name) ?? choice.name }
+    case 'allowed_tools': {
+      const { mode, tools } = choice.allowed_tools
+      const named = tools.flatMap(tool => namedEntries(tool, offered))
+      return named.length === 0 && tools.length > 0 ? 'none' : { ...choice, allowed_tools: { mode, tools: named } }
+    }
+    default: return choice
   }
-  return choice.type === 'tool' ? { ...choice, name: offered(choice.name) ?? choice.name } : choice
+}
+
+function namedEntries (tool: Record<string, unknown>, offered: OfferedNames): Array<Record<string, unknown>> {
+  const { server_label: server, name } = tool
+  if (tool['type'] !== 'mcp' || typeof server !== 'string') return [tool]
+  const names = typeof name === 'string' ? [offered.of(name, server) ?? []].flat() : offered.all(server)
+  return names.map(name => ({ type: 'function', function: { name } }))
 }
 
 /**

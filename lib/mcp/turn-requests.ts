@@ -1,6 +1,6 @@
 /** Makes the requests of a tool loop: the caller's with the tools of its servers, and with the results of each turn. */
 
-import { namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
+import { namedToolChoice, relaxedChoice, type OfferedNames } from '../chat/tool-choice.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Message, UserPart } from '../../schemas/messages.ts'
 import type { OpenTools } from './tool-servers.ts'
@@ -18,14 +18,17 @@ export function ownFunctions ({ tools = [], functions = [] }: ChatInput): Set<st
 export function withTools (request: ChatInput, { tools, offered }: OpenTools): ChatInput {
   const own = ownFunctions(request)
   const choice = request.tool_choice
-  const nameOf = (wanted: string, server?: string): string | undefined => own.has(wanted) && server === undefined
-    ? wanted
-    : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name
+  const names: OfferedNames = {
+    of: (wanted, server) => own.has(wanted) && server === undefined
+      ? wanted
+      : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name,
+    all: server => offered.flatMap(({ name, serverName }) => serverName === server ? name : [])
+  }
   const { asWritten: _, ...translated } = request
   return {
     ...translated,
     ...tools.length > 0 && { tools: [...request.tools ?? [], ...tools] },
-    ...choice !== undefined && { tool_choice: namedToolChoice(choice, nameOf) }
+    ...choice !== undefined && { tool_choice: namedToolChoice(choice, names) }
   }
 }
 

@@ -11,7 +11,12 @@ t.test('a model must not call tools when the choice says none, in either spellin
 })
 
 t.test('a tool is chosen by the name it was offered under', async t => {
-  const offered = (tool: string, server?: string): string | undefined => tool === 'add' ? `${server ?? 'any'}__add` : undefined
+  const offered = {
+    of: (tool: string, server?: string): string | undefined => tool === 'add' ? `${server ?? 'any'}__add` : undefined,
+    all: (server: string): string[] => server === 's' ? ['s__add', 's__sub'] : []
+  }
+  const allowing = (...tools: unknown[]): unknown => ({ type: 'allowed_tools', allowed_tools: { mode: 'required', tools } })
+  const named = (name: string): unknown => ({ type: 'function', function: { name } })
   const rows: Array<[unknown, unknown]> = [
     ['auto', 'auto'],
     [{ server_label: 's', name: 'add' }, { type: 'function', function: { name: 's__add' } }],
@@ -19,7 +24,10 @@ t.test('a tool is chosen by the name it was offered under', async t => {
     [{ type: 'function', function: { name: 'add' } }, { type: 'function', function: { name: 'any__add' } }],
     [{ type: 'function', function: { name: 'own' } }, { type: 'function', function: { name: 'own' } }],
     [{ type: 'tool', name: 'add', disable_parallel_tool_use: true }, { type: 'tool', name: 'any__add', disable_parallel_tool_use: true }],
-    [{ type: 'any' }, { type: 'any' }]
+    [{ type: 'any' }, { type: 'any' }],
+    [allowing(named('own'), { type: 'mcp', server_label: 's' }), allowing(named('own'), named('s__add'), named('s__sub'))],
+    [allowing({ type: 'mcp', server_label: 's', name: 'add' }, { type: 'mcp', server_label: 's', name: 'gone' }), allowing(named('s__add'))],
+    [allowing({ type: 'mcp', server_label: 'other' }), 'none']
   ]
   for (const [choice, expected] of rows) t.strictSame(namedToolChoice(choice as ToolChoice, offered), expected, JSON.stringify(choice))
 })

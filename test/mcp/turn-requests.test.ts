@@ -24,6 +24,9 @@ t.test('a choice follows a tool to the name it is offered under, but never away 
   const chosen = (choice: object, tools: unknown[] = []) => withTools(request({ tool_choice: choice, tools }), open).tool_choice
   t.strictSame(chosen({ type: 'function', function: { name: 'add' } }), { type: 'function', function: { name: 'srv__add' } })
   t.strictSame(chosen({ server_label: 'srv', name: 'add' }), { type: 'function', function: { name: 'srv__add' } })
+  t.strictSame(chosen({ type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'mcp', server_label: 'srv' }, { type: 'mcp', server_label: 'other' }] } }), {
+    type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'srv__add' } }] }
+  })
   t.strictSame(chosen({ type: 'function', function: { name: 'add' } }, [{ type: 'function', function: { name: 'add' } }]), { type: 'function', function: { name: 'add' } })
 })
 

@@ -382,6 +382,25 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
   for (const free of rules) t.match((await ask({ input: 'Use echo.', tools: free })).output, [{ type: 'mcp_list_tools' }, { type: 'mcp_call', status: 'completed' }, { type: 'message' }])
 })
 
+t.test('a choice may allow the tools of an MCP server, and leaves out what only OpenAI runs', async t => {
+  const server = await startToolServer(t)
+  const provider = await fakeUpstream({ pieces: [chatAnswer('Hi.')] })
+  t.teardown(provider.close)
+  const api = await testGateway(t, { providers: [chatUpstreamAt(`${provider.url}/v1`)], ...withTools })
+  const mcp = { type: 'mcp', server_label: 'mine', server_url: server.url, allowed_tools: ['echo', 'fail'], require_approval: 'never' }
+  const tools = [{ type: 'function', name: 'look', parameters: { type: 'object' } }, mcp, { type: 'web_search' }]
+  const ask = async (...allowed: object[]): Promise<Response> => await api.post('/v1/responses', { model, input: 'Hi', tools, tool_choice: { type: 'allowed_tools', mode: 'auto', tools: allowed } })
+  const look = { type: 'function', name: 'look' }
+  t.equal((await ask(look, { type: 'web_search' }, { type: 'mcp', server_label: 'mine' })).status, 200)
+  const sent = provider.requests[0]?.json as { readonly tools: ReadonlyArray<{ readonly function: { readonly name: string } }>, readonly tool_choice: unknown }
+  const offered = sent.tools.map(tool => tool.function.name)
+  t.equal(offered.length, 3)
+  t.strictSame(sent.tool_choice, { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: offered.map(name => ({ type: 'function', function: { name } })) } })
+  const refused = await ask({ type: 'web_search' })
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { code: 'unsupported_value', param: 'tool_choice.tools' } })
+})
+
 t.test('as many calls of MCP tools are run as the request allows, however many turns they are in', async t => {
   const server = await startToolServer(t)
   const { api, histories } = await start(t, (_, number) => number < 2 ? callsEcho(`${number}a`, `${number}b`) : { pieces: [chatAnswer('done')] }, withTools)

@@ -128,14 +128,14 @@ function translation (request: ResponsesRequest, items: readonly InputItem[], ea
   refuseKeptElsewhere(request)
   const names = new SentNames()
   const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
-  // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
-  const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names)
   const { messages, byItem, approved, listed } = readItems(items, names, declared.approvals, earlier)
   const { instructions } = request
   const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
   const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
     ? request.mcp_servers
     : [request.mcp_servers ?? [], [...declared.servers]].flat()
+  // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
+  const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names, hasServers(servers))
   return {
     names,
     approvals: declared.approvals,
@@ -215,7 +215,11 @@ const isTool = compileCheck(ResponsesTool)
 
 /** Without any tool there is no choice: providers refuse one. */
 function hasTools (tools: readonly unknown[], servers: ChatInput['mcp_servers']): boolean {
-  return tools.length > 0 || (servers !== undefined && [servers].flat().length > 0)
+  return tools.length > 0 || hasServers(servers)
+}
+
+function hasServers (servers: ChatInput['mcp_servers']): boolean {
+  return servers !== undefined && [servers].flat().length > 0
 }
 
 function settingsOf (request: ResponsesRequest): Partial<ChatInput> {

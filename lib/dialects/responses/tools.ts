@@ -110,14 +110,20 @@ function bearer (authorization: string): string {
 }
 
 /**
- * Returns the choice in the words of chat completions.
+ * Returns the choice in the words of chat completions. Entries of `allowed_tools` that name an MCP server stay as they are
+ * until its tools are known.
  *
- * @throws GatewayError `unsupported_value` for a tool that only OpenAI runs
+ * @param hasServers true when the request names any
+ * @throws GatewayError `unsupported_value` for a tool that only OpenAI runs, and where no others are allowed
  */
-export function readToolChoice (choice: ResponsesToolChoice, names: SentNames): ToolChoice {
+export function readToolChoice (choice: ResponsesToolChoice, names: SentNames, hasServers: boolean): ToolChoice {
   if (typeof choice === 'string') return choice
   if ('mode' in choice) {
-    return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(tool => allowedTool(tool, names)) } }
+    const tools = choice.tools.flatMap(tool => allowedTool(tool, names, hasServers))
+    if (tools.length === 0) {
+      throw unsupported('tool_choice.tools', 'None of the allowed tools is available through this gateway: those that OpenAI runs itself are not.')
+    }
+    return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }
   }
   if ('server_label' in choice) {
     const { name } = choice
@@ -127,11 +133,12 @@ export function readToolChoice (choice: ResponsesToolChoice, names: SentNames): 
   throw unsupported('tool_choice', `The tool \`${choice.type}\` is run by OpenAI itself and is not available through this gateway.`)
 }
 
-function allowedTool (tool: Record<string, unknown>, names: SentNames): Record<string, unknown> {
+/** Returns no tool for one that OpenAI runs itself: such a tool is offered to no other provider. */
+function allowedTool (tool: Record<string, unknown>, names: SentNames, hasServers: boolean): Array<Record<string, unknown>> {
+  if (tool['type'] === 'mcp') return hasServers ? [tool] : []
   const name = nonEmptyText(tool['name'])
-  if (name === undefined) return tool
-  const namespace = nonEmptyText(tool['namespace'])
-  return { type: 'function', function: { name: names.sent(name, namespace) } }
+  if (name === undefined) return []
+  return [{ type: 'function', function: { name: names.sent(name, nonEmptyText(tool['namespace'])) } }]
 }
 
 function unsupported (param: string, message: string): GatewayError {

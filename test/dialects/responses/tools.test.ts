@@ -1,7 +1,7 @@
 import t from 'tap'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import { readToolChoice, readTools, type ReadTools } from '../../../lib/dialects/responses/tools.ts'
-import type { ResponsesTool } from '../../../schemas/responses.ts'
+import type { ResponsesTool, ResponsesToolChoice } from '../../../schemas/responses.ts'
 
 const read = (tools: readonly ResponsesTool[]): ReadTools => readTools(tools, new SentNames(), 'tools')
 
@@ -36,12 +36,19 @@ t.test('an MCP server needs an address', async t => {
 t.test('a choice names tools as they are sent', async t => {
   const names = new SentNames()
   readTools([{ type: 'function', name: 'look' }], names, 'tools')
-  t.equal(readToolChoice('required', names), 'required')
-  t.strictSame(readToolChoice({ type: 'function', name: 'look' }, names), { type: 'function', function: { name: 'look' } })
-  t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine' }, names), 'required')
-  t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine', name: 'echo' }, names), { server_label: 'mine', name: 'echo' })
-  t.strictSame(readToolChoice({ type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'look' }] }, names), {
+  t.equal(readToolChoice('required', names, false), 'required')
+  t.strictSame(readToolChoice({ type: 'function', name: 'look' }, names, false), { type: 'function', function: { name: 'look' } })
+  t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine' }, names, false), 'required')
+  t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine', name: 'echo' }, names, false), { server_label: 'mine', name: 'echo' })
+  t.strictSame(readToolChoice({ type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'look' }] }, names, false), {
     type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'look' } }] }
   })
-  t.throws(() => readToolChoice({ type: 'web_search_preview' }, names), { code: 'unsupported_value', param: 'tool_choice' })
+  const allow = (...tools: Array<Record<string, unknown>>): ResponsesToolChoice => ({ type: 'allowed_tools', mode: 'auto', tools: [...tools, { type: 'web_search' }] })
+  const server = { type: 'mcp', server_label: 'mine' }
+  t.match(readToolChoice(allow({ type: 'function', name: 'look' }, server), names, true), { allowed_tools: { tools: [{ function: { name: 'look' } }, server] } })
+  t.strictSame(readToolChoice(allow({ type: 'function', name: 'look' }, server), names, false), {
+    type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'look' } }] }
+  }, 'without a server there is none to allow')
+  t.throws(() => readToolChoice(allow(), names, true), { code: 'unsupported_value', param: 'tool_choice.tools' })
+  t.throws(() => readToolChoice({ type: 'web_search_preview' }, names, false), { code: 'unsupported_value', param: 'tool_choice' })
 })
