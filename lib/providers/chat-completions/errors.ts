@@ -55,12 +55,13 @@ function saidIn (body: unknown): Said {
   }
 }
 
-function codeOf (code: unknown): string | undefined {
+/** Returns a code as text; `undefined` where there is none. */
+export function codeOf (code: unknown): string | undefined {
   return typeof code === 'number' ? String(code) : nonEmptyText(code)
 }
 
-/** Many servers put the status into `code` of an error inside a stream. */
-function statusIn ({ code, type }: Said): number {
+/** Returns the status that an error inside a response stands for: many servers put it into `code`. */
+export function statusIn ({ code, type }: Pick<Said, 'code' | 'type'>): number {
   const number = Number(code)
   if (Number.isInteger(number) && number >= 400 && number <= 599) return number
   if (type === 'authentication_error') return 401

@@ -1,6 +1,6 @@
 /** Errors of this API: before the head those of chat completions, in a response a code and a message. */
 
-import { readError as readDialectError } from '../chat-completions/errors.ts'
+import { codeOf, readError as readDialectError, statusIn } from '../chat-completions/errors.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ProviderFailure, aboutInput, type Failure } from '../provider-failure.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
@@ -29,17 +29,23 @@ export function readDirectError (failure: UpstreamFailure, action?: DirectReques
   return isMissing ? { ...stated, kind: 'missing_api' } : stated
 }
 
-const statuses: Readonly<Record<string, number>> = {
-  server_error: 500, vector_store_timeout: 504, rate_limit_exceeded: 429, slow_down: 503, server_is_overloaded: 503
-}
+const statuses: ReadonlyMap<string, number> = new Map([
+  ['server_error', 500], ['vector_store_timeout', 504], ['rate_limit_exceeded', 429], ['too_many_requests', 429], ['slow_down', 503], ['server_is_overloaded', 503]
+])
+
+/** Codes about the request, as the specification names them: of its fields, of its images, of a policy. */
+const requestCode = /^(?:invalid_(?:request|prompt|value|type|image|base64_image)|(?:unsupported|missing)_|unknown_parameter$|image_(?!generation)|empty_image_file$|failed_to_download_image$|data_residency_mismatch$)|_policy(?:_violation)?$/
 
 /**
  * Makes the error of a response that failed, or of an event that says so.
  *
- * @param error with a code; other codes than those of the server are about the request
+ * @param error with a code; other codes than those about the request are about the provider, which may be another server with
+ *   words of its own
  */
 export function failedResponse (error: unknown): ProviderFailure {
   const said = objectOf(error) ?? {}
-  const code = nonEmptyText(said['code']) ?? nonEmptyText(said['type']) ?? 'server_error'
-  return new ProviderFailure(readDirectError({ status: statuses[code] ?? 400, headers: {}, body: { error: { ...said, code } } }))
+  const type = said['type'] === 'error' ? undefined : nonEmptyText(said['type']) // that of an event
+  const code = codeOf(said['code']) ?? type ?? 'server_error'
+  const status = statuses.get(code) ?? (requestCode.test(code) ? 400 : statusIn({ code, type }))
+  return new ProviderFailure(aboutInput(readDialectError({ status, headers: {}, body: { error: { ...said, type, code } } })))
 }
