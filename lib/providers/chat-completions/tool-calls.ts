@@ -19,6 +19,7 @@ type Kind = 'function' | 'custom'
 interface OpenCall {
   readonly wireId: string | undefined
   kind: Kind
+  name: string | undefined
   /** Our index, once started; the name must be known for that. */
   call: number | undefined
   /** All pieces so far: to distinguish a repetition from a new call. */
@@ -66,11 +67,12 @@ export class ToolCalls {
     const index = typeof delta.index === 'number' ? delta.index : undefined
     let text = pieceOf(custom === undefined ? body['arguments'] : body['input'])
 
-    let open = this.#find(index, id, name)
+    let open = this.#find(index, id, name, text)
     if (open === undefined) {
       open = this.#add(index, {
         wireId: id,
         kind: custom === undefined ? 'function' : 'custom',
+        name: undefined,
         call: undefined,
         text: '',
         extra: undefined,
@@ -107,12 +109,12 @@ export class ToolCalls {
     return open
   }
 
-  #find (index: number | undefined, id: string | undefined, name: string | undefined): OpenCall | undefined {
+  #find (index: number | undefined, id: string | undefined, name: string | undefined, text: string): OpenCall | undefined {
     const among = index === undefined ? this.#all : this.#byIndex.get(index)
     if (among === undefined) return undefined
     const { last } = among
     const byId = id === undefined ? undefined : among.byId.get(id)
-    if (byId !== undefined) return name !== undefined && isComplete(byId) ? undefined : byId
+    if (byId !== undefined) return name !== undefined && isComplete(byId) && !isRepetition(byId, name, text) ? undefined : byId
     if (name === undefined) return last
     // A name: a new call, unless the current one still waits for its name or repeats it.
     if (last === undefined || index === undefined) return undefined
@@ -124,6 +126,7 @@ export class ToolCalls {
     let unique = id ?? open.wireId ?? toolCallId()
     if (this.#ids.has(unique)) unique = toolCallId()
     this.#ids.add(unique)
+    open.name = name
     open.call = this.#started++
     events.push({
       type: 'tool-call-start',
@@ -150,6 +153,11 @@ function pieceOf (value: unknown): string {
 /** The call has a name and all its arguments: what follows with a name is another one. */
 function isComplete (open: OpenCall): boolean {
   return open.call !== undefined && open.scan.isClosed && isJson(open.text)
+}
+
+/** The label of a call comes once more: with none of its arguments, or with all of them. */
+function isRepetition (open: OpenCall, name: string, text: string): boolean {
+  return open.name === name && (text === '' || (open.kind === 'function' && text === open.text))
 }
 
 function candidates (): Candidates {
