@@ -152,7 +152,7 @@ function pieceOf (value: unknown): string {
 
 /** The call has a name and all its arguments: what follows with a name is another one. */
 function isComplete (open: OpenCall): boolean {
-  return open.call !== undefined && open.scan.isClosed && isJson(open.text)
+  return open.call !== undefined && open.scan.isComplete(open.text)
 }
 
 /** The label of a call comes once more: with none of its arguments, or with all of them. */
@@ -170,21 +170,25 @@ function note (among: Candidates, open: OpenCall): void {
 }
 
 /**
- * Follows the brackets of arguments piece by piece, so that they are parsed when they may be
- * complete and not with each of their pieces.
+ * Follows the brackets of arguments piece by piece, so that they are parsed once, when the brackets are closed, and not with
+ * each piece: nothing but blanks may come after them.
  */
 class ArgumentScan {
   #depth = 0
   #opened = false
   #inString = false
   #escaped = false
+  /** Set once the brackets were closed. */
+  #isJson: boolean | undefined
 
-  /** True when every bracket that was opened is closed, and there was one. */
-  get isClosed (): boolean {
-    return this.#opened && this.#depth === 0 && !this.#inString
+  /** @param text all of it so far */
+  isComplete (text: string): boolean {
+    const isClosed = this.#opened && this.#depth === 0 && !this.#inString
+    return isClosed && (this.#isJson ??= isJson(text))
   }
 
   read (text: string): void {
+    if (this.#isJson === true && /[^\t\n\r ]/.test(text)) this.#isJson = false
     for (let at = 0; at < text.length; at++) {
       const character = text.charCodeAt(at)
       if (this.#escaped) this.#escaped = false

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
+import { ToolCalls } from '../../../lib/providers/chat-completions/tool-calls.ts'
 import { readResponse } from '../../support/adapters.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { ask, streamed } from '../../support/chat-completions.ts'
@@ -38,4 +39,31 @@ t.test('free text that is sent again under the name of its call is more of it', 
   const piece = (input: string): object => ({ index: 0, id: 'k', type: 'custom', custom: { name: 'f', input } })
   t.same(callsOf([piece('ha'), piece('ha')]), [['k', 'f', 'haha']])
   t.same(callsOf([piece('[1]'), piece('')]), [['k', 'f', '[1]']])
+})
+
+t.test('arguments are parsed once, however many pieces follow them', async t => {
+  const label = { index: 0, id: 'k', function: { name: 'f' } }
+  for (const more of ['', ' ', 'x', '{}']) {
+    for (const text of ['{"a":1}', '{"a":1}x', '{a:1}']) {
+      const calls = new ToolCalls(0)
+      const parsed = t.capture(JSON, 'parse', JSON.parse)
+      calls.read({ ...label, function: { name: 'f', arguments: text } }, [])
+      for (let count = 0; count < 10; count++) {
+        calls.read(label, [])
+        calls.read({ index: 0, id: 'k', function: { arguments: more } }, [])
+      }
+      parsed.restore()
+      t.equal(parsed().length, 1, `${text} ${more}`)
+    }
+  }
+})
+
+t.test('arguments with blanks behind them are complete, those with anything else are not', async t => {
+  const piece = (text: string, name?: string): object => ({ index: 0, id: 'k', function: { name, arguments: text } })
+  for (const blank of [' ', '\n\r\t ']) {
+    t.match(callsOf([piece('{"x":1}', 'f'), piece('', 'f'), piece(blank), piece('{"x":2}', 'f')]), [['k', 'f', `{"x":1}${blank}`], [/^call_/, 'f', '{"x":2}']])
+  }
+  for (const other of ['x', '\u00a0', '{}']) {
+    t.same(callsOf([piece('{"x":1}', 'f'), piece('', 'f'), piece(other), piece('{"x":2}', 'f')]), [['k', 'f', `{"x":1}${other}{"x":2}`]])
+  }
 })
