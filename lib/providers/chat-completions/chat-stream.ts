@@ -87,6 +87,12 @@ class ChatStream implements StreamReader<ChatEvent> {
     if (failure !== undefined) throw new ProviderFailure(failure)
     const before = into.length
     this.#reader.read(chunk, into)
+    if (this.#reader.isThinking) {
+      // A text has to be read, as it ends the thinking before it.
+      this.#beginning = undefined
+      this.#template.forget()
+      return
+    }
     const only = into.length === before + 1 ? into[before] : undefined
     if (only?.type === 'response-start') {
       const known = this.#beginning?.noteRole(data, chunk)

@@ -14,7 +14,7 @@ import { finishReasonOf, namesFullContext } from './finish-reason.ts'
 import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { usageOf } from './usage.ts'
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -51,6 +51,8 @@ interface Choice {
   isContextFull: boolean
   legacyName: string | undefined
   legacyCall: boolean
+  /** Thinking whose signature may still come. */
+  thinking: ThinkingBlock & { readonly type: 'thinking' } | undefined
 }
 
 export class ResponseReader {
@@ -78,6 +80,11 @@ export class ResponseReader {
     return this.#choices.length > 0
   }
 
+  /** True while a block of thinking may go on: what comes next may end it. */
+  get isThinking (): boolean {
+    return this.#choices.some(({ thinking }) => thinking !== undefined)
+  }
+
   read (answer: WireAnswer, events: ChatEvent[]): void {
     this.#start(answer, events)
     this.#usage = usageOf(answer.usage) ?? usageOf(objectOf(Reflect.get(answer, 'x_groq'))?.['usage']) ?? this.#usage
@@ -91,6 +98,7 @@ export class ResponseReader {
   /** Ends every choice, then adds the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices) {
+      endThinking(choice, events)
       choice.toolCalls?.end(events)
       const { index, stopSequence, isContextFull } = choice
       events.push({
@@ -124,9 +132,10 @@ export class ResponseReader {
 
     const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
     if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
-    this.#readThinking(index, delta, events)
+    readThinking(choice, wire, delta, events)
     const refusal = nonEmptyText(delta.refusal)
     const text = this.#readContent(index, delta.content, events)
+    if (text !== '' || refusal !== undefined || hasCalls(delta)) endThinking(choice, events)
     const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
     if (text !== '' || (logprobs !== undefined && place === 'text')) {
       events.push({ type: 'text-delta', choice: index, text, ...logprobs !== undefined && { logprobs } })
@@ -164,7 +173,7 @@ export class ResponseReader {
     const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
     if (known !== undefined || this.#choices.length >= this.#maxChoices) return known
     const index = this.#freeIndex(wireIndex)
-    const choice: Choice = { wireIndex, index, toolCalls: undefined, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false }
+    const choice: Choice = { wireIndex, index, toolCalls: undefined, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false, thinking: undefined }
     this.#choices = withLast(this.#choices, choice)
     return choice
   }
@@ -195,15 +204,6 @@ export class ResponseReader {
       }
     }
     return text
-  }
-
-  #readThinking (choice: number, delta: WireDelta, events: ChatEvent[]): void {
-    const blocks = Reflect.get(delta, 'thinking_blocks')
-    if (!Array.isArray(blocks)) return
-    for (const block of blocks) {
-      // Passed on as they came; the provider that gets them back knows their inside.
-      if (objectOf(block) !== undefined) events.push({ type: 'thinking-block', choice, block: block as ThinkingBlock })
-    }
   }
 
   /** A caller who offered tools gets a tool call, whatever the server made of it. */
@@ -241,6 +241,36 @@ export class ResponseReader {
     }
     return extra
   }
+}
+
+/**
+ * Reads blocks of thinking. In a stream, they come complete or in pieces, the signature with the last one or alone: a block ends
+ * with it, and one without a signature with what comes next.
+ */
+function readThinking (choice: Choice, wire: WireChoice, delta: WireDelta, events: ChatEvent[]): void {
+  // Fields unknown here are passed on as they came: the provider that gets them back knows their inside.
+  for (const { thinking, signature, data, ...rest } of objectsOf(Reflect.get(delta, 'thinking_blocks'))) {
+    if (rest['type'] === 'redacted_thinking') {
+      endThinking(choice, events)
+      if (typeof data === 'string' && data !== '') events.push({ type: 'thinking-block', choice: choice.index, block: { ...rest, type: 'redacted_thinking', data } })
+      continue
+    }
+    choice.thinking = {
+      ...rest, type: 'thinking', thinking: `${choice.thinking?.thinking ?? ''}${nonEmptyText(thinking) ?? ''}`, ...typeof signature === 'string' && { signature }
+    }
+    if (nonEmptyText(signature) !== undefined || objectOf(wire.delta) === undefined) endThinking(choice, events)
+  }
+}
+
+function endThinking (choice: Choice, events: ChatEvent[]): void {
+  const { index, thinking: block } = choice
+  choice.thinking = undefined
+  if (block === undefined || (block.thinking === '' && (block.signature ?? '') === '')) return
+  events.push({ type: 'thinking-block', choice: index, block })
+}
+
+function hasCalls ({ tool_calls: calls, function_call: call }: WireDelta): boolean {
+  return (Array.isArray(calls) && calls.length > 0) || objectOf(call) !== undefined
 }
 
 function toolCallsOf (choice: Choice): ToolCalls {

@@ -1,7 +1,66 @@
 import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { readResponse } from '../../support/adapters.ts'
-import { ask, streamed,  } from '../../support/chat-completions.ts'
+import { ask, streamed } from '../../support/chat-completions.ts'
+
+type Given = { readonly text?: string, readonly thinking?: readonly unknown[], readonly choice?: number }
+
+function frame ({ text, thinking, choice = 0 }: Given): string {
+  return `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', created: 1, choices: [{ index: choice, delta: { content: text, thinking_blocks: thinking } }] })}\n\n`
+}
+
+/** Returns what a stream says of thinking and text. */
+function thinkingOf (given: readonly Given[], n = 1): readonly unknown[] {
+  const ends = Array.from({ length: n }, (_, index) => `data: {"id":"1","choices":[{"index":${index},"delta":{},"finish_reason":"stop"}]}\n\n`)
+  return streamed(`${given.map(frame).join('')}${ends.join('')}`, { n })
+    .flatMap((event): unknown[] => event.type === 'thinking-block' ? [n === 1 ? event.block : [event.choice, event.block]] : event.type === 'text-delta' ? [event.text] : [])
+}
+
+t.test('thinking that comes in pieces is one block, which its signature ends', async t => {
+  const piece = (thinking: unknown, signature: unknown = ''): unknown => ({ type: 'thinking', thinking, signature })
+  const block = (thinking: string, signature: string): object => ({ type: 'thinking', thinking, signature })
+  const pieces = [piece('Let'), piece(' me'), piece('', 'c2ln')].map(thinking => ({ thinking: [thinking] }))
+  t.same(thinkingOf([...pieces, { text: 'Hi' }]), [block('Let me', 'c2ln'), 'Hi'])
+  t.same(thinkingOf([...pieces, ...pieces]), [block('Let me', 'c2ln'), block('Let me', 'c2ln')])
+  t.same(thinkingOf([{ thinking: [piece('Let', null), piece(' me', null), piece(null, 's')] }]), [block('Let me', 's')])
+  t.same(thinkingOf([{ thinking: [{ type: 'thinking', thinking: 'Let' }] }, { thinking: [{ type: 'thinking', signature: 's' }] }]), [block('Let', 's')])
+  t.same(thinkingOf([{ thinking: [piece('a')] }, { thinking: [{ type: 'redacted_thinking', data: 'ZGF0YQ' }] }, { thinking: [piece('b', 's')] }]), [
+    block('a', ''), { type: 'redacted_thinking', data: 'ZGF0YQ' }, block('b', 's')
+  ])
+  t.same(thinkingOf([{ thinking: [piece('a')] }, { thinking: [piece('b')], choice: 1 }, { thinking: [piece('', 's')] }, { thinking: [piece('', 't')], choice: 1 }], 2), [
+    [0, block('a', 's')], [1, block('b', 't')]
+  ])
+})
+
+t.test('thinking without a signature ends with the text that follows it, or with its choice', async t => {
+  const given = ['Let', ' me'].map(thinking => ({ thinking: [{ type: 'thinking', thinking }] }))
+  const block = { type: 'thinking', thinking: 'Let me' }
+  // The second time, it is known how streams of the model begin.
+  for (const _ of [1, 2]) {
+    t.same(thinkingOf([{}, { text: 'Hi' }, { text: ' there' }, ...given, { text: '!' }, { text: '!' }]), ['Hi', ' there', block, '!', '!'])
+    t.same(thinkingOf([{}, ...given, { text: 'Hi' }, { text: ' there' }]), [block, 'Hi', ' there'])
+    t.same(thinkingOf(given), [block])
+  }
+  const called = streamed(`${given.map(frame).join('')}data: {"id":"1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"k","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}\n\n`)
+  t.same(called.map(({ type }) => type), ['response-start', 'thinking-block', 'tool-call-start', 'tool-call-delta', 'tool-call-end', 'choice-end'])
+})
+
+t.test('blocks that come complete stay as they are, in a stream and in one piece', async t => {
+  const blocks = [
+    { type: 'thinking', thinking: 'a', signature: 's', x_new: { y: 1 } }, { type: 'redacted_thinking', data: 'ZGF0YQ' }, { type: 'thinking', thinking: '', signature: 't' }
+  ]
+  t.same(thinkingOf([{ thinking: blocks }]), blocks)
+  t.same(thinkingOf(blocks.map(block => ({ thinking: [block] }))), blocks)
+  const unsigned = [{ type: 'thinking', thinking: 'a' }, { type: 'thinking', thinking: 'b', signature: '' }]
+  const read = readResponse(chatCompletions, { choices: [{ message: { content: 'c', thinking_blocks: [...blocks, ...unsigned] } }] }, ask())
+  t.same(read.flatMap(event => event.type === 'thinking-block' ? [event.block] : []), [...blocks, ...unsigned])
+})
+
+t.test('fields of thinking that are no text are left out', async t => {
+  t.same(thinkingOf([{ thinking: [{ type: 'thinking', thinking: null, signature: null }, { type: 'redacted_thinking', data: null }, { type: 'redacted_thinking' }, {}, null, 'x'] }]), [])
+  t.same(thinkingOf([{ thinking: [{ type: 'thinking', thinking: 'a', signature: 7 }] }]), [{ type: 'thinking', thinking: 'a' }])
+  t.same(thinkingOf([{ thinking: [{ type: null, thinking: 'a', signature: 's', data: null }] }]), [{ type: 'thinking', thinking: 'a', signature: 's' }])
+})
 
 t.test('choices are numbered as requested, whatever the server calls them', async t => {
   const choice = (index: unknown): string => JSON.stringify({ id: '1', choices: [{ index, delta: { content: String(index) }, finish_reason: 'stop' }] })
