@@ -44,6 +44,8 @@ export interface BackgroundWork {
 interface Running {
   readonly keyId: string
   readonly controller: AbortController
+  /** False while the response is being stored: the store does not know it yet. */
+  isStored: boolean
   /** The frames that are not in the store yet. */
   frames: string[]
   /** The number of frames that are in the store. */
@@ -114,10 +116,11 @@ export class BackgroundRuns {
     if (this.#running.size + own >= this.#options.maxRunning()) {
       throw new GatewayError('overloaded', { message: 'Too many responses run in the background. Try again later.' })
     }
-    const running: Running = { keyId, controller: new AbortController(), frames: [...work.firstFrames], stored: 0, last: work.firstFrames.at(-1), bytes: 0, written: Promise.resolve(), changed: promise() }
+    const running: Running = { keyId, controller: new AbortController(), isStored: false, frames: [...work.firstFrames], stored: 0, last: work.firstFrames.at(-1), bytes: 0, written: Promise.resolve(), changed: promise() }
     this.#running.set(id, running)
     try {
       await this.#store.begin(work.given, this.#lease())
+      running.isStored = true
     } catch (error) {
       this.#running.delete(id)
       throw error
@@ -246,9 +249,10 @@ export class BackgroundRuns {
 
   async #look (): Promise<void> {
     const ids = [...this.#running.keys()]
+    const stored = ids.filter(id => this.#running.get(id)?.isStored === true) // one that is stored during the renewal may be missed by it
     if (ids.length > 0) {
       const mine = await this.#store.renew(ids, this.#lease())
-      for (const id of ids) {
+      for (const id of stored) {
         if (!mine.has(id)) this.#running.get(id)?.controller.abort(new GatewayError('client_closed_request'))
       }
     }

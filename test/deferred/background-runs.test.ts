@@ -94,3 +94,61 @@ storeTest('a response of which the end could not be stored fails when its lease 
   t.equal(await store.status('key-1', 'resp_other'), 'completed')
   t.match(failures, [{ message: 'the store is locked' }])
 })
+
+storeTest('a renewal while a response is being stored does not end it', async (t, open) => {
+  const database = await open()
+  // The response is stored after the renewal, or during it.
+  for (const when of ['after', 'during']) {
+    const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxBodyBytes: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
+    const [stores, renewed, begun, looked] = [withResolvers<void>(), withResolvers<void>(), withResolvers<void>(), withResolvers<void>()]
+    const begin = store.begin.bind(store)
+    const renew = store.renew.bind(store)
+    const failOrphans = store.failOrphans.bind(store)
+    const named: Array<readonly string[]> = []
+    t.intercept(store, 'begin', {
+      value: async (...args: Parameters<typeof begin>) => {
+        await stores.promise
+        await begin(...args)
+      }
+    })
+    t.intercept(store, 'renew', {
+      value: async (...args: Parameters<typeof renew>) => {
+        named.push(args[0])
+        const mine = await renew(...args)
+        renewed.resolve()
+        if (when === 'during') await begun.promise
+        return mine
+      }
+    })
+    t.intercept(store, 'failOrphans', {
+      value: async (...args: Parameters<typeof failOrphans>) => {
+        await failOrphans(...args)
+        looked.resolve()
+      }
+    })
+    const failures: unknown[] = []
+    const runs = new BackgroundRuns(store, { events: { onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error), leaseMs: 600_000 })
+    const id = `resp_${when}`
+    const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
+    const beginning = runs.begin({
+      given: { keyId: 'key-1', response, input: [], itemIds: [] },
+      firstFrames: [],
+      failed: () => ({ ...response, status: 'failed' }),
+      run: async signal => {
+        await looked.promise
+        signal.throwIfAborted()
+        await runs.finish({ ...response, status: 'completed' })
+      }
+    })
+    runs.start()
+    await (when === 'during' ? renewed : looked).promise
+    stores.resolve()
+    await beginning
+    begun.resolve()
+    await runs.whenIdle()
+    t.same(named, [[id]])
+    t.equal(await store.status('key-1', id), 'completed', when)
+    t.same(failures, [])
+    await runs.stop()
+  }
+})
