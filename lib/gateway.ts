@@ -312,7 +312,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
     close: async () => {
       draining = true
-      if (server.listening) await sleep(settings.server.shutdownDelayMs) // a start that failed before has nobody to tell
+      if (server.listening) await sleep(settings.server.shutdownDelayMs) // else its start failed, and no caller is to be warned
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
       const closed = stopAccepting(server)
       await withTimeout(settings.server.drainMs, waitUntilIdle())

@@ -20,7 +20,7 @@ export class StandIn {
   readonly #connections: number
   readonly #log: Log
   readonly #tls: TlsPaths | undefined
-  /** What `open` was called for last; `undefined` once it was closed. */
+  /** Stands for the last `open`; `undefined` after `close`. */
   #opened: object | undefined
   #http: HttpServer | undefined
 

@@ -48,7 +48,7 @@ t.test('as many requests as may wait are all served', async t => {
   t.same(statuses(await rest(socket)), Array.from({ length: 16 }, () => '200'))
 })
 
-t.test('a bound that is lowered below what waits refuses the next request, and all before it are answered', async t => {
+t.test('a bound that is lowered below what waits refuses the next request and serves all before it', async t => {
   const pipelining = new Pipelining(16)
   const open: ServerResponse[] = []
   let dropped = 0

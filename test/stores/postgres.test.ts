@@ -55,7 +55,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     const behind = await open(t, { ...place, store: { ...place.store, url: new Secret(address.href) } })
     const other = await open(t, place)
     const { sql } = await import('kysely')
-    const broken = sql`select pg_sleep(60)`.execute(behind.query).then(() => 'answered', (error: unknown) => error)
+    const broken = sql`select pg_sleep(60)`.execute(behind.query).then(() => 'done', (error: unknown) => error)
     await until(async () => {
       const { rows } = await sql`select 1 from pg_stat_activity where query = 'select pg_sleep(60)' and state = 'active'`.execute(other.query)
       return rows.length > 0
