@@ -236,6 +236,7 @@ t.test('what a gateway holds counts while its process is stopped, and until the 
     await database.close()
     const green = await peer(t, directory, 'green', { beatMs: 10, now: inAnHour, hasUnrecorded: () => hasUnrecorded })
     const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
+    t.same(green.failures, [], 'the store can be used')
     green.limiter.close()
     return found.filter(reservation => reservation !== undefined).length
   }
