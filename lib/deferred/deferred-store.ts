@@ -129,11 +129,15 @@ export class DeferredStore {
       })
       .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
       .returning('id').executeTakeFirst())
+    if (row !== undefined) {
+      await this.#texts.remove([id], ['task']).catch(() => undefined) // what is left of it goes when the row expires
+      return true
+    }
     // One that failed may have stored it.
-    const isStored = row !== undefined || await this.#use(async () => await this.#query.selectFrom('deferred').select('id')
-      .where('id', '=', id).where('state', '=', 'done').where('body', '=', body).executeTakeFirst()) !== undefined
-    await this.#texts.remove([id], [isStored ? 'task' : textName])
-    return row !== undefined
+    const stored = await this.#use(async () => await this.#query.selectFrom('deferred').select('id')
+      .where('id', '=', id).where('state', '=', 'done').where('body', '=', body).executeTakeFirst())
+    await this.#texts.remove([id], [stored === undefined ? textName : 'task'])
+    return false
   }
 
   /** Returns the bytes stored for a key: tasks and answers. */

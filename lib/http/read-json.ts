@@ -25,6 +25,7 @@ const largeStringBytes = 64 * 1024
 const bytesPerPiece = 256
 /** Smaller pieces are copied into memory that they share. */
 const minPieceBytes = 4 * 1024
+/** The most memory for them at a time; less where less of the body is left, or its length is not known. */
 const sharedBytes = 16 * 1024
 /** A larger body that was compressed further than text can be is made to fill memory, not to save time. */
 const compressionCheckFromBytes = 1024 * 1024
@@ -188,7 +189,8 @@ class BodyReader {
     }
     if (this.#shared === undefined || this.#shared.length - this.#sharedTo < bytes.length) {
       this.#passOn()
-      this.#shared = Buffer.allocUnsafeSlow(sharedBytes)
+      const leftBytes = this.#bodyBytes === undefined ? minPieceBytes : this.#bodyBytes - this.#sizeBytes + bytes.length
+      this.#shared = Buffer.allocUnsafeSlow(Math.min(Math.max(leftBytes, bytes.length), sharedBytes))
       this.#sharedFrom = this.#sharedTo = 0
     }
     this.#sharedTo += bytes.copy(this.#shared, this.#sharedTo)

@@ -22,7 +22,7 @@ export interface ListedKey extends ApiKey {
 
 /** Returns the entry of a row, and after a rotation one of the digest before; none for a key of an archived project. */
 export function entriesOfRow (row: KeyRow, project: ProjectRow | undefined): Array<readonly [digest: string, entry: KeyEntry]> {
-  // Such a key was made while its project was archived: those before are revoked.
+  // Such a key was made while its project was being archived: earlier ones are revoked.
   if (typeof project?.archived_at_ms === 'number') return []
   const key = inProject(fromRow(row), project)
   const entry = (digest: string, untilMs?: number): readonly [string, KeyEntry] => [digest, { key, digest: Buffer.from(digest, 'base64'), untilMs }]

@@ -20,7 +20,7 @@ const moreGrowth = 200
  * three never came within less than 700 ms in the benchmarks, from the start of a process on.
  */
 const [frequent, frequentMs] = [3, 500]
-/** Uploads come at intervals: what the four full collections take that bring more growth, 30 ms, each minute of them has once. */
+/** Uploads come at intervals: the four full collections, 30 ms, after which more growth is allowed, come once a minute then, not with each burst. */
 const keepMoreMs = 60_000
 
 /**

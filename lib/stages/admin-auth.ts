@@ -74,7 +74,7 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
   })
 }
 
-/** Returns the principal of a call as they are now, for an answer that takes long; `undefined` once they have no session, no key or too low a role. */
+/** Returns the current principal of a call, for a long-lived answer; `undefined` once the session or the key has ended, or the role is too low. */
 export async function currentPrincipal ({ admin, principal, credential }: AdminCall, least: Role): Promise<Principal | undefined> {
   const now = principal?.session === undefined ? await keyPrincipal(admin, credential) : await sessionPrincipal(admin, credential)
   return now !== undefined && isAtLeast(now.role, least) ? now : undefined

@@ -44,7 +44,7 @@ export class OutputItems {
   readonly #line: OpenItem[] = []
   readonly #done: OutputItem[] = []
   readonly #calls = new Map<number, OpenCall>()
-  /** Calls that ended with arguments that break off, since the last item began. */
+  /** Calls that ended without complete arguments, since the last item began. */
   readonly #brokenOff = new Set<OpenItem>()
   #reason: FinishReason | undefined
   #refused = false
@@ -193,7 +193,7 @@ export class OutputItems {
     this.#begin(item)
   }
 
-  /** Leaves a call open whose arguments break off: the reason of the answer's end comes later, and says whether it was cut. */
+  /** Leaves a call open whose arguments break off, or have not begun: the reason of the answer's end comes later, and says whether it was cut. */
   #endCall (call: OpenCall | undefined): void {
     if (call === undefined) return
     if (call.isComplete) this.#end(call)

@@ -75,7 +75,8 @@ t.test('a call that the end of the answer cut is incomplete, a free-form one as 
   t.match(items(calls('look', '{"cmd":"ls', 'length')).done, [{ type: 'function_call', status: 'incomplete', arguments: '{"cmd":"ls' }])
   t.match(items(calls('patch', '{"input":"*** Beg', 'length'), names).done, [{ type: 'custom_tool_call', status: 'incomplete' }])
   t.match(items(calls('look', '{"cmd":"ls"}', 'length')).done, [{ status: 'completed' }], 'the next call was cut before it began')
-  t.match(items(calls('look', '', 'length')).done, [{ status: 'completed', arguments: '{}' }])
+  t.match(items(calls('look', '', 'length')).done, [{ status: 'incomplete' }], 'cut before its first argument')
+  t.match(items(calls('look', '', 'tool_calls')).done, [{ status: 'completed', arguments: '{}' }])
   t.match(items(calls('look', '{"cmd":"ls', 'tool_calls')).done, [{ status: 'completed' }], 'what a model wrote wrong was not cut')
 })
 

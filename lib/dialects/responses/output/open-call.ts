@@ -19,9 +19,9 @@ export abstract class OpenCall extends OpenItem {
     this.tool = tool
   }
 
-  /** True for arguments that are an object of JSON, or none at all. */
+  /** True for arguments that are an object of JSON. */
   get isComplete (): boolean {
-    return this.text === '' || isObject(parsed(this.text))
+    return isObject(parsed(this.text))
   }
 
   abstract write (text: string): void
