@@ -12,6 +12,7 @@ import { GatewayError, ValidationError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { formParserPlugin } from './form-parser.ts'
+import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import { UploadWriter } from './upload-writer.ts'
 import type { Reservation } from './admission.ts'
@@ -175,20 +176,14 @@ async function parse (
 
 /** A socket would hand over two megabytes in a turn of the event loop. */
 const bytesPerTurn = 256 * 1024
-/** The cost of a piece beside its bytes, each of which may come in a chunk of its own. */
-const bytesPerPiece = 256
-/** Smaller pieces are put together: a write to disk for each byte would take 40 µs for it. */
-const minPieceBytes = 16 * 1024
-
-/** The request body, passed on piece by piece and cut off above a limit. */
+/** The request body, passed on piece by piece and cut off above a limit. Small pieces are put together: a write to disk for each byte would take 40 µs for it. */
 class BoundedBody extends Transform {
   readonly headers: IncomingMessage['headers']
   /** Rejects with the first error. */
   readonly failed: Promise<never>
   #bytesLeft: number
   #unpausedBytes = 0
-  #pieces: Buffer[] = []
-  #gatheredBytes = 0
+  readonly #pieces = new SmallPieces(piece => { this.push(piece) })
 
   constructor (request: IncomingMessage, maxBytes: number) {
     super()
@@ -201,8 +196,6 @@ class BoundedBody extends Transform {
     this.#bytesLeft -= bytes.length
     if (this.#bytesLeft < 0) return done(new GatewayError('file_too_large'))
     this.#pieces.push(bytes)
-    this.#gatheredBytes += bytes.length
-    if (this.#gatheredBytes >= minPieceBytes) this.#passOn()
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes < bytesPerTurn) return done()
     this.#unpausedBytes = 0
@@ -210,15 +203,8 @@ class BoundedBody extends Transform {
   }
 
   override _flush (done: TransformCallback): void {
-    this.#passOn()
+    this.#pieces.flush()
     done()
-  }
-
-  #passOn (): void {
-    const pieces = this.#pieces
-    this.push(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces))
-    this.#pieces = []
-    this.#gatheredBytes = 0
   }
 }
 

@@ -10,6 +10,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { ValueCounter, maxParseCost, valueBytes } from '../json/value-counter.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import { parseBody, type ParsedBody } from './parse-body.ts'
+import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { IncomingMessage } from 'node:http'
 import type { CallRecord } from '../core/record.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -21,12 +22,6 @@ import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 const bytesPerTurn = 64 * 1024
 /** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
 const largeStringBytes = 64 * 1024
-/** Memory of a piece beside its bytes: `node:http` gives each chunk of a request as a piece, and a caller may put one byte into each. */
-const bytesPerPiece = 256
-/** Smaller pieces are copied into memory that they share. */
-const minPieceBytes = 4 * 1024
-/** The most memory for them at a time; less where less of the body is left, or its length is not known. */
-const sharedBytes = 16 * 1024
 /** A larger body that was compressed further than text can be is made to fill memory, not to save time. */
 const compressionCheckFromBytes = 1024 * 1024
 
@@ -116,10 +111,8 @@ class BodyReader {
   /** Set while it listens for more. */
   #listeners: Listeners | undefined
   #pieces: Buffer[] = []
-  /** Memory for small pieces: those between its places are not in `#pieces` yet. */
-  #shared: Buffer | undefined
-  #sharedFrom = 0
-  #sharedTo = 0
+  /** Made with the second piece; what it holds is not in `#pieces` yet. */
+  #smallPieces: SmallPieces | undefined
   #sizeBytes = 0
   #counter: ValueCounter | undefined
   #unpausedBytes = 0
@@ -174,33 +167,15 @@ class BodyReader {
     } catch (error) {
       return this.#fail(error)
     }
-    this.#gather(bytes)
+    if (bytes.length === this.#sizeBytes) this.#keep(bytes)
+    else this.#small.push(bytes, this.#bodyBytes === undefined ? undefined : this.#bodyBytes - this.#sizeBytes + bytes.length)
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would say so in a later turn
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes >= bytesPerTurn) void this.#pause()
   }
 
-  /** Keeps a piece; small ones but the first are put together. */
-  #gather (bytes: Buffer): void {
-    if (bytes.length >= minPieceBytes || bytes.length === this.#sizeBytes) {
-      this.#passOn()
-      this.#keep(bytes)
-      return
-    }
-    if (this.#shared === undefined || this.#shared.length - this.#sharedTo < bytes.length) {
-      this.#passOn()
-      const leftBytes = this.#bodyBytes === undefined ? minPieceBytes : this.#bodyBytes - this.#sizeBytes + bytes.length
-      this.#shared = Buffer.allocUnsafeSlow(Math.min(Math.max(leftBytes, bytes.length), sharedBytes))
-      this.#sharedFrom = this.#sharedTo = 0
-    }
-    this.#sharedTo += bytes.copy(this.#shared, this.#sharedTo)
-  }
-
-  /** Keeps the small pieces that came last as one. */
-  #passOn (): void {
-    if (this.#shared === undefined || this.#sharedTo === this.#sharedFrom) return
-    this.#keep(this.#shared.subarray(this.#sharedFrom, this.#sharedTo))
-    this.#sharedFrom = this.#sharedTo
+  get #small (): SmallPieces {
+    return this.#smallPieces ??= new SmallPieces(piece => this.#keep(piece))
   }
 
   #keep (piece: Buffer): void {
@@ -211,7 +186,7 @@ class BodyReader {
 
   #onEnd (): void {
     if (this.#settled) return
-    this.#passOn()
+    this.#smallPieces?.flush()
     const pieces = this.#limits.largeStrings?.rest ?? this.#pieces
     let body: ParsedBody
     try {
@@ -249,7 +224,7 @@ class BodyReader {
     limits.memory.take(limits.largeStrings === undefined ? 2 * piece.length : piece.length)
     if (this.#counter === undefined) {
       if (limits.largeStrings === undefined && isWithinLimits(sizeBytes, limits)) return
-      this.#passOn()
+      this.#smallPieces?.flush()
       this.#counter = counted(this.#pieces)
     }
     const counter = this.#counter
@@ -280,7 +255,7 @@ class BodyReader {
     const [request, inflate, listeners] = [this.#request, this.#inflate, this.#listeners]
     this.#settled = true
     this.#pieces = [] // whatever is still attached to the request keeps no text
-    this.#shared = undefined
+    this.#smallPieces = undefined
     if (listeners === undefined) return
     this.#listeners = undefined
     clearTimeout(listeners.timer)
