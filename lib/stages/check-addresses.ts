@@ -11,7 +11,7 @@ import { isIP } from 'node:net'
 import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
-import { isObject } from '../json/guards.ts'
+import { visitFields } from '../json/visit-fields.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import { kinds } from '../providers/kinds.ts'
@@ -130,20 +130,10 @@ const descriptions: ReadonlySet<string> = new Set([
 /** Returns what a server may fetch of a request in the caller's own words: its conversation may lack items and parts that the server reads. */
 function addressesAsWritten (request: object): NamedAddress[] {
   const found: NamedAddress[] = []
-  const open: unknown[] = [request]
-  while (open.length > 0) {
-    const next = open.pop()
-    if (Array.isArray(next)) {
-      for (const item of next) open.push(item)
-    } else if (isObject(next)) {
-      for (const name in next) {
-        const field = next[name]
-        if (typeof field !== 'string') {
-          if (!descriptions.has(name)) open.push(field)
-        } else if (namesAddress(name) && isAddress(field)) found.push({ url: field, param: name })
-      }
-    }
-  }
+  visitFields(request, descriptions, (param, url) => {
+    if (typeof url === 'string' && namesAddress(param) && isAddress(url)) found.push({ url, param })
+    return false
+  })
   return found
 }
 

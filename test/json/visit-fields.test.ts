@@ -1,0 +1,25 @@
+import t from 'tap'
+import { visitFields } from '../../lib/json/visit-fields.ts'
+
+const value = { a: [{ b: 1 }, [{ c: { d: null } }]], skipped: { e: 2 }, f: 'x' }
+
+t.test('each field is visited once, those of skipped values not at all', async t => {
+  const seen: string[] = []
+  t.equal(visitFields(value, new Set(['skipped']), name => { seen.push(name); return false }), false)
+  t.same(seen.toSorted(), ['a', 'b', 'c', 'd', 'f', 'skipped'])
+})
+
+t.test('nothing is visited after a visit that returned true', async t => {
+  let visits = 0
+  t.equal(visitFields(value, new Set(), name => { visits++; return name === 'a' }), true)
+  t.equal(visits, 1)
+})
+
+t.test('a value of any depth and of any kind is visited', async t => {
+  let deep: unknown = 'end'
+  for (let level = 0; level < 100_000; level++) deep = { in: deep }
+  let visits = 0
+  visitFields(deep, new Set(), () => { visits++; return false })
+  t.equal(visits, 100_000)
+  for (const other of [null, undefined, 1, 'text', []]) t.equal(visitFields(other, new Set(), () => true), false)
+})
