@@ -120,6 +120,17 @@ export class DeferredStore {
    * @returns true when this call stored it
    */
   async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
+    const { isStored, isNew } = await this.#put(id, owner, answer, expiresAtMs)
+    if (isStored) await this.#texts.remove([id], ['task'])
+    return isNew
+  }
+
+  /** Stores an answer that has no task, as `finish` does. */
+  async keep (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
+    return (await this.#put(id, owner, answer, expiresAtMs)).isNew
+  }
+
+  async #put (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<{ readonly isStored: boolean, readonly isNew: boolean }> {
     const textName = `body-${owner}`
     const body = await this.#texts.put(id, textName, answer.body)
     const row = await this.#use(async () => await this.#query.updateTable('deferred')
@@ -129,15 +140,12 @@ export class DeferredStore {
       })
       .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
       .returning('id').executeTakeFirst())
-    if (row !== undefined) {
-      await this.#texts.remove([id], ['task']).catch(() => undefined) // what is left of it goes when the row expires
-      return true
-    }
+    if (row !== undefined) return { isStored: true, isNew: true }
     // One that failed may have stored it.
     const stored = await this.#use(async () => await this.#query.selectFrom('deferred').select('id')
       .where('id', '=', id).where('state', '=', 'done').where('body', '=', body).executeTakeFirst())
-    await this.#texts.remove([id], [stored === undefined ? textName : 'task'])
-    return false
+    if (stored === undefined) await this.#texts.remove([id], [textName])
+    return { isStored: stored !== undefined, isNew: false }
   }
 
   /** Returns the bytes stored for a key: tasks and answers. */

@@ -73,7 +73,7 @@ async function fetchOnce (
   fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, onSent, complete }: FetchOptions
 ): Promise<StoredAnswer | undefined> {
   const { call, ticket, id, provider, callerKey } = fetch
-  const keep = async (answer: StoredAnswer): Promise<boolean> => await store.finish(id, owner, answer, expiresAtMs(ticket, keepMs))
+  const keep = async (answer: StoredAnswer): Promise<boolean> => await store.keep(id, owner, answer, expiresAtMs(ticket, keepMs))
   const gone = async (): Promise<StoredAnswer> => {
     if (isRetry) return await fail(new GatewayError('deferred_result_lost'), call, keep)
     await store.forget(id, owner)

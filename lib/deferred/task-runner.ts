@@ -152,7 +152,11 @@ export class TaskRunner {
         if (signal.aborted || finishes === maxFinishes) throw error
         onFailure(error)
       }
-      await sleep(Math.min(leaseMs / 30 * 2 ** (finishes - 1), leaseMs / 3), signal).catch(() => undefined)
+      try {
+        await sleep(Math.min(leaseMs / 30 * 2 ** (finishes - 1), leaseMs / 3), signal)
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
     }
   }
 
