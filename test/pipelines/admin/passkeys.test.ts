@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { adminGateway, type AdminGateway, type Person } from '../../support/admin.ts'
+import { adminGateway, type AdminGateway, type Person, type Send } from '../../support/admin.ts'
 import { passkeyDevice, type PasskeyDevice } from '../../support/passkey-device.ts'
 import { settings } from '../../support/settings.ts'
 
@@ -110,8 +110,8 @@ async function sendAs (place: AdminGateway, origin: string, route: string, body?
   const sent = request(place.api.url + path, { method, headers: { ...headers, origin, host: new URL(origin).host, ...body !== undefined && { 'content-type': 'application/json' } } })
   sent.end(body === undefined ? undefined : JSON.stringify(body))
   const [response] = await once(sent, 'response') as [IncomingMessage]
-  // Tests read whatever fields they expect.
-  return { status: response.statusCode, body: await json(response) as any, cookie: response.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? '' } // eslint-disable-line
+  const answer: Awaited<ReturnType<Send>>['body'] = await json(response)
+  return { status: response.statusCode, body: answer, cookie: response.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? '' }
 }
 
 /** Signs in with what a device proves on a page, passed on by a program that says in its headers where it came from. */
