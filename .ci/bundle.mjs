@@ -12,7 +12,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { bundlePage } from './bundle-page.mjs'
-import { writeRequestChecks } from './request-checks.mjs'
+import { writeSchemaChecks } from './schema-checks.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const outfile = join(root, 'build/start.js')
@@ -41,7 +41,7 @@ const ownPlaces = {
 const { readCatalogue } = await import(pathToFileURL(join(root, 'build/lib/models/catalogue.js')).href)
 readCatalogue(JSON.parse(readFileSync(join(root, 'build/lib/models/catalogue.json'), 'utf8')))
 
-const checks = await writeRequestChecks(root)
+const checks = await writeSchemaChecks(root)
 
 const { metafile, outputFiles: [{ text }] } = await build({
   absWorkingDir: root,

@@ -71,7 +71,7 @@ function isInstalled (withDevelopment) {
 /** Returns everything the compiler reads, by name, size and time: reading it all would take longer. */
 function sources () {
   const files = folders.flatMap(walk).filter(file => /\.(tsx?|json|css|html|svg)$/.test(file))
-  const facts = [...files, 'tsconfig.json', 'package.json', '.ci/bundle.mjs', '.ci/bundle-page.mjs', '.ci/request-checks.mjs'].filter(file => existsSync(join(root, file))).map(file => {
+  const facts = [...files, 'tsconfig.json', 'package.json', '.ci/bundle.mjs', '.ci/bundle-page.mjs', '.ci/schema-checks.mjs'].filter(file => existsSync(join(root, file))).map(file => {
     const { size, mtimeMs } = statSync(join(root, file))
     return `${file} ${size} ${mtimeMs}`
   })

@@ -6,8 +6,8 @@
  * instead of 20 (Node 20, one core); the first thousand calls differ even more.
  */
 
-import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
+import type { Static, TSchema } from 'typebox'
+import { Check as walk, Compile } from 'typebox/schema'
 import { isObject } from '../json/guards.ts'
 import type { JsonSchema } from './json-schema.ts'
 
@@ -23,7 +23,7 @@ const built = new Map<TSchema, () => Check>()
 const waiting: Array<() => void> = []
 
 /**
- * Has `compileCheck` take checks that were compiled before, instead of compiling these schemas.
+ * Has `compileCheck` and `matches` take checks that were compiled before.
  *
  * @param checks what makes the check of each part of each schema, in the order of `partsOf`
  */
@@ -71,6 +71,15 @@ export function compileCheck (schema: TSchema): Check {
     }
     return true
   }
+}
+
+/**
+ * Returns whether a value matches a schema, which is not compiled for it: without a check that was compiled when the gateway was built,
+ * TypeBox goes through the schema itself. For what is checked a few times in the life of a process.
+ */
+export function matches<Schema extends TSchema> (schema: Schema, value: unknown): value is Static<Schema> {
+  const make = built.get(schema)
+  return make === undefined ? walk(schema, value) : make()(value)
 }
 
 /** Compiles what no call has needed yet, field by field between other work. */

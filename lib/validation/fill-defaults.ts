@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { isObject } from '../json/guards.ts'
+import { isContainer, isObject } from '../json/guards.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 interface Defaulted extends JsonSchema {
@@ -24,7 +24,7 @@ function fill (schema: JsonSchema, value: unknown): void {
 
 function fillObject ({ properties = {}, patternProperties = {}, additionalProperties }: JsonSchema, value: Record<string, unknown>): void {
   for (const [name, property] of Object.entries<Defaulted>(properties)) {
-    if (value[name] === undefined && property.default !== undefined) value[name] = structuredClone(property.default)
+    if (value[name] === undefined && property.default !== undefined) value[name] = copyOf(property.default)
     fill(property, value[name])
   }
   const patterns = Object.entries(patternProperties).map(([pattern, entry]) => ({ matches: new RegExp(pattern, 'u'), entry }))
@@ -34,4 +34,9 @@ function fillObject ({ properties = {}, patternProperties = {}, additionalProper
     if (matching.length > 0 || Object.hasOwn(properties, name)) continue
     if (typeof additionalProperties === 'object') fill(additionalProperties, value[name])
   }
+}
+
+/** Copies a map or a list, which a later reader may change. */
+function copyOf (value: unknown): unknown {
+  return isContainer(value) ? structuredClone(value) : value
 }

@@ -3,9 +3,11 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type, type TSchema } from 'typebox'
-import { compileCheck, useBuiltChecks, type Check } from '../../lib/validation/compile-check.ts'
+import { compileCheck, matches, useBuiltChecks, type Check } from '../../lib/validation/compile-check.ts'
 import { explain } from '../../lib/validation/explain.ts'
+import { fillDefaults } from '../../lib/validation/fill-defaults.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
+import { Config } from '../../schemas/config.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
 
 const bodies = endpointDocs.flatMap(({ method, path, request }) => request === undefined ? [] : [{ name: `${method} ${path}`, schema: request.schema }])
@@ -19,7 +21,15 @@ for (const { name, schema } of bodies) {
 }
 
 t.test('the checks that were built accept the same', async t => {
-  await import(new URL('../../request-checks.js', import.meta.url).href)
+  const defaults = {}
+  fillDefaults(Config, defaults)
+  const changes = Object.entries<TSchema>(Config.properties).map(([name, entry]) => brokenValuesOf(entry).map(value => ({ ...defaults, [name]: value })))
+  const configs = fc.sample(fc.oneof(...changes), 1_000)
+  const walked = configs.map(config => matches(Config, config))
+  await import(new URL('../../schema-checks.js', import.meta.url).href)
+  const right = walked.filter(Boolean).length
+  t.ok(right > 10 && right < 990, `${right} of 1,000 configurations are right`)
+  t.same(configs.map(config => matches(Config, config)), walked, 'of a configuration')
   for (const { name, schema } of bodies) {
     await t.test(name, async t => acceptsAsAjv(t, schema, compileCheck(schema)))
   }

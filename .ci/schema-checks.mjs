@@ -1,6 +1,6 @@
 /**
- * Makes `build/request-checks.js` of the compiled modules: the checks of all request bodies as code, for the bundle.
- * A start then compiles none of them, which takes 0.1 s of the first second of load.
+ * Makes `build/schema-checks.js` of the compiled modules: the checks of all request bodies and of the configuration as code, for
+ * the bundle. A start then compiles none of them, which takes 0.1 s of the first second of load.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -8,11 +8,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Build } from 'typebox/schema'
 
-/** Returns the path of the module: imported before a gateway is created, it gives its checks to `compileCheck`. */
-export async function writeRequestChecks (root) {
+/** Returns the path of the module: imported before a gateway is created, it gives its checks to `compileCheck` and `matches`. */
+export async function writeSchemaChecks (root) {
   const { endpointDocs } = await import(pathToFileURL(join(root, 'build/pipelines/index.js')).href)
+  const { Config } = await import(pathToFileURL(join(root, 'build/schemas/config.js')).href)
   const { partsOf } = await import(pathToFileURL(join(root, 'build/lib/validation/compile-check.js')).href)
-  const parts = endpointDocs.flatMap(({ request }) => request === undefined ? [] : partsOf(request.schema))
+  const parts = [Config, ...endpointDocs.flatMap(({ request }) => request?.schema ?? [])].flatMap(partsOf)
   // Many requests have fields in common, of several hundred bytes to 50 KB each.
   const names = new Map()
   const list = parts.map(part => {
@@ -21,13 +22,14 @@ export async function writeRequestChecks (root) {
     names.set(code, name)
     return name
   })
-  const path = join(root, 'build/request-checks.js')
+  const path = join(root, 'build/schema-checks.js')
   writeFileSync(path, [
     "import { Guard } from 'typebox/guard'",
     "import { useBuiltChecks } from './lib/validation/compile-check.js'",
     "import { endpointDocs } from './pipelines/index.js'",
+    "import { Config } from './schemas/config.js'",
     ...[...names].map(([code, name]) => `function ${name} () {\n${code}\n}`),
-    `useBuiltChecks(endpointDocs.flatMap(({ request }) => request?.schema ?? []), [${list.join(', ')}])\n`
+    `useBuiltChecks([Config, ...endpointDocs.flatMap(({ request }) => request?.schema ?? [])], [${list.join(', ')}])\n`
   ].join('\n'))
   return path
 }
