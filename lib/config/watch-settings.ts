@@ -27,11 +27,15 @@ export interface SettingsWatch {
  * A configuration with problems goes to `onProblem`, once, and the settings that were given out
  * last stay good. The next good one goes to `onSettings` even when nothing differs, so that the
  * end of the problem is seen too.
+ *
+ * @param inUse the settings that the process was started with: what has changed since they were read is a change as well, and is looked for
+ *   once the process has started. Default: those that are read now
  */
 export function watchSettings (
   sources: ConfigSources,
   onSettings: (settings: Settings, warnings: readonly Problem[]) => void,
-  onProblem: (error: ConfigError) => void
+  onProblem: (error: ConfigError) => void,
+  inUse?: Settings
 ): SettingsWatch {
   const file = configFile(sources).path
   // Directories, not files: a file replaced by renaming is another file, and a watch on it is lost.
@@ -42,7 +46,8 @@ export function watchSettings (
   const reload = (): void => {
     expected ||= existsSync(file)
     const { fingerprint, outcome } = attempt(sources, expected, watchNamed)
-    if (fingerprint === seen) return
+    const before = seen ?? (inUse && digest(inUse))
+    if (fingerprint === before) return
     seen = fingerprint
     if (outcome instanceof ConfigError) onProblem(outcome)
     else onSettings(outcome.settings, outcome.warnings)
@@ -73,7 +78,8 @@ export function watchSettings (
 
   watchFile(resolve(sources.cwd, '.env'))
   watchFile(file)
-  let seen = attempt(sources, expected, watchNamed).fingerprint
+  let seen = inUse === undefined ? attempt(sources, expected, watchNamed).fingerprint : undefined
+  if (inUse !== undefined) reloadSoon()
   process.on('SIGHUP', reloadSoon)
   return {
     close () {

@@ -99,7 +99,7 @@ export async function serve (
     }
     const address = await listen(gateway, settings.server, waitToListen)
     optimizeCalls()
-    const watch = watchForChanges(sources, { gateway, keys, log, configuration })
+    const watch = watchForChanges(sources, settings, { gateway, keys, log, configuration })
     closing.push(() => watch?.close())
     logUncaught(log)
     return { gateway, address, key, linkToken, close }
@@ -132,7 +132,7 @@ interface ReloadTargets {
 }
 
 /** Watches the configuration; without it the gateway still runs. */
-function watchForChanges (sources: ConfigSources, { gateway, keys, log, configuration }: ReloadTargets): SettingsWatch | undefined {
+function watchForChanges (sources: ConfigSources, inUse: Settings, { gateway, keys, log, configuration }: ReloadTargets): SettingsWatch | undefined {
   const reload = async (settings: Settings): Promise<void> => {
     keys.replaceConfigured(settings.keys) // first, so that removed keys are refused at once
     await gateway.reload(settings)
@@ -147,7 +147,7 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log, configur
       reload(settings).catch((error: unknown) => {
         log.error({ cause: loggableError(error) }, 'failed to reload the configuration; keeping the current one')
       })
-    }, error => log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one'))
+    }, error => log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one'), inUse)
   } catch (error) {
     log.warn({ cause: loggableError(error) }, 'cannot watch the configuration; changes need a restart')
     return undefined

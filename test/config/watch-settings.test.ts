@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '../../lib/config/problems.ts'
+import { loadSettings } from '../../lib/config/read-settings.ts'
 import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settings.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import { directory, type Env } from '../support/config.ts'
@@ -81,8 +82,28 @@ t.test('after it is closed a watch says nothing', async t => {
   t.same(closed.unheard, [])
 })
 
+t.test('what has changed since the settings in use were read is a change, and what they are is none', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+  const inUse = loadSettings({ env: {}, cwd })
+  writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
+  t.equal(port(await observe(t, cwd, {}, inUse).next()), 2)
+  const { next, unheard } = observe(t, cwd, {}, loadSettings({ env: {}, cwd }))
+  process.emit('SIGHUP')
+  writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 3}')
+  t.equal(port(await next()), 3)
+  t.same(unheard, [])
+})
+
+t.test('a catalogue that the settings in use name is watched', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'catalogue: lists/own.json', 'lists/own.json': '{"families": [], "models": []}' })
+  const { next } = observe(t, cwd, {}, loadSettings({ env: {}, cwd }))
+  const writing = setInterval(() => writeFileSync(join(cwd, 'lists/own.json'), '{}'), 50) // until it is watched
+  t.match(port(await next()), /^lists\/own\.json:1:1 {2}families {2}is missing/)
+  clearInterval(writing)
+})
+
 /** Returns what a watch reports, one thing at a time. */
-function observe (t: Test, cwd: string, env: Env = {}) {
+function observe (t: Test, cwd: string, env: Env = {}, inUse?: Settings) {
   const said: Array<Settings | ConfigError> = []
   const waiting: Array<(value: Settings | ConfigError) => void> = []
   const say = (value: Settings | ConfigError): void => {
@@ -90,7 +111,7 @@ function observe (t: Test, cwd: string, env: Env = {}) {
     if (next === undefined) said.push(value)
     else next(value)
   }
-  const watch: SettingsWatch = watchSettings({ env, cwd }, say, say)
+  const watch: SettingsWatch = watchSettings({ env, cwd }, say, say, inUse)
   t.teardown(() => watch.close())
   return {
     next: async (): Promise<Settings | ConfigError> => {
