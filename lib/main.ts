@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Starts the process: hands the command line over, and exits with its code. Everything else is imported
- * once it is known that this Node can parse it; a start takes the bundled file.
+ * once it is known that this Node can parse it; a start takes the bundled file. The build makes `build/headgate.cjs` of it.
  */
 
 import './process/v8-flags.ts'
@@ -9,6 +9,7 @@ import type { runStart } from './cli/run-start.ts'
 import { enableCompileCache } from './process/compile-cache.ts'
 import { exitWhenPrinted } from './process/exit.ts'
 import { loadBundle } from './process/load-bundle.ts'
+import { collectAfterStart } from './process/old-generation.ts'
 import { requireNode } from './process/require-node.ts'
 import { startBundle } from './process/start-bundle.ts'
 import type { ExitCode, Terminal } from './process/terminal.ts'
@@ -22,7 +23,8 @@ process.stdout.on('error', () => process.exitCode ??= 0)
 // Standard output that is not a terminal carries the log alone, one JSON object a line.
 const notices = process.stdout.isTTY ? process.stdout : process.stderr
 
-exitWhenPrinted(await run(process.argv.slice(2), {
+// Without `await`, which a file that `require` loads must not have at its top level.
+void run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   out: text => { process.stdout.write(`${text}\n`) },
@@ -30,10 +32,12 @@ exitWhenPrinted(await run(process.argv.slice(2), {
   interactive: notices.isTTY,
   notice: text => { notices.write(`${text}\n`) },
   error: text => { process.stderr.write(`${text}\n`) }
-})) // whatever socket is still open
+}).then(exitWhenPrinted) // whatever socket is still open
 
 async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const bundle = args[0] === 'start' ? startBundle() : undefined
+  const isStart = args[0] === 'start'
+  if (isStart) collectAfterStart()
+  const bundle = isStart ? startBundle() : undefined
   if (bundle === undefined) return await (await import('./cli/run.ts')).run(args, terminal)
   const { runStart } = loadBundle(bundle) as Bundle // its entry exports nothing else
   return await runStart(args.slice(1), terminal)

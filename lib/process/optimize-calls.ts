@@ -8,7 +8,7 @@
  * Only the V8 of Node.js 20 knows this flag; later ones write an error to standard error.
  */
 
-import { usualGrowth } from './old-generation.ts'
+import { noMarking, usualGrowth } from './old-generation.ts'
 import { setV8Flag, withV8Flags } from './set-v8-flag.ts'
 import { usualFactor } from './young-generation.ts'
 
@@ -26,6 +26,7 @@ export function withFlagsOfStart<T> (make: () => T): T {
   return withV8Flags([
     ...knowsFlag ? [`--interrupt-budget=${usualBudget}`] : [],
     `--heap-growing-percent=${usualGrowth}`,
+    noMarking,
     `--semi-space-growth-factor=${usualFactor}`
   ], make)
 }

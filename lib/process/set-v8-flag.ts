@@ -13,10 +13,11 @@ export function setV8Flag (flag: string): void {
   setFlagsFromString(flag)
 }
 
-/** Calls the function with these flags, and sets afterwards what they had been set to before. Of the others the value stays. */
+/** Calls the function with those of these flags that have been set here, and sets them afterwards to what they were before. */
 export function withV8Flags<T> (flags: readonly string[], make: () => T): T {
-  const before = flags.flatMap(flag => current.get(bare(flag)) ?? [])
-  flags.forEach(setV8Flag)
+  const changed = flags.filter(flag => current.has(bare(flag)))
+  const before = changed.flatMap(flag => current.get(bare(flag)) ?? [])
+  changed.forEach(setV8Flag)
   try {
     return make()
   } finally {

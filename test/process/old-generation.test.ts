@@ -9,7 +9,7 @@ const start = new URL('../../lib/process/v8-flags.js', import.meta.url)
 const prologue = `
   import { constants, PerformanceObserver } from 'node:perf_hooks'
   import { getHeapSpaceStatistics } from 'node:v8'
-  import { boundOldGeneration } from '${file.href}'
+  import { boundOldGeneration, collectAfterStart } from '${file.href}'
   import { outlast, until } from '${waits.href}'
   import '${start.href}'
   const nextTurn = () => new Promise(resolve => setImmediate(resolve))
@@ -75,6 +75,28 @@ t.test('full collections that are not frequent do not prolong that time', async 
 
 t.test('a percentage that the operator gave stays', async t => {
   t.equal(printed(`boundOldGeneration(); await collect(5); console.log(${percentage})`, '--heap_growing_percent=400'), 'undefined')
+})
+
+t.test('V8 marks nothing in the first second, and what it needs to afterwards', async t => {
+  // Each object is kept, and each turn gives V8 the time to begin.
+  const grows = `
+    let begun = 0
+    new PerformanceObserver(list => {
+      begun += list.getEntries().filter(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_INCREMENTAL).length
+    }).observe({ type: 'gc' })
+    const kept = []
+    const grow = async () => {
+      for (let turn = 0; turn < 100; turn++) {
+        for (let made = 0; made < 1_000; made++) kept.push({ turn, made: [made] })
+        await nextTurn()
+      }
+      await nextTurn()
+      return begun > 0
+    }`
+  const later = "await until(() => globalThis[Symbol.for('headgate.v8-flags')].get('--incremental-marking') === '--incremental-marking', 'a second')"
+  t.equal(printed(`${grows}; console.log(await grow())`), 'true', 'without it')
+  t.equal(printed(`collectAfterStart(); ${grows}; console.log(await grow())`), 'false')
+  t.equal(printed(`collectAfterStart(); ${later}; ${grows}; console.log(await grow())`), 'true')
 })
 
 t.test('three full collections within half a second are frequent', async t => {

@@ -44,6 +44,16 @@ t.test('flags that a function had to itself are set back to what they were, whet
   t.equal(execFileSync(command, args, { encoding: 'utf8' }).trim(), 'false false true')
 })
 
+t.test('a flag that has not been set before is not set for a function', async t => {
+  const program = `
+    import { runInNewContext } from 'node:vm'
+    import { withV8Flags } from '${file.href}'
+    const exposed = () => runInNewContext('typeof gc') === 'function'
+    console.log(withV8Flags(['--expose-gc'], exposed), exposed())`
+  const [command, args] = plainNode('--input-type=module', '--eval', program)
+  t.equal(execFileSync(command, args, { encoding: 'utf8' }).trim(), 'false false')
+})
+
 t.test('a copy of the module knows what the other has set', async t => {
   const program = `
     import { runInNewContext } from 'node:vm'
