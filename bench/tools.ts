@@ -38,7 +38,7 @@ const outside = await start(
 )
 const gateway = await start({
   file: process.execPath,
-  args: [fileURLToPath(new URL('../lib/main.js', import.meta.url)), 'start', '--config', configuration()],
+  args: [fileURLToPath(new URL('../headgate.cjs', import.meta.url)), 'start', '--config', configuration()],
   cores: cores.gateway,
   env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock' },
   output: join(directory, 'headgate.log')

@@ -37,7 +37,7 @@ const upstream = await start(
 )
 const gateway = await start({
   file: process.execPath,
-  args: ['--import', support('loop-delay.js'), support('../../lib/main.js'), 'start', '--config', configuration()],
+  args: ['--import', support('loop-delay.js'), support('../../headgate.cjs'), 'start', '--config', configuration()],
   cores: cores.gateway,
   env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', BENCH_LOOP_FILE: loopFile },
   output: join(directory, 'headgate.log')

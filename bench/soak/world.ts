@@ -58,7 +58,7 @@ export interface WorldOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-export const main = new URL('../../lib/main.js', import.meta.url).pathname
+export const main = new URL('../../headgate.cjs', import.meta.url).pathname
 
 /** Starts a gateway on a free port; `stop` also removes its folder. */
 export async function startWorld (options: WorldOptions = {}): Promise<World> {

@@ -139,13 +139,19 @@ export function headgate (name: string, { workers = 1, folder, dataDir, config =
       const file = join(scratch, `headgate-${port}.yaml`)
       writeFileSync(file, JSON.stringify({ ...headgateConfiguration(port, dataDir ?? join(scratch, `data-${port}`), upstreamPort, workers, folder === undefined), ...config }))
       return await started(port, bearer, {
-        ...node(folder === undefined ? '../../lib/main.js' : pathToFileURL(join(folder, 'build/lib/main.js')).href, ['start', '--config', file], options),
+        ...node(folder === undefined ? '../../headgate.cjs' : entryOf(folder), ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
         env: { ...trust, BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers), ...env },
         output: join(scratch, `headgate-${port}.log`)
       })
     }
   }
+}
+
+/** Returns the address of the command of another checkout, whose version may have none in one file. */
+function entryOf (folder: string): string {
+  const file = join(folder, 'build/headgate.cjs')
+  return pathToFileURL(existsSync(file) ? file : join(folder, 'build/lib/main.js')).href
 }
 
 function node (name: string, args: ReadonlyArray<number | string>, { nodeOptions = [] }: StartOptions = {}) {

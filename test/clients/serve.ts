@@ -37,7 +37,7 @@ writeFileSync(join(folder, 'headgate.yaml'), JSON.stringify({
     google: { api_key: 'env:FAKE_KEY', base_url: mock.url }
   }
 }))
-const gateway = spawn(process.execPath, [join(import.meta.dirname, '../../lib/main.js'), 'start'], {
+const gateway = spawn(process.execPath, [join(import.meta.dirname, '../../headgate.cjs'), 'start'], {
   cwd: folder, env: { PATH: process.env['PATH'], PORT: '0', FAKE_KEY: 'fake' }, stdio: ['ignore', 'inherit', 'pipe']
 })
 const ended = once(gateway, 'exit')

@@ -175,7 +175,7 @@ t.test('the unit for systemd names variables and files that there are, and waits
   const text = read('headgate.service')
   t.same(unknown(assignments(directives(text, 'Environment'))), [])
   const [start = ''] = directives(text, 'ExecStart')
-  t.match(start, /^\/usr\/bin\/node \/srv\/headgate\/build\/lib\/main\.js start$/)
+  t.match(start, /^\/usr\/bin\/node \/srv\/headgate\/build\/headgate\.cjs start$/)
   const defaults = loadSettings({ env: {}, cwd: t.testdir() }).server
   t.ok(Number(directives(text, 'TimeoutStopSec')[0]) * 1000 >= defaults.shutdownDelayMs + defaults.drainMs + 2000)
   t.match(directives(text, 'StateDirectory'), ['headgate'])

@@ -9,7 +9,7 @@ import { request } from 'undici'
 import { plainNode } from './plain-node.ts'
 import type { Test } from 'tap'
 
-export const main = join(import.meta.dirname, '../../lib/main.js')
+export const main = join(import.meta.dirname, '../../headgate.cjs')
 
 /** Only what the test says: no provider of the machine that runs the tests is enabled. */
 const bare = { PATH: process.env['PATH'] ?? '' }
