@@ -85,11 +85,11 @@ function spoken (dialect: CallerDialectName, provider: 'openai' | 'anthropic', f
 /** The pipe reaches the provider over TLS for callers who send this; a gateway by the name of the model. */
 const overTls = { headers: { 'x-upstream': 'tls' }, only: ['bare pipe', 'Headgate', 'Headgate before'] }
 
-/** Bodies of megabytes, one way or the other. */
-function large ({ name, path, contentType, body, sizeBytes }: Media): Lane {
+/** Bodies of megabytes, one way or the other, and smaller ones by the request. */
+function mediaLane ({ name, path, contentType, body, callers, sizeBytes }: Media): Lane {
   return {
-    name, path, contentType, body, callers: 2, mode: 'loop', quick: false,
-    unit: 'MB', megabytes: sizeBytes / 1e6, expected: { frames: 0, media: name }, only: ['direct', 'nginx', 'bare pipe', 'Headgate', 'Headgate before']
+    name, path, contentType, body, callers, mode: 'loop', quick: false,
+    unit: sizeBytes < 1e6 ? 'request' : 'MB', megabytes: sizeBytes / 1e6, expected: { frames: 0, media: name }, only: ['direct', 'nginx', 'bare pipe', 'Headgate', 'Headgate before']
   }
 }
 
@@ -131,7 +131,7 @@ export const lanes: readonly Lane[] = [
   stream('200 events over TLS, paced 5 ms, 16 callers', 'paced-5', 16, {
     ...overTls, body: requestBody('paced-5', '1 KB', true, 'tls'), expected: stamped(eventCount)
   }),
-  ...media.map(large),
+  ...media.map(mediaLane),
   stream('first token, 16 callers', 'paced-10-10', 16, {
     unit: 'request', expected: stamped(10), quick: true
   }),

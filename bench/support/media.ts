@@ -1,4 +1,4 @@
-/** Requests and answers of megabytes: embeddings, speech, a recording, images. The mock finds an answer by the path. */
+/** Requests and answers of megabytes: embeddings, speech, a recording, images; and small recordings. The mock finds an answer by the path. */
 
 export interface Media {
   readonly name: string
@@ -9,6 +9,7 @@ export interface Media {
   readonly answer: { readonly contentType: string, readonly body: Buffer }
   /** Bytes of the request and of the answer together. */
   readonly sizeBytes: number
+  readonly callers: number
   /** Throws unless an answer is the provider's, as a caller should get it. */
   readonly check: (body: Buffer) => void
 }
@@ -27,12 +28,25 @@ const sound = Buffer.alloc(5_000_000, 'ID3 and five million bytes that stand for
 
 const boundary = 'headgate-bench'
 const transcript = 'The gateway reads a batch of events and writes one piece.'
-const recording = [
-  `--${boundary}\r\ncontent-disposition: form-data; name="model"\r\n\r\nmock/json\r\n`,
-  `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="speech.mp3"\r\ncontent-type: audio/mpeg\r\n\r\n`,
-  sound.toString('latin1').repeat(2),
-  `\r\n--${boundary}--\r\n`
-].join('')
+
+function transcription (name: string, recorded: string, callers: number): Media {
+  const body = [
+    `--${boundary}\r\ncontent-disposition: form-data; name="model"\r\n\r\nmock/json\r\n`,
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="speech.mp3"\r\ncontent-type: audio/mpeg\r\n\r\n`,
+    recorded,
+    `\r\n--${boundary}--\r\n`
+  ].join('')
+  return medium(name, '/v1/audio/transcriptions', {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    body,
+    callers,
+    answer: { contentType: 'application/json', body: Buffer.from(JSON.stringify({ text: transcript })) },
+    check: answer => {
+      const { text } = JSON.parse(answer.toString()) as { text?: unknown }
+      if (text !== transcript) throw new Error('another transcript came')
+    }
+  })
+}
 
 const image = 'iVBORw0KGgo'.padEnd(1_000_000, 'AAAAbase64')
 const images = [
@@ -56,15 +70,8 @@ export const media: readonly Media[] = [
     answer: { contentType: 'audio/mpeg', body: sound },
     check: body => { if (!body.equals(sound)) throw new Error('another sound came') }
   }),
-  medium('transcription, 10 MB, 2 callers', '/v1/audio/transcriptions', {
-    contentType: `multipart/form-data; boundary=${boundary}`,
-    body: recording,
-    answer: { contentType: 'application/json', body: Buffer.from(JSON.stringify({ text: transcript })) },
-    check: body => {
-      const { text } = JSON.parse(body.toString()) as { text?: unknown }
-      if (text !== transcript) throw new Error('another transcript came')
-    }
-  }),
+  transcription('transcription, 10 MB, 2 callers', sound.toString('latin1').repeat(2), 2),
+  transcription('transcription, 100 KB, 8 callers', sound.toString('latin1', 0, 100_000), 8),
   medium('streamed images, 3 MB, 2 callers', '/v1/images/generations', {
     body: JSON.stringify({ model: 'mock/gpt-image-1', prompt: 'a bench', stream: true, partial_images: 2 }),
     answer: { contentType: 'text/event-stream', body: Buffer.from(`${imageStream}data: [DONE]\n\n`) },
@@ -76,5 +83,5 @@ export const media: readonly Media[] = [
 ]
 
 function medium (name: string, path: string, parts: Pick<Media, 'body' | 'answer' | 'check'> & Partial<Media>): Media {
-  return { name, path, contentType: 'application/json', sizeBytes: parts.body.length + parts.answer.body.length, ...parts }
+  return { name, path, contentType: 'application/json', callers: 2, sizeBytes: parts.body.length + parts.answer.body.length, ...parts }
 }

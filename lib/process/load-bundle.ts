@@ -34,8 +34,20 @@ export function loadBundle (path: string): object {
   if (script.cachedDataRejected !== false) keepLater(script, directory, file)
   const module = { exports: {} }
   const run = script.runInThisContext() as Bundle // made so by the build
-  run(module.exports, createRequire(path), module, async specifier => await import(specifier) as unknown, url, dirname(path))
+  run(module.exports, createRequire(path), module, importOnce, url, dirname(path))
   return module.exports
+}
+
+const imported = new Map<string, Promise<unknown>>()
+
+/** Imports a package that few calls need, for which Node.js would look again at each of these calls: 20 µs. */
+function importOnce (specifier: string): Promise<unknown> {
+  const known = imported.get(specifier)
+  if (known !== undefined) return known
+  const importing = import(specifier) as Promise<unknown>
+  imported.set(specifier, importing)
+  importing.catch(() => imported.delete(specifier)) // the next call tries again
+  return importing
 }
 
 function keepLater (script: Script, directory: string, file: string): void {

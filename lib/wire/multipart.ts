@@ -29,31 +29,32 @@ export interface MultipartBody {
 /** Parts go out in the order given. */
 export function multipartBody (parts: readonly FormPart[]): MultipartBody {
   const boundary = `headgate-${randomUUID()}`
-  const pieces = parts.map(part => ({ part, head: Buffer.from(`--${boundary}\r\n${headOf(part)}\r\n\r\n`) }))
-  const end = Buffer.from(`--${boundary}--\r\n`)
-  let sizeBytes = end.length
-  for (const { part, head } of pieces) sizeBytes += head.length + sizeOf(part) + lineEnd.length
+  // All that stands between two files is one piece, as each is written by itself.
+  const pieces: Array<Buffer | FormFilePart> = []
+  let text = ''
+  for (const part of parts) {
+    text += `--${boundary}\r\n${headOf(part)}\r\n\r\n`
+    if ('value' in part) text += part.value
+    else {
+      pieces.push(Buffer.from(text), part)
+      text = ''
+    }
+    text += '\r\n'
+  }
+  pieces.push(Buffer.from(`${text}--${boundary}--\r\n`))
+  const sizeBytes = pieces.reduce((sum, piece) => sum + ('open' in piece ? piece.sizeBytes : piece.length), 0)
   return {
     headers: {
       'content-type': `multipart/form-data; boundary=${boundary}`,
       'content-length': String(sizeBytes)
     },
     open: async function * () {
-      for (const { part, head } of pieces) {
-        yield head
-        if ('value' in part) yield Buffer.from(part.value)
-        else yield * part.open()
-        yield lineEnd
+      for (const piece of pieces) {
+        if ('open' in piece) yield * piece.open()
+        else yield piece
       }
-      yield end
     }
   }
-}
-
-const lineEnd = Buffer.from('\r\n')
-
-function sizeOf (part: FormPart): number {
-  return 'value' in part ? Buffer.byteLength(part.value) : part.sizeBytes
 }
 
 function headOf (part: FormPart): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 
 const loader = new URL('../../lib/process/load-bundle.js', import.meta.url)
-const [early, flags, setFlag] = ['v8-flags', 'optimize-calls', 'set-v8-flag'].map(name => new URL(`../../lib/process/${name}.js`, import.meta.url).href)
+const [early, flags, collections, setFlag] = ['v8-flags', 'optimize-calls', 'old-generation', 'set-v8-flag'].map(name => new URL(`../../lib/process/${name}.js`, import.meta.url).href)
 
 const body = `exports.answer = async () => ({ platform: (await importModule('node:os')).platform(), separator: require('node:path').sep, url: bundleUrl, directory: bundleDirectory })`
 
@@ -21,12 +21,15 @@ function answerOf (path: string): unknown {
     import '${early}'
     import { loadBundle } from '${loader.href}'
     import { optimizeCalls } from '${flags}'
+    import { collectAfterStart } from '${collections}'
     import { setV8Flag } from '${setFlag}?bundle' // the bundle has a copy of its own
+    collectAfterStart()
     const { answer } = loadBundle(${JSON.stringify(path)})
     optimizeCalls()
     // As they may be once calls came.
     setV8Flag('--heap-growing-percent=200')
     setV8Flag('--semi-space-growth-factor=1')
+    setV8Flag('--incremental-marking')
     console.log(JSON.stringify(await answer()))`
   return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' }))
 }
@@ -43,6 +46,17 @@ t.test('the bundle has what a module has, also when its code was compiled before
   const inode = inodeOf(directory)
   t.same(answerOf(path), expected)
   t.equal(inodeOf(directory), inode, 'V8 took the code, so nothing was written')
+})
+
+t.test('a package is imported once, and again where that failed', async t => {
+  const late = join(t.testdir(), 'late.mjs')
+  const answer = answerOf(bundleIn(t.testdir(), 'e5f6', `exports.answer = async () => {
+    const same = importModule('node:os') === importModule('node:os')
+    const failed = await importModule(${JSON.stringify(late)}).catch(({ code }) => code)
+    require('node:fs').writeFileSync(${JSON.stringify(late)}, 'export const there = true')
+    return [same, failed, (await importModule(${JSON.stringify(late)})).there]
+  }`))
+  t.same(answer, [true, 'ERR_MODULE_NOT_FOUND', true])
 })
 
 t.test('code that V8 does not take is written anew', async t => {

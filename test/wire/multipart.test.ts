@@ -30,6 +30,15 @@ t.test('the body is what other readers of forms understand, of the length that i
   }
 })
 
+t.test('what stands before, between and after files is a piece each', async t => {
+  const field: FormPart = { name: 'model', value: 'm' }
+  const isOfFile: boolean[] = []
+  for await (const { length } of multipartBody([field, field, file('a', Buffer.from('x')), field, file('b', Buffer.from('y')), field]).open()) {
+    isOfFile.push(length === 1)
+  }
+  t.same(isOfFile, [false, true, false, true, false])
+})
+
 t.test('a form without parts is its end', async t => {
   const { headers, open } = multipartBody([])
   const boundary = headers['content-type']?.split('boundary=')[1] ?? ''
