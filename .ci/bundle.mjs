@@ -1,6 +1,7 @@
 /**
  * Makes `build/start.js` of the compiled modules: `headgate start` and the packages that every start needs, in
- * one file. Packages that few calls need stay packages, and are loaded when one does. Then the page of the dashboard.
+ * one file. Packages that few calls need stay packages, and are loaded when one does. Before it the command itself,
+ * `build/headgate.cjs`, and afterwards the page of the dashboard.
  *
  * Beside it `build/THIRD-PARTY-LICENSES.txt`, the licenses of the packages inside.
  */
@@ -38,7 +39,7 @@ const ownPlaces = {
   }
 }
 
-/** Has Koa and its packages fill their table of media types, 2 MB in 8 ms, when a call needs it: few do. All take the table that is Koa's, the newest. */
+/** Delays Koa's table of media types (2 MB, 8 ms) until a call needs it. Koa's packages share its version, the newest. */
 const mediaTypesLater = {
   name: 'media-types-later',
   setup ({ onResolve, onLoad }) {
@@ -58,16 +59,17 @@ readCatalogue(JSON.parse(readFileSync(join(root, 'build/lib/models/catalogue.jso
 
 const checks = await writeSchemaChecks(root)
 
-// One file that `require` loads, where twelve modules are found and read before the first of them runs: 9 ms of each command.
-await build({
+// One file for `require`, instead of twelve modules to find and read first: saves 9 ms of each command.
+const { metafile: { inputs: ofCommand } } = await build({
   absWorkingDir: root,
   entryPoints: ['build/lib/main.js'],
   outfile: join(root, 'build/headgate.cjs'),
   bundle: true,
   platform: 'node',
   format: 'cjs',
-  target: 'node16', // so that an older one can say that it is too old
-  banner: { js: "'use strict'; const bundleDirectory = __dirname" },
+  target: 'node16', // so that Node.js 16 and 18 can say that they are too old
+  metafile: true,
+  banner: { js: "'use strict'; const bundleDirectory = __dirname; const bundleUrl = require('node:url').pathToFileURL(__filename).href" },
   logLevel: 'error',
   plugins: [ownPlaces, {
     name: 'imported-later',
@@ -111,7 +113,7 @@ const beyondLatin1 = /[^\0-\xff]/.exec(bundle)
 if (beyondLatin1 !== null) throw new Error(`the bundle contains ${JSON.stringify(beyondLatin1[0])}: write it as an escape`)
 writeFileSync(outfile, `/* ${createHash('sha256').update(bundle).digest('hex')} */${bundle}`, 'latin1')
 
-const inputs = [...Object.keys(metafile.inputs), ...await bundlePage(root)]
+const inputs = [...Object.keys(ofCommand), ...Object.keys(metafile.inputs), ...await bundlePage(root)]
 const packages = new Set(inputs.flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
 writeFileSync(join(root, 'build/THIRD-PARTY-LICENSES.txt'), [...packages].toSorted().map(license).join(`\n${'-'.repeat(80)}\n\n`))
 

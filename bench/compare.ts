@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { tls } from './support/certificate.ts'
 import { contenders, type Contender, type Running } from './support/contenders.ts'
-import { deafCallers, isOfMegabytes, lanes, slowStreams, type Lane } from './support/lanes.ts'
+import { deafCallers, isOfMedia, lanes, slowStreams, type Lane } from './support/lanes.ts'
 import { measureLane, startLoad, startMock, type Sample, type Times } from './support/measure-lane.ts'
 import { median } from './support/statistics.ts'
 import type { Started } from './support/processes.ts'
@@ -90,7 +90,7 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
   }
   const taken = new Map<Lane, Round[]>(selected.map(lane => [lane, []]))
   // The lanes without megabytes show what a process takes without them.
-  for (const group of [selected.filter(lane => !isOfMegabytes(lane)), selected.filter(isOfMegabytes)]) {
+  for (const group of [selected.filter(lane => !isOfMedia(lane)), selected.filter(isOfMedia)]) {
     // Round 0 is for the compiler of V8, and thrown away.
     for (let round = 0; round <= rounds; round++) {
       for (const lane of group) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Starts the process: hands the command line over, and exits with its code. Everything else is imported
- * once it is known that this Node can parse it; a start takes the bundled file. The build makes `build/headgate.cjs` of it.
+ * once it is known that this Node can parse it; a start takes the bundled file. The build bundles it into `build/headgate.cjs`.
  */
 
 import './process/v8-flags.ts'
@@ -17,8 +17,10 @@ import type { ExitCode, Terminal } from './process/terminal.ts'
 requireNode()
 enableCompileCache()
 
+// A command that never ends, with nothing left to wait for, has failed.
+process.exitCode = 1
 // The reader of the output may stop early (`headgate models | head`), which is no failure.
-process.stdout.on('error', () => process.exitCode ??= 0)
+process.stdout.on('error', () => { process.exitCode = 0 })
 
 // Standard output that is not a terminal carries the log alone, one JSON object a line.
 const notices = process.stdout.isTTY ? process.stdout : process.stderr

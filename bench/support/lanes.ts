@@ -2,7 +2,7 @@
 
 import { eventCount, frameCount, letterTexts, requestBody, texts, completeText, type BodySize } from './answers.ts'
 import { callerDialects, type CallerDialectName } from './caller-dialects.ts'
-import { media, type Media } from './media.ts'
+import { isLarge, media, type Media } from './media.ts'
 import { maxOpenFiles } from './processes.ts'
 import type { Expected } from './answer-check.ts'
 import type { Job } from './load.ts'
@@ -86,15 +86,17 @@ function spoken (dialect: CallerDialectName, provider: 'openai' | 'anthropic', f
 const overTls = { headers: { 'x-upstream': 'tls' }, only: ['bare pipe', 'Headgate', 'Headgate before'] }
 
 /** Bodies of megabytes, one way or the other, and smaller ones by the request. */
-function mediaLane ({ name, path, contentType, body, callers, sizeBytes }: Media): Lane {
+function mediaLane (medium: Media): Lane {
+  const { name, path, contentType, body, callers, sizeBytes } = medium
   return {
     name, path, contentType, body, callers, mode: 'loop', quick: false,
-    unit: sizeBytes < 1e6 ? 'request' : 'MB', megabytes: sizeBytes / 1e6, expected: { frames: 0, media: name }, only: ['direct', 'nginx', 'bare pipe', 'Headgate', 'Headgate before']
+    unit: isLarge(medium) ? 'MB' : 'request', megabytes: sizeBytes / 1e6, expected: { frames: 0, media: name }, only: ['direct', 'nginx', 'bare pipe', 'Headgate', 'Headgate before']
   }
 }
 
-export function isOfMegabytes ({ unit }: Pick<Lane, 'unit'>): boolean {
-  return unit === 'MB'
+/** Returns true for lanes of recordings, images, vectors and sound, whatever their unit. */
+export function isOfMedia ({ expected }: Pick<Lane, 'expected'>): boolean {
+  return expected.media !== undefined
 }
 
 const stamped = (events: number): Expected => ({ frames: frameCount(events) })

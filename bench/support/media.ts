@@ -82,6 +82,11 @@ export const media: readonly Media[] = [
   })
 ]
 
+/** Returns true for those that are measured by the megabyte. */
+export function isLarge ({ sizeBytes }: Media): boolean {
+  return sizeBytes >= 1e6
+}
+
 function medium (name: string, path: string, parts: Pick<Media, 'body' | 'answer' | 'check'> & Partial<Media>): Media {
   return { name, path, contentType: 'application/json', callers: 2, sizeBytes: parts.body.length + parts.answer.body.length, ...parts }
 }

@@ -1,7 +1,7 @@
 /** Lists what is to be reached, and says what a run has reached. */
 
-import { deafCallers, isOfMegabytes, lanes, slowStreams, type Lane } from './lanes.ts'
-import { media } from './media.ts'
+import { deafCallers, isOfMedia, lanes, slowStreams, type Lane } from './lanes.ts'
+import { isLarge, media } from './media.ts'
 import { table, type Round } from './report.ts'
 import { median } from './statistics.ts'
 import type { Sample } from './measure-lane.ts'
@@ -42,7 +42,7 @@ const targets: readonly Target[] = [
   { what: 'event, paced, × bare pipe', atMost: 1.15, of: ratio('200 events, one per write, paced 5 ms, 16 callers') },
   { what: 'JSON over TLS to the provider, × bare pipe', atMost: 1.2, of: ratio('JSON over TLS, 32 callers') },
   { what: 'event over TLS, paced, × bare pipe', atMost: 1.15, of: ratio('200 events over TLS, paced 5 ms, 16 callers') },
-  ...media.map(({ name }): Target => ({ what: `${name}, × bare pipe`, atMost: 1.5, of: ratio(name) })),
+  ...media.filter(isLarge).map(({ name }): Target => ({ what: `${name}, × bare pipe`, atMost: 1.5, of: ratio(name) })),
   // Two processes have twice the time: at most so much more for each call is 1.7 times the rate.
   { what: 'call of 2 processes, × that of one', atMost: 2 / 1.7, of: ratioOf('JSON, 1 KB body, 64 callers', 'Headgate × 2', gateway) },
   ...(['anthropic', 'google'] as const).flatMap((provider): Target[] => [
@@ -61,8 +61,8 @@ const targets: readonly Target[] = [
   { what: `${many}, event p99, ms`, atMost: 10, of: openLanes(many, ({ event }) => event.p99) },
   ...deafCallers.map(({ name }): Target => ({ what: `${name}, KB each`, atMost: 300, of: openLanes(name, kilobytesEach) })),
   { what: 'RSS idle, MB', atMost: 90, of: ({ idleBytes }) => (idleBytes.get(gateway) ?? NaN) / 2 ** 20 },
-  { what: 'RSS after all lanes of JSON and streams, MB', atMost: 140, of: rssAfter(lane => !isOfMegabytes(lane)) },
-  { what: 'RSS after those of megabytes as well, MB', atMost: 140, of: rssAfter(isOfMegabytes) },
+  { what: 'RSS after all lanes of JSON and streams, MB', atMost: 140, of: rssAfter(lane => !isOfMedia(lane)) },
+  { what: 'RSS after those of megabytes as well, MB', atMost: 140, of: rssAfter(isOfMedia) },
   { what: 'start to first chat answer, ms', atMost: 500, of: ({ startMs }) => startMs.get(gateway) },
   ...([[1, 3], [2, 1.5], [3, 1.1]] as const).map(([second, atMost]): Target => (
     { what: `call in second ${second} after the start, × later ones`, atMost, of: ({ warm }) => warm === undefined ? undefined : (warm[second - 1] ?? NaN) / median(warm.slice(3)) }

@@ -39,8 +39,8 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
       args: [...args], options: { config: { type: 'string', short: 'c' } }
     })
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
-    const { settings, warnings } = readSettings(sources)
-    const options = { sources, settings, log: createLog(settings.server.logLevel) }
+    const { settings, hasFile, warnings } = readSettings(sources)
+    const options = { sources, settings, hasFile, log: createLog(settings.server.logLevel) }
     boundYoungGeneration()
     boundOldGeneration()
     if (cluster.isWorker) return await runWorker(options)

@@ -9,7 +9,7 @@
 
 import { isObject } from '../json/guards.ts'
 import { providerLabels } from '../../schemas/providers.ts'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { buildSettings, environmentKeys } from './build-settings.ts'
 import { catalogueOf } from '../models/catalogue.ts'
@@ -49,6 +49,8 @@ export function loadSettings (sources: ConfigSources): Settings {
 /** Holds valid settings and their warnings. */
 export interface ReadSettings {
   readonly settings: Settings
+  /** True when there is a file that they were read from. */
+  readonly hasFile: boolean
   readonly warnings: readonly Problem[]
 }
 
@@ -61,6 +63,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const { env, cwd } = sources
   const environment = readEnvironment(env, cwd)
   const file = configFile(sources)
+  const hasFile = existsSync(file.path)
   const document = readFile(sources)
   const { value } = document
   const report = createReport(document, applyEnvironment(value, environment))
@@ -75,7 +78,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   checkCrossReferences(config, { providerNames, catalogue: catalogueOf({ catalogue }).models }, reportFor(report, written))
   checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
   report.throwIfAny()
-  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), warnings: report.warnings() }
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), hasFile, warnings: report.warnings() }
 }
 
 /** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */

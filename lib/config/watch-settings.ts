@@ -28,26 +28,26 @@ export interface SettingsWatch {
  * last stay good. The next good one goes to `onSettings` even when nothing differs, so that the
  * end of the problem is seen too.
  *
- * @param inUse the settings that the process was started with: what has changed since they were read is a change as well, and is looked for
- *   once the process has started. Default: those that are read now
+ * @param inUse the settings that the process was started with. They are compared with the configuration 200 ms later, so that a change made
+ *   during the start is not lost. Default: what is read now
  */
 export function watchSettings (
   sources: ConfigSources,
   onSettings: (settings: Settings, warnings: readonly Problem[]) => void,
   onProblem: (error: ConfigError) => void,
-  inUse?: Settings
+  inUse?: Pick<ReadSettings, 'settings' | 'hasFile'>
 ): SettingsWatch {
   const file = configFile(sources).path
   // Directories, not files: a file replaced by renaming is another file, and a watch on it is lost.
   const watched = new Map<string, { readonly names: Set<string>, readonly watcher: FSWatcher }>()
   let timer: NodeJS.Timeout | undefined
-  let expected = existsSync(file)
+  let expected = inUse?.hasFile ?? existsSync(file)
 
   const reload = (): void => {
     expected ||= existsSync(file)
     const { fingerprint, outcome } = attempt(sources, expected, watchNamed)
-    const before = seen ?? (inUse && digest(inUse))
-    if (fingerprint === before) return
+    seen ??= inUse && digest(inUse.settings)
+    if (fingerprint === seen) return
     seen = fingerprint
     if (outcome instanceof ConfigError) onProblem(outcome)
     else onSettings(outcome.settings, outcome.warnings)

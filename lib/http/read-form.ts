@@ -138,7 +138,7 @@ async function parse (
       maxTotalFileSize: limits.maxBytes,
       allowEmptyFiles: true,
       minFileSize: 0,
-      // Of no use, as nothing is written to a file of this name; a random one would be a hash, and that 16 µs.
+      // Nothing is written under this name. The default is a random one, whose hash takes 16 µs.
       filename: () => 'upload',
       onFileBegin: (name, file) => { files.push({ name, file, writer: newWriter() }) },
       fileWriteStreamHandler: () => {

@@ -40,7 +40,7 @@ export function loadBundle (path: string): object {
 
 const imported = new Map<string, Promise<unknown>>()
 
-/** Imports a package that few calls need, for which Node.js would look again at each of these calls: 20 µs. */
+/** Imports a package that few calls need, which Node.js would resolve again at each of those calls: 20 µs. */
 function importOnce (specifier: string): Promise<unknown> {
   const known = imported.get(specifier)
   if (known !== undefined) return known

@@ -23,14 +23,15 @@ const [frequent, frequentMs] = [3, 500]
 /** Uploads come at intervals: the four full collections, 30 ms, after which more growth is allowed, come once a minute then, not with each burst. */
 const keepMoreMs = 60_000
 
-/** Keeps V8 from beginning to mark what is alive, as it does for a full collection; one that cannot wait still comes. */
+/** Keeps V8 from marking what is alive ahead of a full collection. */
 export const noMarking = '--no-incremental-marking'
-/** A start is over by then, and the first calls are as well. */
+/** By then the start and the first calls are over. */
 const startMs = 1_000
 
 /**
- * Has V8 begin no full collection in the first second of a process. By itself it begins one at 13 MB, most of which are modules and stay: 30 ms of
- * a start that has one processor, as marking on other threads takes it from the one that starts.
+ * Keeps V8 from marking ahead of a full collection during the first second of a process. It would begin at 13 MB, most of which are modules and
+ * stay. This costs 30 ms where the process has one processor: the marking threads take it from the start. If the heap reaches its limit, V8
+ * still collects, all at once.
  */
 export function collectAfterStart (): void {
   setV8Flag(noMarking)

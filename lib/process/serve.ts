@@ -31,6 +31,8 @@ export interface ServeOptions {
   /** The sources of the settings, to notice changes. */
   readonly sources: ConfigSources
   readonly settings: Settings
+  /** True when there was a file that the settings were read from: that it is gone is a problem then. */
+  readonly hasFile: boolean
   readonly log: Log
   /** Creates the first key, before the first call can arrive. */
   readonly prepare?: (keys: KeyStore) => Promise<string | undefined>
@@ -55,7 +57,7 @@ export interface Serving {
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
 export async function serve (
-  { sources, settings, log, prepare, prepareLink, limiter, waitToListen, publishMetrics }: ServeOptions
+  { sources, settings, hasFile, log, prepare, prepareLink, limiter, waitToListen, publishMetrics }: ServeOptions
 ): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
@@ -99,7 +101,7 @@ export async function serve (
     }
     const address = await listen(gateway, settings.server, waitToListen)
     optimizeCalls()
-    const watch = watchForChanges(sources, settings, { gateway, keys, log, configuration })
+    const watch = watchForChanges(sources, { settings, hasFile }, { gateway, keys, log, configuration })
     closing.push(() => watch?.close())
     logUncaught(log)
     return { gateway, address, key, linkToken, close }
@@ -132,7 +134,7 @@ interface ReloadTargets {
 }
 
 /** Watches the configuration; without it the gateway still runs. */
-function watchForChanges (sources: ConfigSources, inUse: Settings, { gateway, keys, log, configuration }: ReloadTargets): SettingsWatch | undefined {
+function watchForChanges (sources: ConfigSources, inUse: Pick<ServeOptions, 'settings' | 'hasFile'>, { gateway, keys, log, configuration }: ReloadTargets): SettingsWatch | undefined {
   const reload = async (settings: Settings): Promise<void> => {
     keys.replaceConfigured(settings.keys) // first, so that removed keys are refused at once
     await gateway.reload(settings)

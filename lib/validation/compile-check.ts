@@ -74,8 +74,8 @@ export function compileCheck (schema: TSchema): Check {
 }
 
 /**
- * Returns whether a value matches a schema, which is not compiled for it: without a check that was compiled when the gateway was built,
- * TypeBox goes through the schema itself. For what is checked a few times in the life of a process.
+ * Returns whether a value matches a schema, without compiling the schema: uses the check made by the build, or else walks the schema. For
+ * what is checked a few times in the life of a process.
  */
 export function matches<Schema extends TSchema> (schema: Schema, value: unknown): value is Static<Schema> {
   const make = built.get(schema)

@@ -29,7 +29,7 @@ export interface MultipartBody {
 /** Parts go out in the order given. */
 export function multipartBody (parts: readonly FormPart[]): MultipartBody {
   const boundary = `headgate-${randomUUID()}`
-  // All that stands between two files is one piece, as each is written by itself.
+  // All that stands between two files is one piece: each piece is a write of its own.
   const pieces: Array<Buffer | FormFilePart> = []
   let text = ''
   for (const part of parts) {

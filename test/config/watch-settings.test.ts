@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '../../lib/config/problems.ts'
-import { loadSettings } from '../../lib/config/read-settings.ts'
+import { readSettings, type ReadSettings } from '../../lib/config/read-settings.ts'
 import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settings.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import { directory, type Env } from '../support/config.ts'
@@ -50,15 +50,10 @@ t.test('SIGHUP reads secrets again', async t => {
 
 t.test('a change without effect is ignored, and a problem is reported once', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
-  // Reading the environment is the first thing a reload does.
-  const readings: Array<() => void> = []
-  const env = Object.defineProperty({}, 'ANY', {
-    enumerable: true,
-    get: () => readings.shift()?.()
-  })
+  const { env, nextRead } = observedEnvironment()
   const { next, unheard } = observe(t, cwd, env)
   const writeAndWait = async (text: string): Promise<void> => {
-    const read = new Promise<void>(resolve => readings.push(resolve))
+    const read = nextRead()
     writeFileSync(join(cwd, 'headgate.yaml'), text)
     await read
   }
@@ -84,26 +79,50 @@ t.test('after it is closed a watch says nothing', async t => {
 
 t.test('what has changed since the settings in use were read is a change, and what they are is none', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
-  const inUse = loadSettings({ env: {}, cwd })
+  const inUse = readSettings({ env: {}, cwd })
   writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
   t.equal(port(await observe(t, cwd, {}, inUse).next()), 2)
-  const { next, unheard } = observe(t, cwd, {}, loadSettings({ env: {}, cwd }))
-  process.emit('SIGHUP')
+  const { env, nextRead } = observedEnvironment()
+  const { next, unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
+  await nextRead()
+  t.same(unheard, [])
   writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 3}')
   t.equal(port(await next()), 3)
+})
+
+t.test('a file that is gone since the settings in use were read is a problem, and none where there was none', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+  const inUse = readSettings({ env: {}, cwd })
+  rmSync(join(cwd, 'headgate.yaml'))
+  t.equal(port(await observe(t, cwd, {}, inUse).next()), 'headgate.yaml  file not found')
+  const { env, nextRead } = observedEnvironment()
+  const { unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
+  await nextRead()
   t.same(unheard, [])
 })
 
 t.test('a catalogue that the settings in use name is watched', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'catalogue: lists/own.json', 'lists/own.json': '{"families": [], "models": []}' })
-  const { next } = observe(t, cwd, {}, loadSettings({ env: {}, cwd }))
-  const writing = setInterval(() => writeFileSync(join(cwd, 'lists/own.json'), '{}'), 50) // until it is watched
+  const { env, nextRead } = observedEnvironment()
+  const { next, unheard } = observe(t, cwd, env, readSettings({ env: {}, cwd }))
+  await nextRead()
+  t.same(unheard, [])
+  writeFileSync(join(cwd, 'lists/own.json'), '{}')
   t.match(port(await next()), /^lists\/own\.json:1:1 {2}families {2}is missing/)
-  clearInterval(writing)
 })
 
+/** Returns an environment that says when it is read, which is the first thing that a look at the configuration does. */
+function observedEnvironment (): { readonly env: Env, readonly nextRead: () => Promise<void> } {
+  const readings: Array<() => void> = []
+  const env = Object.defineProperty({}, 'ANY', {
+    enumerable: true,
+    get: () => readings.shift()?.()
+  })
+  return { env, nextRead: async () => await new Promise<void>(resolve => readings.push(resolve)) }
+}
+
 /** Returns what a watch reports, one thing at a time. */
-function observe (t: Test, cwd: string, env: Env = {}, inUse?: Settings) {
+function observe (t: Test, cwd: string, env: Env = {}, inUse?: ReadSettings) {
   const said: Array<Settings | ConfigError> = []
   const waiting: Array<(value: Settings | ConfigError) => void> = []
   const say = (value: Settings | ConfigError): void => {

@@ -135,6 +135,17 @@ t.test('npx headgate prints its version and runs the gateway until npx is stoppe
   await t.rejects(fetch(`${address}/livez`))
 })
 
+t.test('the command also runs from its modules', async t => {
+  t.same(await run('node', 'node_modules/headgate/build/lib/main.js', '--version'), [0, `${manifest.version}\n`])
+})
+
+t.test('a command that cannot go on fails, whatever Node.js does then', async t => {
+  cpSync(join(directory, 'node_modules/headgate/build/headgate.cjs'), join(directory, 'alone/build/headgate.cjs'))
+  const [code, out] = await run('node', '--unhandled-rejections=warn', 'alone/build/headgate.cjs', '--version')
+  t.equal(code, 1)
+  t.match(out, /ERR_MODULE_NOT_FOUND/)
+})
+
 /** A command that runs a gateway, and where it listens, once it answers there. */
 async function started (t: Test, ...command: readonly string[]) {
   // The address is on standard error or output, as it is for people or programs.

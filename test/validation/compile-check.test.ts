@@ -3,7 +3,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type, type TSchema } from 'typebox'
-import { compileCheck, matches, useBuiltChecks, type Check } from '../../lib/validation/compile-check.ts'
+import { compileCheck, matches, partsOf, useBuiltChecks, type Check } from '../../lib/validation/compile-check.ts'
 import { explain } from '../../lib/validation/explain.ts'
 import { fillDefaults } from '../../lib/validation/fill-defaults.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
@@ -30,6 +30,7 @@ t.test('the checks that were built accept the same', async t => {
   const right = walked.filter(Boolean).length
   t.ok(right > 10 && right < 990, `${right} of 1,000 configurations are right`)
   t.same(configs.map(config => matches(Config, config)), walked, 'of a configuration')
+  t.strictSame(partsOf(Config), [Config], 'it has one')
   for (const { name, schema } of bodies) {
     await t.test(name, async t => acceptsAsAjv(t, schema, compileCheck(schema)))
   }
