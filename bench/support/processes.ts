@@ -109,11 +109,16 @@ export function maxOpenFiles (): number {
   return limit === undefined ? Infinity : Number(limit)
 }
 
+const givenPorts = new Set<number>()
+
+/** Returns a port that nothing listens at, and another one each time: the system may name one again as soon as it is closed. */
 export async function freePort (): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // listening on TCP, so it is one
   server.close()
   await once(server, 'close')
+  if (givenPorts.has(port)) return await freePort()
+  givenPorts.add(port)
   return port
 }
