@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * Starts the process: hands the command line over, and exits with its code. Everything else is imported
- * once it is known that this Node can parse it; a start takes the bundled file. The build bundles it into `build/headgate.cjs`.
+ * once it is known that this Node can parse it; a start takes the bundled file. The build makes one file, `build/headgate.cjs`,
+ * of this module and those it imports.
  */
 
 import './process/v8-flags.ts'
