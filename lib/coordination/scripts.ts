@@ -2,8 +2,10 @@
  * Counts in Redis what limited keys use: one script for all that a turn of a process's loop reserves and settles, which Redis runs
  * as one step.
  *
- * Each key of the gateway has three keys in Redis, in one place of a cluster: what its buckets owe, its open calls by the end
- * of their leases, and a budget period with its spending and the amount each open call holds. The clock is that of Redis.
+ * Each key of the gateway has four keys in Redis, in one place of a cluster: what its buckets owe, its open calls by the end
+ * of their leases, a budget period with its spending and the amount each open call holds, and the ends of the leases of those amounts.
+ * Those stay as long as the amounts: a key may have no call until long after its leases are lost, and calls of another period or
+ * without a budget do not know the amounts. The clock is that of Redis.
  * Numbers in Lua are doubles: amounts are integers below 2^53, since no budget exceeds 10^15 billionths of a dollar.
  */
 
@@ -48,7 +50,7 @@ const count = lua`${clock}${buckets}
   local lease_ms, lost_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
   local lists = cjson.decode(ARGV[3])
 
-  local function run (operations, rates_key, open_key, budget_key)
+  local function run (operations, rates_key, open_key, budget_key, leases_key)
     local rates, budget, keep_ms, has_opened
     local function take (bucket, limit, amount)
       bucket.debt, bucket.at = math.max(0, debt_of(bucket, limit) + amount * 60000), now
@@ -86,6 +88,7 @@ const count = lua`${clock}${buckets}
       redis.call('HSET', budget_key, 'refunded', integer(budget.refunded), 'refunded_before', integer(budget.refunded_before), 'refunds_at', integer(budget.refunds_at))
     end
     local function release (id)
+      if redis.call('ZREM', leases_key, id) == 0 then return false end
       local amount = redis.call('HGET', budget_key, id)
       if not amount then return false end
       read_budget()
@@ -122,6 +125,7 @@ const count = lua`${clock}${buckets}
         if most > 0 then
           granted = math.max(least, math.min(wanted, most - budget.spent - budget.reserved))
           redis.call('HSET', budget_key, id, integer(granted))
+          redis.call('ZADD', leases_key, now + lease_ms, id)
           budget.reserved, budget.changed = budget.reserved + granted, true
         end
         if not admitted and (calls > 0 or most > 0) then
@@ -144,10 +148,8 @@ const count = lua`${clock}${buckets}
       if tokens > 0 and more_tokens ~= 0 then read_rates() take(rates.tokens, tokens, more_tokens) end
     end
 
-    for _, gone in ipairs(redis.call('ZRANGEBYSCORE', open_key, '-inf', now - lost_ms, 'LIMIT', 0, 100)) do
-      redis.call('ZREM', open_key, gone)
-      release(gone)
-    end
+    redis.call('ZREMRANGEBYSCORE', open_key, '-inf', now - lost_ms)
+    for _, gone in ipairs(redis.call('ZRANGEBYSCORE', leases_key, '-inf', now - lost_ms, 'LIMIT', 0, 100)) do release(gone) end
     local replies = {}
     for i, operation in ipairs(operations) do
       if operation[1] == 'settle' then
@@ -161,13 +163,16 @@ const count = lua`${clock}${buckets}
       redis.call('PEXPIRE', rates_key, math.max(rates.requests.full_ms, rates.tokens.full_ms) + 60000)
     end
     if budget and budget.changed then redis.call('HSET', budget_key, 'spent', integer(budget.spent), 'reserved', integer(budget.reserved)) end
-    if keep_ms then redis.call('PEXPIRE', budget_key, keep_ms) end
+    if keep_ms then
+      redis.call('PEXPIRE', budget_key, keep_ms)
+      redis.call('PEXPIRE', leases_key, keep_ms)
+    end
     if has_opened then redis.call('PEXPIRE', open_key, lease_ms + lost_ms) end
     return replies
   end
 
   local all = {}
-  for i, operations in ipairs(lists) do all[i] = run(operations, KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]) end
+  for i, operations in ipairs(lists) do all[i] = run(operations, KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]) end
   return all
 `
 
@@ -177,12 +182,13 @@ const renew = lua`${clock}
   for i = 4, #ARGV, 2 do
     local id, reserved = ARGV[i], ARGV[i + 1]
     redis.call('ZADD', KEYS[2], now + lease_ms, id)
-    if reserved ~= '' and redis.call('HSETNX', KEYS[3], id, reserved) == 1 then
-      redis.call('HINCRBY', KEYS[3], 'reserved', reserved)
-      redis.call('PEXPIRE', KEYS[3], keep_ms)
+    if reserved ~= '' then
+      redis.call('ZADD', KEYS[4], now + lease_ms, id)
+      if redis.call('HSETNX', KEYS[3], id, reserved) == 1 then redis.call('HINCRBY', KEYS[3], 'reserved', reserved) end
     end
   end
   redis.call('PEXPIRE', KEYS[2], lease_ms + lost_ms)
+  for key = 3, 4 do redis.call('PEXPIRE', KEYS[key], keep_ms) end
 `
 
 /** Shows a process to the others, and to its own connection for messages. @returns now, and how many processes there are */

@@ -9,7 +9,7 @@ import type { RedisServer } from '../coordination/redis-server.ts'
 export type CountOperation = readonly [kind: 'reserve' | 'settle', id: string, ...values: ReadonlyArray<number | boolean>]
 
 /** The keys of Redis for one key of the gateway. */
-export type CountKeys = readonly [rates: string, open: string, budget: string]
+export type CountKeys = readonly [rates: string, open: string, budget: string, leases: string]
 
 interface Waiting {
   readonly operation: CountOperation

@@ -24,10 +24,18 @@ export interface RedisDecision {
   readonly spent: number
 }
 
-/** A process that does not renew a lease for so long has crashed: the call is no longer open. */
-const leaseMs = 30_000
-/** Milliseconds after which its part of a budget is released, as the provider may still bill it: the longest a call takes by default. */
-const lostAfterMs = 600_000
+export interface Leases {
+  /** A process that does not renew a lease for so long has crashed: the call is no longer open. Default 30,000. */
+  readonly leaseMs?: number
+  /**
+   * Milliseconds after which its part of a budget is released, as the provider may still bill it. Default 600,000: the longest a call
+   * takes by default.
+   */
+  readonly lostAfterMs?: number
+}
+
+const defaultLeaseMs = 30_000
+const defaultLostAfterMs = 600_000
 const dayMs = 86_400_000
 /** Budgets without an end are kept so long after the last call; then the usage records say what was spent. */
 const unusedMs = 400 * dayMs
@@ -35,10 +43,12 @@ const unusedMs = 400 * dayMs
 export class RedisCounters {
   readonly #server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>
   readonly #batch: CountBatch
+  readonly #leases: readonly [leaseMs: number, lostAfterMs: number]
 
-  constructor (server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>) {
+  constructor (server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>, { leaseMs = defaultLeaseMs, lostAfterMs = defaultLostAfterMs }: Leases = {}) {
     this.#server = server
-    this.#batch = new CountBatch(server, leaseMs, lostAfterMs)
+    this.#leases = [leaseMs, lostAfterMs]
+    this.#batch = new CountBatch(server, ...this.#leases)
   }
 
   /**
@@ -73,7 +83,7 @@ export class RedisCounters {
   async renew (reservations: readonly [RedisReservation, ...RedisReservation[]]): Promise<void> {
     const [{ keyId, period }] = reservations
     const reserved = reservations.flatMap(({ id, nanoUsd }) => [id, period === undefined ? '' : nanoUsd])
-    await this.#server.run('hgRenew', keysOf(keyId, period), [leaseMs, lostAfterMs, this.#keepMs(period), ...reserved])
+    await this.#server.run('hgRenew', keysOf(keyId, period), [...this.#leases, this.#keepMs(period), ...reserved])
   }
 
   #keepMs (period: Period | undefined): number {
@@ -82,7 +92,7 @@ export class RedisCounters {
 }
 
 /** Milliseconds between two renewals of leases. */
-export const renewEveryMs = leaseMs / 3
+export const renewEveryMs = defaultLeaseMs / 3
 
 /** Returns true for a call that Redis knows as open; rates need no such knowledge. */
 export function isLeased ({ limits, period }: Pick<RedisReservation, 'limits' | 'period'>): boolean {
@@ -97,5 +107,6 @@ type Reply = readonly [
 /** Returns the keys of Redis for one key of the gateway: the braces put them into one place of a cluster. */
 function keysOf (keyId: string, period: Period | undefined): CountKeys {
   const name = `headgate:{${keyId}}`
-  return [`${name}:rates`, `${name}:open`, `${name}:budget:${period === undefined ? 'none' : `${period.per}:${period.fromMs}`}`]
+  const of = period === undefined ? 'none' : `${period.per}:${period.fromMs}`
+  return [`${name}:rates`, `${name}:open`, `${name}:budget:${of}`, `${name}:leases:${of}`]
 }

@@ -20,7 +20,7 @@ function noting ({ isCluster = false } = {}) {
   return { scripts, batch }
 }
 
-const keysOf = (name: string): CountKeys => [`${name}:rates`, `${name}:open`, `${name}:budget`]
+const keysOf = (name: string): CountKeys => [`${name}:rates`, `${name}:open`, `${name}:budget`, `${name}:leases`]
 
 t.test('what one turn has for several keys is one script, in order for each, and each gets its reply', async t => {
   const { scripts, batch } = noting()

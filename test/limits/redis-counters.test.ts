@@ -5,6 +5,7 @@ import { RedisCounters } from '../../lib/limits/redis-counters.ts'
 import { periodOf } from '../../lib/limits/budget.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { reasonOf } from '../support/limits.ts'
+import { until } from '../support/until.ts'
 
 const wanted: ReservationRequest = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
 
@@ -88,5 +89,36 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     t.match((await reserve({ keyId: 'lost', limits, nanoUsd: 401 })).decision, { reason: 'budget_reserved' })
     t.match((await reserve({ keyId: 'lost', limits, nanoUsd: 400 })).decision, { admitted: true })
     t.match((await reserve({ keyId: 'lost', limits })).decision, { reason: 'concurrent_calls' })
+  })
+
+  await t.test('what a gateway that crashed reserved is released once its lease is lost, whatever calls its key has meanwhile', async t => {
+    const leases = { leaseMs: 20, lostAfterMs: 60 }
+    const crashing = new RedisCounters(server, leases)
+    const limits: KeyLimits = { concurrentCalls: 3, budget: { usd: 1e-6, per: 'total' } }
+    const period = periodOf('total', server.now())
+    const wantedOf = (keyId: string): ReservationRequest => ({ ...wanted, keyId, limits, nanoUsd: 600 })
+    const idle = async (): Promise<void> => undefined
+    const shown = async (keyId: string): Promise<void> => (
+      await crashing.renew([{ id: `renewed-${keyId}`, keyId, limits, period, tokens: 0, nanoUsd: 600 }])
+    )
+    const rows: ReadonlyArray<readonly [name: string, crash: (keyId: string) => Promise<unknown>, meanwhile: (keyId: string) => Promise<unknown>]> = [
+      ['idle', async keyId => await crashing.reserve(`crashed-${keyId}`, wantedOf(keyId), period, 0), idle],
+      ['renewed', shown, idle],
+      ['without-budget', shown, async keyId => await crashing.reserve(`free-${keyId}`, { ...wanted, keyId, limits: { concurrentCalls: 3 } }, undefined, 0)],
+      ['other-period', shown, async keyId => (
+        await crashing.reserve(`daily-${keyId}`, { ...wantedOf(keyId), limits: { budget: { usd: 1e-6, per: 'day' } } }, periodOf('day', server.now()), 0)
+      )]
+    ]
+    for (const [keyId, crash] of rows) {
+      await crash(keyId)
+      // With leases that are not lost yet, however slow the machine is.
+      t.match((await counters.reserve(`early-${keyId}`, wantedOf(keyId), period, 0)).decision, { reason: 'budget_reserved' }, keyId)
+    }
+    const lostAtMs = server.now() + 2 * (leases.leaseMs + leases.lostAfterMs)
+    await until(() => server.now() > lostAtMs, 'the leases to be lost')
+    for (const [keyId,, meanwhile] of rows) {
+      await meanwhile(keyId)
+      t.match((await crashing.reserve(`late-${keyId}`, wantedOf(keyId), period, 0)).decision, { admitted: true, nanoUsd: 600 }, keyId)
+    }
   })
 })
