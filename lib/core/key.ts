@@ -31,6 +31,15 @@ export function usageLimits ({ tokensPerMinute, budget, strict }: KeyLimits): Ke
   return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget }, ...strict !== undefined && { strict } }
 }
 
+/** Keeps the limits of a call that costs nothing: all but the budget. */
+export function limitsWithoutBudget ({ requestsPerMinute, tokensPerMinute, concurrentCalls }: KeyLimits): KeyLimits {
+  return {
+    ...requestsPerMinute !== undefined && { requestsPerMinute },
+    ...tokensPerMinute !== undefined && { tokensPerMinute },
+    ...concurrentCalls !== undefined && { concurrentCalls }
+  }
+}
+
 /** Returns the budget in billionths of a dollar, which is what usage records count in. */
 export function nanoUsdOf ({ usd }: Budget): number {
   return Math.round(usd * 1e9)

@@ -1,7 +1,7 @@
 /** Reserves what a call may use of the limits of its key. */
 
 import { GatewayError } from '../core/errors.ts'
-import { budgetText, usageLimits, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { budgetText, limitsWithoutBudget, usageLimits, type ApiKey, type KeyLimits } from '../core/key.ts'
 import type { CallRecord, RecordedEstimate } from '../core/record.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { abortable } from '../async/abortable.ts'
@@ -42,9 +42,10 @@ export function limits<R = unknown> (
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && decision.reason !== 'budget'
-  const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, { id, name, limits, note }: LimitedParty): C | Promise<C> => {
+  const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, { id, name, limits: given, note }: LimitedParty): C | Promise<C> => {
     const { record } = call
-    const budget = record.ownProviderKey === true ? undefined : limits.budget
+    const limits = record.ownProviderKey === true && given.budget !== undefined ? limitsWithoutBudget(given) : given
+    const { budget } = limits
     const routes = budget === undefined ? call.routes : pricedRoutes(call, models, budget, tokens)
     const { nanoUsd, minNanoUsd } = budget === undefined ? noAmounts : amountsOf(tokens, routes, limits.strict ?? true)
     const wanted = { keyId: id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, nanoUsd, minNanoUsd }

@@ -53,6 +53,32 @@ t.test('a request is estimated once, and only when that is wanted', async t => {
   t.equal(estimates, 2)
 })
 
+t.test('a call with a provider key of the caller\'s own needs no budget, and keeps to the other limits', async t => {
+  const limiter = new LocalLimiter()
+  const keyLimits: KeyLimits = { requestsPerMinute: 3, budget: { usd: 1e-9, per: 'total' } }
+  for (const [party, parts] of [
+    ['key', { key: { id: 'of-key', name: 'test', limits: keyLimits } }],
+    ['project', { key: { id: 'of-project', name: 'test', project: { id: 'project-1', name: 'test', limits: keyLimits } } }]
+  ] as const) {
+    const stage = limits({ limiter, models, settings: settings() })
+    const id = party === 'key' ? 'of-key' : 'project-1'
+    const spent = await limiter.reserve({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 1 })
+    if (!spent.admitted) return t.fail('refused')
+    limiter.settle(spent.reservation, { tokens: 0, nanoUsd: 1 })
+    t.match(await limiter.reserve({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 0 }), { admitted: false, reason: 'budget' }, 'it is used up')
+    const withOwnKey = (): ReturnType<typeof call> => {
+      const own = routedCall({}, parts)
+      own.record.ownProviderKey = true
+      return own
+    }
+    for (const remaining of ['1', '0']) {
+      const [admitted] = await collect(stage(once(withOwnKey())))
+      t.match(admitted?.record, { limitHeaders: { 'x-ratelimit-remaining-requests': remaining }, reservedNanoUsd: undefined }, party)
+    }
+    await t.rejects(collect(stage(once(withOwnKey()))), { code: 'rate_limit_exceeded' }, party)
+  }
+})
+
 t.test('a patient call waits until there is room, or until it ends', async t => {
   const limiter = new LocalLimiter()
   const services = { limiter, models, settings: settings() }
