@@ -8,6 +8,8 @@ export interface IpcChannel<Message> {
   readonly send?: ((message: Message, done: () => void) => unknown) | undefined
   readonly on: (event: 'message' | 'disconnect', listener: (message?: unknown) => void) => unknown
   readonly connected?: boolean
+  /** Returns true once the process has exited; it may be disconnected before. */
+  readonly isDead?: () => boolean
 }
 
 /** Sends a message. One that cannot be sent is reported as `disconnect`; without a callback it would be an uncaught error. */

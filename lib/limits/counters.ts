@@ -77,6 +77,9 @@ interface Reservation extends Pick<ReservationRequest, 'keyId' | 'limits' | 'tok
   readonly period: Period | undefined
 }
 
+/** The part of a reservation that counts in a budget. */
+export type BudgetPart = Pick<Reservation, 'keyId' | 'limits' | 'nanoUsd' | 'period'>
+
 const noLimits: KeyLimits = {}
 
 /** The time after which open calls may have ended. */
@@ -189,23 +192,34 @@ export class LimitCounters {
     const reserved = this.#reservations.get(reservation)
     if (reserved === undefined) return
     this.#reservations.delete(reservation)
-    const { keyId, limits, tokens, nanoUsd, calls, period } = reserved
+    const { keyId, limits, tokens, calls } = reserved
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
     this.#change(state, limits, { requests: used.moreRequests ?? 0, tokens: used.tokens - tokens, calls: -calls }, nowMs)
-    const spending = this.#spendingOf(state, limits, nowMs)
-    // A reservation of an earlier period does not count in this one.
-    if (spending === undefined || spending.period !== period) return
-    const { spent, reserved: open, elsewhere } = spending
-    const refunds = used.nanoUsd < 0 ? addRefund(spending.refunds, -used.nanoUsd, nowMs) : spending.refunds
-    state.spendings.set(period.per, { period, spent: spent + used.nanoUsd, reserved: open - nanoUsd, elsewhere, refunds })
+    this.#spend(state, reserved, used.nanoUsd, nowMs)
   }
 
-  /** Releases the reservations of a process that exited. */
-  release (holder: string): void {
+  /**
+   * Releases the reservations of a process that exited, but for their parts of budgets: its calls may have cost as much.
+   *
+   * @returns those parts, for `releaseBudget`
+   */
+  release (holder: string): BudgetPart[] {
+    const nowMs = this.#now()
+    const parts: BudgetPart[] = []
     for (const [id, reservation] of this.#reservations) {
-      if (reservation.holder === holder) this.settle(id, { tokens: 0, nanoUsd: 0 })
+      if (reservation.holder !== holder) continue
+      this.#reservations.delete(id)
+      const { keyId, limits, tokens, calls, period, nanoUsd } = reservation
+      this.#change(this.#stateOf(keyId), limits, { requests: 0, tokens: -tokens, calls: -calls }, nowMs)
+      if (period !== undefined && nanoUsd > 0) parts.push(reservation)
     }
+    return parts
+  }
+
+  /** Releases what `release` has left reserved, once. */
+  releaseBudget (part: BudgetPart): void {
+    this.#spend(this.#stateOf(part.keyId), part, 0, this.#now())
   }
 
   #stateOf (keyId: string): State {
@@ -226,6 +240,16 @@ export class LimitCounters {
     const spending = spendings.get(budget.per)
     if (spending !== undefined && nowMs < spending.period.endMs) return spending
     return { period: periodOf(budget.per, nowMs), spent: 0, reserved: 0, elsewhere: 0, refunds: undefined }
+  }
+
+  /** Replaces a part of a budget with what was spent. */
+  #spend (state: State, { limits, period, nanoUsd }: BudgetPart, used: number, nowMs: number): void {
+    const spending = this.#spendingOf(state, limits, nowMs)
+    // A reservation of an earlier period does not count in this one.
+    if (spending === undefined || spending.period !== period) return
+    const { spent, reserved, elsewhere } = spending
+    const refunds = used < 0 ? addRefund(spending.refunds, -used, nowMs) : spending.refunds
+    state.spendings.set(period.per, { period, spent: spent + used, reserved: reserved - nanoUsd, elsewhere, refunds })
   }
 
   #change (state: State, limits: KeyLimits, by: { requests: number, tokens: number, calls: number }, nowMs: number): void {

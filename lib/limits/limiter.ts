@@ -1,10 +1,11 @@
 /** Decides on calls of limited keys: with the counters of this process, or those of another. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { spendingOf } from '../usage/spending.ts'
-import { LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
+import { LimitCounters, type ActualUsage, type BudgetPart, type LimitDecision, type ReservationRequest } from './counters.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
@@ -49,15 +50,20 @@ export class LocalLimiter implements Limiter {
   readonly #onFailure: (error: unknown) => void
   readonly #reader: SpendingReader
   readonly #peers: BudgetPeers | undefined
+  readonly #hasUnrecorded: () => boolean
+  readonly #rereadMs: number
+  #isClosed = false
 
-  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs, hasUnrecorded }: LocalLimiterOptions = {}) {
+  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs, hasUnrecorded = () => false }: LocalLimiterOptions = {}) {
     this.#onFailure = onFailure
+    this.#hasUnrecorded = hasUnrecorded
+    this.#rereadMs = rereadMs
     this.counters = new LimitCounters(now)
     this.#reader = new SpendingReader({
       readSpending, now, rereadMs, onFailure, onRead: (keyId, period, spent) => { this.counters.setSpent(keyId, period, spent) }
     })
     this.#peers = shared && new BudgetPeers(shared, {
-      holdings: () => this.counters.holdings(), onFailure, now, ...hasUnrecorded !== undefined && { hasUnrecorded }, ...beatMs !== undefined && { beatMs }
+      holdings: () => this.counters.holdings(), onFailure, now, hasUnrecorded, ...beatMs !== undefined && { beatMs }
     })
   }
 
@@ -80,13 +86,35 @@ export class LocalLimiter implements Limiter {
     this.counters.settle(reservation, used)
   }
 
-  release (holder: string): void {
-    this.counters.release(holder)
+  /**
+   * Releases the reservations of a process that exits. What its calls hold of budgets stays reserved until its usage records are
+   * stored: then what those calls cost is read from the ledger.
+   *
+   * @param hasExited returns false while the process itself may still store records. Default: it does not
+   */
+  release (holder: string, hasExited: () => boolean = () => true): void {
+    const parts = this.counters.release(holder)
+    if (parts.length > 0) void this.#releaseOnceRecorded(parts, hasExited)
   }
 
-  /** Ends the signs of life to other gateways. */
+  /** Ends the signs of life to other gateways, and no longer waits for the records of processes that exited. */
   close (): void {
+    this.#isClosed = true
     this.#peers?.close()
+  }
+
+  async #releaseOnceRecorded (parts: readonly BudgetPart[], hasExited: () => boolean): Promise<void> {
+    try {
+      while (!hasExited() || this.#hasUnrecorded()) {
+        await sleep(this.#rereadMs, undefined, { ref: false })
+        if (this.#isClosed) return
+      }
+      const read = new Map(parts.map(({ keyId, period }) => [`${period?.per} ${keyId}`, { keyId, period }]))
+      await Promise.all([...read.values()].map(async ({ keyId, period }) => period && await this.#reader.readAgain(keyId, period)))
+    } catch (error) {
+      this.#onFailure(error)
+    }
+    for (const part of parts) this.counters.releaseBudget(part)
   }
 
   #decide (period: Period | undefined, wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {

@@ -172,7 +172,7 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
   }
 }
 
-/** Serves a worker in the primary, and releases its reservations when it exits. */
+/** Serves a worker in the primary, and releases its reservations when it exits: what they have of budgets once its usage records are stored. */
 export function answerLimitMessages (worker: IpcChannel<Message>, limiter: LocalLimiter, holder: string): void {
   worker.on('message', message => {
     if (!isMessage(message) || message.limits !== 'count') return
@@ -196,7 +196,7 @@ export function answerLimitMessages (worker: IpcChannel<Message>, limiter: Local
     // Also without any: the worker sends no more before it comes.
     sendMessage(worker, { limits: 'decisions', decisions, ahead })
   })
-  worker.on('disconnect', () => limiter.release(holder))
+  worker.on('disconnect', () => limiter.release(holder, () => worker.isDead?.() !== false))
 
   const answerLater = async (request: number, wanted: ReservationRequest, pending: LimitDecision | Promise<LimitDecision>): Promise<void> => {
     let decision = await pending
@@ -204,9 +204,9 @@ export function answerLimitMessages (worker: IpcChannel<Message>, limiter: Local
       await delay(placeWaitMs)
       decision = await limiter.reserve(wanted, holder)
     }
-    // The worker exited while usage records were read: its reservation would never be settled.
-    if (worker.connected === false) limiter.release(holder)
-    else sendMessage(worker, { limits: 'decisions', decisions: [valuesOf(request, decision)] })
+    // The worker exited while usage records were read: no call has the reservation.
+    if (worker.connected !== false) sendMessage(worker, { limits: 'decisions', decisions: [valuesOf(request, decision)] })
+    else if (decision.admitted) limiter.settle(decision.reservation, noUse)
   }
 }
 

@@ -35,13 +35,21 @@ export class SpendingReader {
   read (keyId: string, period: Period | undefined): Promise<void> | undefined {
     const { readSpending, rereadMs } = this.#options
     if (period === undefined || readSpending === undefined) return undefined
-    const name = `${period.per} ${keyId}`
-    const last = this.#readings.get(name)
-    const atMs = performance.now()
-    if (last !== undefined && atMs - last.atMs < rereadMs) return last.pending
-    const reading: Reading = { atMs, pending: undefined }
+    const last = this.#readings.get(readingName(keyId, period))
+    if (last !== undefined && performance.now() - last.atMs < rereadMs) return last.pending
+    return this.#read(keyId, period, readSpending)
+  }
+
+  /** Reads the spending in any case: what was recorded just now may not be in the last reading. */
+  async readAgain (keyId: string, period: Period): Promise<void> {
+    const { readSpending } = this.#options
+    if (readSpending !== undefined) await this.#read(keyId, period, readSpending)
+  }
+
+  #read (keyId: string, period: Period, readSpending: ReadSpending): Promise<void> | undefined {
+    const reading: Reading = { atMs: performance.now(), pending: undefined }
     reading.pending = this.#load(keyId, period, readSpending).finally(() => { reading.pending = undefined })
-    this.#readings.set(name, reading)
+    this.#readings.set(readingName(keyId, period), reading)
     return reading.pending
   }
 
@@ -53,4 +61,8 @@ export class SpendingReader {
       onFailure(error)
     }
   }
+}
+
+function readingName (keyId: string, { per }: Period): string {
+  return `${per} ${keyId}`
 }

@@ -43,6 +43,25 @@ t.test('reservations of a process that exited are released', async t => {
   t.equal(counters.open, 0)
 })
 
+t.test('a process that exited leaves its parts of budgets reserved until they are released', async t => {
+  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
+  const counters = new LimitCounters(() => clock.ms)
+  const wanted = { keyId: 'a', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 600 } as const
+  counters.reserve(wanted, 'one')
+  const parts = counters.release('one')
+  t.equal(counters.open, 0)
+  t.equal(reasonOf(counters.reserve(wanted)), 'budget_reserved', 'its call is not open any more')
+  t.match([...counters.holdings()], [{ keyId: 'a', nanoUsd: 600 }])
+  for (const part of parts) counters.releaseBudget(part)
+  const next = counters.reserve(wanted, 'two')
+  t.equal(reasonOf(next), 'admitted')
+  const old = counters.release('two')
+  clock.ms += dayMs
+  t.equal(reasonOf(counters.reserve(wanted, 'three')), 'admitted')
+  for (const part of old) counters.releaseBudget(part)
+  t.match([...counters.holdings()], [{ nanoUsd: 600 }], 'what was reserved yesterday does not count today')
+})
+
 t.test('a call admitted earlier counts, and takes no place of another', async t => {
   const counters = new LimitCounters(() => 0)
   const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }

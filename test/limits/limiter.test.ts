@@ -6,6 +6,8 @@ import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
+import { reasonOf } from '../support/limits.ts'
+import { outlast, until } from '../support/until.ts'
 import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -59,6 +61,54 @@ t.test('the ledger is read once a second, not with every call', async t => {
   await Promise.all(Array.from({ length: 5 }, async () => await limiter.reserve({ ...call, nanoUsd: 1 })))
   await limiter.reserve({ ...call, nanoUsd: 1 })
   t.equal(readings, 1)
+})
+
+t.test('what a process that was killed holds of a budget stays reserved until its usage records are stored and read', async t => {
+  const state = { hasExited: false, isUnrecorded: false, recorded: 0, looks: 0 }
+  const limiter = new LocalLimiter({
+    readSpending: async () => state.recorded,
+    rereadMs: 1,
+    hasUnrecorded: () => {
+      state.looks++
+      return state.isUnrecorded
+    }
+  })
+  const wanted = { ...call, limits: { ...call.limits, concurrentCalls: 1 }, nanoUsd: 600 }
+  const reason = (): string => reasonOf(limiter.counters.reserve(wanted))
+  t.equal((await limiter.reserve(wanted, 'killed')).admitted, true)
+  let exitLooks = 0
+  limiter.release('killed', () => {
+    exitLooks++
+    return state.hasExited
+  })
+  t.equal(limiter.counters.open, 0, 'its call is not open any more')
+  await until(() => exitLooks > 2, 'its end to be looked for')
+  t.equal(reason(), 'budget_reserved', 'until it has exited its journal is its own')
+  state.isUnrecorded = true
+  state.hasExited = true
+  await until(() => state.looks > 2, 'its journal to be looked for')
+  t.equal(reason(), 'budget_reserved', 'its journal waits')
+  state.recorded = 500
+  state.isUnrecorded = false
+  await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
+  t.equal(reason(), 'budget', '500 of 1,000 are spent')
+})
+
+t.test('what a process that was killed holds of a budget is released when no more is known of its records, and not after the end', async t => {
+  const failures: unknown[] = []
+  const limiter = new LocalLimiter({ rereadMs: 1, onFailure: error => failures.push(error), hasUnrecorded: () => { throw new Error('no folder') } })
+  await limiter.reserve(call, 'killed')
+  limiter.release('killed')
+  await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
+  t.match(failures, [{ message: 'no folder' }])
+
+  let exitLooks = 0
+  await limiter.reserve(call, 'killed')
+  limiter.release('killed', () => ++exitLooks > 1)
+  limiter.close()
+  await outlast(20)
+  t.equal(exitLooks, 1, 'the store is closed')
+  t.equal(failures.length, 1)
 })
 
 t.test('a clock that is a day ahead for one call opens no second budget', async t => {

@@ -76,6 +76,38 @@ t.test('processes share one limiter, and one that exits releases its reservation
   await until(() => limiter.counters.open === 0, 'no call to be counted as open')
 })
 
+t.test('a worker that was killed has its part of a budget until its usage records are stored', async t => {
+  let isUnrecorded = true
+  const limiter = new LocalLimiter({ readSpending: async () => 0, now: () => 0, rereadMs: 1, hasUnrecorded: () => isUnrecorded })
+  const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
+  const wanted: ReservationRequest = { keyId: 'a', limits: { concurrentCalls: 3, budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 }
+  await one.ask(3, wanted)
+  one.child.kill('SIGKILL')
+  await until(() => limiter.counters.open === 0, 'no call to be counted as open')
+  t.match(await two.ask(1, wanted), [{ reason: 'budget_reserved' }])
+  isUnrecorded = false
+  await until(async () => (await two.ask(1, wanted))[0]?.admitted === true, 'its part to be released')
+})
+
+t.test('what is reserved for a worker that has exited meanwhile is released, with its part of a budget', async t => {
+  let finish: (spent: number) => void = () => {}
+  const reading = new Promise<number>(resolve => { finish = resolve })
+  const limiter = new LocalLimiter({ readSpending: async () => await reading, now: () => 0, hasUnrecorded: () => true })
+  const settled = t.capture(limiter, 'settle', limiter.settle.bind(limiter))
+  const listeners = new Map<string, (message?: unknown) => void>()
+  const channel = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
+  answerLimitMessages(channel, limiter, 'worker')
+  const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
+  listeners.get('message')?.({ limits: 'count', keys: [['a', limits]], reserve: [[1, 0, 0, 30, null, 0]], settle: [], ahead: [], unused: [] })
+  channel.connected = false
+  listeners.get('disconnect')?.()
+  finish(7)
+  await until(() => settled().length > 0, 'the reservation to be settled')
+  t.equal(limiter.counters.open, 0)
+  t.same([...limiter.counters.holdings()], [])
+  t.match(limiter.counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 }), { rateLimits: { requests: { remaining: 9 } } }, 'nor was it a request')
+})
+
 t.test('a limit holds over all processes, and each call learns what it leaves', async t => {
   const limiter = new LocalLimiter({ now: () => 0 })
   const workers = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
