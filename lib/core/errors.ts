@@ -212,6 +212,8 @@ export interface GatewayErrorOptions {
   acceptedByProvider?: boolean | undefined
   /** True when the provider may have done the work and bill it: an estimate counts, and the same model may be tried again. */
   mayBeBilled?: boolean | undefined
+  /** True when the connection had been idle and was closed as the request was sent: over another one, the same may be sent at once. */
+  staleConnection?: boolean | undefined
 }
 
 export class GatewayError extends Error {
@@ -224,6 +226,7 @@ export class GatewayError extends Error {
   readonly rateLimits: Readonly<Record<string, string>> | undefined
   readonly acceptedByProvider: boolean
   readonly mayBeBilled: boolean
+  readonly staleConnection: boolean
   readonly original: OriginalError | undefined
   readonly #shownCode: string | undefined
 
@@ -240,16 +243,17 @@ export class GatewayError extends Error {
     this.rateLimits = options.rateLimits
     this.acceptedByProvider = options.acceptedByProvider ?? false
     this.mayBeBilled = options.mayBeBilled ?? false
+    this.staleConnection = options.staleConnection ?? false
     this.original = options.original
     this.#shownCode = options.shownCode
   }
 
   /** Returns the same error with another message, parameter or cause. */
   with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled'>): GatewayError {
-    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, original } = this
+    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, staleConnection, original } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, original, param, shownCode }
+    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, staleConnection, original, param, shownCode }
     return new GatewayError(code, { ...same, ...changes })
   }
 
@@ -259,9 +263,9 @@ export class GatewayError extends Error {
   }
 
   /** Returns the JSON body of the answer. */
-  toBody (): unknown {
+  toBody (): ErrorBody {
     const { message, type, param } = this
-    return { error: { message, type, code: this.shownCode, param } } satisfies ErrorBody
+    return { error: { message, type, code: this.shownCode, param } }
   }
 
   /**

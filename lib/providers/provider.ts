@@ -180,7 +180,8 @@ export interface TransportLoad {
 /**
  * Carries requests to a provider: over HTTP (`lib/upstream`), or inside the process (sandbox).
  *
- * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, or the signal's reason.
+ * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, `upstream_invalid_response` for a head that cannot be read, or the
+ *   signal's reason.
  */
 export interface Transport {
   /** Counts its connections; absent without any. */

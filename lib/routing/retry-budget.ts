@@ -71,10 +71,8 @@ export class RetryBudget {
    * Returns true for a connection that was kept open and closed by the server at the same moment: that
    * is no failure, and a fresh one will do at once. Only as many count as answers have left open.
    */
-  takeStaleSocket ({ code, cause }: GatewayError): boolean {
-    const reason: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
-    if (code !== 'upstream_unreachable' || (reason !== 'ECONNRESET' && reason !== 'EPIPE')) return false
-    if (this.#reusableSockets < 1) return false
+  takeStaleSocket ({ staleConnection }: Pick<GatewayError, 'staleConnection'>): boolean {
+    if (!staleConnection || this.#reusableSockets < 1) return false
     this.#reusableSockets--
     return true
   }

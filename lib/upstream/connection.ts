@@ -29,6 +29,8 @@ export interface ExchangeHandler extends ResponseHandler {
 /** The server may close a connection a moment before it said it would. */
 const keepAliveMarginMs = 2000
 const defaultKeepAliveMs = 30_000
+/** A server that has closed an idle connection refuses what comes over it within a round trip. One that takes longer has worked on it. */
+const staleWithinMs = 1000
 
 export class Connection implements ResponseHandler, Writer {
   readonly #socket: Socket
@@ -43,6 +45,9 @@ export class Connection implements ResponseHandler, Writer {
   /** True while a body is being written. */
   #writing = false
   #isConnected = false
+  /** True when something has come since the last request was written. */
+  #hasRead = false
+  #writtenAtMs = 0
   #idleUntilMs = Infinity
 
   /** @param onClose called once, when it can take no further request */
@@ -60,6 +65,21 @@ export class Connection implements ResponseHandler, Writer {
   /** True when the server may have got the request. */
   get mayHaveSent (): boolean {
     return this.#isConnected && this.#unwritten === undefined
+  }
+
+  /** The status of a response that has begun, where its head could be read so far. */
+  get status (): number | undefined {
+    return this.#parser.status
+  }
+
+  /**
+   * True for an error by which a server that had closed the idle connection refuses a request, so that another connection will do.
+   * One that breaks later, or when something has come, may have broken while the server worked on the request.
+   */
+  isStale (error: Error): boolean {
+    const { code }: NodeJS.ErrnoException = error
+    const isClosed = code === 'ECONNRESET' || code === 'EPIPE'
+    return isClosed && this.#wasIdle && !this.#hasRead && performance.now() - this.#writtenAtMs < staleWithinMs
   }
 
   /** True when it can take a request now. */
@@ -88,6 +108,8 @@ export class Connection implements ResponseHandler, Writer {
     this.#unwritten = undefined
     if (request === undefined || this.#handler === undefined) return
     this.#parser.begin() // not before: what comes until now is no answer to it
+    this.#hasRead = false
+    this.#writtenAtMs = performance.now()
     const { body } = request
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) writeComplete(this.#socket, request, body)
     else void this.#writePieces(request, body)
@@ -122,7 +144,8 @@ export class Connection implements ResponseHandler, Writer {
   onEnd (): void {
     const handler = this.#handler
     this.#handler = undefined
-    if (this.#writing || !this.#parser.mayReuse) this.#socket.destroy()
+    // A server that answers before it has read the request would read the next one after the rest of it.
+    if (this.#writing || this.#socket.writableLength > 0 || !this.#parser.mayReuse) this.#socket.destroy()
     const { keepAliveMs } = this.#parser
     this.#idleUntilMs = performance.now() + (keepAliveMs === undefined ? defaultKeepAliveMs : keepAliveMs - keepAliveMarginMs)
     if (this.#socket.isPaused()) this.#socket.resume() // by the last bytes; it must see the server close it
@@ -131,6 +154,7 @@ export class Connection implements ResponseHandler, Writer {
   }
 
   #read (bytes: Buffer): void {
+    this.#hasRead = true
     try {
       this.#parser.push(bytes)
       this.#handler?.onRead()
@@ -224,7 +248,7 @@ async function drained (socket: Socket): Promise<void> {
   })
 }
 
-/** An error as the system reports a connection that the other side reset: where it was idle before, another one may be tried. */
+/** Returns an error like that of a connection which the other side has reset. */
 function closedByServer (): Error {
   return Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET' })
 }

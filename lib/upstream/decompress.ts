@@ -24,6 +24,7 @@ export function decompressed (body: UpstreamBody, encoding: string | string[] | 
   }
   // The callback owns every error of the chain; the reader below sees it as the stream's own.
   pipeline(Readable.from(body, { objectMode: false }), inflate, () => { /* see the reader */ })
+  inflate.on('error', () => { /* see the reader, who may come after the pipeline has ended: zlib finishes before it finds that bytes are missing */ })
   return {
     [Symbol.asyncIterator]: () => reading(inflate),
     buffer: async maxBytes => await bufferBytes(reading(inflate), maxBytes),

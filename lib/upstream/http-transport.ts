@@ -13,7 +13,7 @@ import { connector } from './connector.ts'
 import { RequestHeaders } from './request-headers.ts'
 import { Connections } from './connections.ts'
 import type { Connection, ExchangeHandler, OutgoingRequest } from './connection.ts'
-import type { ResponseHeaders } from './response-parser.ts'
+import { InvalidResponse, type ResponseHeaders } from './response-parser.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { decompressed } from './decompress.ts'
@@ -213,8 +213,15 @@ class Exchange extends TimedMember implements ExchangeHandler, BodySource, Waite
   }
 
   onError (error: Error): void {
+    const failure = this.#queue === undefined ? this.#failureBeforeHead(error) : new GatewayError('upstream_stream_interrupted', { cause: error })
     this.#release()
-    this.#fail(new GatewayError(this.#queue === undefined ? 'upstream_unreachable' : 'upstream_stream_interrupted', { cause: error }))
+    this.#fail(failure)
+  }
+
+  #failureBeforeHead (error: Error): GatewayError {
+    const { status = 0 } = this.#connection ?? {}
+    if (error instanceof InvalidResponse) return new GatewayError('upstream_invalid_response', { cause: error, acceptedByProvider: status >= 200 && status <= 299 })
+    return new GatewayError('upstream_unreachable', { cause: error, staleConnection: this.#connection?.isStale(error) })
   }
 
   pause (): void {

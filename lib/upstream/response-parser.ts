@@ -11,6 +11,11 @@
 
 export type ResponseHeaders = Record<string, string | string[] | undefined>
 
+/** Thrown for bytes that are no response, or one that must not be read. */
+export class InvalidResponse extends Error {
+  override readonly name = 'InvalidResponse'
+}
+
 export interface ResponseHandler {
   /** Called once, first; interim responses are skipped. */
   readonly onHead: (status: number, headers: ResponseHeaders) => void
@@ -49,6 +54,7 @@ export class ResponseParser {
   #skipped = 0
   #mayReuse = false
   #keepAliveMs: number | undefined
+  #status: number | undefined
 
   constructor (handler: ResponseHandler) {
     this.#handler = handler
@@ -58,6 +64,12 @@ export class ResponseParser {
   begin (): void {
     this.#state = 'head'
     this.#skipped = 0
+    this.#status = undefined
+  }
+
+  /** The status of the last response that has begun, although the rest of its head may be unreadable. */
+  get status (): number | undefined {
+    return this.#status
   }
 
   /** True when the last response allows another request on its connection. */
@@ -73,10 +85,10 @@ export class ResponseParser {
   /**
    * Reads what has come. A connection with bytes behind its response cannot be used again.
    *
-   * @throws Error for what is no response, and for bytes that come after one
+   * @throws InvalidResponse for what is no response, and for bytes that come after one
    */
   push (bytes: Buffer): void {
-    if (this.#state === 'done') throw new Error('bytes after a response')
+    if (this.#state === 'done') throw new InvalidResponse('bytes after a response')
     let at = 0
     while (at < bytes.length && !this.#isDone) {
       switch (this.#state) {
@@ -114,7 +126,10 @@ export class ResponseParser {
     const all = before === undefined ? bytes : Buffer.concat([before, bytes.subarray(from)])
     const start = before === undefined ? from : 0
     const end = all.indexOf(endOfHead, Math.max(start, (before?.length ?? 0) - 3), 'latin1')
-    if ((end === -1 ? all.length : end) - start > maxHeadBytes) throw new Error('the head of the response is too large')
+    if ((end === -1 ? all.length : end) - start > maxHeadBytes) {
+      this.#status = statusIn(all.toString('latin1', start, start + statusLineStart))
+      throw new InvalidResponse('the head of the response is too large')
+    }
     if (end === -1) {
       this.#head = Buffer.from(all.subarray(start))
       return bytes.length
@@ -127,13 +142,14 @@ export class ResponseParser {
   #takeHead (text: string): void {
     const lineEnd = text.indexOf('\r\n')
     const statusLine = lineEnd === -1 ? text : text.slice(0, lineEnd)
-    const status = Number(statusLine.slice(9, 12))
-    if (!/^HTTP\/1\.[01] [1-9]\d\d(?: |$)/.test(statusLine)) throw new Error('the response has no status line')
+    const status = statusIn(statusLine)
+    this.#status = status
+    if (status === undefined) throw new InvalidResponse('the response has no status line')
     const headers = lineEnd === -1 ? {} : parseHeaders(text, lineEnd + 2)
-    if (status === 101) throw new Error('the server changed the protocol')
+    if (status === 101) throw new InvalidResponse('the server changed the protocol')
     if (status < 200) {
       this.#skipped += text.length
-      if (this.#skipped > maxHeadBytes) throw new Error('the interim responses are too large')
+      if (this.#skipped > maxHeadBytes) throw new InvalidResponse('the interim responses are too large')
       return
     }
     this.#skipped = 0
@@ -150,7 +166,7 @@ export class ResponseParser {
     this.#left = 0
     if (status === 204 || status === 304) return 'length'
     if (coding !== undefined) {
-      if (String(coding).trim().toLowerCase() !== 'chunked') throw new Error('the response has an unknown transfer coding')
+      if (String(coding).trim().toLowerCase() !== 'chunked') throw new InvalidResponse('the response has an unknown transfer coding')
       this.#digits = 0
       return 'size'
     }
@@ -188,7 +204,7 @@ export class ResponseParser {
       }
     }
     this.#state = state
-    if (data !== undefined) this.#handler.onBytes(data.subarray(0, size))
+    if (data !== undefined) this.#handler.onBytes(withoutRest(data, size))
     return at
   }
 
@@ -246,7 +262,13 @@ export class ResponseParser {
 }
 
 function expect (isValid: boolean): void {
-  if (!isValid) throw new Error('the response has an invalid chunk')
+  if (!isValid) throw new InvalidResponse('the response has an invalid chunk')
+}
+
+/** Returns the beginning of the memory, as a copy where the rest would be kept for little: most of a read may be extensions of its chunks. */
+function withoutRest (data: Buffer, size: number): Buffer {
+  const filled = data.subarray(0, size)
+  return 2 * size < data.length ? Buffer.from(filled) : filled
 }
 
 function hexDigit (byte: number): number {
@@ -255,19 +277,27 @@ function hexDigit (byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
 }
 
+/** `HTTP/1.1 200`, with one character more. */
+const statusLineStart = 13
+
+/** Returns the status of a line, or of the beginning of one. */
+function statusIn (line: string): number | undefined {
+  return /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/.test(line) ? Number(line.slice(9, 12)) : undefined
+}
+
 const digits = /^\d{1,15}$/
 
 /** Returns the digits of a length, which may come several times. */
 function lengthIn (length: string | string[]): string {
   if (typeof length === 'string' && digits.test(length)) return length
   const [first = '', ...others] = String(length).split(',').map(text => text.trim())
-  if (!digits.test(first) || others.some(other => other !== first)) throw new Error('the response has no valid length')
+  if (!digits.test(first) || others.some(other => other !== first)) throw new InvalidResponse('the response has no valid length')
   return first
 }
 
 /** Parses the lines of a head after the first; names become lower case, and those that come twice a list. */
 function parseHeaders (text: string, from: number): ResponseHeaders {
-  if (!areHeaders.test(text.slice(from))) throw new Error('the response has an invalid header')
+  if (!areHeaders.test(text.slice(from))) throw new InvalidResponse('the response has an invalid header')
   const headers: ResponseHeaders = {}
   for (let at = from; at < text.length;) {
     const lineEnd = text.indexOf('\r', at)

@@ -27,7 +27,7 @@ function play (routes: readonly Route[], health: RouteHealth, retries: number, f
 }
 
 const fails = (code: ErrorCode, retryAfterSeconds?: number) => () => new GatewayError(code, { retryAfterSeconds })
-const reset = () => new GatewayError('upstream_unreachable', { cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) })
+const reset = () => new GatewayError('upstream_unreachable', { staleConnection: true })
 
 /** One that has seen many answers of both. */
 function healthy (): RouteHealth {

@@ -54,7 +54,7 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
           if (draw.readUInt32BE() / 2 ** 32 < (shares[place] ?? 0)) return response(200, answer)
           failed++
           const failure = failures[(draw[4] ?? 0) % failures.length]
-          if (failure === 'reset') throw new GatewayError('upstream_unreachable', { cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) })
+          if (failure === 'reset') throw new GatewayError('upstream_unreachable', { staleConnection: true })
           return response(Number(failure), '{}')
         }
       }

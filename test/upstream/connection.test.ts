@@ -71,9 +71,76 @@ t.test('interim responses without an end fail the request', async t => {
       }
       more()
     })
-    await t.rejects(send(), { code: 'upstream_unreachable', cause: { message: 'the interim responses are too large' } })
+    await t.rejects(send(), { code: 'upstream_invalid_response', acceptedByProvider: false, cause: { message: 'the interim responses are too large' } })
     t.ok(count < most)
   }
+})
+
+t.test('a head that cannot be read is an invalid response, which the provider bills where it says success', async t => {
+  const cases: ReadonlyArray<readonly [written: string, acceptedByProvider: boolean]> = [
+    [`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, true],
+    ['HTTP/1.1 200 OK\r\nx: y\r\n folded\r\n\r\n', true],
+    ['HTTP/1.1 201 Created\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n', true],
+    ['HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n', true],
+    ['HTTP/1.1 500 Oops\r\n:\r\n\r\n', false],
+    [`HTTP/1.1 503 Busy\r\nx: ${'y'.repeat(20_000)}`, false],
+    ['SSH-2.0-OpenSSH_9.2\r\n\r\n', false]
+  ]
+  for (const [written, acceptedByProvider] of cases) {
+    const send = await sender(t, socket => socket.write(written))
+    await t.rejects(send(), { code: 'upstream_invalid_response', acceptedByProvider }, written.slice(0, 60))
+  }
+})
+
+t.test('a connection is stale where it had been idle and closes at once, before anything comes', async t => {
+  const now = performance.now.bind(performance)
+  let laterMs = 0
+  t.intercept(performance, 'now', { value: () => now() + laterMs })
+  const lost = async (breaks: (socket: Socket) => void, before = 1): Promise<unknown> => {
+    let requests = 0
+    const send = await sender(t, socket => { if (requests++ < before) socket.write(`${head}right`); else breaks(socket) })
+    for (let count = 0; count < before; count++) await send()
+    return await send().catch((error: unknown) => error)
+  }
+  t.match(await lost(socket => socket.resetAndDestroy()), { code: 'upstream_unreachable', staleConnection: true })
+  t.match(await lost(socket => socket.end()), { code: 'upstream_unreachable', staleConnection: true })
+  t.match(await lost(socket => socket.resetAndDestroy(), 0), { code: 'upstream_unreachable', staleConnection: false }, 'a new one')
+  const afterInterim = (socket: Socket): void => { socket.end('HTTP/1.1 102 Processing\r\n\r\n') }
+  t.match(await lost(afterInterim), { code: 'upstream_unreachable', staleConnection: false }, 'the server had begun')
+  const late = (socket: Socket): void => {
+    laterMs += 1500
+    socket.end()
+  }
+  t.match(await lost(late), { code: 'upstream_unreachable', staleConnection: false }, 'the server may have worked on it')
+})
+
+t.test('a connection over which a part of the request is still to be sent is not used again', async t => {
+  let connections = 0
+  let isPaused = false
+  const server = createServer(socket => {
+    connections++
+    socket.on('error', () => socket.destroy()).on('data', () => {
+      if (isPaused) return socket.write(`${head}right`)
+      isPaused = true
+      socket.pause()
+      socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig')
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // it listens at a port
+  const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
+  t.teardown(async () => {
+    await transport.close()
+    server.close()
+  })
+  const answerTo = async (body: string | Uint8Array): Promise<string> => {
+    const answer = await transport.send({ method: 'POST', path: '/', headers: {}, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false })
+    return `${answer.status} ${(await answer.body.buffer(100)).toString()}`
+  }
+  t.equal(await answerTo(Buffer.alloc(20_000_000)), '413 big')
+  t.equal(await answerTo('{}'), '200 right', 'over another connection, as the first one is not read on')
+  t.equal(connections, 2)
 })
 
 t.test('the time for a response ends, though its head comes byte by byte or interim responses come before it', async t => {

@@ -44,6 +44,14 @@ t.test('a cut body is an interruption, other bytes and encodings are invalid, an
   await until(bomb.cancelled, 'the source to be given up')
 })
 
+t.test('a cut body that is read late is an interruption for its reader, and no uncaught error', async t => {
+  const { queue } = body(gzipSync('hello').subarray(0, 12))
+  queue.end()
+  const late = decompressed(queue, 'gzip')
+  for (let turn = 0; turn < 20; turn++) await new Promise(resolve => { setImmediate(resolve) })
+  await t.rejects(async () => await late.buffer(100), { code: 'upstream_stream_interrupted' })
+})
+
 t.test('who cancels closes the connection', async t => {
   const { queue, cancelled } = body(gzipSync('hello').subarray(0, 12))
   decompressed(queue, 'gzip').cancel()

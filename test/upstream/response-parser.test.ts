@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ResponseParser } from '../../lib/upstream/response-parser.ts'
+import { InvalidResponse, ResponseParser } from '../../lib/upstream/response-parser.ts'
 
 /** Returns what a parser says about a response that comes in these pieces, and the error it throws. */
 function parsed (pieces: readonly Buffer[], ends = false): { readonly said: unknown[], readonly body: string, readonly parser: ResponseParser } {
@@ -122,7 +122,7 @@ t.test('what is no response is refused', async t => {
     `${chunked}\r\n`, `${chunked}g\r\n`, `${chunked}1\nab`, `${chunked}1\r\nab\r\n`, `${chunked}${'f'.repeat(14)}\r\n`, `${chunked}1;${'x'.repeat(20_000)}`,
     `${chunked}0\r\n${'x: y\r\n'.repeat(5000)}`
   ]
-  for (const response of bad) t.throws(() => parsed([Buffer.from(response)]), Error, response.slice(0, 60))
+  for (const response of bad) t.throws(() => parsed([Buffer.from(response)]), InvalidResponse, response.slice(0, 60))
   const named = parsed([Buffer.from(`${ok}__proto__: x\r\nconstructor: y\r\ncontent-length: 0\r\n\r\n`)])
   t.equal(named.said[0], 200)
   t.equal(Object.getPrototypeOf(named.said[1]), Object.prototype)
@@ -147,4 +147,22 @@ t.test('the end of a response comes when nothing of it is left to read, and byte
     parser.push(Buffer.from(`HTTP/1.1 202 Accepted\r\n${response}`))
     t.strictSame({ statuses, mayReuse }, { statuses: [200, 202], mayReuse: [false, true] })
   }
+})
+
+t.test('what is given on of chunks with long extensions takes no more memory than twice its size', async t => {
+  const memory: number[] = []
+  const parser = new ResponseParser({
+    onHead: () => {},
+    allocate: sizeBytes => Buffer.alloc(sizeBytes),
+    onBytes: bytes => memory.push(bytes.buffer.byteLength),
+    onEnd: () => {}
+  })
+  parser.begin()
+  parser.push(Buffer.from('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'))
+  const data = 'x'.repeat(5000)
+  const tiny = `1;${'e'.repeat(15_000)}\r\nx\r\n`
+  parser.push(Buffer.from(`${tiny}1388;${'e'.repeat(15_000)}\r\n${data}\r\n`))
+  parser.push(Buffer.from(`1388\r\n${data}\r\n`))
+  t.equal(memory.length, 2)
+  for (const bytes of memory) t.ok(bytes <= 2 * 5001, `${bytes} bytes`)
 })
