@@ -34,6 +34,7 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
   },
 
   'GET /admin/v1/live-calls': async (call, { ready }) => {
+    callFilter(call) // refuses a wrong one before the answer begins
     if (followers >= maxFollowers) throw new GatewayError('overloaded', { message: 'Too many follow the calls already.', retryAfterSeconds: 10 })
     return new AdminReply(eventStream(follow(call, ready)))
   }
@@ -41,7 +42,6 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
 
 /** Looks for calls that have ended every second, until the caller leaves or may not see them any more, or the gateway stops. */
 async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: () => boolean): AsyncGenerator<string> {
-  callFilter(call) // refuses a wrong one before the answer begins
   const signal = standardSignal(call.signal)
   const seen = new Map<string, number>()
   let afterMs = Date.now() - overlapMs

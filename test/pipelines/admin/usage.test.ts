@@ -139,6 +139,16 @@ t.test('every number of a call has a filter', async t => {
   }
 })
 
+t.test('a wrong filter of calls to follow is refused before the stream begins', async t => {
+  const place = await adminGateway(t)
+  const { cookie } = await place.user('owner')
+  for (const query of ['from_ms=abc', 'min_cost_usd=x']) {
+    const response = await fetch(`${place.api.url}/admin/v1/live-calls?${query}`, { headers: { cookie } })
+    t.equal(response.status, 400, query)
+    t.match(await response.json(), { error: { code: 'invalid_value' } })
+  }
+})
+
 t.test('calls are followed as they end', async t => {
   const place = await adminGateway(t)
   const { cookie } = await place.user('owner')
