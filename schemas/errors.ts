@@ -24,6 +24,7 @@ export const ValidationErrorBody = Type.Object({
     type: Type.String({ description: 'A machine-readable reason, such as `missing` or `string_type`.' }),
     input: Type.Optional(Type.Unknown({ description: 'The value at fault, shortened.' })),
     ctx: Type.Optional(AnyObject)
-  }))
-}, { description: 'The request does not have the right shape. At most 20 reasons are listed.' })
+  })),
+  error: ErrorBody.properties.error
+}, { description: 'The request does not have the right shape. At most 20 reasons are listed; `error` is about the first of them.' })
 export type ValidationErrorBody = Static<typeof ValidationErrorBody>

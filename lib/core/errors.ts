@@ -292,21 +292,38 @@ export class GatewayError extends Error {
 export type ValidationDetail = ValidationErrorBody['detail'][number]
 
 /**
- * A body of the wrong shape: 422 with `{ detail: [...] }` in place of `{ error }`, one row for each
- * field at fault.
+ * A body of the wrong shape: 422 with `{ detail: [...], error }`, one row of `detail` for each field at fault. `error` is about the first of
+ * them, for clients that show nothing else.
  */
 export class ValidationError extends GatewayError {
   readonly detail: ValidationDetail[]
 
   constructor (detail: ValidationDetail[]) {
-    super('invalid_value', { status: 422, message: detail[0]?.msg ?? 'The request is invalid.' })
+    super('invalid_value', { status: 422, ...detail[0] === undefined ? { message: 'The request is invalid.' } : errorOf(detail[0]) })
     this.name = 'ValidationError'
     this.detail = detail
   }
 
-  override toBody (): unknown {
-    return { detail: this.detail }
+  override toBody (): ValidationErrorBody {
+    return { detail: this.detail, ...super.toBody() }
   }
+}
+
+function errorOf ({ loc, msg, type }: ValidationDetail): Pick<GatewayErrorOptions, 'message' | 'param' | 'shownCode'> {
+  const param = pathOf(loc)
+  return param === '' ? { message: `${msg}.`, shownCode: codeOf(type) } : { message: `Invalid value for \`${param}\`: ${msg}.`, param, shownCode: codeOf(type) }
+}
+
+/** Returns a place as OpenAI writes it, without the `body` or `query` that it begins with: `messages[0].content`. */
+function pathOf ([, ...loc]: ValidationDetail['loc']): string {
+  let path = ''
+  for (const step of loc) path += typeof step === 'number' ? `[${step}]` : path === '' ? step : `.${step}`
+  return path
+}
+
+function codeOf (type: string): string {
+  if (type === 'missing') return 'missing_required_parameter'
+  return type.endsWith('_type') ? 'invalid_type' : 'invalid_value'
 }
 
 /** Returns a `GatewayError`: anything unexpected becomes `internal_error` with itself as cause. */

@@ -108,6 +108,9 @@ t.test('openai: structured output, error classes, aborts', async t => {
   await throws(t, ask('break'), OpenAI.InternalServerError)
   await t.rejects(ask('refuse'), { status: 400, code: 'unsupported_value', param: 'temperature' })
   await throws(t, ask('hello', { temperature: 9 }), OpenAI.UnprocessableEntityError)
+  await t.rejects(ask('hello', { temperature: 9 }), {
+    message: '422 Invalid value for `temperature`: Input should be less than or equal to 2.', code: 'invalid_value', param: 'temperature'
+  })
   await throws(t, ask('hello', { model: 'openaj/gpt-5' }), OpenAI.NotFoundError)
   await throws(t, ask('hello', { top_logprobs: 2 }), OpenAI.BadRequestError)
 

@@ -53,11 +53,11 @@ t.test('what is said instead of the table is said to the caller; the cause is no
 t.test('a changed copy keeps everything else', async t => {
   const options = {
     message: 'Slow down.', param: 'model', status: 430, fault: 'rate_limit', retryAfterSeconds: 7,
-    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', acceptedByProvider: true, mayBeBilled: true, shownCode: 'slow'
+    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', acceptedByProvider: true, mayBeBilled: true, staleConnection: true, shownCode: 'slow'
   } as const
   const error = new GatewayError('rate_limit_exceeded', options)
   const same = error.with({})
-  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'acceptedByProvider', 'mayBeBilled', 'message'] as const) {
+  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'acceptedByProvider', 'mayBeBilled', 'staleConnection', 'message'] as const) {
     t.strictSame(same[name], error[name], name)
   }
   t.strictSame(same.toBody(), error.toBody())
@@ -90,12 +90,20 @@ t.test('another provider may do what one cannot', async t => {
   t.same(all.filter(code => new GatewayError(code).fault === 'unsupported'), ['unsupported_parameter'])
 })
 
-t.test('a body of the wrong shape gets the list of faults alone', async t => {
-  const detail = [{ loc: ['body', 'n'], msg: 'Field required', type: 'missing' }]
-  const error = new ValidationError(detail)
-  t.strictSame([error.status, error.code, error.message], [422, 'invalid_value', 'Field required'])
-  t.strictSame(error.toBody(), { detail })
-  t.equal(new ValidationError([]).message, 'The request is invalid.')
+t.test('a body of the wrong shape gets the list of faults, and the first of them as an error', async t => {
+  const type = 'invalid_request_error'
+  const cases = [
+    [['body', 'messages', 0, 'role'], 'missing', { message: 'Invalid value for `messages[0].role`: Field required.', type, code: 'missing_required_parameter', param: 'messages[0].role' }],
+    [['body', 'n'], 'int_type', { message: 'Invalid value for `n`: Field required.', type, code: 'invalid_type', param: 'n' }],
+    [['body'], 'value_error', { message: 'Field required.', type, code: 'invalid_value', param: null }]
+  ] as const
+  for (const [loc, reason, error] of cases) {
+    const detail = [{ loc: [...loc], msg: 'Field required', type: reason }, { loc: ['body', 'model'], msg: 'Field required', type: 'missing' }]
+    const failure = new ValidationError(detail)
+    t.strictSame([failure.status, failure.code], [422, 'invalid_value'])
+    t.strictSame(failure.toBody(), { detail, error })
+  }
+  t.strictSame(new ValidationError([]).toBody(), { detail: [], error: { message: 'The request is invalid.', type, code: 'invalid_value', param: null } })
 })
 
 t.test('what is not ours becomes an internal error that says nothing of it', async t => {

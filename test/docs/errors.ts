@@ -117,7 +117,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Retry later, or list further models in `model`.'
   },
   upstream_unreachable: {
-    when: 'No connection to the provider could be made.',
+    when: 'No connection to the provider could be made, or it was lost before the answer began.',
     action: 'Retry later, or list further models in `model`.'
   },
   upstream_invalid_response: {
@@ -186,10 +186,18 @@ A failed request gets the status of its code and this body:
 \`message\` is for people and may change. \`code\` is stable; for an error that a provider reported it may be the
 provider's own. \`param\` names the parameter at fault, or is null.
 
-A request whose fields are missing or have wrong types or ranges gets 422 and up to 20 findings:
+A request whose fields are missing or have wrong types or ranges gets 422 and up to 20 findings, the first of them also as \`error\`, for clients that show nothing else:
 
 \`\`\`json
-{ "detail": [{ "loc": ["body", "messages", 0, "role"], "msg": "Field required", "type": "missing" }] }
+{
+  "detail": [{ "loc": ["body", "messages", 0, "role"], "msg": "Field required", "type": "missing" }],
+  "error": {
+    "message": "Invalid value for \`messages[0].role\`: Field required.",
+    "type": "invalid_request_error",
+    "code": "missing_required_parameter",
+    "param": "messages[0].role"
+  }
+}
 \`\`\`
 
 The Responses and the Messages API have the errors of OpenAI and Anthropic instead: 400 in place of 422, and for Messages

@@ -1,7 +1,8 @@
 /** Errors of the Responses API: always `{ error }`, and 400 for a request of the wrong shape, where chat completions have 422. */
 
-import { ValidationError, type GatewayError, type ValidationDetail } from '../../core/errors.ts'
+import { ValidationError, type GatewayError } from '../../core/errors.ts'
 import { jsonReplyHeaders } from '../../core/reply.ts'
+import type { ErrorBody } from '../../../schemas/errors.ts'
 import type { ErrorFormat } from '../dialect.ts'
 
 export const responsesErrors: ErrorFormat = failure => ({
@@ -10,29 +11,9 @@ export const responsesErrors: ErrorFormat = failure => ({
   body: JSON.stringify(bodyOf(failure))
 })
 
-function bodyOf (failure: GatewayError): unknown {
-  if (!(failure instanceof ValidationError)) {
-    const { code, type, message, param } = failure
-    return code === 'not_found' && param === 'response_id' ? { error: { message, type, code: null, param } } : failure.toBody()
-  }
-  const [detail] = failure.detail
-  if (detail === undefined) return failure.toBody()
-  const param = pathOf(detail.loc)
-  return {
-    error: { message: `Invalid value for \`${param}\`: ${detail.msg}.`, type: failure.type, code: codeOf(detail), param }
-  }
-}
-
-/** Returns a place as the callers of this API write it: `input[0].content`. */
-function pathOf ([, ...loc]: ValidationDetail['loc']): string {
-  let path = ''
-  for (const step of loc) path += typeof step === 'number' ? `[${step}]` : path === '' ? step : `.${step}`
-  return path
-}
-
-function codeOf ({ type }: ValidationDetail): string {
-  if (type === 'missing') return 'missing_required_parameter'
-  return type.endsWith('_type') ? 'invalid_type' : 'invalid_value'
+function bodyOf (failure: GatewayError): ErrorBody {
+  const { error } = failure.toBody()
+  return { error: error.code === 'not_found' && error.param === 'response_id' ? { ...error, code: null } : error }
 }
 
 /**

@@ -10,6 +10,7 @@ t.test('an error is its status, its headers and its body, compared in full', asy
     body: '{"error":{"message":"Too many requests. Try again later.","type":"rate_limit_error","code":"rate_limit_exceeded","param":null}}'
   })
   t.strictSame(chatCompletionsErrors(new ValidationError([{ loc: ['body'], msg: 'Field required', type: 'missing' }]), routedCall({})), {
-    status: 422, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"detail":[{"loc":["body"],"msg":"Field required","type":"missing"}]}'
+    status: 422, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"detail":[{"loc":["body"],"msg":"Field required","type":"missing"}],' +
+      '"error":{"message":"Field required.","type":"invalid_request_error","code":"missing_required_parameter","param":null}}'
   })
 })

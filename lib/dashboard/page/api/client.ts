@@ -106,9 +106,9 @@ export async function readError (response: Response, ofSession = false): Promise
   // A proxy in front may answer with a page instead.
   const { error, detail }: ErrorAnswer = await response.json().catch(() => ({})) as ErrorAnswer
   const fields = Object.fromEntries((detail ?? []).map(({ loc = [], msg = '' }) => [loc.filter(part => part !== 'body').join('.'), msg]))
-  if (typeof error?.param === 'string' && error.message !== undefined) fields[error.param] ??= error.message
+  if (detail === undefined && typeof error?.param === 'string' && error.message !== undefined) fields[error.param] = error.message
   if (response.status === 401 && ofSession) onSignedOut()
-  const message = error?.message ?? detail?.[0]?.msg ?? `The gateway replied with status ${response.status}.`
+  const message = detail?.[0]?.msg ?? error?.message ?? `The gateway replied with status ${response.status}.`
   return new ApiError(message, {
     status: response.status, fields, ...typeof error?.code === 'string' && { code: error.code }, ...requestId !== null && { requestId }
   })
