@@ -24,19 +24,23 @@ export type ProcessState = 'own' | 'running' | 'exited' | 'unknown'
 /** Returns what is known of the process of a name. */
 export function processState (name: string): ProcessState {
   if (own.has(name)) return 'own'
-  const [, onHost, pid] = form.exec(name) ?? []
+  const [, onHost, pid = ''] = form.exec(name) ?? []
   if (onHost !== host) return 'unknown'
-  return Number(pid) === process.pid || !isProcessAlive(Number(pid)) ? 'exited' : 'running'
+  return Number(pid) === process.pid || !isProcessAlive(Number(pid)) || isZombie(pid) ? 'exited' : 'running'
+}
+
+/** Returns true for a process that runs, or is stopped, and did so at that moment; false where the system does not say: another may have its id by now. */
+export function hasRunSince (name: string, ms: number): boolean {
+  const startMs = processState(name) === 'running' ? processStartMs(name) : undefined
+  return startMs !== undefined && startMs <= ms
 }
 
 /** Returns when the process that has the id of a name now was started; `undefined` where the system does not say. */
 export function processStartMs (name: string): number | undefined {
-  const pid = form.exec(name)?.[2]
   try {
-    // Behind the name of the program, which may hold anything: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')
+    const ticks = statOf(form.exec(name)?.[2])[19]
     const boot = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]
-    return Number(boot) * 1000 + Number(fields?.[19]) * 1000 / ticksPerSecond
+    return Number(boot) * 1000 + Number(ticks) * 1000 / ticksPerSecond
   } catch {
     return undefined
   }
@@ -44,3 +48,17 @@ export function processStartMs (name: string): number | undefined {
 
 /** The unit of times in `/proc`, the same on every architecture of today. */
 const ticksPerSecond = 100
+
+/** Returns true for a process that has exited and that its parent has not waited for, as the first one of a container may never do. */
+function isZombie (pid: string): boolean {
+  try {
+    return statOf(pid)[0] === 'Z'
+  } catch {
+    return false
+  }
+}
+
+/** Reads the fields behind the name of the program, which may hold anything: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+function statOf (pid: string | undefined): string[] {
+  return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+}

@@ -15,7 +15,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dayOf } from '../usage/day.ts'
-import { processName, processStartMs, processState } from '../async/process-name.ts'
+import { hasRunSince, processName, processState } from '../async/process-name.ts'
 import { recordedRows } from '../stores/sqlite/recorded-rows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
@@ -224,10 +224,7 @@ export class BudgetPeers {
     const state = processState(id)
     if (state === 'own') return true
     if (state === 'exited') return hasUnrecorded()
-    if (seenMs >= now() - lostAfterMs) return true
-    // Another process may have its id by now.
-    const startMs = state === 'running' ? processStartMs(id) : undefined
-    return startMs !== undefined && startMs <= seenMs
+    return seenMs >= now() - lostAfterMs || hasRunSince(id, seenMs)
   }
 
   /** Does what can wait for the next beat when the store is locked. */

@@ -3,11 +3,11 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { processName, processState } from '../async/process-name.ts'
+import { hasRunSince, processName, processState } from '../async/process-name.ts'
 
 const open = /^journal-([0-9a-f]{12}-\d+-[\w-]+)\.jsonl$/
 const complete = /^usage-[\w-]+\.jsonl$/
-/** A live process shows itself every few seconds, see `Journal.touch`. */
+/** A live process shows itself every second, see `Journal.touch`. One that is stopped does not. */
 const deadAfterMs = 60_000
 
 /** Returns the name of a new journal of this process. */
@@ -29,7 +29,7 @@ export function isAbandoned (path: string): boolean {
   const state = processState(writer)
   if (state === 'own' || state === 'exited') return state === 'exited'
   const changedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs
-  return changedMs !== undefined && Date.now() - changedMs > deadAfterMs
+  return changedMs !== undefined && Date.now() - changedMs > deadAfterMs && !hasRunSince(writer, changedMs)
 }
 
 /** Returns true while a folder has records of processes that have exited and that no other process has stored yet. */

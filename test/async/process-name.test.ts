@@ -1,5 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { processName, processState } from '../../lib/async/process-name.ts'
+import { until } from '../support/until.ts'
 
 t.test('a name shows whether its process lives, where that can be known', async t => {
   const name = processName()
@@ -11,4 +15,13 @@ t.test('a name shows whether its process lives, where that can be known', async 
   t.equal(processState(`000000000000-${process.pid}-x`), 'unknown', 'of another machine')
   t.equal(processState('0190b8a2f3'), 'unknown')
   t.not(processName(), name)
+})
+
+t.test('a process that its parent does not wait for has exited', { skip: process.platform !== 'linux' && 'no /proc' }, async t => {
+  const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  t.teardown(() => parent.kill('SIGKILL'))
+  const [line] = await once(parent.stdout, 'data') as [Buffer]
+  const pid = Number(line.toString())
+  await until(() => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')), 'the end of the process')
+  t.equal(processState(processName().replace(`-${process.pid}-`, `-${pid}-`)), 'exited')
 })

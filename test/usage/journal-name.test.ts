@@ -36,3 +36,14 @@ t.test('of another machine only the time of the last sign of life is known', asy
   t.equal(isAbandoned(path), true)
   t.equal(isAbandoned(path.replace('-x', '-gone')), false, 'one that is gone is no one\'s')
 })
+
+t.test('the journal of a process that is stopped is in use, however long that takes; of an earlier one with its id it is not', { skip: process.platform !== 'linux' && 'no start of a process' }, async t => {
+  const path = join(t.testdir({}), journalName().replace(`-${process.pid}-`, `-${process.ppid}-`))
+  writeFileSync(path, '')
+  const realNow = Date.now
+  const clock = t.intercept(Date, 'now', { value: () => realNow() + 3_600_000 })
+  t.equal(isAbandoned(path), false, 'an hour without a sign of life')
+  utimesSync(path, new Date(0), new Date(0))
+  t.equal(isAbandoned(path), true, 'the process began after the last change')
+  clock.restore()
+})
