@@ -73,6 +73,7 @@ const elsewhere: Reasons = {
   'stores/sqlite/insert-in-turns': ['stores/insert-usage', 'the writing of the store'],
   'stores/response-frames': ['stores/response-store', 'a part of the store of responses'],
   'stores/stored-conversations': ['stores/response-store', 'as above'],
+  'stores/replaced-row': ['stores/insert-usage', 'says which rows are replaced there'],
   'stores/usage-rollups': ['stores/insert-usage', 'says what adds up there'],
   'stores/prune-rollups': ['stores/prune-usage', 'prunes beside the records'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],

@@ -24,9 +24,9 @@ export interface Database {
   readonly lockRows: <DB, TB extends keyof DB, O>(found: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /**
    * Writes rows, and in the same transactions adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there
-   * already is left as it is and counts once: what failed may be written again.
+   * already is left as it is and counts once: what failed may be written again. That of an open call is replaced by a later one, and what it had added with it.
    *
-   * @returns how many rows were not there
+   * @returns how many rows were written
    */
   readonly insertUsage: (rows: readonly UsageRow[]) => Promise<number>
   /** Rows to give to `insertUsage` at once. */

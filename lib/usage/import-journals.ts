@@ -32,7 +32,7 @@ const none: ReadonlySet<string> = new Set()
 
 /**
  * Writes the rows of one journal, and deletes it. A call may have several lines, of which the last is right:
- * the file is read from its end, and a row that is there already stays. A line that a full disk cut off says nothing.
+ * the file is read from its end, and a row that is there already stays, unless it is from earlier. A line that a full disk cut off says nothing.
  *
  * @param leftOut ids of rows that another journal has as well, and later
  * @returns false when it could not be done; the file stays then

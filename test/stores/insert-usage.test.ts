@@ -1,5 +1,5 @@
 import { spendingOf } from '../../lib/usage/spending.ts'
-import { dayMs } from '../../lib/usage/day.ts'
+import { dayMs, dayOf } from '../../lib/usage/day.ts'
 import { Durations } from '../../lib/usage/percentiles.ts'
 import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
 import { hourMs, type RollupSum } from '../../lib/stores/usage-rollups.ts'
@@ -116,4 +116,68 @@ storeTest('rows are added to the sums of their hours and days, once, by writers 
     { key_id: 'key-0', model: '', provider: '', calls: 1, latencies: null, first_bytes: null },
     { key_id: 'key-0', model: 'a/1', provider: 'a', calls: 20, first_bytes: '57:10' }, { key_id: 'key-0', model: 'x'.repeat(200) }, { key_id: 'key-1' }, { key_id: 'key-2' }
   ])
+})
+
+/** The row of an open call, as the journal has it. */
+function openRow (row: UsageRow, parts: Partial<UsageRow> = {}): UsageRow {
+  return { ...row, outcome: 'interrupted', status: null, completion_tokens: null, estimated: 1, cost_nano_usd: 10, duration_ms: 0, first_byte_ms: null, ...parts }
+}
+
+storeTest('the row of an open call is replaced by that of its end, with all that it added', async (t, open) => {
+  const store = await open()
+  const ended = Array.from({ length: 25 }, (_, number) => usageRowOf(number, {
+    at_ms: morning + number, model: 'a/1', provider: 'a', cost_nano_usd: 5000, completion_tokens: 500, duration_ms: 90, first_byte_ms: 20
+  }))
+  const at = (number: number): UsageRow => ended[number] ?? usageRowOf(number)
+  // The third was sent to another model first; the sums of that one are of no call in the end.
+  const opened = [openRow(at(3)), openRow(at(12), { model: 'b/2' }), openRow(at(17), { cost_nano_usd: null })]
+  t.equal(await store.insertUsage(opened), 3)
+  t.equal(await spendingOf(store.query, 'key-1', 0, morning), 20)
+  t.equal(await store.insertUsage([...ended, ...opened]), 25)
+  t.equal(await store.insertUsage(opened), 0, 'the other way round nothing changes')
+  t.equal(await store.insertUsage(ended), 0)
+  const stored = await store.query.selectFrom('usage').selectAll().orderBy('at_ms').execute()
+  t.strictSame(stored.map(row => ({ ...row })), ended)
+  t.equal(await spendingOf(store.query, 'key-1', 0, morning), 25 * 5000)
+  const sums = {
+    key_id: 'key-1', model: 'a/1', provider: 'a', endpoint: 'chat', calls: 25, errors: 0, cancelled: 0, estimated_calls: 0, unpriced_calls: 0, prompt_tokens: 75,
+    completion_tokens: 12_500, cost_nano_usd: 125_000, latencies: '43:25', first_bytes: '20:25'
+  }
+  const rollups = await store.query.selectFrom('usage_rollups').selectAll().orderBy('span_ms').execute()
+  t.equal(rollups.length, 2, 'one for the hour and one for the day')
+  t.match(rollups, [{ ...sums, span_ms: hourMs, from_ms: morning }, { ...sums, span_ms: dayMs, from_ms: dayOf(morning) }])
+})
+
+storeTest('of two rows of an open call the later counts, in whichever order they come', async (t, open) => {
+  const store = await open()
+  for (const key of ['key-1', 'key-2']) {
+    const begun = openRow(usageRowOf(1, { id: `row of ${key}`, key_id: key, at_ms: morning }))
+    const known = { ...begun, completion_tokens: 70, cost_nano_usd: 700, duration_ms: 600 }
+    for (const row of key === 'key-1' ? [begun, known] : [known, begun]) await store.insertUsage([row])
+    t.match(await store.query.selectFrom('usage').selectAll().where('key_id', '=', key).execute(), [{ completion_tokens: 70 }], key)
+    t.equal(await spendingOf(store.query, key, 0, morning), 700)
+  }
+  const { calls, errors } = await store.query.selectFrom('usage_rollups').where('span_ms', '=', dayMs)
+    .select(({ fn }) => [fn.sum<number>('calls').as('calls'), fn.sum<number>('errors').as('errors')]).executeTakeFirstOrThrow()
+  t.same([calls, errors], [2, 2])
+})
+
+storeTest('writers that replace the row of an open call at the same time count it once', async (t, open) => {
+  const store = await open()
+  const writers = [store, await open(), await open(), await open()]
+  const ended = Array.from({ length: 50 }, (_, number) => usageRowOf(number, { at_ms: morning + number, model: `m-${number % 3}`, cost_nano_usd: 5000 }))
+  await store.insertUsage(ended.map(row => openRow(row, { model: 'm-0' })))
+  const known = ended.map(row => openRow(row, { duration_ms: 700, cost_nano_usd: 70 }))
+  await Promise.all(writers.map(async (writer, number) => await retryWhenLocked(async () => await writer.insertUsage(number % 2 === 0 ? ended : known))))
+  t.equal(await spendingOf(store.query, 'key-1', 0, morning), 50 * 5000)
+  const rollups = await store.query.selectFrom('usage_rollups').select(['model', 'calls', 'errors', 'cost_nano_usd']).where('span_ms', '=', hourMs).orderBy('model').execute()
+  t.same(rollups.map(({ model, calls, errors, cost_nano_usd: cost }) => [model, calls, errors, cost]), [['m-0', 17, 0, 85_000], ['m-1', 17, 0, 85_000], ['m-2', 16, 0, 80_000]])
+})
+
+storeTest('a text that no store can hold is replaced as any other', async (t, open) => {
+  const store = await open()
+  const row = usageRowOf(1, { at_ms: morning, requested_model: 'a\0b' })
+  await store.insertUsage([openRow(row)])
+  t.equal(await store.insertUsage([row]), 1)
+  t.match(await store.query.selectFrom('usage').selectAll().execute(), [{ outcome: 'ok' }])
 })

@@ -78,3 +78,14 @@ storeTest('a directory that is gone holds no journals; one that cannot be read i
   await look(file)
   t.match(failed, [/file: Error: ENOTDIR/])
 })
+
+storeTest('of two journals with lines of a call the last line counts, whichever is imported first', async (t, open) => {
+  const openRow = (number: number, parts: Partial<UsageRow> = {}): UsageRow => usageRowOf(number, { outcome: 'interrupted', status: null, duration_ms: 0, ...parts })
+  for (const [first, second] of [['usage-a.jsonl', 'usage-b.jsonl'], ['usage-b.jsonl', 'usage-a.jsonl']] as const) {
+    const result = await importFrom(open, {
+      [first]: lines(openRow(1), openRow(2), openRow(3)),
+      [second]: lines(usageRowOf(1), openRow(2, { status: 599, duration_ms: 700 }))
+    })
+    t.same(result.rows, [['row-1', 200], ['row-2', 599], ['row-3', null]])
+  }
+})

@@ -523,3 +523,20 @@ t.test('the last row of a call that is open while the journal is imported is the
     { id: 'row-1', outcome: 'client_closed' }, { id: 'row-2' }, { id: 'row-3' }, { id: 'row-4', outcome: 'client_closed' }
   ])
 })
+
+t.test('a call that another process took for interrupted has the row of its end', async t => {
+  const directory = t.testdir()
+  const { database, ledger: kept } = await ledger(t, directory)
+  const { ledger: other } = await ledger(t, directory)
+  const begun = usageRowOf(1, { outcome: 'interrupted', status: null, cost_nano_usd: 10_000, duration_ms: 0 })
+  const open = new JournaledCall(begun)
+  await kept.record(open)
+  const [journal = ''] = readdirSync(directory).filter(name => name.startsWith('journal-'))
+  copyFileSync(join(directory, journal), join(directory, 'usage-copy.jsonl')) // this process was stopped for a long time
+  await other.importJournals()
+  t.match(await rowsOf(database), [{ outcome: 'interrupted' }])
+  await kept.add(usageRowOf(1, { cost_nano_usd: 5_000_000 }), open)
+  await kept.flush()
+  t.match(await rowsOf(database), [{ outcome: 'ok', cost_nano_usd: 5_000_000 }])
+  t.match(await database.query.selectFrom('spending').selectAll().execute(), [{ cost_nano_usd: 5_000_000 }])
+})

@@ -1,5 +1,6 @@
 import { dayMs } from '../../usage/day.ts'
 import { amounts, countSql, rollupDimensions, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
+import { isReplaced } from '../replaced-row.ts'
 import { textColumns, usageColumns } from '../usage-columns.ts'
 import type { ServerConnections } from './server-connections.ts'
 import type { Partitions } from './partitions.ts'
@@ -12,47 +13,95 @@ const durations = Object.keys(rollupDurations)
 const rollupColumns = [...rollupKey, ...rollupSums, ...durations].join(', ')
 
 /**
- * All rows in one statement and one value, so that a batch is one round trip. What they add is written in the order of its rows:
- * two gateways that add to the same ones wait for each other instead of both for ever.
+ * Returns the parts of a statement that add rows to the spending of their keys and to the sums of their hours and days. What they add is written in the
+ * order of its rows: two gateways that add to the same ones wait for each other instead of both for ever.
+ *
+ * @param times SQL before each amount
  */
-const insert = `
-  with added as (
-    insert into usage (${columns}) select ${columns} from json_to_recordset($1) as given (${typed})
-    on conflict (at_ms, id) do nothing returning *
-  ), spent as (
+const adding = (rows: string, times = ''): string => `
+  spent as (
     insert into spending (key_id, day_ms, cost_nano_usd)
-      select key_id, at_ms - at_ms % ${dayMs} as day_ms, sum(cost_nano_usd) from added
+      select key_id, at_ms - at_ms % ${dayMs} as day_ms, sum(${times}cost_nano_usd) from ${rows}
       where cost_nano_usd <> 0 group by 1, 2 order by 1, 2
     on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd
   ), used as (
     insert into usage_rollups (${rollupColumns})
       select span_ms, at_ms - at_ms % span_ms, ${Object.values(rollupDimensions).join(', ')},
-        ${rollupSums.map(name => `sum(${amounts[name].sql})`).join(', ')},
+        ${rollupSums.map(name => `sum(${times}${amounts[name].sql})`).join(', ')},
         ${Object.values(rollupDurations).map(duration => `added_durations(string_agg(${countSql(duration)}, ','))`).join(', ')}
-      from added cross join (values ${rollupSpans.map(span => `(${span})`).join(', ')}) as spans (span_ms)
+      from ${rows} cross join (values ${rollupSpans.map(span => `(${span})`).join(', ')}) as spans (span_ms)
       group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
     on conflict (${rollupKey.join(', ')}) do update set
       ${rollupSums.map(name => `${name} = usage_rollups.${name} + excluded.${name}`).join(', ')},
       ${durations.map(name => `${name} = added_durations(concat_ws(',', usage_rollups.${name}, excluded.${name}))`).join(', ')}
-  )
-  select count(*) as added from added`
+  )`
 
-/** Writes rows, and adds what they used to the sums of their hours and days and to the spending of their keys. @returns how many rows were not there */
+/** All rows in one statement and one value, so that a batch is one round trip. */
+const insert = `
+  with added as (
+    insert into usage (${columns}) select ${columns} from json_to_recordset($1) as given (${typed})
+    on conflict (at_ms, id) do nothing returning *
+  ), ${adding('added')}
+  select count(*) as written from added`
+
+/** Writes rows in place of earlier ones of the same calls: of what both add, the difference is added. */
+const replace = `
+  with given as (
+    select ${columns} from json_to_recordset($1) as given (${typed})
+  ), earlier as (
+    select usage.* from usage join given using (at_ms, id) where ${isReplaced('given.outcome', 'given.duration_ms')} order by at_ms, id for update of usage
+  ), later as (
+    update usage set ${usageColumns.map(column => `${column} = given.${column}`).join(', ')}
+    from given join earlier using (at_ms, id) where usage.at_ms = given.at_ms and usage.id = given.id returning usage.*
+  ), changes as (
+    select 1 as sign, ${columns} from later
+    union all select -1, ${columns} from earlier where (at_ms, id) in (select at_ms, id from later)
+  ), ${adding('changes', 'sign * ')}
+  select count(*) as written from later`
+
+/** Deletes sums of no call: those of a model that was not the one in the end. */
+const deleteEmpty = `
+  delete from usage_rollups where span_ms in (${rollupSpans.join(', ')}) and from_ms = any ($1::bigint[]) and key_id = any ($2::text[]) and calls <= 0`
+
+/**
+ * Writes rows, and adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there already is left as it is
+ * and counts once; that of an open call is replaced by a later one.
+ *
+ * @returns how many rows were written
+ */
 export async function insertUsage (server: Pick<ServerConnections, 'use'>, partitions: Partitions, rows: readonly UsageRow[]): Promise<number> {
   await partitions.make(rows.map(({ at_ms: atMs }) => atMs))
   try {
-    const added = async (json: string): Promise<number> => await server.use(async client => {
-      const { rows: [result] } = await client.query<{ added: number }>(insert, [json])
-      return result?.added ?? 0
-    })
-    return await added(JSON.stringify(rows)).catch(async (error: unknown) => {
-      if (isUntranslatable(error)) return await added(JSON.stringify(rows, translatable))
-      throw error
-    })
+    const added = await write(server, insert, rows)
+    return added === rows.length ? added : added + await replaceRows(server, rows)
   } catch (error) {
     partitions.forget() // another gateway may have dropped the one of a row, and the next attempt makes it again
     throw error
   }
+}
+
+async function replaceRows (server: Pick<ServerConnections, 'use'>, rows: readonly UsageRow[]): Promise<number> {
+  const firsts = new Map<string, UsageRow>() // of rows with the same id the first counts
+  for (const row of rows) if (!firsts.has(row.id)) firsts.set(row.id, row)
+  const replaced = await write(server, replace, [...firsts.values()])
+  if (replaced > 0) {
+    const spans = rows.flatMap(({ at_ms: atMs }) => rollupSpans.map(spanMs => atMs - atMs % spanMs))
+    const keys = rows.map(({ key_id: keyId }) => keyId)
+    await server.use(async client => await client.query(deleteEmpty, [[...new Set(spans)], [...new Set(keys)]]))
+  }
+  return replaced
+}
+
+/** Runs one of the statements above. @returns how many rows it wrote */
+async function write (server: Pick<ServerConnections, 'use'>, statement: string, rows: readonly UsageRow[]): Promise<number> {
+  const run = async (json: string): Promise<number> => await server.use(async client => {
+    const { rows: [result] } = await client.query<{ written: number }>(statement, [json])
+    return result?.written ?? 0
+  })
+  return await run(JSON.stringify(rows)).catch(async (error: unknown) => {
+    if (isUntranslatable(error)) return await run(JSON.stringify(rows, translatable))
+    throw error
+  })
 }
 
 /** Returns true where a text holds what no text of PostgreSQL can: a caller may choose the name of a model. */

@@ -6,10 +6,13 @@ import type { UsageRow } from '../tables.ts'
 import type { Statement } from './statement-cache.ts'
 
 const names = [...rollupKey, ...rollupSums, ...Object.keys(rollupDurations)]
-const find = `select latencies, first_bytes from usage_rollups where ${rollupKey.map(name => `${name} = ?`).join(' and ')}`
+const hasKey = rollupKey.map(name => `${name} = ?`).join(' and ')
+const find = `select latencies, first_bytes from usage_rollups where ${hasKey}`
 const write = `insert into usage_rollups (${names.join(', ')}) values (${names.map(() => '?').join(', ')})
   on conflict (${rollupKey.join(', ')}) do update set latencies = excluded.latencies, first_bytes = excluded.first_bytes,
   ${rollupSums.map(name => `${name} = usage_rollups.${name} + excluded.${name}`).join(', ')}`
+const reduce = `update usage_rollups set ${rollupSums.map(name => `${name} = ${name} - ?`).join(', ')} where ${hasKey}`
+const removeEmpty = `delete from usage_rollups where ${hasKey} and calls <= 0`
 
 const amountOf = rollupSums.map(name => amounts[name].of)
 
@@ -39,6 +42,21 @@ export function addRollups (prepare: (sql: string) => Statement, rows: readonly 
   for (const each of groups.values()) for (const spanMs of rollupSpans) writeGroup(prepare, each, spanMs)
 }
 
+/** Subtracts rows of open calls that were removed just now, whose durations are not counted. Sums of no other call go as well. */
+export function subtractRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
+  for (const row of rows) {
+    for (const spanMs of rollupSpans) {
+      const key = keyOf(spanMs, row.at_ms, dimensionsOf(row))
+      prepare(reduce).run(...amountOf.map(of => of(row)), ...key)
+      prepare(removeEmpty).run(...key)
+    }
+  }
+}
+
+function keyOf (spanMs: number, atMs: number, dimensions: readonly string[]): Array<string | number> {
+  return [spanMs, atMs - atMs % spanMs, ...dimensions]
+}
+
 function belongTogether (a: UsageRow, b: UsageRow): boolean {
   return a.key_id === b.key_id && a.model === b.model && a.provider === b.provider && a.endpoint === b.endpoint && hourOf(a) === hourOf(b)
 }
@@ -65,7 +83,7 @@ function add ({ sums, latencies, firstBytes }: Group, row: UsageRow): void {
 }
 
 function writeGroup (prepare: (sql: string) => Statement, { atMs, dimensions, sums, latencies, firstBytes }: Group, spanMs: number): void {
-  const key = [spanMs, atMs - atMs % spanMs, ...dimensions]
+  const key = keyOf(spanMs, atMs, dimensions)
   const before = prepare(find).get(...key)
   const counts = ([['latencies', latencies], ['first_bytes', firstBytes]] as const).map(([name, added]) => {
     const text = before?.[name]

@@ -6,7 +6,7 @@ import { insertUsage } from './insert-usage.ts'
 /** Keys whose rows are written in one turn of the event loop: each adds to sums of its own, which takes 35 µs. */
 const keysOfTurn = 50
 
-/** Writes rows as `insertUsage` does, in one transaction and one turn of the event loop those of so many keys. @returns how many rows were not there */
+/** Writes rows as `insertUsage` does, in one transaction and one turn of the event loop those of so many keys. @returns how many rows were written */
 export async function insertInTurns (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): Promise<number> {
   let inserted = 0
   for (const [index, turn] of turnsOf(rows).entries()) {

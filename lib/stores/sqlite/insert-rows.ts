@@ -36,19 +36,25 @@ const insertAlikeRows = `insert into usage (${[...commonColumns, ...ownColumns].
   select ${commonColumns.map((_, index) => `?${index + 1}`).join(', ')}, ${ownColumns.map((_, index) => `column${index + 1}`).join(', ')}
   from (values ${Array.from({ length: rowsAtOnce }, () => `(${marks(ownColumns)})`).join(', ')})`
 
-/** Inserts rows within a transaction, and returns those that were not there; the others are left as they are. */
-export function insertRows (prepare: Prepare, rows: readonly UsageRow[]): UsageRow[] {
+export interface Inserted {
+  readonly inserted: UsageRow[]
+  /** Rows whose id was there; what is there is left as it is. */
+  readonly present: UsageRow[]
+}
+
+/** Inserts rows within a transaction. */
+export function insertRows (prepare: Prepare, rows: readonly UsageRow[]): Inserted {
   const { kinds, others } = rowsByKind(rows)
-  const inserted: UsageRow[] = []
+  const result: Inserted = { inserted: [], present: [] }
   for (const alike of kinds) {
     for (let at = 0; at < alike.length; at += rowsAtOnce) {
       const some = alike.slice(at, at + rowsAtOnce)
-      if (some.length === rowsAtOnce && insertTogether(prepare, some)) inserted.push(...some)
-      else insertOneByOne(prepare, some, inserted)
+      if (some.length === rowsAtOnce && insertTogether(prepare, some)) result.inserted.push(...some)
+      else insertOneByOne(prepare, some, result)
     }
   }
-  insertOneByOne(prepare, others, inserted)
-  return inserted
+  insertOneByOne(prepare, others, result)
+  return result
 }
 
 function rowsByKind (rows: readonly UsageRow[]): { readonly kinds: readonly UsageRow[][], readonly others: readonly UsageRow[] } {
@@ -94,11 +100,12 @@ function insertTogether (prepare: Prepare, rows: readonly UsageRow[]): boolean {
   }
 }
 
-function insertOneByOne (prepare: Prepare, rows: readonly UsageRow[], inserted: UsageRow[]): void {
+function insertOneByOne (prepare: Prepare, rows: readonly UsageRow[], { inserted, present }: Inserted): void {
   for (const row of rows) {
     const columns = isCompact(row) ? compactColumns : usageColumns
     // A row of an earlier version lacks later columns.
     const { changes } = prepare(columns === compactColumns ? insertCompactRow : insertAnyRow).run(...columns.map(column => row[column] ?? null))
     if (changes > 0) inserted.push(row)
+    else present.push(row)
   }
 }

@@ -14,4 +14,6 @@ t.test('those of many rows that are in the ledger are found by their time and id
   t.same([...found].toSorted(), rows.flatMap(({ id }, number) => number % 3 === 0 ? [id] : []).toSorted())
   t.same(await recordedRows(database.query, wanted.map(({ id, atMs }) => ({ id, atMs: atMs + 1 }))), new Set(), 'not by the id alone')
   t.same(await recordedRows(database.query, []), new Set())
+  insertUsage(database, [usageRowOf(1, { id: 'open', at_ms: 5, outcome: 'interrupted' })])
+  t.same(await recordedRows(database.query, [{ id: 'open', atMs: 5 }]), new Set(), 'not what another process took for interrupted: what it costs is not known yet')
 })
