@@ -1,15 +1,27 @@
 /** Names of processes: they show other processes, in a shared file or folder, whether one still lives. */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { isProcessAlive } from './is-process-alive.ts'
 
-/** Process ids mean something on their own machine, or in their own container, only. */
-const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 12)
+/**
+ * Process ids mean something on their own machine, or in their own container, only. Several containers may have one host name, and in each of them the
+ * first process has the id 1; a container or a machine that was restarted has the same host name again.
+ */
+const host = createHash('sha256').update([hostname(), ...pidNamespace()].join('\0')).digest('hex').slice(0, 12)
 const form = /^([0-9a-f]{12})-(\d+)-[\w-]+$/
 /** The names of this very process: after a restart of a container its id may be the same as before. */
 const own = new Set<string>()
+
+/** Returns the PID namespace of this process, and the boot of the machine that it is of: others have namespaces with the same number. Empty where there are none. */
+function pidNamespace (): string[] {
+  try {
+    return [readlinkSync('/proc/self/ns/pid'), readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')]
+  } catch {
+    return []
+  }
+}
 
 /** Returns a new name for this process. */
 export function processName (): string {
