@@ -50,7 +50,6 @@ const elsewhere: Reasons = {
   'usage/bodies-report': ['stores/call-body-store', 'reads what is stored there'],
   'usage/calls-report': ['pipelines/admin/usage', 'the calls of a gateway'],
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],
-  'usage/reports': ['pipelines/admin/usage', 'runs the reports'],
   'usage/usage-report': ['pipelines/admin/usage', 'the sums of a gateway'],
   'usage/usage-summary': ['pipelines/admin/usage', 'adds up what is read there'],
   'wire/openapi-headers': ['wire/openapi', 'a part of the document'],

@@ -62,10 +62,11 @@ export class Reports {
     if (this.#waiting.size >= maxWaiting) throw tooMany()
     return await new Promise<ResultOf<N>>((resolve, reject) => {
       const id = ++this.#last
+      const isFirst = this.#waiting.size === 0
       this.#waiting.set(id, { resolve: result => resolve(result as ResultOf<N>), reject }) // of the report with that name
       this.#worker ??= this.#start()
       this.#worker.postMessage({ id, name, values } satisfies ReportJob)
-      this.#keepTime()
+      if (isFirst) this.#keepTime() // the thread makes one at a time: those that wait for it are not what it is busy with
     })
   }
 
