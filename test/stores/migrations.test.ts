@@ -44,6 +44,14 @@ t.test('a step that fails takes all of its run back', async t => {
   t.same(applied(file), [1, 2])
 })
 
+t.test('a step for which a disk has no room fails with that reason', async t => {
+  const file = open(t)
+  file.exec('pragma max_page_count = 9')
+  const step = { number: 1, sql: 'create table large (bytes blob); insert into large values (zeroblob(1000000))' }
+  t.throws(() => migrate(file, [step]), /full/)
+  t.same(schemaOf(file), [])
+})
+
 t.test('a file of a newer version is left alone', async t => {
   const file = open(t)
   migrate(file)

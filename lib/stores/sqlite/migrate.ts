@@ -26,7 +26,8 @@ export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[]
     }
     file.exec('commit')
   } catch (error) {
-    file.exec('rollback')
+    // A full disk has rolled back already.
+    if (file.isTransaction) file.exec('rollback')
     throw error
   }
 }
