@@ -7,6 +7,9 @@ import { spendingOf } from '../../lib/usage/spending.ts'
 import { hourMs } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
+import type { RootOperationNode, ValueNode } from 'kysely'
+import type { Test } from 'tap'
+import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 t.test('rows are kept for so many days and up to a number; what they cost is not forgotten', async t => {
@@ -30,6 +33,67 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
   t.equal(await count(), 100)
   t.same([await cost('a'), await cost('b')], [400, 400])
   t.equal(await spendingOf(query, 'a', 0, 5), 4, 'by day')
+})
+
+/** Returns how many rows of the ledger a query passes over. */
+function passedRows (node: RootOperationNode): number {
+  return node.kind === 'SelectQueryNode' && JSON.stringify(node.from).includes('"usage"') ? Number((node.offset?.offset as ValueNode | undefined)?.value ?? 0) : 0
+}
+
+/** A store with `perHour` rows in each of so many hours. */
+async function filled (t: Test, hours: number, perHour: number): Promise<SqliteDatabase> {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  for (let hour = 0; hour < hours; hour++) insertUsage(database, rowsOf(hour, perHour))
+  return database
+}
+
+function rowsOf (hour: number, count: number, prefix = 'row'): UsageRow[] {
+  return Array.from({ length: count }, (_, number) => usageRowOf(number, { id: `${prefix} ${number} of ${hour}`, at_ms: hour * hourMs + number, key_id: `key-${number % 3}` }))
+}
+
+const always = { keepDays: 10_000 }
+
+t.test('to find the rows that are too many, those of two hours are read and no more', async t => {
+  const database = await filled(t, 60, 50)
+  const passed: number[] = []
+  const query = database.query.withPlugin({
+    transformQuery: ({ node }) => {
+      passed.push(passedRows(node))
+      return node
+    },
+    transformResult: async ({ result }) => result
+  })
+  for (const keepRows of [2519, 2500, 2481, 1200, 49, 1]) {
+    passed.length = 0
+    await pruneUsage(query, { ...always, keepRows }, 0)
+    t.equal((await query.selectFrom('usage').select('id').execute()).length, keepRows)
+    t.ok(passed.reduce((sum, rows) => sum + rows) < 100, `${keepRows}: ${passed.join(' ')}`)
+    t.ok(passed.length > 2)
+  }
+})
+
+t.test('rows of the same moment are kept together', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  insertUsage(database, Array.from({ length: 30 }, (_, number) => usageRowOf(number, { at_ms: Math.floor(number / 10) })))
+  await pruneUsage(database.query, { ...always, keepRows: 15 }, 0)
+  t.equal((await database.query.selectFrom('usage').select('id').execute()).length, 20)
+})
+
+t.test('rows that were deleted, and are in the sums still, count for none when more are to be kept', async t => {
+  const database = await filled(t, 60, 10)
+  const count = async (): Promise<number> => (await database.query.selectFrom('usage').select('id').execute()).length
+  await pruneUsage(database.query, { ...always, keepRows: 195 }, 0)
+  t.equal(await count(), 195)
+  // Journals of hours of which all was deleted.
+  for (const hour of [3, 12, 28]) insertUsage(database, rowsOf(hour, 30, 'late'))
+  for (const keepRows of [600, 400, 330, 310, 300, 285]) {
+    await pruneUsage(database.query, { ...always, keepRows }, 0)
+    t.equal(await count(), 285, String(keepRows))
+  }
+  await pruneUsage(database.query, { ...always, keepRows: 190 }, 0)
+  t.equal(await count(), 190)
 })
 
 storeTest('rollups are kept as long as rows may be, also those of rows that were too many', async (t, open) => {
