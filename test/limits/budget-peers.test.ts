@@ -27,7 +27,7 @@ interface Peer {
 
 /** Counts what a gateway looks for in the store. */
 interface Looks {
-  /** Whether the others have shown themselves since it joins. */
+  /** Those for signs of life of others since it joins. */
   others: number
   /** Batches of usage records that may be stored. */
   records: number

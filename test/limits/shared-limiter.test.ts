@@ -95,11 +95,11 @@ t.test('what is reserved for a worker that has exited meanwhile is released, wit
   const limiter = new LocalLimiter({ readSpending: async () => await reading, now: () => 0, hasUnrecorded: () => true })
   const settled = t.capture(limiter, 'settle', limiter.settle.bind(limiter))
   const listeners = new Map<string, (message?: unknown) => void>()
-  const channel = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
-  answerLimitMessages(channel, limiter, 'worker')
+  const ipc = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
+  answerLimitMessages(ipc, limiter, 'worker')
   const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
   listeners.get('message')?.({ limits: 'count', keys: [['a', limits]], reserve: [[1, 0, 0, 30, null, 0]], settle: [], ahead: [], unused: [] })
-  channel.connected = false
+  ipc.connected = false
   listeners.get('disconnect')?.()
   finish(7)
   await until(() => settled().length > 0, 'the reservation to be settled')
