@@ -1,6 +1,8 @@
 /**
  * Items to the messages of one conversation. Neighbouring items of the model (text, reasoning, calls) are one message of
- * it, since that is one turn to every provider; results of tools follow it, and images among them follow these.
+ * it, since that is one turn to every provider; results of tools follow it, and images among them follow these. Other
+ * items may stand between calls and their results: those of the model belong to its message, which ends with the last
+ * result, and other messages follow that.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -57,6 +59,8 @@ class Reader {
   #callFields: Readonly<Record<string, unknown>> = {}
   /** Images of results: no provider's tool message is sure to take them. */
   #images: UserPart[] = []
+  /** Messages that came between calls and their results, which providers take only behind these. */
+  #waiting: Message[] = []
   /** Calls whose result has not come yet, with the place of each. */
   readonly #openCalls = new Map<string, number>()
 
@@ -81,7 +85,6 @@ class Reader {
   read (items: readonly InputItem[], earlier: readonly InputItem[]): Conversation {
     for (const item of earlier) this.#item(item, 'previous_response_id', -1)
     for (const [index, item] of items.entries()) this.#byItem[index] = this.#item(item, `input[${index}]`, index) ?? none
-    this.#placeImages()
     const [open] = this.#openCalls
     if (open !== undefined) {
       const [id, index] = open
@@ -123,10 +126,15 @@ class Reader {
 
   #message ({ role, content }: MessageItem, path: string): Message {
     if (role === 'assistant') return this.#assistantText(content, path)
-    this.#endTurn()
     const message: Message = role === 'user'
       ? { role, content: typeof content === 'string' ? content : content.map((part, index) => userPart(part, `${path}.content[${index}]`)) }
       : { role, content: typeof content === 'string' ? content : content.map((part, index) => textPart(part, `${path}.content[${index}]`)) }
+    if (this.#openCalls.size > 0) {
+      this.#waiting.push(message)
+      return message
+    }
+    this.#turn = undefined
+    this.#callFields = {}
     this.#messages.push(message)
     return message
   }
@@ -161,10 +169,25 @@ class Reader {
 
   #output (item: Item<'function_call_output' | 'custom_tool_call_output'>, path: string): Message {
     const { call_id: id, output } = item
-    if (!this.#openCalls.delete(id)) throw invalid('input', `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`)
-    this.#turn = undefined
-    const message: Message = { role: 'tool', tool_call_id: id, content: typeof output === 'string' ? output : this.#outputText(id, output, path) }
+    if (!this.#openCalls.has(id)) throw invalid('input', `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`)
+    return this.#result(id, typeof output === 'string' ? output : this.#outputText(id, output, path))
+  }
+
+  /** Adds the result of a call. The last one ends the turn, and what waited for it follows. */
+  #result (id: string, content: string): Message {
+    const message: Message = { role: 'tool', tool_call_id: id, content }
     this.#messages.push(message)
+    this.#openCalls.delete(id)
+    if (this.#openCalls.size > 0) return message
+    this.#turn = undefined
+    if (this.#images.length > 0) {
+      this.#messages.push({ role: 'user', content: this.#images })
+      this.#images = []
+    }
+    if (this.#waiting.length > 0) {
+      append(this.#messages, this.#waiting)
+      this.#waiting = []
+    }
     return message
   }
 
@@ -176,10 +199,7 @@ class Reader {
   #serverCall ({ id, name, arguments: text, output, error }: Item<'mcp_call'>, index: number): Message {
     const callId = typeof id === 'string' ? id : `mcp_${index}`
     const message = this.#call(callId, name, text, index)
-    this.#openCalls.delete(callId)
-    this.#turn = undefined
-    const result = typeof output === 'string' ? output : JSON.stringify(error ?? '')
-    this.#messages.push({ role: 'tool', tool_call_id: callId, content: result })
+    this.#result(callId, typeof output === 'string' ? output : JSON.stringify(error ?? ''))
     return message
   }
 
@@ -192,33 +212,18 @@ class Reader {
       throw invalid('input', `The approval '${shortened(id)}' is not for this call: server, tool and arguments must be those of the request.`)
     }
     const message = this.#call(id, name, text, index)
-    this.#openCalls.delete(id)
-    this.#turn = undefined
     const reason = typeof consent.reason === 'string' ? ` ${consent.reason}` : ''
-    this.#messages.push({ role: 'tool', tool_call_id: id, content: consent.approve ? '' : `The user did not approve this call.${reason}` })
+    this.#result(id, consent.approve ? '' : `The user did not approve this call.${reason}`)
     if (consent.approve) this.#approved.push({ id, serverName: label, toolName: name, argumentsText: text })
     return message
   }
 
   #currentTurn (): Turn & Message {
     if (this.#turn === undefined) {
-      this.#placeImages()
       this.#turn = { role: 'assistant' }
       this.#messages.push(this.#turn)
     }
     return this.#turn
-  }
-
-  #endTurn (): void {
-    this.#turn = undefined
-    this.#callFields = {}
-    this.#placeImages()
-  }
-
-  #placeImages (): void {
-    if (this.#images.length === 0) return
-    this.#messages.push({ role: 'user', content: this.#images })
-    this.#images = []
   }
 }
 

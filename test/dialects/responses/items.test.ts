@@ -43,6 +43,37 @@ t.test('images of results come behind all results, and the results say so', asyn
   t.strictSame((read([call('a'), result([])]) as unknown[])[1], { role: 'tool', tool_call_id: 'a', content: '' })
 })
 
+t.test('what comes between calls and their results is behind the last of them, or in the turn of the calls', async t => {
+  const user: InputItem = { role: 'user', content: 'Also this.' }
+  const developer: InputItem = { role: 'developer', content: 'Be brief.' }
+  const turn = (...ids: string[]): object => ({ role: 'assistant', tool_calls: ids.map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })) })
+  const result = (id: string): object => ({ role: 'tool', tool_call_id: id, content: id })
+  for (const item of [user, developer, { role: 'system', content: 'Be brief.' } as const]) {
+    t.strictSame(read([user, call('a'), item, output('a', 'a')]), [user, turn('a'), result('a'), item])
+    t.strictSame(read([item, output('a', 'a')], [call('a')]), [turn('a'), result('a'), item], 'the call may be in the conversation that is continued')
+  }
+  t.strictSame(read([call('a'), call('b'), output('a', 'a'), user, developer, output('b', 'b'), user, call('c'), output('c', 'c')]), [
+    turn('a', 'b'), result('a'), result('b'), user, developer, user, turn('c'), result('c')
+  ])
+  const text = { content: [{ type: 'text', text: 'One is there.' }] }
+  t.strictSame(read([call('a'), call('b'), output('a', 'a'), said('One is there.'), output('b', 'b')]), [{ ...turn('a', 'b'), ...text }, result('a'), result('b')])
+  t.strictSame(read([call('a'), user, call('b'), output('b', 'b'), call('c'), output('c', 'c'), output('a', 'a')]), [
+    turn('a', 'b', 'c'), result('b'), result('c'), result('a'), user
+  ])
+  const image = { type: 'input_image', image_url: 'https://a.example/b.png' } as const
+  t.match(read([call('a'), user, { type: 'function_call_output', call_id: 'a', output: [image] }]), [
+    turn('a'), { role: 'tool' }, { role: 'user', content: [{}, { type: 'image_url' }] }, user
+  ])
+  const replayed: InputItem = { type: 'mcp_call', id: 'mcp_1', server_label: 'mine', name: 'look', arguments: '{}', output: 'mcp_1' }
+  t.strictSame(read([call('a'), replayed, user, output('a', 'a')]), [turn('a', 'mcp_1'), result('mcp_1'), result('a'), user])
+  t.throws(() => read([call('a'), user]), { code: 'invalid_value', message: /function call a \(`input\[0\]`\)/ }, 'a call without its result is refused as before')
+})
+
+t.test('an error names the item of a message that was moved', async t => {
+  const { messages, byItem } = readItems([call('a'), { role: 'user', content: 'Also this.' }, output('a', 'a')], new SentNames(), new Approvals([]))
+  t.strictSame(byItem.map(message => messages.indexOf(message)), [0, 2, 1])
+})
+
 t.test('a call without its result, and a result without its call, are refused with their places', async t => {
   t.throws(() => read([{ role: 'user', content: 'hi' }, call('a')]), { code: 'invalid_value', message: /function call a \(`input\[1\]`\)/ })
   t.throws(() => read([output('a', '1')]), { code: 'invalid_value', message: /call_id a \(`input\[0\]`\)/ })
