@@ -20,7 +20,10 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly callerNames?: Readonly<Record<string, string>>
   /** All of the conversation in the caller's dialect, where a provider of that dialect may read more of it than this form has. Absent once turns were added. */
   readonly asWritten?: object
-  /** Default: no call waits, the tools of servers are not reported, and those of their calls that were not run are shown as calls of functions. */
+  /**
+   * Default: no call waits, the answer is one message that reports neither turns nor the tools of servers, and those of their calls that
+   * were not run are shown as calls of functions.
+   */
   readonly toolApproval?: ToolApproval
   /** Calls of server tools that may be run. Default: those of `max_turns` turns. */
   readonly max_tool_calls?: number

@@ -2,8 +2,8 @@
  * Selects the events of a turn that a caller gets to see while tools run on the server.
  *
  * Text goes through as it comes. Calls of server tools are withheld, so that no client tries to
- * run them twice; the calls that are left are numbered densely. Thinking blocks are withheld as well:
- * only those of the turn that ends the answer belong to the message the caller receives.
+ * run them twice; the calls that are left are numbered densely. Where an answer is one message, thinking
+ * blocks are withheld as well: only those of the turn that ends it belong to that message.
  */
 
 import type { ChatEvent } from '../core/events.ts'
@@ -14,6 +14,7 @@ type ChoiceEnd = Extract<ChatEvent, { readonly type: 'choice-end' }>
 export class ToolCallFilter {
   readonly #hides: (name: string) => boolean
   readonly #isFirst: boolean
+  readonly #showsTurns: boolean
   #separator: string
   #lastText: string
   readonly #numbers = new Map<string, number>()
@@ -26,9 +27,11 @@ export class ToolCallFilter {
   /**
    * @param hides says of the name of a function whether it is run here
    * @param before the text shown last in the turn before; `undefined` in the first turn
+   * @param showsTurns true where callers see the turns of an answer, each with its thinking; default: false
    */
-  constructor (hides: (name: string) => boolean, before: string | undefined) {
+  constructor (hides: (name: string) => boolean, before: string | undefined, showsTurns = false) {
     this.#hides = hides
+    this.#showsTurns = showsTurns
     this.#isFirst = before === undefined
     this.#lastText = before ?? ''
     // Two turns are two pieces of writing.
@@ -61,7 +64,7 @@ export class ToolCallFilter {
           shown.push(event)
           break
         case 'thinking-block':
-          this.#withheldBlocks.push(event)
+          (this.#showsTurns ? shown : this.#withheldBlocks).push(event)
           break
         case 'tool-call-start':
         case 'tool-call-delta':

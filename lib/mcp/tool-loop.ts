@@ -65,7 +65,8 @@ export class ToolLoop {
     let turnCall: RoutedChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
     let precedingText: string | undefined
     const { toolApproval } = this.#call.request
-    let opening: readonly ChatEvent[] = toolApproval === undefined ? [] : this.#listed()
+    const showsTurns = toolApproval !== undefined
+    let opening: readonly ChatEvent[] = showsTurns ? this.#listed() : []
     if (toolApproval !== undefined && toolApproval.approved.length > 0) {
       const { ran, events } = await this.#runApproved(toolApproval)
       turnCall = { ...turnCall, request: withApproved(turnCall.request, ran) }
@@ -73,7 +74,7 @@ export class ToolLoop {
     }
     for (let number = 1; ; number++) {
       const isLast = this.#limits.isLastTurn(number)
-      const filter = new ToolCallFilter(name => (toolApproval !== undefined || !isLast) && this.#isServerTool(name), precedingText)
+      const filter = new ToolCallFilter(name => (showsTurns || !isLast) && this.#isServerTool(name), precedingText, showsTurns)
       const turn = new Turn()
       this.#call.record.turns = number
       const { request } = turnCall

@@ -61,6 +61,13 @@ t.test('thinking is withheld until the turn is known to be the last', async t =>
   t.strictSame(filter.withheldThinking(), [block])
 })
 
+t.test('thinking of every turn is shown in its place where all turns are', async t => {
+  const block: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm' } }
+  const filter = new ToolCallFilter(hides, undefined, true)
+  t.strictSame(filter.read([block, ...call(0, 'server_a'), text('a')]), [block, text('a')])
+  t.strictSame(filter.withheldThinking(), [])
+})
+
 t.test('a choice that shows calls has ended in them', async t => {
   const ends = (...events: ChatEvent[]): unknown => {
     const filter = new ToolCallFilter(hides, undefined)

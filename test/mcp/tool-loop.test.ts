@@ -103,6 +103,15 @@ t.test('of calls that the caller has consented to, as many are run as in a turn;
   t.match(turnCalls[0]?.request.messages.at(-1), { role: 'tool', tool_call_id: 'mcpr_999', content: 'The tool was not called: The maximum number of calls of tools in one turn is 4.' })
 })
 
+t.test('thinking is that of the last turn, or where server tools are reported that of each turn in its place', async t => {
+  const thought = (signature: string): ChatEvent => ({ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm', signature } })
+  const turns = [[start, thought('1'), ...calls('look')], [thought('2'), ...says('Seen.')]]
+  const shown = async (request: Partial<ChatInput>): Promise<unknown[]> => (await run(turns, tools(), {}, request)).events
+    .flatMap(event => event.type === 'thinking-block' ? [event.block.type === 'thinking' && event.block.signature] : [event.type])
+  t.strictSame(await shown({}), ['response-start', 'tool-result', 'text-delta', '2', 'choice-end'])
+  t.strictSame(await shown({ toolApproval: { isNeeded: () => false, approved: [] } }), ['response-start', 'tools-listed', '1', 'tool-result', '2', 'text-delta', 'choice-end'])
+})
+
 t.test('calls of the caller end the answer', async t => {
   const open = tools()
   const { turnCalls, events } = await run([[start, ...calls('mine')]], open, {}, { tools: [{ type: 'function', function: { name: 'mine' } }] })

@@ -446,6 +446,38 @@ t.test('of the calls of MCP tools that one request consents to, as many are run 
   t.match((histories().at(-1) as unknown[]).at(-1), { role: 'tool', content: `The tool was not called: ${perTurn}` })
 })
 
+t.test('each turn of a tool loop is reported with its own thinking, which goes back to the provider with the call that it led to', async t => {
+  const server = await startToolServer(t)
+  const thought = (number: number): object => ({ type: 'thinking', thinking: `thought ${number}`, signature: `signature ${number}` })
+  const call = (name: string): object => ({ type: 'tool_use', id: `toolu_${name}`, name, input: {} })
+  const turns = [[thought(1), call('counted')], [thought(2), call('mine'), call('counted')], [thought(3), { type: 'text', text: 'Done.' }]]
+  const provider = await fakeUpstream((_, number) => ({ pieces: [JSON.stringify({
+    id: 'm', type: 'message', role: 'assistant', model: 'm', content: turns[number], stop_reason: number === 2 ? 'end_turn' : 'tool_use', usage: { input_tokens: 1, output_tokens: 1 }
+  })] }))
+  t.teardown(provider.close)
+  const api = await testGateway(t, { providers: [upstreamAt(provider.url, 'anthropic', 'anthropic')], ...withTools })
+  const tools = [
+    { type: 'mcp', server_label: 's', server_url: server.url, require_approval: 'never' }, { type: 'function', name: 'mine', parameters: { type: 'object', properties: {} } }
+  ]
+  const ask = async (input: readonly object[]): Promise<Answer> =>
+    await (await api.post('/v1/responses', { model: 'anthropic/claude-sonnet-4-5', reasoning: { effort: 'high' }, tools, input })).json() as Answer
+  const shown = ({ output }: Answer): unknown[] => output.map(({ type, summary }) => type === 'reasoning' ? (summary as Array<{ text: string }>).map(({ text }) => text).join() : type)
+
+  const first = await ask([user('Go.')])
+  t.strictSame(shown(first), ['mcp_list_tools', 'thought 1', 'mcp_call', 'thought 2', 'function_call', 'mcp_call'])
+  const second = await ask([user('Go.'), ...first.output, { type: 'function_call_output', call_id: 'toolu_mine', output: '42' }])
+  t.strictSame(shown(second), ['thought 3', 'message'])
+  t.match(provider.requests.at(-1)?.json, {
+    thinking: { type: 'enabled' },
+    messages: [
+      { role: 'user' },
+      { role: 'assistant', content: [thought(1), { type: 'tool_use', name: 'counted' }] }, { role: 'user', content: [{ type: 'tool_result' }] },
+      { role: 'assistant', content: [thought(2), { type: 'tool_use', name: 'mine' }, { type: 'tool_use', name: 'counted' }] },
+      { role: 'user', content: [{ type: 'tool_result' }, { type: 'tool_result' }] }
+    ]
+  })
+})
+
 t.test('calls of MCP tools that a limit of the loop keeps from running are shown as failed', async t => {
   const server = await startToolServer(t)
   const { api, histories } = await start(t, (_, number) => callsEcho(`call ${number}`), withTools)
