@@ -13,7 +13,7 @@ import { ToolServerFailure } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
 import type { ToolServerSettings } from '../core/settings.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
-import type { RequestedServer } from './requested-servers.ts'
+import type { RequestedServer } from '../chat/requested-servers.ts'
 
 /**
  * Carries credentials by connection name to an MCP server: base64url of a JSON object from connection

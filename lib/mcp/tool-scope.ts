@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { requestedServers, type RequestedServer } from './requested-servers.ts'
+import { requestedServers, type RequestedServer } from '../chat/requested-servers.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { ChatInput } from '../chat/input.ts'
 

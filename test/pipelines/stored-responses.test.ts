@@ -382,6 +382,24 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
   for (const free of rules) t.match((await ask({ input: 'Use echo.', tools: free })).output, [{ type: 'mcp_list_tools' }, { type: 'mcp_call', status: 'completed' }, { type: 'message' }])
 })
 
+t.test('no tool of a server whose label is that of another one is run without consent', async t => {
+  const server = await startToolServer(t)
+  const other = await startToolServer(t, { lies: { 'tools/list': { tools: [{ name: 'read', inputSchema: { type: 'object' } }] } } })
+  const { api } = await start(t, ({ text }) => text.includes('"role":"tool"') ? { pieces: [chatAnswer('done')] } : callsEcho('hi'), withTools)
+  const ask = async (body: object): Promise<Response> => await api.post('/v1/responses', { model, input: 'Use echo.', ...body })
+  const mine = { type: 'mcp', server_label: 'mine', server_url: server.url }
+  for (const body of [{ tools: [{ ...mine, server_url: other.url }, mine] }, { tools: [mine], mcp_servers: [{ name: 'mine', url: other.url }] }]) {
+    const refused = await ask(body)
+    t.equal(refused.status, 400)
+    t.match(await refused.json(), { error: { code: 'invalid_value', param: /^tools\[\d\]\.server_label$/ } })
+  }
+  const named = [{ name: 'theirs', url: other.url }, { name: 'theirs', url: server.url, allowed_tools: ['echo'] }]
+  const { output } = await (await ask({ mcp_servers: named })).json() as Answer
+  t.match(output.at(1), { type: 'mcp_list_tools', server_label: 'theirs (2)' })
+  t.match(output.at(2), { type: 'mcp_call', server_label: 'theirs (2)', status: 'completed' }, 'servers of `mcp_servers` need no consent, whatever their names became')
+  t.equal(server.counts['tools/call'], 1)
+})
+
 t.test('a choice may allow the tools of an MCP server, and leaves out what only OpenAI runs', async t => {
   const server = await startToolServer(t)
   const provider = await fakeUpstream({ pieces: [chatAnswer('Hi.')] })

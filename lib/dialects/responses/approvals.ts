@@ -12,16 +12,21 @@ const halfLength = 16
 
 export class Approvals {
   readonly #servers = new Map<string, McpTool>()
+  readonly #trusted: readonly string[]
 
-  /** @param servers as the request declares them */
-  constructor (servers: readonly McpTool[]) {
+  /**
+   * @param servers as the request declares them, each with a label of its own
+   * @param trusted names of servers that need no consent
+   */
+  constructor (servers: readonly McpTool[], trusted: readonly string[] = []) {
+    this.#trusted = trusted
     for (const server of servers) this.#servers.set(server.server_label, server)
   }
 
-  /** Returns whether a call must wait; servers that the operator configured need no consent. */
+  /** Returns whether a call must wait, which one of a server that is not known does. */
   isNeeded (label: string, toolName: string): boolean {
     const server = this.#servers.get(label)
-    if (server === undefined) return false
+    if (server === undefined) return !this.#trusted.includes(label)
     const { require_approval: rule } = server
     if (rule === 'never') return false
     return !(isObject(rule) && lists(rule['never'], toolName) && !lists(rule['always'], toolName))

@@ -1,5 +1,6 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
+import { requestedServers } from '../../chat/requested-servers.ts'
 import { refine } from '../../core/call.ts'
 import { GatewayError, ValidationError } from '../../core/errors.ts'
 import { formatMegabytes } from '../../text/format-megabytes.ts'
@@ -127,7 +128,8 @@ function asWritten (request: ResponsesRequest, items: readonly InputItem[], earl
 function translation (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): Translation {
   refuseKeptElsewhere(request)
   const names = new SentNames()
-  const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
+  const trusted = request.mcp_servers === undefined ? [] : requestedServers(request).map(server => server.name)
+  const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools', trusted)
   const { messages, byItem, approved, listed } = readItems(items, names, declared.approvals, earlier)
   const { instructions } = request
   const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]

@@ -17,12 +17,15 @@ export interface ReadTools {
  * Returns the tools that a provider is offered, under their names there.
  *
  * @param path of the list in the request, for errors
- * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or a filter by what servers say of their tools
+ * @param trusted names of the servers that the request has beside these, whose tools need no consent
+ * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or a filter by what servers say of their tools;
+ *   `invalid_value` for one with the label of another server
  */
-export function readTools (given: readonly ResponsesTool[], names: SentNames, path: string): ReadTools {
+export function readTools (given: readonly ResponsesTool[], names: SentNames, path: string, trusted: readonly string[] = []): ReadTools {
   const tools: Tool[] = []
   const servers: ToolServerSpec[] = []
   const mcp: McpTool[] = []
+  let labels: Set<string> | undefined
   for (const [index, tool] of given.entries()) {
     if (isFunction(tool)) tools.push(functionTool(tool, names))
     else if (isCustom(tool)) tools.push(customTool(tool, names))
@@ -31,11 +34,13 @@ export function readTools (given: readonly ResponsesTool[], names: SentNames, pa
         tools.push(inner.type === 'function' ? functionTool(inner, names, tool.name) : customTool(inner, names, tool.name))
       }
     } else if (isServer(tool)) {
+      labels ??= new Set(trusted)
+      checkLabel(tool, labels, `${path}[${index}]`)
       mcp.push(tool)
       servers.push(serverOf(tool, `${path}[${index}]`))
     }
   }
-  return { tools, servers, approvals: new Approvals(mcp) }
+  return { tools, servers, approvals: new Approvals(mcp, trusted) }
 }
 
 function isFunction (tool: ResponsesTool): tool is FunctionTool {
@@ -84,6 +89,14 @@ function grammarNote (format: CustomTool['format']): string | undefined {
   if (!isObject(format) || format['type'] !== 'grammar') return undefined
   const { syntax, definition } = format
   return `The input must match this ${String(syntax)} grammar:\n${String(definition)}`
+}
+
+/** A label stands for one server: consent to its tools is none to those of another. */
+function checkLabel ({ server_label: label }: McpTool, labels: Set<string>, path: string): void {
+  if (labels.has(label)) {
+    throw new GatewayError('invalid_value', { param: `${path}.server_label`, message: 'Another MCP server of the request has this label. Send a different one.' })
+  }
+  labels.add(label)
 }
 
 function serverOf (tool: McpTool, path: string): ToolServerSpec {

@@ -12,7 +12,8 @@ t.test('a call waits unless its server needs no consent, or none for this tool',
   t.ok(needed({ never: { tool_names: ['other'] } }))
   t.ok(needed({ never: { tool_names: ['echo'] }, always: { tool_names: ['echo'] } }), 'the stricter rule counts')
   t.ok(needed({ never: { read_only: true, tool_names: ['echo'] } }), 'what servers say of themselves does not')
-  t.notOk(new Approvals([]).isNeeded('configured', 'echo'), 'servers of the operator need none')
+  t.notOk(new Approvals([], ['configured']).isNeeded('configured', 'echo'), 'others of the request need none')
+  t.ok(new Approvals([server('never')], ['configured']).isNeeded('mine (2)', 'echo'), 'one that is not known does')
 })
 
 t.test('consent is to one call, at the server as it was declared', async t => {

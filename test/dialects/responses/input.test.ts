@@ -131,6 +131,7 @@ t.test('an MCP server of the caller\'s is one of those that are run here', async
 })
 
 t.test('each fault names its place', async t => {
+  const mcp = { type: 'mcp', server_label: 'a', server_url: 'https://a.example' } as const
   const rows: Array<readonly [Partial<ResponsesRequest>, string]> = [
     [{ input: [] }, 'input'],
     [{ input: [call] }, 'input'],
@@ -144,6 +145,9 @@ t.test('each fault names its place', async t => {
     [{ input: [{ role: 'assistant', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input[0].content[0].type'],
     [{ tools: [{ type: 'mcp', server_label: 'a' }] }, 'tools[0].server_url'],
     [{ tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example', allowed_tools: { read_only: true } }] }, 'tools[0].allowed_tools.read_only'],
+    [{ tools: [mcp, mcp] }, 'tools[1].server_label'],
+    [{ tools: [mcp], mcp_servers: { name: 'a', url: 'https://b.example' } }, 'tools[0].server_label'],
+    [{ tools: [{ ...mcp, server_label: 'org/b' }], mcp_servers: 'org/b@1' }, 'tools[0].server_label'],
     [{ input: [{ type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true }] }, 'input'],
     [{ tools: [{ type: 'function', name: 'a' }], tool_choice: { type: 'web_search' } }, 'tool_choice'],
     [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 'tool_choice'],

@@ -33,6 +33,15 @@ t.test('an MCP server needs an address', async t => {
   t.throws(() => read([elsewhere]), { code: 'unsupported_value', param: 'tools[0].server_url' })
 })
 
+t.test('a label stands for one server of a request', async t => {
+  const server = (server_label: string): ResponsesTool => ({ type: 'mcp', server_label, server_url: 'https://a.example/mcp' })
+  const read = (labels: readonly string[], others?: readonly string[]): ReadTools => readTools(labels.map(server), new SentNames(), 'tools', others)
+  t.throws(() => read(['mine', 'yours', 'mine']), { code: 'invalid_value', status: 400, param: 'tools[2].server_label' })
+  t.throws(() => read(['mine'], ['org/files', 'mine']), { code: 'invalid_value', param: 'tools[0].server_label' })
+  const { approvals } = read(['mine', 'yours'], ['org/files'])
+  t.strictSame(['mine', 'yours', 'org/files', 'other'].map(label => approvals.isNeeded(label, 'echo')), [true, true, false, true])
+})
+
 t.test('a choice names tools as they are sent', async t => {
   const names = new SentNames()
   readTools([{ type: 'function', name: 'look' }], names, 'tools')

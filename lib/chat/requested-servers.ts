@@ -1,7 +1,7 @@
 /** Reads the MCP servers of a request into one shape: `mcp_servers` allows many. */
 
 import type { ToolServerSpec, Credential } from '../../schemas/tools.ts'
-import type { ChatInput } from '../chat/input.ts'
+import type { ChatInput } from './input.ts'
 
 /** Holds one entry of `mcp_servers` with its credentials. */
 export interface RequestedServer {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { requestedServers } from '../../lib/mcp/requested-servers.ts'
+import { requestedServers } from '../../lib/chat/requested-servers.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
 const read = (servers: unknown, credentials?: unknown) => requestedServers({ mcp_servers: servers, credentials } as Pick<ChatInput, 'mcp_servers' | 'credentials'>) // as callers write them
