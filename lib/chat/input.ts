@@ -33,15 +33,20 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
 export interface ToolApproval {
   /** Returns whether a call must wait for it. */
   readonly isNeeded: (serverName: string, toolName: string) => boolean
-  /** Calls that may be run now. Each is in `messages`, with an empty result. */
+  /** Calls of server tools in `messages`. They have names that every provider takes, until it is known by which ones their tools are offered. */
+  readonly calls: readonly ServerCall[]
+  /** Those of them that may be run now. Each has an empty result in `messages`; its id is that of the consent. */
   readonly approved: readonly ApprovedCall[]
 }
 
-export interface ApprovedCall {
-  /** Id of the call in `messages`, and of the consent. */
+export interface ServerCall {
+  /** Id of the call in `messages`. */
   readonly id: string
   readonly serverName: string
   readonly toolName: string
+}
+
+export interface ApprovedCall extends ServerCall {
   /** As the model wrote them. */
   readonly argumentsText: string
 }

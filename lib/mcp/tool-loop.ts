@@ -6,11 +6,12 @@ import { beginTurn, endTurn } from '../core/record.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
+import { toolKey } from '../chat/tool-names.ts'
 import { Turn, type TurnToolCall } from '../chat/turn.ts'
 import { LoopLimits, type Refusals, type StopReason, type ToolLimits } from './loop-limits.ts'
 import { notRun, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
-import { ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
+import { offeredNames, ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
 import type { ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
@@ -171,7 +172,7 @@ export class ToolLoop {
 
   /** Runs the calls that the caller has consented to and limits admit, by the names under which their tools are offered now. */
   async #runApproved ({ approved }: ToolApproval): Promise<{ readonly ran: readonly FinishedToolCall[], readonly events: readonly ChatEvent[] }> {
-    const names = new Map(this.#open.offered.map(({ name, serverName, tool }) => [toolKey(serverName, tool.name), name]))
+    const names = offeredNames(this.#open)
     const calls = approved.map((call): TurnToolCall => ({
       id: call.id,
       name: names.get(toolKey(call.serverName, call.toolName)) ?? call.toolName,
@@ -225,10 +226,6 @@ function opened (events: ChatEvent[], opening: readonly ChatEvent[]): ChatEvent[
   if (opening.length === 0) return events
   const [first, ...rest] = events
   return first?.type === 'response-start' ? [first, ...opening, ...rest] : [...opening, ...events]
-}
-
-function toolKey (serverName: string, toolName: string): string {
-  return JSON.stringify([serverName, toolName])
 }
 
 /** Returns the result of a call that the caller has consented to: the call has the id of the consent. */

@@ -17,7 +17,7 @@ import { asFailure, isJsonRpcError, timedOut, ToolServerFailure, type Phase } fr
 import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
-import { nameTools } from './tool-names.ts'
+import { nameTools } from '../chat/tool-names.ts'
 import { checkServers, type ToolScope } from './tool-scope.ts'
 import { cutText, readResult } from './tool-result.ts'
 import { requestedServers } from '../chat/requested-servers.ts'

@@ -1,8 +1,9 @@
 /** Makes the requests of a tool loop: the caller's with the tools of its servers, and with the results of each turn. */
 
 import { namedToolChoice, relaxedChoice, type OfferedNames } from '../chat/tool-choice.ts'
+import { toolKey } from '../chat/tool-names.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { Message, UserPart } from '../../schemas/messages.ts'
+import type { Message, ToolCall, UserPart } from '../../schemas/messages.ts'
 import type { OpenTools } from './tool-servers.ts'
 import type { FinishedToolCall } from './run-tools.ts'
 
@@ -14,8 +15,14 @@ export function ownFunctions ({ tools = [], functions = [] }: ChatInput): Set<st
   ])
 }
 
-/** Adds the tools of the servers; a tool choice that names one of them follows it to its offered name. */
-export function withTools (request: ChatInput, { tools, offered }: OpenTools): ChatInput {
+/** Returns the names that tools are offered by, by `toolKey`. */
+export function offeredNames ({ offered }: OpenTools): ReadonlyMap<string, string> {
+  return new Map(offered.map(({ name, serverName, tool }) => [toolKey(serverName, tool.name), name]))
+}
+
+/** Adds the tools of the servers; calls of earlier answers, and a tool choice that names one of them, follow it to its offered name. */
+export function withTools (request: ChatInput, open: OpenTools): ChatInput {
+  const { tools, offered } = open
   const own = ownFunctions(request)
   const choice = request.tool_choice
   const names: OfferedNames = {
@@ -27,9 +34,26 @@ export function withTools (request: ChatInput, { tools, offered }: OpenTools): C
   const { asWritten: _, ...translated } = request
   return {
     ...translated,
+    messages: withOfferedNames(request, open),
     ...tools.length > 0 && { tools: [...request.tools ?? [], ...tools] },
     ...choice !== undefined && { tool_choice: namedToolChoice(choice, names) }
   }
+}
+
+/** Returns the messages with calls of server tools by the names that these are offered by; a tool that is not offered keeps its name. */
+function withOfferedNames ({ messages, toolApproval }: ChatInput, open: OpenTools): ChatInput['messages'] {
+  if (toolApproval === undefined || toolApproval.calls.length === 0) return messages
+  const names = offeredNames(open)
+  const byId = new Map(toolApproval.calls.map(({ id, serverName, toolName }) => [id, names.get(toolKey(serverName, toolName))]))
+  const named = (call: ToolCall): ToolCall => {
+    const name = byId.get(call.id)
+    return name === undefined || !('function' in call) || call.function.name === name ? call : { ...call, function: { ...call.function, name } }
+  }
+  return messages.map(message => {
+    if (message.role !== 'assistant' || !Array.isArray(message.tool_calls)) return message
+    const calls = message.tool_calls.map(named)
+    return calls.every((call, index) => call === message.tool_calls?.[index]) ? message : { ...message, tool_calls: calls }
+  })
 }
 
 /** Returns the request of the turn after one whose calls have been run. @param said the message of that turn */
@@ -47,12 +71,6 @@ export function withApproved (request: ChatInput, ran: readonly FinishedToolCall
   return {
     ...request,
     messages: [...request.messages.map((message): Message => {
-      if (message.role === 'assistant' && Array.isArray(message.tool_calls)) {
-        return { ...message, tool_calls: message.tool_calls.map(call => {
-          const finished = byId.get(call.id)
-          return finished === undefined || !('function' in call) ? call : { ...call, function: { ...call.function, name: finished.call.name } }
-        }) }
-      }
       const finished = message.role === 'tool' ? byId.get(message.tool_call_id) : undefined
       return finished === undefined ? message : asToolMessage(finished)
     }), ...asImageMessage(ran)]

@@ -94,7 +94,7 @@ t.test('of calls that the caller has consented to, as many are run as in a turn;
     { role: 'assistant' as const, tool_calls: [{ id, type: 'function' as const, function: { name: toolName, arguments: argumentsText } }] },
     { role: 'tool' as const, tool_call_id: id, content: '' }
   ])
-  const { turnCalls, events } = await run([[start, ...says('Seen.')]], open, {}, { messages, toolApproval: { isNeeded: () => true, approved } })
+  const { turnCalls, events } = await run([[start, ...says('Seen.')]], open, {}, { messages, toolApproval: { isNeeded: () => true, calls: approved, approved } })
   t.equal(open.called.length, options.limits.callsPerTurn)
   const results = events.flatMap(event => event.type === 'tool-result' ? [event.result] : [])
   t.equal(results.length, approved.length)
@@ -109,7 +109,7 @@ t.test('thinking is that of the last turn, or where server tools are reported th
   const shown = async (request: Partial<ChatInput>): Promise<unknown[]> => (await run(turns, tools(), {}, request)).events
     .flatMap(event => event.type === 'thinking-block' ? [event.block.type === 'thinking' && event.block.signature] : [event.type])
   t.strictSame(await shown({}), ['response-start', 'tool-result', 'text-delta', '2', 'choice-end'])
-  t.strictSame(await shown({ toolApproval: { isNeeded: () => false, approved: [] } }), ['response-start', 'tools-listed', '1', 'tool-result', '2', 'text-delta', 'choice-end'])
+  t.strictSame(await shown({ toolApproval: { isNeeded: () => false, calls: [], approved: [] } }), ['response-start', 'tools-listed', '1', 'tool-result', '2', 'text-delta', 'choice-end'])
 })
 
 t.test('calls of the caller end the answer', async t => {

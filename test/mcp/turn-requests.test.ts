@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ownFunctions, withResults, withTools } from '../../lib/mcp/turn-requests.ts'
+import { ownFunctions, withApproved, withResults, withTools } from '../../lib/mcp/turn-requests.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
 
@@ -18,6 +18,25 @@ t.test('functions of the caller are those of tools and of functions', async t =>
 t.test('tools of servers stand behind those of the caller', async t => {
   t.strictSame(withTools(request({ tools: [own] }), open).tools, [own, offeredTool])
   t.notOk('tools' in withTools(request(), { ...open, tools: [] }), 'no list where there is nothing in it')
+})
+
+t.test('calls of earlier answers follow their tools to the names they are offered under now', async t => {
+  const call = (id: string, name: string) => ({ id, type: 'function' as const, function: { name, arguments: '{}' } })
+  const calls = [{ id: '1', serverName: 'srv', toolName: 'add' }, { id: '2', serverName: 'gone', toolName: 'add' }, { id: '3', serverName: 'srv', toolName: 'add' }]
+  const said = (...tool_calls: Array<ReturnType<typeof call>>) => ({ role: 'assistant' as const, tool_calls })
+  const messages = [{ role: 'user' as const, content: 'hi' }, said(call('1', 'add'), call('2', 'gone__add')), said(call('3', 'srv__add')), said(call('4', 'add'))]
+  const named = (parts: object) => withTools(request({ messages, ...parts }), open).messages
+  const found = named({ toolApproval: { isNeeded: () => true, calls, approved: [] } })
+  t.strictSame(found, [messages[0], said(call('1', 'srv__add'), call('2', 'gone__add')), messages[2], messages[3]])
+  t.equal(found[2], messages[2], 'errors find the item of a message that is as it was')
+  t.equal(named({}), messages)
+  t.equal(named({ toolApproval: { isNeeded: () => true, calls: [], approved: [] } }), messages)
+})
+
+t.test('results take the places of those that waited for consent', async t => {
+  const messages = [{ role: 'assistant' as const, tool_calls: [{ id: '1', type: 'function' as const, function: { name: 'srv__add', arguments: '{}' } }] }, { role: 'tool' as const, tool_call_id: '1', content: '' }]
+  const finished = { call: { id: '1', name: 'srv__add', arguments: {}, argumentsText: '{}', extra: {} }, outcome: { text: 'one', result: { toolName: 'add', serverName: 'srv', arguments: {}, isError: false } } }
+  t.strictSame(withApproved(request({ messages }), [finished]).messages, [messages[0], { role: 'tool', tool_call_id: '1', content: 'one' }])
 })
 
 t.test('a choice follows a tool to the name it is offered under, but never away from the caller\'s own', async t => {

@@ -382,6 +382,38 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
   for (const free of rules) t.match((await ask({ input: 'Use echo.', tools: free })).output, [{ type: 'mcp_list_tools' }, { type: 'mcp_call', status: 'completed' }, { type: 'message' }])
 })
 
+t.test('calls of MCP tools go back by the names their tools are offered under, and by legal ones where they are not', async t => {
+  const long = `files.${'x'.repeat(80)}`
+  const server = await startToolServer(t, { lies: { 'tools/list': { tools: ['files.read', long].map(name => ({ name, inputSchema: { type: 'object' } })) } } })
+  const offered = ({ json }: SeenRequest): string[] => (json as { readonly tools?: ReadonlyArray<{ readonly function: { readonly name: string } }> }).tools?.map(tool => tool.function.name) ?? []
+  const { api, histories } = await start(t, request => ({ pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm',
+    choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: offered(request).map((name, index) => ({ id: `c${index}`, type: 'function', function: { name, arguments: '{}' } })) } }]
+  })] }), withTools)
+  const mcp = { type: 'mcp', server_label: 'mine', server_url: server.url }
+  const called = (): string[] => (histories().at(-1) as Array<{ readonly tool_calls?: ReadonlyArray<{ readonly function: { readonly name: string } }> }>)
+    .flatMap(message => message.tool_calls?.map(call => call.function.name) ?? [])
+  const ask = async (body: object): Promise<Answer> => await (await api.post('/v1/responses', { model, store: false, ...body })).json() as Answer
+  const read = { type: 'function', name: 'files_read', parameters: { type: 'object' } }
+
+  const { output } = await ask({ input: 'Go.', tools: [{ ...mcp, require_approval: 'never' }], max_turns: 1 })
+  t.match(output, [{ type: 'mcp_list_tools' }, { type: 'mcp_call', name: 'files.read' }, { type: 'mcp_call', name: long }])
+  const input = [user('Go.'), ...output, user('Go on.')]
+  const digest = /^files_x{49}_[0-9a-f]{8}$/
+  await ask({ input, tools: [mcp] })
+  t.match(called(), ['files_read', digest])
+  await ask({ input, tools: [read, mcp] })
+  t.match(called(), ['mine__files_read', digest], 'the name that is offered beside a function of the caller')
+  await ask({ input })
+  t.match(called(), ['files_read', digest], 'without the server')
+
+  const { output: pending } = await ask({ input: 'Go.', tools: [mcp] })
+  const requests = pending.filter(({ type }) => type === 'mcp_approval_request')
+  t.equal(requests.length, 2)
+  await ask({ input: [user('Go.'), ...requests, ...requests.map(({ id }) => ({ type: 'mcp_approval_response', approval_request_id: id, approve: true }))], tools: [read, mcp] })
+  t.match(called(), ['mine__files_read', digest])
+})
+
 t.test('no tool of a server whose label is that of another one is run without consent', async t => {
   const server = await startToolServer(t)
   const other = await startToolServer(t, { lies: { 'tools/list': { tools: [{ name: 'read', inputSchema: { type: 'object' } }] } } })

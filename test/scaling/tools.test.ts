@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { scalesWith } from '../support/scaling.ts'
-import { nameTools, type NamedTool } from '../../lib/mcp/tool-names.ts'
+import { nameTools, type NamedTool } from '../../lib/chat/tool-names.ts'
 import { readResult } from '../../lib/mcp/tool-result.ts'
 import type { CallToolResult } from '../../lib/mcp/session.ts'
 

@@ -130,7 +130,7 @@ function translation (request: ResponsesRequest, items: readonly InputItem[], ea
   const names = new SentNames()
   const trusted = request.mcp_servers === undefined ? [] : requestedServers(request).map(server => server.name)
   const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools', trusted)
-  const { messages, byItem, approved, listed } = readItems(items, names, declared.approvals, earlier)
+  const { messages, byItem, serverCalls, approved, listed } = readItems(items, names, declared.approvals, earlier)
   const { instructions } = request
   const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
   const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
@@ -151,7 +151,7 @@ function translation (request: ResponsesRequest, items: readonly InputItem[], ea
     } satisfies ChatInput, declared.tools.length > 0 && { tools: [...declared.tools] },
     servers !== undefined && {
       mcp_servers: servers,
-      toolApproval: { isNeeded: (server: string, tool: string) => declared.approvals.isNeeded(server, tool), approved }
+      toolApproval: { isNeeded: (server: string, tool: string) => declared.approvals.isNeeded(server, tool), calls: serverCalls, approved }
     },
     choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
     settingsOf(request))

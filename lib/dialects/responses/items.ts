@@ -5,13 +5,14 @@
  * result, and other messages follow that.
  */
 
+import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { openReasoning } from './reasoning-state.ts'
 import { shortened } from './stored-input.ts'
 import type { Approvals } from './approvals.ts'
-import type { ApprovedCall } from '../../chat/input.ts'
+import type { ApprovedCall, ServerCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
 import { hostedItemTypes, type InputItem, type InputPart, type MessageItem, type MessagePart, type ReasoningItem } from '../../../schemas/response-items.ts'
 import type { AssistantPart, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
@@ -22,7 +23,9 @@ export interface Conversation {
   readonly messages: readonly Message[]
   /** For each item the message it became part of, so that errors can name the item. */
   readonly byItem: readonly Message[]
-  /** Calls that the caller has consented to and that have not been run. */
+  /** Calls of server tools. */
+  readonly serverCalls: readonly ServerCall[]
+  /** Those that the caller has consented to and that have not been run. */
   readonly approved: readonly ApprovedCall[]
   /** Servers whose tools are listed. */
   readonly listed: ReadonlySet<string>
@@ -65,6 +68,9 @@ class Reader {
   readonly #openCalls = new Map<string, number>()
 
   readonly #approvals: Approvals
+  /** Names of server tools at a provider, by `toolKey`. */
+  readonly #serverNames = new Map<string, string>()
+  readonly #serverCalls: ServerCall[] = []
   readonly #approved: ApprovedCall[] = []
   readonly #listed = new Set<string>()
   /** Requests for consent, answers to them, and those whose calls were run. */
@@ -75,11 +81,20 @@ class Reader {
   constructor (names: SentNames, approvals: Approvals, all: readonly InputItem[]) {
     this.#names = names
     this.#approvals = approvals
+    let serverTools: Map<string, NamedTool<string>> | undefined
     for (const item of all) {
       if (!('type' in item)) continue
       if (item.type === 'mcp_approval_response') this.#consents.set(item.approval_request_id, item)
-      else if (item.type === 'mcp_call' && typeof item.approval_request_id === 'string') this.#run.add(item.approval_request_id)
+      else if (item.type === 'mcp_call' || item.type === 'mcp_approval_request') {
+        const { server_label: server, name: tool } = item
+        const key = toolKey(server, tool)
+        serverTools ??= new Map()
+        serverTools.set(key, { server, tool, value: key })
+        if (item.type === 'mcp_call' && typeof item.approval_request_id === 'string') this.#run.add(item.approval_request_id)
+      }
     }
+    if (serverTools === undefined) return
+    for (const [name, key] of nameTools([...serverTools.values()], names.all())) this.#serverNames.set(key, name)
   }
 
   read (items: readonly InputItem[], earlier: readonly InputItem[]): Conversation {
@@ -90,7 +105,7 @@ class Reader {
       const [id, index] = open
       throw invalid('input', `No tool output found for function call ${shortened(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`)
     }
-    return { messages: this.#messages, byItem: this.#byItem, approved: this.#approved, listed: this.#listed }
+    return { messages: this.#messages, byItem: this.#byItem, serverCalls: this.#serverCalls, approved: this.#approved, listed: this.#listed }
   }
 
   /** Returns the message the item is part of, or nothing for one that is left out. */
@@ -108,7 +123,7 @@ class Reader {
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.#output(item, path)
-      case 'mcp_call': return this.#serverCall(item, index)
+      case 'mcp_call': return this.#mcpCall(item, index)
       case 'mcp_list_tools':
         this.#listed.add(item.server_label)
         return undefined
@@ -167,6 +182,13 @@ class Reader {
     return turn
   }
 
+  /** Adds a call of a server tool. */
+  #serverCall (call: ServerCall, text: string, index: number): Message {
+    const { id, serverName, toolName } = call
+    this.#serverCalls.push(call)
+    return this.#call(id, this.#serverNames.get(toolKey(serverName, toolName)) ?? toolName, text, index)
+  }
+
   #output (item: Item<'function_call_output' | 'custom_tool_call_output'>, path: string): Message {
     const { call_id: id, output } = item
     if (!this.#openCalls.has(id)) throw invalid('input', `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`)
@@ -196,9 +218,9 @@ class Reader {
   }
 
   /** Replays a call that the gateway ran in an earlier answer. */
-  #serverCall ({ id, name, arguments: text, output, error }: Item<'mcp_call'>, index: number): Message {
+  #mcpCall ({ id, server_label: label, name, arguments: text, output, error }: Item<'mcp_call'>, index: number): Message {
     const callId = typeof id === 'string' ? id : `mcp_${index}`
-    const message = this.#call(callId, name, text, index)
+    const message = this.#serverCall({ id: callId, serverName: label, toolName: name }, text, index)
     this.#result(callId, typeof output === 'string' ? output : JSON.stringify(error ?? ''))
     return message
   }
@@ -211,10 +233,11 @@ class Reader {
     if (consent.approve && !this.#approvals.isFor(id, label, name, text)) {
       throw invalid('input', `The approval '${shortened(id)}' is not for this call: server, tool and arguments must be those of the request.`)
     }
-    const message = this.#call(id, name, text, index)
+    const call = { id, serverName: label, toolName: name }
+    const message = this.#serverCall(call, text, index)
     const reason = typeof consent.reason === 'string' ? ` ${consent.reason}` : ''
     this.#result(id, consent.approve ? '' : `The user did not approve this call.${reason}`)
-    if (consent.approve) this.#approved.push({ id, serverName: label, toolName: name, argumentsText: text })
+    if (consent.approve) this.#approved.push({ ...call, argumentsText: text })
     return message
   }
 

@@ -43,6 +43,11 @@ export class SentNames {
       (typeof namespace === 'string' ? flattened(namespace, name) : name)
   }
 
+  /** Returns the names at the provider of the tools that were declared. */
+  all (): ReadonlySet<string> {
+    return new Set(this.#declared.keys())
+  }
+
   #free (name: string, key: string): string {
     return this.#declared.has(name) ? `${name.slice(0, maxLength - 9)}_${digest(key)}` : name
   }

@@ -80,6 +80,20 @@ t.test('a call without its result, and a result without its call, are refused wi
   t.match(read([output('a', '1')], [call('a')]), [{ role: 'assistant' }, { role: 'tool', tool_call_id: 'a' }], 'the call may be in the conversation that is continued')
 })
 
+t.test('calls of server tools have names that every provider takes, each tool its own', async t => {
+  const names = new SentNames()
+  names.add({ name: 'look', kind: 'function' })
+  const item = (server: string, name: string, id: string): InputItem => ({ type: 'mcp_call', id, server_label: server, name, arguments: '{}', output: 'x' })
+  const long = 'x'.repeat(100)
+  const { messages, serverCalls } = readItems([
+    item('a', 'files.read', '1'), item('a', 'files.read', '2'), item('a', long, '3'), item('b', 'look', '4'), item('a', 'same', '5'), item('b', 'same', '6'), call('7'), output('7', 'x')
+  ], names, new Approvals([]))
+  const called = messages.flatMap(message => message.role === 'assistant' ? message.tool_calls ?? [] : []).map(call => 'function' in call ? call.function.name : '')
+  t.match(called, ['files_read', 'files_read', /^x{55}_[0-9a-f]{8}$/, 'b__look', 'a__same', 'b__same', 'look'])
+  t.match(serverCalls, [{ id: '1', serverName: 'a', toolName: 'files.read' }, { id: '2' }, { id: '3', toolName: long }, { id: '4' }, { id: '5' }, { id: '6' }])
+  t.equal(serverCalls.length, 6)
+})
+
 t.test('parts that no other provider takes are refused', async t => {
   const rows: ReadonlyArray<readonly [InputItem, string]> = [
     [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }, 'input[0].content[0].file_id'],

@@ -41,10 +41,15 @@ export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, reservedNames:
   return named
 }
 
+/** Returns a key that is the same for all calls of one tool of one server. */
+export function toolKey (server: string, tool: string): string {
+  return JSON.stringify([server, tool])
+}
+
 /** @param salts the next one of each tool: a server may list one thousands of times */
 function digested (name: string, server: string, tool: string, salts: Map<string, number>, isTaken: (name: string) => boolean): string {
   const room = name.slice(0, maxLength - 9)
-  const identity = JSON.stringify([server, tool])
+  const identity = toolKey(server, tool)
   for (let salt = salts.get(identity) ?? 0; ; salt++) {
     salts.set(identity, salt + 1)
     const digest = createHash('sha256').update(JSON.stringify([server, tool, salt])).digest('hex').slice(0, 8)

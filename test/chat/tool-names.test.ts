@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nameTools } from '../../lib/mcp/tool-names.ts'
+import { nameTools, toolKey } from '../../lib/chat/tool-names.ts'
 
 t.test('names are legal, unique, stable, and a tool keeps its own where it can', async t => {
   const named = (tools: Array<[server: string, tool: string]>, ...taken: string[]): Array<[string, string]> =>
@@ -18,4 +18,9 @@ t.test('names are legal, unique, stable, and a tool keeps its own where it can',
   t.ok(names.every(([name]) => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && name !== 'one__same'))
   t.strictSame(names.map(([, value]) => value), hard.map(entry => entry.join(' ')), 'each name belongs to its tool again')
   t.strictSame(named(hard, 'one__same'), names)
+})
+
+t.test('a key is that of one tool of one server', async t => {
+  t.equal(toolKey('a', 'b'), toolKey('a', 'b'))
+  t.not(toolKey('a', 'b","c'), toolKey('a","b', 'c'))
 })
