@@ -351,16 +351,19 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
     { type: 'message', content: [{ text: 'done' }] }
   ], 'the list is not repeated')
   t.equal(server.counts['tools/call'], 1)
+  const repeated = await ask({ previous_response_id: first.id, input: [request, consent, consent], store: false })
+  t.strictSame(repeated.output.map(({ type }) => type), ['mcp_call', 'message'], 'a request that is sent again is the same')
+  t.equal(server.counts['tools/call'], 2)
   t.match(histories().at(-1), [{ role: 'user' }, { role: 'assistant', tool_calls: [{ function: { name: 'echo' } }] }, { role: 'tool', content: /hi/ }])
   const third = await ask({ previous_response_id: second.id, input: 'Thanks' })
   t.match(third.output, [{ type: 'message' }])
-  t.equal(server.counts['tools/call'], 1, 'a consent counts once')
+  t.equal(server.counts['tools/call'], 2, 'a consent counts once')
 
   const again = await ask({ input: 'Use echo.' })
   const granted = { ...consent, approval_request_id: again.output[1]?.['id'] }
   const last = await ask({ previous_response_id: again.id, input: [granted], tool_choice: 'none' })
   t.match(last.output, [{ type: 'mcp_call', status: 'completed' }, { type: 'message' }], 'what was consented to is run also where no new call may be made')
-  t.equal(server.counts['tools/call'], 2)
+  t.equal(server.counts['tools/call'], 3)
 
   const replayed = [{ role: 'user', content: 'Use echo.' }, ...first.output]
   const denied = await ask({ store: false, input: [...replayed, { ...consent, approve: false, reason: 'Too risky.' }] })
@@ -376,7 +379,7 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
     t.equal(refused.status, 400)
     t.match(await refused.json(), { error: { type: 'invalid_request_error', param: 'input' } })
   }
-  t.equal(server.counts['tools/call'], 2)
+  t.equal(server.counts['tools/call'], 3)
 
   const rules = [{ never: { tool_names: ['echo'] } }, 'never'].map(rule => [{ ...tools[0], require_approval: rule }])
   for (const free of rules) t.match((await ask({ input: 'Use echo.', tools: free })).output, [{ type: 'mcp_list_tools' }, { type: 'mcp_call', status: 'completed' }, { type: 'message' }])

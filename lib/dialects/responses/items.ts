@@ -73,7 +73,7 @@ class Reader {
   readonly #serverCalls: ServerCall[] = []
   readonly #approved: ApprovedCall[] = []
   readonly #listed = new Set<string>()
-  /** Requests for consent, answers to them, and those whose calls were run. */
+  /** Requests for consent, the answer that counts for each, which is a refusal if there is one, and those whose calls were run. */
   readonly #requests = new Set<string>()
   readonly #consents = new Map<string, Item<'mcp_approval_response'>>()
   readonly #run = new Set<string>()
@@ -84,8 +84,9 @@ class Reader {
     let serverTools: Map<string, NamedTool<string>> | undefined
     for (const item of all) {
       if (!('type' in item)) continue
-      if (item.type === 'mcp_approval_response') this.#consents.set(item.approval_request_id, item)
-      else if (item.type === 'mcp_call' || item.type === 'mcp_approval_request') {
+      if (item.type === 'mcp_approval_response') {
+        if (this.#consents.get(item.approval_request_id)?.approve !== false) this.#consents.set(item.approval_request_id, item)
+      } else if (item.type === 'mcp_call' || item.type === 'mcp_approval_request') {
         const { server_label: server, name: tool } = item
         const key = toolKey(server, tool)
         serverTools ??= new Map()
@@ -225,8 +226,9 @@ class Reader {
     return message
   }
 
-  /** Adds a call that waits for consent once it is known what came of it. */
+  /** Adds a call that waits for consent once it is known what came of it. A request that comes again is no second call. */
   #approvalRequest ({ id, server_label: label, name, arguments: text }: Item<'mcp_approval_request'>, index: number): Message | undefined {
+    if (this.#requests.has(id)) return undefined
     this.#requests.add(id)
     const consent = this.#consents.get(id)
     if (consent === undefined || this.#run.has(id)) return undefined

@@ -94,6 +94,23 @@ t.test('calls of server tools have names that every provider takes, each tool it
   t.equal(serverCalls.length, 6)
 })
 
+t.test('a request for consent counts once, and of several answers to it a refusal', async t => {
+  const approvals = new Approvals([{ type: 'mcp', server_label: 'mine', server_url: 'https://a.example/mcp' }])
+  const request: InputItem = { type: 'mcp_approval_request', id: approvals.idFor('mine', 'look', '{}'), server_label: 'mine', name: 'look', arguments: '{}' }
+  const answer = (approve: boolean): InputItem => ({ type: 'mcp_approval_response', approval_request_id: request.id, approve })
+  const read = (items: readonly InputItem[], earlier?: readonly InputItem[]): { readonly approved: number, readonly messages: number } => {
+    const { approved, messages } = readItems(items, new SentNames(), approvals, earlier)
+    return { approved: approved.length, messages: messages.length }
+  }
+  const once = { approved: 1, messages: 2 }
+  t.strictSame(read([request, answer(true)]), once)
+  t.strictSame(read([request, request, answer(true)]), once)
+  t.strictSame(read([request, answer(true), { ...request, arguments: '{"other":1}' }]), once)
+  t.strictSame(read([request, answer(true), request, answer(true)]), once)
+  t.strictSame(read([request, answer(true)], [request]), once, 'also where it is in the conversation that is continued')
+  for (const answers of [[true, false], [false, true]]) t.strictSame(read([request, ...answers.map(answer)]), { approved: 0, messages: 2 })
+})
+
 t.test('parts that no other provider takes are refused', async t => {
   const rows: ReadonlyArray<readonly [InputItem, string]> = [
     [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }, 'input[0].content[0].file_id'],
