@@ -12,7 +12,7 @@ import { LoopLimits, type Refusals, type StopReason, type ToolLimits } from './l
 import { notRun, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { offeredNames, ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
-import type { ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
+import type { ApprovedCall, ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
@@ -170,24 +170,33 @@ export class ToolLoop {
     return [...byServer].map(([serverName, tools]) => ({ type: 'tools-listed', serverName, tools }))
   }
 
-  /** Runs the calls that the caller has consented to and limits admit, by the names under which their tools are offered now. */
+  /**
+   * Runs the calls that the caller has consented to and limits admit, by the names under which their tools are offered now. A name
+   * that the server of the call does not offer may be that of another server's tool.
+   */
   async #runApproved ({ approved }: ToolApproval): Promise<{ readonly ran: readonly FinishedToolCall[], readonly events: readonly ChatEvent[] }> {
     const names = offeredNames(this.#open)
-    const calls = approved.map((call): TurnToolCall => ({
-      id: call.id,
-      name: names.get(toolKey(call.serverName, call.toolName)) ?? call.toolName,
-      arguments: argumentsOf(call.argumentsText),
-      argumentsText: call.argumentsText,
-      extra: {}
-    }))
+    const calls = approved.flatMap(call => {
+      const name = names.get(toolKey(call.serverName, call.toolName))
+      return name === undefined ? [] : asTurnCall(call, name)
+    })
     const running = this.#run(calls, this.#limits.admitApproved(calls), this.#call.routes[0])
     for (;;) {
       const step = await running.next()
       if (step.done === true) {
         if (this.#call.signal.aborted) throw this.#call.signal.reason
-        return { ran: step.value, events: step.value.flatMap(approvedResult) }
+        const byId = new Map(step.value.map(finished => [finished.call.id, finished]))
+        const ran = approved.map(call => byId.get(call.id) ?? this.#notOffered(call))
+        return { ran, events: ran.flatMap(approvedResult) }
       }
     }
+  }
+
+  #notOffered (approved: ApprovedCall): FinishedToolCall {
+    const { serverName, toolName } = approved
+    const call = asTurnCall(approved, toolName)
+    const { text, result } = notRun(call, this.#open, 'Its server does not offer this tool now.')
+    return { call, outcome: { text, result: { ...result, serverName, toolName } } }
   }
 
   #ending (filter: ToolCallFilter, { stop, turns, waiting, pending }: LoopEnd): ChatEvent[] {
@@ -226,6 +235,10 @@ function opened (events: ChatEvent[], opening: readonly ChatEvent[]): ChatEvent[
   if (opening.length === 0) return events
   const [first, ...rest] = events
   return first?.type === 'response-start' ? [first, ...opening, ...rest] : [...opening, ...events]
+}
+
+function asTurnCall ({ id, argumentsText }: ApprovedCall, name: string): TurnToolCall {
+  return { id, name, arguments: argumentsOf(argumentsText), argumentsText, extra: {} }
 }
 
 /** Returns the result of a call that the caller has consented to: the call has the id of the consent. */

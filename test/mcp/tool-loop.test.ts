@@ -103,6 +103,21 @@ t.test('of calls that the caller has consented to, as many are run as in a turn;
   t.match(turnCalls[0]?.request.messages.at(-1), { role: 'tool', tool_call_id: 'mcpr_999', content: 'The tool was not called: The maximum number of calls of tools in one turn is 4.' })
 })
 
+t.test('consent to a call at a server that is not there runs no tool of another one', async t => {
+  const open = tools({ gone: { message: 'no', code: 'connect' } })
+  const approved = ['gone', 'mine'].map(serverName => ({ id: `mcpr_${serverName}`, serverName, toolName: 'look', argumentsText: '{}' }))
+  const messages: ChatInput['messages'] = approved.flatMap(({ id }) => [
+    { role: 'assistant' as const, tool_calls: [{ id, type: 'function' as const, function: { name: 'look', arguments: '{}' } }] }, { role: 'tool' as const, tool_call_id: id, content: '' }
+  ])
+  const { turnCalls, events } = await run([[start, ...says('Seen.')]], open, {}, { messages, toolApproval: { isNeeded: () => true, calls: approved, approved } })
+  t.strictSame(open.called, ['look'])
+  t.match(events.flatMap(event => event.type === 'tool-result' ? [event.result] : []), [
+    { approvalId: 'mcpr_gone', serverName: 'gone', toolName: 'look', arguments: {}, isError: true, result: 'Its server does not offer this tool now.' },
+    { approvalId: 'mcpr_mine', serverName: 'mine', isError: false }
+  ])
+  t.match(turnCalls[0]?.request.messages, [{}, { content: 'The tool was not called: Its server does not offer this tool now.' }, {}, { content: 'look: seen' }])
+})
+
 t.test('thinking is that of the last turn, or where server tools are reported that of each turn in its place', async t => {
   const thought = (signature: string): ChatEvent => ({ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm', signature } })
   const turns = [[start, thought('1'), ...calls('look')], [thought('2'), ...says('Seen.')]]
