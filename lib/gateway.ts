@@ -58,7 +58,8 @@ import type { CoordinationLoad, Load } from './telemetry/metrics.ts'
 export interface Gateway {
   readonly services: Services
   /**
-   * Starts to accept calls at `settings.server`; port 0 takes any free one.
+   * Starts to accept calls at `settings.server`, once its providers have listed their models, or a second later; port 0
+   * takes any free one.
    *
    * @param mayListen awaited when everything else is ready; resolves to the port to use instead
    */
@@ -127,6 +128,8 @@ const warmUpAfterMs = 200
 
 /** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
+/** The same before the first call is accepted. Shorter: a server that is away delays a start, and no call is served meanwhile. */
+const firstModelListTimeoutMs = 1000
 
 /** Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden in any case. */
 const expireEveryMs = 60_000
@@ -280,10 +283,12 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   return {
     get services () { return services },
     listen: async mayListen => {
+      const listed = withTimeout(firstModelListTimeoutMs, services.listed)
       await sweepUploads().catch((error: unknown) => {
         log.warn({ error }, 'failed to delete uploads of an earlier process')
       })
       await ledger?.importJournals()
+      await listed
       const { host } = settings.server
       const address = await listen(server, { host, port: await mayListen?.() ?? settings.server.port, secure: tls !== undefined })
       // A connection that could not be accepted is no reason to end those that were.

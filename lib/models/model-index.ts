@@ -51,7 +51,7 @@ export function buildIndex (
   }
   const usable = [...entries.values()]
     .filter(({ id, providerId }) => enabled.has(providerId) && !disabled.has(id))
-  const idsByName = groupIdsByName(usable)
+  const idsByName = groupIdsByName(byPreference(usable, settings, kinds))
   const routes = new Map<string, readonly Route[]>()
 
   const snapshot = memoized((id: string): ModelEntry | undefined => {
@@ -108,8 +108,20 @@ export function buildIndex (
 }
 
 /**
+ * Sorts models by their providers: those named after their kind first, then as in the configuration. The order in which
+ * providers listed their models, another one at each start, does not count.
+ */
+function byPreference (
+  models: readonly ModelEntry[], { providers }: Pick<Settings, 'providers'>, kinds: ReadonlyMap<string, ProviderKind>
+): readonly ModelEntry[] {
+  const places = new Map(providers.map(({ id }, place) => [id, place]))
+  const placeOf = ({ providerId }: ModelEntry): number => kinds.get(providerId) === providerId ? -1 : places.get(providerId) ?? providers.length
+  return models.toSorted((a, b) => placeOf(a) - placeOf(b))
+}
+
+/**
  * Chooses the model that a name without prefix means: the only one of that name; of several at
- * providers of one kind, the first, which is that of the provider named after its kind.
+ * providers of one kind, the first by preference.
  */
 function preferred (
   ids: readonly string[], entries: ReadonlyMap<string, ModelEntry>, kinds: ReadonlyMap<string, ProviderKind>

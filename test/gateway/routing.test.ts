@@ -6,6 +6,7 @@ import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, t
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { wavOf } from '../support/forms.ts'
 import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import { codes } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { modelSettings } from '../support/settings.ts'
@@ -276,4 +277,24 @@ t.test('every x-headgate-route follows the grammar in the documentation', async 
     t.match(text, expected)
     t.match(text, route)
   }
+})
+
+t.test('a start does not decide which provider a name without prefix means: calls are accepted once all have listed their models', async t => {
+  const list = JSON.stringify({ data: [{ id: 'm1' }] })
+  const { promise: betaListed, resolve } = withResolvers<void>()
+  const [alpha, beta] = await Promise.all([
+    fakeUpstream(async () => {
+      await betaListed
+      return { pieces: [list] }
+    }),
+    fakeUpstream(() => {
+      resolve()
+      return { pieces: [list] }
+    })
+  ])
+  t.teardown(async () => await Promise.all([alpha.close(), beta.close()]))
+  const providers = [upstreamAt(`${alpha.url}/v1`, 'alpha', 'openai-compatible'), upstreamAt(`${beta.url}/v1`, 'beta', 'openai-compatible')]
+  const api = await testGateway(t, { providers: providers.map(provider => ({ ...provider, listModels: true })) })
+  const decision = await (await api.post(path, { model: 'm1', messages: 'hi' }, dry)).json()
+  t.match(decision, { candidates: [{ model: 'alpha/m1' }] })
 })

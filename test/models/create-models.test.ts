@@ -40,6 +40,16 @@ t.test('routes', async t => {
     t.same(ids(createModels(twice, new Set(['backup'])).routes('gpt-5')), ['backup/gpt-5'])
   })
 
+  t.test('a name without prefix does not depend on which provider lists its models first', async t => {
+    const providers = [providerSettings('alpha', 'vllm'), providerSettings('beta', 'vllm')]
+    for (const order of [['alpha', 'beta'], ['beta', 'alpha']]) {
+      const models = createModels(settings({ providers }), new Set(order))
+      for (const id of order) models.setDiscovered(id, [unknownModelEntry(id, 'm1', 'vllm')])
+      t.same(ids(models.routes('m1')), ['alpha/m1'], order.join())
+      t.equal(models.suggest('gamma/m1'), 'alpha/m1')
+    }
+  })
+
   t.test('a name that servers of different kinds have needs its prefix', async t => {
     const both = createModels(settings({ providers: [providerSettings('a', 'vllm'), providerSettings('b', 'ollama')] }), new Set(['a', 'b']))
     both.setDiscovered('a', [unknownModelEntry('a', 'llama', 'vllm')])

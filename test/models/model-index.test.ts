@@ -31,7 +31,9 @@ t.test('an alias of nothing takes the name away', async t => {
 })
 
 t.test('a bare name of several means the first of one kind, and nothing for several kinds', async t => {
-  t.same(resolved(indexOf(['b/x', 'a/x']), 'x'), ['b/x'])
+  t.same(resolved(indexOf(['b/x', 'a/x']), 'x'), ['a/x'], 'the first in the configuration, whichever became known first')
+  const providers = [providerSettings('b', 'vllm'), providerSettings('vllm', 'vllm')]
+  t.same(resolved(indexOf(['b/x', 'vllm/x'], { providers }, {}, ['b', 'vllm']), 'x'), ['vllm/x'], 'the one named after its kind comes before it')
   t.same(resolved(indexOf(['a/x', 'c/x'], {}, {}, ['a', 'c']), 'x'), [])
   t.same(resolved(indexOf(['a/x', 'c/x']), 'x'), ['a/x'], 'what cannot be called does not count')
 })
