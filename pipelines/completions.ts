@@ -1,7 +1,7 @@
 /** Serves POST /v1/completions: a text, and how it goes on, in one piece or as it is written. */
 
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
-import { map } from '../lib/core/stage.ts'
+import { map, type Stage } from '../lib/core/stage.ts'
 import { textCompletions } from '../lib/dialects/text-completions/index.ts'
 import { textInput } from '../lib/dialects/text-completions/input.ts'
 import { estimateText } from '../lib/limits/estimate.ts'
@@ -19,7 +19,8 @@ import { validate } from '../lib/stages/validate.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { TextCompletion, TextCompletionRequest } from '../schemas/text-completions.ts'
 import { fromProvider, type Docs } from './docs.ts'
-import type { Call } from '../lib/core/call.ts'
+import type { TextInput } from '../lib/chat/input.ts'
+import type { Call, ValidCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 
@@ -36,11 +37,20 @@ export const completionsDocs: Docs = {
   dryRun: RouteDecision
 }
 
-export function completions (services: Services): Handler<Call> {
+export interface CompletionsOptions {
+  /**
+   * A stage of your own, such as a guard, as in `ConversationOptions`: the prompt is one message there, and in `text` as well, with
+   * the suffix; a provider gets one or the other. Default: none.
+   */
+  readonly afterRules?: Stage<ValidCall<TextInput>>
+}
+
+export function completions (services: Services, { afterRules = map(call => call) }: CompletionsOptions = {}): Handler<Call> {
   return pipeline(
     auth(services),
     validate(TextCompletionRequest),
     map(textInput),
+    afterRules,
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     limits(services, { estimate: estimateText }),

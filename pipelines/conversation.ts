@@ -29,12 +29,15 @@ import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { AnswerDialect, Dialect } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
 
-export interface ConversationOptions {
+export interface GuardOptions {
   /**
    * A stage of your own, such as a guard: the request is one list of messages there, its rules are checked, and no
    * model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<ChatInput>>
+}
+
+export interface ConversationOptions extends GuardOptions {
   /**
    * A stage before the request is sent: the routes are known, and what the call may use is reserved. Deferred
    * calls do not pass it: a guard belongs in `afterRules`. Default: none.

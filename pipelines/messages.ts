@@ -15,7 +15,7 @@ import { validate } from '../lib/stages/validate.ts'
 import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent, TokenCount } from '../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { conversation, type ConversationOptions } from './conversation.ts'
+import { conversation, type ConversationOptions, type GuardOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -67,12 +67,13 @@ export const countTokensDocs: Docs = {
 }
 
 /** Serves POST /v1/messages/count_tokens. Nothing counts against limits: clients ask by the dozen, and providers count for free. */
-export function countTokens (services: Services): Handler<Call> {
+export function countTokens (services: Services, { afterRules = map(call => call) }: GuardOptions = {}): Handler<Call> {
   return pipeline(
     auth(services, dialect),
     validate(CountTokensRequest),
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),
+    afterRules,
     routeModel(services),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), { passesErrors: true }),
     replyWith(async ({ id, by, tokens }) => {

@@ -14,7 +14,7 @@ import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
 import { CompactedResponse, CompactRequest, InputTokens, ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { conversation, resumedConversation, type ConversationOptions } from './conversation.ts'
+import { conversation, resumedConversation, type ConversationOptions, type GuardOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -69,13 +69,14 @@ export function responses (services: Services, options: ConversationOptions = {}
 }
 
 /** Serves POST /v1/responses/input_tokens. Nothing counts against limits, as providers count for free. */
-export function countInputTokens (services: Services): Handler<Call> {
+export function countInputTokens (services: Services, { afterRules = map(call => call) }: GuardOptions = {}): Handler<Call> {
   const dialect = responsesDialect(services.responseStore)
   return pipeline(
     auth(services),
     validate(dialect.schema),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
+    afterRules,
     routeModel(services),
     countPrompt(services, dialect, request => estimateChat(request).prompt),
     replyWith(async ({ by, tokens }) => {

@@ -66,5 +66,5 @@ export type {
 export type { Reply } from '../core/reply.ts'
 export type { Route } from '../core/route.ts'
 export type { Usage } from '../core/usage.ts'
-export type { ChatInput } from '../chat/input.ts'
+export type { ChatInput, TextInput } from '../chat/input.ts'
 export type { Services } from '../services.ts'

@@ -1,28 +1,48 @@
 import t from 'tap'
 import { startGateway } from '../../examples/guard.ts'
 
-t.test('a guard refuses a call before a provider is called, and passes every other on', async t => {
+const card = 'My card is 4111 1111 1111 1111.'
+const user = [{ role: 'user', content: card }]
+
+/** Each endpoint whose calls are prompts, with bodies that hold a card number. */
+const prompts: ReadonlyArray<readonly [path: string, ...bodies: object[]]> = [
+  ['/v1/chat/completions', { messages: card }, { input: 'Pay with 4111-1111-1111-1111' }, { messages: 'Hello', system: card }],
+  ['/v1/completions', { prompt: card }, { prompt: 'Hello', suffix: card }],
+  ['/v1/messages', { messages: user, max_tokens: 9 }],
+  ['/v1/messages/count_tokens', { messages: user }],
+  ['/v1/responses', { input: card }],
+  ['/v1/responses/input_tokens', { input: card }],
+  ['/v1/responses/compact', { input: user }]
+]
+
+t.test('a guard refuses a call before a provider is called, at each endpoint of prompts, and passes every other on', async t => {
   const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1' }, t.testdir())
   t.teardown(async () => await gateway.close())
-  const ask = async (body: object, key = 'secret'): Promise<Response> => await fetch(`${url}/v1/chat/completions`, {
+  const ask = async (path: string, body: object, key = 'secret'): Promise<Response> => await fetch(`${url}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'sandbox/echo', ...body })
   })
-  for (const body of [{ messages: 'My card is 4111 1111 1111 1111.' }, { input: 'Pay with 4111-1111-1111-1111' }]) {
-    const refused = await ask(body)
-    t.equal(refused.status, 400)
-    t.same(await refused.json(), {
-      error: {
-        message: 'Messages must not contain card numbers.',
-        type: 'invalid_request_error',
-        code: 'content_policy_violation',
-        param: 'messages'
-      }
-    })
+  for (const [path, ...bodies] of prompts) {
+    for (const body of bodies) {
+      const refused = await ask(path, body)
+      t.equal(refused.status, 400, path)
+      t.match(await refused.json(), { error: { message: 'Messages must not contain card numbers.' } }, path)
+    }
+    t.equal((await ask(path, bodies[0] ?? {}, 'wrong')).status, 401)
   }
-  t.equal((await ask({ messages: 'My card is 4111 1111 1111 1111.' }, 'wrong')).status, 401)
-  const passed = await ask({ messages: 'My number is 4111.' })
+  t.same(await (await ask('/v1/chat/completions', { messages: card })).json(), {
+    error: {
+      message: 'Messages must not contain card numbers.',
+      type: 'invalid_request_error',
+      code: 'content_policy_violation',
+      param: 'messages'
+    }
+  })
+  const passed = await ask('/v1/chat/completions', { messages: 'My number is 4111.' })
   t.equal(passed.status, 200)
   t.match(await passed.json(), { choices: [{ message: { content: /4111/ } }] })
+  const completed = await ask('/v1/completions', { prompt: 'My number is 4111.' })
+  t.equal(completed.status, 200)
+  t.match(await completed.json(), { choices: [{ text: /My number/ }] })
 })
