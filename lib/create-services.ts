@@ -5,6 +5,7 @@ import { createTokenCounter } from './embeddings/token-counter.ts'
 import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
+import { describeListFailure } from './models/model-list-failure.ts'
 import { createProvider } from './providers/index.ts'
 import { kinds, simulatorId } from './providers/kinds.ts'
 import { localModels } from './local/local-models.ts'
@@ -81,7 +82,8 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   })
   const listing = settings.providers.filter(({ id, listModels }) => discoverModels && listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
-    log.warn({ provider, error: describeError(error) }, 'failed to read the model list of a provider')
+    const entry = settings.providers.find(({ id }) => id === provider)
+    log.warn({ provider, error: entry === undefined ? describeError(error) : describeListFailure(error, entry) }, 'failed to read the model list of a provider')
   }
   const discovered = startDiscovery(listing.flatMap(({ id, kind }) => {
     const provider = providers.get(id)

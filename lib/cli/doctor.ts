@@ -7,6 +7,7 @@ import { configFile, loadSettings, type ConfigSources } from '../config/read-set
 import { providerKeys } from '../config/environment.ts'
 import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
+import { describeListFailure } from '../models/model-list-failure.ts'
 import { createLookupServices } from '../create-services.ts'
 import { openFiles } from '../process/open-files.ts'
 import { localPrograms } from '../local/programs.ts'
@@ -138,7 +139,8 @@ function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] 
     : [{ about: 'providers', state: 'note', text: `only the simulator is enabled; for others set ${names}` }]
 }
 
-async function ask ({ id, kind, maxConnections, maxWaitingCalls }: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
+async function ask (entry: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
+  const { id, kind, maxConnections, maxWaitingCalls } = entry
   const { inProcess } = kinds[kind]
   if (inProcess === 'simulator') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }
   if (inProcess === 'programs') return await localFinding(id)
@@ -151,7 +153,7 @@ async function ask ({ id, kind, maxConnections, maxWaitingCalls }: ProviderSetti
     const ms = Math.round(performance.now() - startMs)
     return { about: id, state: 'ok', text: `responded in ${ms} ms with ${list.length} models${maxConnections === undefined ? '' : `; at most ${maxConnections} connections, ${maxWaitingCalls} calls may wait`}` }
   } catch (error) {
-    return { about: id, state: 'problem', text: describeError(error) }
+    return { about: id, state: 'problem', text: describeListFailure(error, entry) }
   }
 }
 

@@ -80,11 +80,11 @@ function read (reference: string, { environment, directory }: SecretSources): Se
   const target = targetOf(reference)
   if (reference.startsWith('env:')) {
     const value = environment.get(target)
-    return value === undefined ? `${sourceOf(reference)} is not set` : new Secret(value)
+    return value === undefined ? `${sourceOf(reference)} is not set` : new Secret(value, target)
   }
   try {
     const text = readFileSync(resolve(directory, target), 'utf8').trim()
-    return text === '' ? `${sourceOf(reference)} is empty` : new Secret(text)
+    return text === '' ? `${sourceOf(reference)} is empty` : new Secret(text, target)
   } catch (error) {
     return `${sourceOf(reference)} cannot be read (${errorCode(error)})`
   }

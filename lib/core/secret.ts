@@ -1,9 +1,12 @@
 /** A text that shows as `[redacted]` wherever it is printed. */
 export class Secret {
+  /** The variable or the file it came from, for messages. */
+  readonly source: string | undefined
   readonly #text: string
 
-  constructor (text: string) {
+  constructor (text: string, source?: string) {
     this.#text = text
+    this.source = source
   }
 
   /** Returns the text itself: for the header that needs it, and nothing else. */

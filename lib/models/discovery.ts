@@ -8,10 +8,12 @@
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { UpdatableModelRegistry } from './create-models.ts'
-import type { Provider } from '../providers/provider.ts'
+import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import { chatCompletionsModels } from '../providers/chat-completions/model-list.ts'
 import { kinds } from '../providers/kinds.ts'
+import { readErrorBody } from '../upstream/error-body.ts'
 import { unknownModelEntry } from './known-models.ts'
+import { ModelListFailure } from './model-list-failure.ts'
 
 export interface DiscoveryOptions {
   /** Milliseconds between two readings of a list. Default 10 minutes. */
@@ -57,7 +59,7 @@ export async function startDiscovery (
 /**
  * Asks a provider for its models.
  *
- * @throws GatewayError of the transport; Error for an answer that is not a list.
+ * @throws GatewayError of the transport; ModelListFailure for an answer that is not a list.
  */
 export async function listModels (
   provider: Provider,
@@ -71,16 +73,35 @@ export async function listModels (
     timeouts: provider.timeouts,
     streamed: false
   })
-  if (answer.status !== 200) {
-    answer.body.cancel()
-    throw new Error(`The model list of ${provider.id} failed with status ${answer.status}.`)
-  }
-  const body: unknown = JSON.parse((await answer.body.buffer(maxListBytes)).toString())
+  const facts = { path, status: answer.status, mediaType: mediaTypeOf(answer) }
+  if (answer.status !== 200) throw new ModelListFailure(await refusesKey(answer) ? 'credential' : 'status', facts)
+  const text = (await answer.body.buffer(maxListBytes)).toString()
+  const body = attempt((): unknown => JSON.parse(text), () => new ModelListFailure('not_json', facts))
   const entries: ModelEntry[] = []
-  for (const item of read(body)) {
+  for (const item of attempt(() => read(body), () => new ModelListFailure('no_list', facts))) {
     const known = typeof item.id === 'string' && item.id !== '' && item.id.length <= maxIdLength
     if (!known || entries.length === maxModels) continue
     entries.push({ ...unknownModelEntry(provider.id, item.id, kind), ...item.facts })
   }
   return entries
+}
+
+/** Returns true for a refused key: Google and xAI send 400 for one that is wrong. Reads or cancels the body. */
+async function refusesKey (answer: UpstreamResponse): Promise<boolean> {
+  if (answer.status === 400) return /api[ _]key/i.test(JSON.stringify(await readErrorBody(answer)))
+  answer.body.cancel()
+  return answer.status === 401 || answer.status === 403
+}
+
+function mediaTypeOf ({ headers }: UpstreamResponse): string | undefined {
+  const type = String(headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
+  return /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type) ? type : undefined
+}
+
+function attempt<T> (read: () => T, failure: () => Error): T {
+  try {
+    return read()
+  } catch {
+    throw failure() // what a parser says quotes the response
+  }
 }

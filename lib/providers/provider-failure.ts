@@ -86,6 +86,13 @@ export function aboutInput (failure: Failure): Failure {
   return failure.param === 'messages' ? { ...failure, param: 'input' } : failure
 }
 
+/** Makes the error for a page of HTML in place of a response: something else than the API is at that address. */
+export function pageInstead (): GatewayError {
+  return new GatewayError('upstream_invalid_response', {
+    message: 'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).', cause: 'HTML'
+  })
+}
+
 /**
  * Makes the error a caller reads out of whatever an attempt threw, without the secrets it may quote.
  *

@@ -5,7 +5,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { parseInTurns } from '../json/parse-in-turns.ts'
 import { ValueCounter } from '../json/value-counter.ts'
-import { ProviderFailure, invalidResponse } from '../providers/provider-failure.ts'
+import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 
 /** Runs a reader over a response. What it throws unexpectedly is the response's fault: 502, not 500. */
 export function readOrRefuse<T> (read: () => T): T {
@@ -69,6 +69,6 @@ export function parseResponse (text: string): unknown {
   try {
     return parseBounded(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   } catch (cause) {
-    throw invalidResponse(cause)
+    throw /^\s*</.test(text) ? pageInstead() : invalidResponse(cause)
   }
 }

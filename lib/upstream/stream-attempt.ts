@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
-import { invalidResponse } from '../providers/provider-failure.ts'
+import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { bytesAsText, lineEndAt, sseReader, type SseReader } from '../wire/sse.ts'
 import { LongMessages, type LongMessage } from '../wire/long-messages.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
@@ -192,7 +192,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       const json = this.#json
       this.#json = undefined // it has the request, and a stream may be open for long
       if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) return this.#readJson(bytes, into, json)
-      if (start.startsWith('<')) throw invalidResponse('HTML')
+      if (start.startsWith('<')) throw pageInstead()
     }
     const before = into.length
     this.#gather(into, () => {

@@ -7,4 +7,7 @@ t.test('a secret shows itself to the one who asks for it, and nowhere else', asy
   t.equal(secret.reveal(), 'sk-1234')
   const shown = [String(secret), JSON.stringify({ secret }), inspect({ secret }), inspect(secret, { showHidden: true }), Object.values(secret).join()]
   t.strictSame(shown, ['[redacted]', '{"secret":"[redacted]"}', '{ secret: [redacted] }', '[redacted]', ''])
+  const named = new Secret('sk-1234', 'OPENAI_API_KEY')
+  t.equal(named.source, 'OPENAI_API_KEY')
+  t.equal(JSON.stringify({ named }), '{"named":"[redacted]"}')
 })

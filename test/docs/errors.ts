@@ -73,8 +73,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Check the path and the id. All endpoints are listed in `/openapi.json`.'
   },
   model_not_found: {
-    when: 'The model does not exist or is disabled, its provider is not enabled, or the key may not use it.',
-    action: 'Use a model of `GET /v1/models`.'
+    when: 'The model does not exist or is disabled, its provider is not enabled, or the key may not use it. Also when the provider has no such address.',
+    action: 'Use a model of `GET /v1/models`. If the provider has it, ask the operator to check the `base_url` with `headgate doctor`.'
   },
   deferred_completion_not_found: {
     when: 'The id is unknown, has expired, or was given to another key.',
@@ -122,7 +122,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   upstream_invalid_response: {
     when: 'The provider returned something that is not its API.',
-    action: 'Retry. If it persists, report it with the `x-request-id`.'
+    action: 'Retry. If it persists, report it with the `x-request-id`. Of a page of HTML: ask the operator to check the `base_url` of the provider.'
   },
   upstream_stream_interrupted: {
     when: 'The connection to the provider ended in the middle of an answer.',
@@ -130,7 +130,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   upstream_auth_failed: {
     when: 'The provider rejected the key in the configuration of this gateway.',
-    action: 'Ask the operator to check the key of the provider.'
+    action: 'Ask the operator to check the key of the provider: `headgate doctor` says where it is.'
   },
   upstream_quota_exhausted: {
     when: 'The account of this gateway at the provider has no credit.',

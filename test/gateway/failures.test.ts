@@ -91,6 +91,7 @@ t.test('a provider in trouble means the same at every endpoint', async t => {
       t.equal(response.status, status, `${name}: ${trouble}`)
       t.match(JSON.parse(text), { error: { code, type: status === 429 ? 'rate_limit_error' : 'server_error' } }, text)
       t.notMatch(text, canary)
+      if (trouble === 'the page of a proxy' && !/^(?:embeddings|speech)/.test(name)) t.match(text, /page of HTML, not JSON: its `base_url`/, name)
     }
     await until(() => api.lines.length === Object.keys(questions).length, 'a line in the log for each call')
     t.notMatch(JSON.stringify(api.lines), /"outcome":"(?!error)/)

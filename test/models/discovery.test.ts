@@ -1,6 +1,8 @@
 import t from 'tap'
 import { createModels } from '../../lib/models/create-models.ts'
 import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
+import { ModelListFailure } from '../../lib/models/model-list-failure.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Provider, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { provider, providerSettings, settings } from '../support/settings.ts'
 
@@ -90,6 +92,23 @@ t.test('lists of providers', async t => {
     }
     t.same(failures, ['mine', 'mine', 'mine'])
     t.same(models.list().map(({ id }) => id), ['mine/a'])
+  })
+
+  t.test('that cannot be read have a reason that can be explained', async t => {
+    const reasonOf = async (body: unknown, status = 200, kind: ProviderKind = 'vllm'): Promise<unknown> => {
+      try {
+        return await listModels(listing('mine', body, status).provider, kind, signal)
+      } catch (error) {
+        return error instanceof ModelListFailure ? error.reason : error
+      }
+    }
+    t.equal(await reasonOf({}, 401), 'credential')
+    t.equal(await reasonOf({}, 403), 'credential')
+    t.equal(await reasonOf({ error: { code: 400, message: 'API key not valid. Please pass a valid API key.' } }, 400, 'google'), 'credential')
+    t.equal(await reasonOf({ error: 'Incorrect API key provided' }, 400, 'xai'), 'credential')
+    t.equal(await reasonOf({ error: 'bad page size' }, 400), 'status')
+    t.equal(await reasonOf('<html>'), 'not_json')
+    t.equal(await reasonOf({ data: 'no' }), 'no_list')
   })
 
   t.test('are bounded in number', async t => {

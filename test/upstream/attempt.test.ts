@@ -176,6 +176,9 @@ t.test('a response that cannot be read was accepted, so it is not sent again; on
     body.push(Buffer.from(text))
     await t.rejects(attempt, { code: 'upstream_invalid_response', acceptedByProvider: true }, text)
   }
+  const page = start()
+  page.body.push(Buffer.from('<html>'))
+  await t.rejects(page.attempt, { message: 'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).' })
   const empty = start()
   empty.body.end()
   await t.rejects(empty.attempt, { code: 'upstream_invalid_response', acceptedByProvider: true })

@@ -55,6 +55,9 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(429, said('Rate limit reached in organization org-abcdefgh. Please try again in 600ms'), { status: 429, after: 1, message: /^(?!.*org-)/, failure: 'rate_limit' })
   row(429, said('slow'), { after: 60 }, { 'retry-after': '3600' })
   row(429, said('slow'), { after: 2 }, { 'retry-after': '9', 'retry-after-ms': '1500' })
+  const noAddress = { status: 404, code: 'model_not_found', failure: 'model', message: 'The provider does not have this model, or its `base_url` in the configuration is wrong (see `headgate doctor`).' }
+  for (const body of ['', '404 page not found', { detail: 'Not Found' }, { error: 'Not found.' }]) row(404, body, noAddress)
+  row(404, { error: { message: 'model "x" not found' } }, { status: 404, message: 'model "x" not found' })
   row(404, said('The model `x` does not exist', 'model_not_found'), { status: 404, code: 'model_not_found', param: 'model' })
   row(400, said('This model\'s maximum context length is 8192 tokens', 'context_length_exceeded', null, 'messages'), { code: 'context_length_exceeded', failure: 'context_length', param: 'messages' })
   row(400, said('flagged', 'content_policy_violation'), { code: 'content_policy_violation', failure: 'caller' })

@@ -1,0 +1,77 @@
+/** Explains to the operator why the model list of a provider could not be read: mostly the key or the base URL is wrong. */
+
+import type { ProviderSettings } from '../core/settings.ts'
+import { describeError } from '../text/describe-error.ts'
+import { redact } from '../text/redact.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+
+export type ModelListFailureReason =
+  /** The key, or a request without one, was refused. */
+  | 'credential'
+  /** Any other status than 200. */
+  | 'status'
+  | 'not_json'
+  /** JSON of another shape. */
+  | 'no_list'
+
+export interface ModelListFailureFacts {
+  /** The path that was appended to the base URL. */
+  readonly path: string
+  readonly status: number
+  /** The media type of a response that is not JSON, where it says. */
+  readonly mediaType?: string | undefined
+}
+
+/** Carries what is known of a list that could not be read. Has nothing of the response but its media type. */
+export class ModelListFailure extends Error {
+  readonly reason: ModelListFailureReason
+  readonly facts: ModelListFailureFacts
+
+  constructor (reason: ModelListFailureReason, facts: ModelListFailureFacts) {
+    super(`the model list could not be read: ${reason}`)
+    this.name = 'ModelListFailure'
+    this.reason = reason
+    this.facts = facts
+  }
+}
+
+type Entry = Pick<ProviderSettings, 'id' | 'baseUrl' | 'apiKey' | 'apiKeys'>
+
+/** Returns what went wrong with the list of a provider, and which entry to look at. Has no secret in it. */
+export function describeListFailure (error: unknown, provider: Entry): string {
+  if (!(error instanceof ModelListFailure)) return describeError(error)
+  const { reason, facts: { path, status, mediaType } } = error
+  const request = `GET ${addressOf(provider, path)}`
+  const hint = hintOf(provider, path)
+  switch (reason) {
+    case 'credential': return refusedKey(provider, status)
+    case 'status': return `${request} failed with status ${status}${status === 404 ? `: ${hint}` : '.'}`
+    case 'not_json': return `The response of ${request} is not JSON${mediaType === undefined ? '' : ` but ${mediaType}`}: ${hint}`
+    case 'no_list': return `The response of ${request} is no list of models: ${hint}`
+  }
+}
+
+function refusedKey ({ id, apiKey, apiKeys }: Entry, status: number): string {
+  const key = apiKeys?.[0]?.key ?? apiKey // the one that lists are requested with
+  const entry = `providers.${id}.api_key`
+  return key === undefined
+    ? `The provider refused the request without a key (${status}): set \`${entry}\`.`
+    : `The provider refused the key in \`${key.source ?? entry}\` (${status}).`
+}
+
+/** Returns the address without user and query. */
+function addressOf ({ baseUrl }: Entry, path: string): string {
+  const { origin, pathname } = new URL(baseUrl)
+  return redact(origin + withoutTrailingSlashes(pathname) + pathOnly(path))
+}
+
+/** Returns what may be wrong with the base URL. Kinds whose paths have no version expect it there. */
+function hintOf ({ baseUrl }: Entry, path: string): string {
+  const endsInVersion = /\/v\d[^/]*$/.test(withoutTrailingSlashes(new URL(baseUrl).pathname))
+  if (!/^\/v\d/.test(path)) return endsInVersion ? 'is `base_url` right?' : 'does `base_url` lack `/v1`?'
+  return endsInVersion ? '`base_url` must not end in `/v1` for this kind.' : 'is `base_url` right?'
+}
+
+function pathOnly (path: string): string {
+  return path.split('?', 1)[0] ?? path
+}
