@@ -13,7 +13,7 @@ import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { noteError } from '../core/record.ts'
 import { Admission, type AdmissionLimits } from './admission.ts'
 import { KoaWithoutResponseHandling } from './node-internals.ts'
-import { notFound } from './not-found.ts'
+import { NotFound } from './not-found.ts'
 import { OpenCall, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
@@ -177,6 +177,8 @@ export function createApp (options: AppOptions): App {
     })
   }
 
+  const notFound = new NotFound(options.endpoints().map(({ path }) => path))
+
   /** Finds the endpoint of a request, or its refusal, without Koa. */
   const targetOf = (request: IncomingMessage): Endpoint | GatewayError | undefined => {
     const { url = '', method = '' } = request
@@ -191,7 +193,7 @@ export function createApp (options: AppOptions): App {
   app.use(context => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
     if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
-    respond(context, methods.size === 0 ? notFound(context.path) : wrongMethod(context.req))
+    respond(context, methods.size === 0 ? notFound.errorOf(context.path) : wrongMethod(context.req))
   })
   app.silent = true
   const callback = app.callback()

@@ -11,7 +11,50 @@ const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
   [/^\/v1\/complete\b/, 'Text completions of this form are not available. Use POST /v1/messages.']
 ]
 
-/** Returns the error for a path that no endpoint serves, with what to use instead where clients are known to ask for it. */
-export function notFound (path: string): GatewayError {
-  return new GatewayError('not_found', { message: elsewhere.find(([pattern]) => pattern.test(path))?.[1] })
+/** No path of the API is longer: others are not looked up. */
+const maxPathLength = 200
+
+/**
+ * Finds what a path that no endpoint serves was meant to be: one of the API below another base URL, or misspelt by an `s`. A
+ * lookup or two for each path. Hints name paths of the API only, never what the caller wrote.
+ */
+export class NotFound {
+  /** Paths of the API without parameters. */
+  readonly #fixed: ReadonlySet<string>
+  /** The beginnings of those with parameters: `/v1/models/`. */
+  readonly #beginnings: readonly string[]
+  /** The beginnings of other APIs, which have versions as well: `/admin/v1/`. */
+  readonly #others: readonly string[]
+
+  /** @param paths those of all endpoints */
+  constructor (paths: readonly string[]) {
+    const ofApi = paths.filter(path => path.startsWith('/v1/'))
+    this.#fixed = new Set(ofApi.filter(path => !/[:*]/.test(path)))
+    this.#beginnings = [...new Set(ofApi.flatMap(path => /^([^:*]+)[:*]/.exec(path)?.[1] ?? []))]
+    this.#others = [...new Set(paths.flatMap(path => /^\/(?!v1\/)[^/]+\/v1\//.exec(path) ?? []))]
+  }
+
+  /** Returns the error for a path that no endpoint serves, with what to use instead where clients are known to ask for it. */
+  errorOf (path: string): GatewayError {
+    return new GatewayError('not_found', { message: path.length > maxPathLength ? undefined : this.#hintFor(path) })
+  }
+
+  #hintFor (path: string): string | undefined {
+    if (this.#others.some(other => path.startsWith(other))) return undefined
+    const below = path.lastIndexOf('/v1/')
+    const meant = below === -1 ? `/v1${path}` : path.slice(below)
+    const served = this.#served(meant)
+    if (served !== undefined && below === -1) return `\`${served.slice('/v1'.length)}\` is served at \`${served}\`.`
+    if (served !== undefined && below > 0) return `The base URL of the client is too long: this is served at \`${served}\`.`
+    const spelt = [`${meant}s`, meant.replace(/s$/, '')].find(candidate => this.#fixed.has(candidate))
+    return spelt === undefined ? elsewhere.find(([pattern]) => pattern.test(meant))?.[1] : `Did you mean \`${spelt}\`?`
+  }
+
+  /** Returns the path of the API that serves one, with `…` for its parameters. */
+  #served (path: string): string | undefined {
+    const fixed = path.endsWith('/') ? path.slice(0, -1) : path
+    if (this.#fixed.has(fixed)) return fixed
+    const beginning = this.#beginnings.find(text => path.startsWith(text))
+    return beginning === undefined ? undefined : `${beginning}…`
+  }
 }

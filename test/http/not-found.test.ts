@@ -12,13 +12,33 @@ t.test('paths that clients know from providers say what serves instead, in the d
     ['/v1/realtime/sessions', /POST \/v1\/audio\/speech/],
     ['/v1/moderations', /GET \/openapi\.json/],
     ['/v1/complete', /POST \/v1\/messages/],
-    ['/v1/filesystem', 'Not found.']
+    ['/v1/filesystem', 'Not found.'],
+    ['/chat/completions', '`/chat/completions` is served at `/v1/chat/completions`.'],
+    ['/messages/count_tokens?beta=true', '`/messages/count_tokens` is served at `/v1/messages/count_tokens`.'],
+    ['/responses/', '`/responses` is served at `/v1/responses`.'],
+    ['/responses/resp_secret/cancel', '`/responses/…` is served at `/v1/responses/…`.'],
+    ['/models/openai/secret', '`/models/…` is served at `/v1/models/…`.'],
+    ['/v1/v1/messages', 'The base URL of the client is too long: this is served at `/v1/messages`.'],
+    ['/v1/v1/v1/chat/completions', 'The base URL of the client is too long: this is served at `/v1/chat/completions`.'],
+    ['/secret/v1/models/openai/secret', 'The base URL of the client is too long: this is served at `/v1/models/…`.'],
+    ['/v1/chat/completion', 'Did you mean `/v1/chat/completions`?'],
+    ['/v1/model', 'Did you mean `/v1/models`?'],
+    ['/chat/completion', 'Did you mean `/v1/chat/completions`?'],
+    ['/v1/v1/files', /^Files are not stored here/],
+    ['/batches', /^Batches are not available/],
+    ['/secret', 'Not found.'],
+    ['/livez/secret', 'Not found.'],
+    ['/admin/v1/embeddings', 'Not found.'],
+    ['/v1', 'Not found.'],
+    [`/v1${'/v1'.repeat(2000)}`, 'Not found.']
   ]
   for (const [path, message] of rows) {
     const answer = await api.post(path, {})
     t.equal(answer.status, 404, path)
     t.match(await answer.json(), { error: { code: 'not_found', type: 'invalid_request_error', message } }, path)
   }
+  const doubled = await api.post('/v1/v1/messages', {}, { headers: { 'anthropic-version': '2023-06-01' } })
+  t.match(await doubled.json(), { type: 'error', error: { type: 'not_found_error', message: 'The base URL of the client is too long: this is served at `/v1/messages`.' } })
   const anthropic = await api.get('/v1/files', { headers: { 'anthropic-version': '2023-06-01' } })
   t.match(await anthropic.json(), { type: 'error', error: { type: 'not_found_error', message: /^Files are not stored here/ } })
 })
