@@ -6,7 +6,8 @@ import type { NewKey } from '../../schemas/admin/keys.ts'
 import { Admin } from '../accounts/admin.ts'
 import { commandLineActor } from '../accounts/audit-log.ts'
 import { createKey, revokeKey } from '../accounts/key-acts.ts'
-import { loadSettings } from '../config/read-settings.ts'
+import { checkKeyScope, type KeyScope } from '../config/check-key-scope.ts'
+import { readSettings, type CheckedConfig } from '../config/read-settings.ts'
 import { endpointNames } from '../core/endpoint.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
@@ -35,6 +36,8 @@ const options = {
   'tokens-per-minute': { type: 'string' },
   'concurrent-calls': { type: 'string' },
   budget: { type: 'string' },
+  unpriced: { type: 'string' },
+  strict: { type: 'boolean' },
   // Names of an earlier version.
   endpoint: { type: 'string', multiple: true },
   model: { type: 'string', multiple: true },
@@ -65,10 +68,13 @@ same store accepts it within a second.
   --tokens-per-minute N      tokens per minute, prompt and completion together
   --concurrent-calls N       concurrent calls
   --budget USD/PERIOD        most the key may spend per day, month or in total, in UTC: 20/month
+  --unpriced allow|refuse    with a budget: models and fields without a known price, which count as free; default: refuse
+  --strict, --no-strict      with a budget: answers are shortened to what is left of it, or not; default: they are
   -c, --config FILE
   --json
 
-Options with lists are repeatable. Without any limit option, limits.default_key_limits of the configuration applies.
+Options with lists are repeatable. There is a warning for models and tool servers that the configuration does not know.
+Without any limit option, limits.default_key_limits of the configuration applies.
 
 Endpoints: ${endpointNames.join(', ')}`,
 
@@ -83,13 +89,13 @@ Endpoints: ${endpointNames.join(', ')}`,
       throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
     const perform = prepare(values, rest)
-    const settings = loadSettings({ ...terminal, file: values.config })
+    const { settings, checked } = readSettings({ ...terminal, file: values.config })
     const path = databasePath(settings.server.dataDir)
     const isNew = settings.store.url === undefined && !existsSync(path)
     const database = await openDatabase(settings)
     const store = await openKeyStore(database, settings.keys)
     try {
-      return await perform({ store, admin: new Admin(database, store) }, terminal, { path, isNew })
+      return await perform({ store, admin: new Admin(database, store) }, terminal, { path, isNew, checked })
     } finally {
       store.close()
       await database.close()
@@ -98,17 +104,19 @@ Endpoints: ${endpointNames.join(', ')}`,
 }
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
-type Perform = (keys: KeyAccess, terminal: Terminal, place: StorePlace) => Promise<ExitCode>
+type Perform = (keys: KeyAccess, terminal: Terminal, context: Context) => Promise<ExitCode>
 
 interface KeyAccess {
   readonly store: KeyStore
   readonly admin: Admin
 }
 
-interface StorePlace {
+interface Context {
+  /** The file of the store. */
   readonly path: string
   /** True when the store did not exist before this command. */
   readonly isNew: boolean
+  readonly checked: CheckedConfig
 }
 
 /** Checks the arguments of each action before the store is opened. */
@@ -138,7 +146,7 @@ function create (values: Values): Perform {
     ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs },
     ...limits !== undefined && { limits: fromKeyLimits(limits) }
   }
-  return async ({ admin }, { out, error: printError }, { path, isNew }) => {
+  return async ({ admin }, { out, error: printError }, { path, isNew, checked }) => {
     const { key: { id }, secret: key } = await createKey(admin, commandLineActor, wanted).catch((error: unknown) => {
       throw error instanceof GatewayError && error.code === 'conflict' ? new DuplicateKeyNameError(name) : error
     })
@@ -149,8 +157,20 @@ function create (values: Values): Perform {
       printError(`warning: created a new store at ${path}. Only a gateway that uses this store accepts the key: ` +
         'start it in this directory, or set HEADGATE_DATA_DIR or server.data_dir to the same path.')
     }
+    for (const warning of scopeWarnings({ models, mcpServers }, checked)) printError(warning)
     return 0
   }
+}
+
+/** Prints the mistakes in what a key may use, each with its option and value. */
+function scopeWarnings (scope: KeyScope, checked: CheckedConfig): string[] {
+  const options = new Map([...valuesOf('models', '--models', scope.models), ...valuesOf('mcp_servers', '--mcp-servers', scope.mcpServers)])
+  return checkKeyScope(scope, checked).map(({ path, message, suggestion }) =>
+    `warning: ${options.get(path)} ${message}${suggestion === undefined ? '' : `; did you mean ${suggestion}?`}`)
+}
+
+function valuesOf (name: string, option: string, values: readonly string[] = []): ReadonlyArray<readonly [path: string, value: string]> {
+  return values.map((value, position) => [`${name}[${position}]`, `${option} ${value}`])
 }
 
 /** @throws CommandError for an unknown endpoint */
@@ -161,10 +181,12 @@ function checkEndpoint (name: string): void {
   throw new CommandError(`unknown endpoint "${name}"; ${hint}`, { exitCode: 2 })
 }
 
-type LimitOptions = Pick<Values, 'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'rpm' | 'tpm' | 'concurrent' | 'budget'>
+type LimitOptions = Pick<Values, 'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'rpm' | 'tpm' | 'concurrent' | 'budget' | 'unpriced' | 'strict'>
 
 /** @throws CommandError for an invalid limit */
-function limitsOf ({ budget, ...given }: LimitOptions): KeyLimits | undefined {
+function limitsOf ({ budget, unpriced, strict, ...given }: LimitOptions): KeyLimits | undefined {
+  if (budget === undefined && unpriced !== undefined) throw new CommandError('--unpriced needs a budget: give --budget as well', { exitCode: 2 })
+  if (budget === undefined && strict !== undefined) throw new CommandError('--strict needs a budget: give --budget as well', { exitCode: 2 })
   const requests = given['requests-per-minute'] ?? given.rpm
   const tokens = given['tokens-per-minute'] ?? given.tpm
   const concurrent = given['concurrent-calls'] ?? given.concurrent
@@ -172,7 +194,8 @@ function limitsOf ({ budget, ...given }: LimitOptions): KeyLimits | undefined {
     ...requests !== undefined && { requestsPerMinute: countOf(requests, '--requests-per-minute') },
     ...tokens !== undefined && { tokensPerMinute: countOf(tokens, '--tokens-per-minute') },
     ...concurrent !== undefined && { concurrentCalls: countOf(concurrent, '--concurrent-calls') },
-    ...budget !== undefined && { budget: budgetOf(budget) }
+    ...budget !== undefined && { budget: { ...budgetOf(budget), ...unpriced !== undefined && { unpriced: unpricedOf(unpriced) } } },
+    ...strict !== undefined && { strict }
   }
   return Object.keys(limits).length === 0 ? undefined : limits
 }
@@ -188,6 +211,11 @@ function budgetOf (text: string): Budget {
   const usd = Number(dollars)
   if (per !== undefined && usd > 0) return { usd, per }
   throw new CommandError(`--budget must be dollars and a period, such as 20/month, 0.5/day or 100/total, not "${text}"`, { exitCode: 2 })
+}
+
+function unpricedOf (text: string): NonNullable<Budget['unpriced']> {
+  if (text === 'allow' || text === 'refuse') return text
+  throw new CommandError(`--unpriced must be allow or refuse, not "${text}"`, { exitCode: 2 })
 }
 
 /** @throws CommandError for a pattern that would match nothing */
@@ -241,12 +269,14 @@ function row (key: ListedKey): string[] {
   return [id, name, status, expires, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), ...rights]
 }
 
-function limitsText ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget }: KeyLimits = {}): string {
+function limitsText ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget, strict }: KeyLimits = {}): string {
   return [
     requestsPerMinute === undefined ? [] : `requests_per_minute=${requestsPerMinute}`,
     tokensPerMinute === undefined ? [] : `tokens_per_minute=${tokensPerMinute}`,
     concurrentCalls === undefined ? [] : `concurrent_calls=${concurrentCalls}`,
-    budget === undefined ? [] : `budget=${budget.usd}/${budget.per}`
+    budget === undefined ? [] : `budget=${budget.usd}/${budget.per}`,
+    budget?.unpriced === undefined ? [] : `unpriced=${budget.unpriced}`,
+    strict === undefined ? [] : `strict=${strict}`
   ].flat().join(',') || 'default'
 }
 

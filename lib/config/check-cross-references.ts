@@ -161,17 +161,21 @@ function checkKeys (config: Config, report: Report): void {
         suggestion: nearestWord(endpoint, endpointNames)
       })
     }
-    for (const [position, slug] of mcpServers.entries()) checkServerScope(['keys', index, 'mcp_servers', position], slug, config, report)
+    checkServerScope(['keys', index, 'mcp_servers'], mcpServers, config, report)
     const expiresAtMs = expiresAt === undefined ? Infinity : parseIsoDate(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'is in the past')
   }
 }
 
-function checkServerScope (path: Path, slug: string, { mcp_servers: servers, tools }: Config, report: Report): void {
-  if (!isServerPattern(slug)) report.add(path, 'must be `org/name` or `*`')
-  else if (slug !== '*' && servers[slug] === undefined && tools.registry_url === undefined) {
-    report.warn(path, 'is not in mcp_servers', { suggestion: nearestWord(slug, Object.keys(servers)) })
+/** Reports what is wrong with the tool servers that a key may name. */
+export function checkServerScope (path: Path, slugs: readonly string[], { mcp_servers: servers, tools }: Config, report: Report): void {
+  for (const [position, slug] of slugs.entries()) {
+    const at = [...path, position]
+    if (!isServerPattern(slug)) report.add(at, 'must be `org/name` or `*`')
+    else if (slug !== '*' && servers[slug] === undefined && tools.registry_url === undefined) {
+      report.warn(at, 'is not in mcp_servers', { suggestion: nearestWord(slug, Object.keys(servers)) })
+    }
   }
 }
 

@@ -56,11 +56,12 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
       report.warn(['routes', name], 'refers only to disabled providers', { part: 'name' })
     }
   }
-  for (const [index, { models: patterns = [] }] of keys.entries()) {
-    for (const [position, pattern] of patterns.entries()) {
-      names.checkPattern(['keys', index, 'models', position], pattern, report)
-    }
-  }
+  for (const [index, { models: patterns = [] }] of keys.entries()) names.checkPatterns(['keys', index, 'models'], patterns, report)
+}
+
+/** Reports what is wrong with the models that a key may use. */
+export function checkModelScope (path: Path, patterns: readonly string[], config: Config, known: KnownNames, report: Report): void {
+  new ModelNames(config, known).checkPatterns(path, patterns, report)
 }
 
 const limits = ['input_token_limit', 'output_token_limit']
@@ -151,7 +152,11 @@ class ModelNames {
     return false
   }
 
-  checkPattern (path: Path, pattern: string, report: Report): void {
+  checkPatterns (path: Path, patterns: readonly string[], report: Report): void {
+    for (const [position, pattern] of patterns.entries()) this.#checkPattern([...path, position], pattern, report)
+  }
+
+  #checkPattern (path: Path, pattern: string, report: Report): void {
     if (pattern === '*') return
     if (pattern.endsWith('/*')) this.checkProvider(path, pattern, report, 'value')
     else if (pattern.includes('*')) report.add(path, 'only `*` and `provider/*` are patterns')

@@ -14,6 +14,8 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { buildSettings, environmentKeys } from './build-settings.ts'
 import { catalogueOf } from '../models/catalogue.ts'
 import { checkShape } from './check-shape.ts'
+import type { Config } from '../../schemas/config.ts'
+import type { KnownNames } from './check-models.ts'
 import { checkKeyValues } from './check-key-values.ts'
 import { checkCrossReferences } from './check-cross-references.ts'
 import { acceptEarlierNames } from './earlier-names.ts'
@@ -52,6 +54,14 @@ export interface ReadSettings {
   /** True when there is a file that they were read from. */
   readonly hasFile: boolean
   readonly warnings: readonly Problem[]
+  /** The entries that the settings are built from, and the names in them. */
+  readonly checked: CheckedConfig
+}
+
+/** A configuration without problems. */
+export interface CheckedConfig {
+  readonly config: Config
+  readonly known: KnownNames
 }
 
 /**
@@ -75,10 +85,11 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const { config, written } = checkShape(value, report)
   const catalogue = readCatalogue(config.catalogue, { directory: dirname(file.path), cwd, onFile }, report)
   const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
-  checkCrossReferences(config, { providerNames, catalogue: catalogueOf({ catalogue }).models }, reportFor(report, written))
+  const known: KnownNames = { providerNames, catalogue: catalogueOf({ catalogue }).models }
+  checkCrossReferences(config, known, reportFor(report, written))
   checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
   report.throwIfAny()
-  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), hasFile, warnings: report.warnings() }
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), hasFile, warnings: report.warnings(), checked: { config, known } }
 }
 
 /** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */

@@ -107,7 +107,8 @@ const count = lua`${clock}${buckets}
       end
       local function refusal ()
         local left = most > 0 and most - budget.spent
-        if left and (left <= 0 or least > left) then return 'budget', 0 end
+        if left and left <= 0 then return 'budget', 0 end
+        if left and least > left then return 'budget_too_small', 0 end
         if left and least > left - budget.reserved then return 'budget_reserved', 1000 end
         if calls > 0 and redis.call('ZCOUNT', open_key, now, '+inf') >= calls then return 'concurrent_calls', 1000 end
         local for_requests, for_tokens = wait(rates and rates.requests, requests, 1), wait(rates and rates.tokens, tokens, amount)

@@ -11,8 +11,11 @@ export interface KeyLimits {
   readonly strict?: boolean
 }
 
-/** The names of limits that can refuse a call; `budget_reserved`: open calls may exhaust the budget. */
-export const limitNames = ['requests', 'tokens', 'concurrent_calls', 'budget', 'budget_reserved'] as const
+/**
+ * The names of limits that can refuse a call. `budget`: nothing is left of it; `budget_too_small`: less than the call costs at least;
+ * `budget_reserved`: open calls may exhaust it.
+ */
+export const limitNames = ['requests', 'tokens', 'concurrent_calls', 'budget', 'budget_too_small', 'budget_reserved'] as const
 
 export type Limit = typeof limitNames[number]
 

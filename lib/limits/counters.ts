@@ -52,7 +52,7 @@ export interface RateLimits {
 export type LimitDecision = { readonly rateLimits: RateLimits } & (
   /** `nanoUsd` is what was reserved of the budget. */
   | { readonly admitted: true, readonly reservation: number, readonly nanoUsd: number }
-  /** `budget` lasts until its period ends; `budget_reserved` may end with open calls. */
+  /** `budget` and `budget_too_small` last until its period ends; `budget_reserved` may end with open calls. */
   | { readonly admitted: false, readonly reason: Limit, readonly waitMs: number }
 )
 
@@ -278,7 +278,8 @@ function refusalOf (
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget } = limits
   if (budget !== undefined && spending !== undefined) {
     const left = nanoUsdOf(budget) - spending.spent
-    if (left <= 0 || minNanoUsd > left) return { admitted: false, reason: 'budget', waitMs: 0 }
+    if (left <= 0) return { admitted: false, reason: 'budget', waitMs: 0 }
+    if (minNanoUsd > left) return { admitted: false, reason: 'budget_too_small', waitMs: 0 }
     if (minNanoUsd > left - spending.reserved - spending.elsewhere) return { admitted: false, reason: 'budget_reserved', waitMs: retryAfterMs }
   }
   if (concurrentCalls !== undefined && state.openCalls >= concurrentCalls) {

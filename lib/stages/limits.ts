@@ -41,7 +41,7 @@ export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
-  const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && decision.reason !== 'budget'
+  const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && decision.reason !== 'budget' && decision.reason !== 'budget_too_small'
   const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, { id, name, limits: given, note }: LimitedParty): C | Promise<C> => {
     const { record } = call
     const limits = record.ownProviderKey === true && given.budget !== undefined ? limitsWithoutBudget(given) : given
@@ -201,8 +201,9 @@ function refusal ({ reason, waitMs }: Refused, limits: KeyLimits, name: LimitedP
     case 'tokens': return tooMuch(`This ${name} allows ${tokensPerMinute} tokens per minute.`)
     case 'concurrent_calls': return tooMuch(`This ${name} allows ${concurrentCalls} concurrent calls.`)
     case 'budget_reserved': return tooMuch(`Open calls may exhaust the budget of this ${name} (${budgetText(budget)}).`)
-    case 'budget': return new GatewayError('insufficient_quota', {
-      message: `The budget of this ${name} (${budgetText(budget)}) is exhausted, or too small for this call.`
+    case 'budget': return new GatewayError('insufficient_quota', { message: `The budget of this ${name} (${budgetText(budget)}) is exhausted.` })
+    case 'budget_too_small': return new GatewayError('insufficient_quota', {
+      message: `What is left of the budget of this ${name} (${budgetText(budget)}) is too small for this call.`
     })
   }
 }

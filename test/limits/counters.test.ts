@@ -14,7 +14,7 @@ t.test('all of a reservation is set aside or nothing', async t => {
   t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
   t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rateLimits: { requests: { remaining: 3 } } })
   t.match(ask(limits, 10, 600), { admitted: false, reason: 'budget_reserved', waitMs: 1000 })
-  t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget' })
+  t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget_too_small' })
   const second = ask(limits, 10, 100)
   t.equal(reasonOf(ask(limits, 1, 1)), 'concurrent_calls')
   t.match(second, { admitted: true, rateLimits: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')

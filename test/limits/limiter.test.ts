@@ -50,7 +50,7 @@ t.test('what this process has counted and the ledger has not yet is not forgotte
     t.equal(decision.admitted, admitted)
     if (decision.admitted) limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 300 })
   }
-  t.match(await limiter.reserve({ ...call, nanoUsd: 300 }), { admitted: false, reason: 'budget' })
+  t.match(await limiter.reserve({ ...call, nanoUsd: 300 }), { admitted: false, reason: 'budget_too_small' })
   booked = 1000
   t.match(await limiter.reserve(call), { admitted: false, reason: 'budget' })
 })

@@ -114,7 +114,7 @@ t.test('a budget is spent to the last call it has room for, whatever was set asi
     await until(() => api.lines.length === call + 1, 'a line in the log for each call')
     if (answer.status !== 402) continue
     t.equal(answer.headers.get('x-should-retry'), 'false')
-    t.match(await answer.json(), { error: { type: 'invalid_request_error', code: 'insufficient_quota', message: /budget of this API key \(\$0.00013 a day\)/ } })
+    t.match(await answer.json(), { error: { type: 'invalid_request_error', code: 'insufficient_quota', message: 'The budget of this API key ($0.00013 a day) is exhausted.' } })
   }
   t.same(answers, [...Array.from({ length: 10 }, () => 200), 402, 402])
   t.equal(upstream.requests.length, 10)
@@ -159,7 +159,7 @@ t.test('the official client does not try again where that is vain', async t => {
   await ask()
   await until(() => api.lines.length === 1, 'one line in the log')
   clock.ms += 1000
-  t.match(await ask().catch((error: unknown) => error), { status: 402, code: 'insufficient_quota' })
+  t.match(await ask().catch((error: unknown) => error), { status: 402, code: 'insufficient_quota', message: /What is left of the budget of this API key \(\$0\.00002 in total\) is too small for this call\./ })
   await until(() => api.lines.length === 2, 'two lines in the log')
   t.equal(upstream.requests.length, 1)
 })

@@ -27,7 +27,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     const open: Array<[here: number, there: Parameters<RedisCounters['settle']>[0]]> = []
     const seen = new Set<string>()
     for (let call = 0; call < 320; call++) {
-      const request = { keyId: `both-${call % 4}`, limits: limitsOf[call % 4] ?? {}, tokens: call * 37 % 60, nanoUsd: call * 53 % 90, minNanoUsd: 10 }
+      const request = { keyId: `both-${call % 4}`, limits: limitsOf[call % 4] ?? {}, tokens: call * 37 % 60, nanoUsd: call * 53 % 90, minNanoUsd: call < 200 ? 10 : 1 }
       const here = memory.reserve(request)
       const { decision, reservation } = await reserve(request)
       const reason = decision.admitted ? 'admitted' : decision.reason
@@ -51,7 +51,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     const limits = { budget: { usd: 1_000_000, per: 'total' as const } }
     const first = await reserve({ keyId: 'large', limits, nanoUsd: 999_999_999_999_998 })
     await counters.settle(first.reservation, { tokens: 0, nanoUsd: 999_999_999_999_998 })
-    t.match((await reserve({ keyId: 'large', limits, nanoUsd: 3 })).decision, { admitted: false, reason: 'budget' })
+    t.match((await reserve({ keyId: 'large', limits, nanoUsd: 3 })).decision, { admitted: false, reason: 'budget_too_small' })
     const last = await reserve({ keyId: 'large', limits, nanoUsd: 3, minNanoUsd: 1 })
     t.match(last, { spent: 999_999_999_999_998, decision: { admitted: true, nanoUsd: 2 } })
     t.match((await reserve({ keyId: 'large', limits, nanoUsd: 1 })).decision, { admitted: false, reason: 'budget_reserved' })

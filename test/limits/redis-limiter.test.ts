@@ -80,7 +80,7 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     if (!receipt.admitted) return t.fail('it was refused')
     limiter.settle(receipt.reservation, { tokens: 0, nanoUsd: 90 })
     recorded = 90
-    t.equal(reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'budget', 'another one knows it')
+    t.equal(reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'budget_too_small', 'another one knows it')
     const fetched = await limiter.reserve({ ...wanted, alreadyAdmitted: true })
     if (!fetched.admitted) return t.fail('it was refused')
     limiter.settle(fetched.reservation, { tokens: 0, nanoUsd: -85 })
