@@ -65,7 +65,7 @@ function notUtf8 (): GatewayError {
 }
 
 function stringTooLong ({ maxStringBytes }: BodyLimits): GatewayError {
-  return new GatewayError('file_too_large', { message: `A string of the body that is not base64 is larger than ${formatMegabytes(maxStringBytes)}.` })
+  return new GatewayError('file_too_large', { message: `The body has a string of more than ${formatMegabytes(maxStringBytes)} that is not base64.` })
 }
 
 function tooDeep ({ maxDepth }: BodyLimits): GatewayError {

@@ -10,9 +10,9 @@ function pieces (text: string | Buffer, size = 64 * 1024): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
 }
 
-async function refusal (bytes: string | Buffer): Promise<unknown> {
+async function refusal (bytes: string | Buffer, changes: Partial<typeof limits> = {}): Promise<unknown> {
   try {
-    return await parseBody(pieces(bytes), limits).value
+    return await parseBody(pieces(bytes), { ...limits, ...changes }).value
   } catch (error) {
     return Object(error).message
   }
@@ -27,6 +27,10 @@ t.test('a large body gives the same as a small one, for what is right and for wh
     t.same(await refusal(`{${member},"a":[[[1]]]}`), JSON.parse(`{${member},"a":[[[1]]]}`), 'as deep as it may be')
     t.equal(await refusal(`{${member},"a":[[[[1]]]]}`), 'The body is nested deeper than 3 levels.')
   }
+})
+
+t.test('a string of a large body may be as long as the limit, which the refusal names', async t => {
+  t.equal(await refusal(`{"a":"${'ä'.repeat(600_000)}"}`, { maxStringBytes: 1024 * 1024 }), 'The body has a string of more than 1 MB that is not base64.')
 })
 
 t.test('others run while a large body is parsed, and a small one is not waited for', async t => {
