@@ -2,6 +2,7 @@
 
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { keyVariable } from '../config/environment.ts'
 import { isObject, objectOf, type JsonObject } from '../json/guards.ts'
 
 export interface Gateway {
@@ -20,9 +21,6 @@ export interface ClientSettings {
   /** Returns the content of a file with these settings and all others that it had; `undefined` when they contradict or it cannot be read. */
   readonly merge: (content: string, gateway: Gateway) => string | undefined
 }
-
-/** The variable in which programs find the key. */
-export const keyVariable = 'HEADGATE_API_KEY'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -6,7 +6,8 @@ import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CommandError } from '../process/terminal.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
-import { clientSettings, keyVariable } from './client-settings.ts'
+import { keyVariable } from '../config/environment.ts'
+import { clientSettings } from './client-settings.ts'
 import type { Command } from './command.ts'
 
 export const connectClient: Command = {

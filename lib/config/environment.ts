@@ -18,7 +18,7 @@ import { kinds, simulatorId, type VariablePrefix } from '../providers/kinds.ts'
 const prefixesById = new Map(Object.entries(kinds).flatMap(([id, { variables }]) => variables === undefined ? [] : [[id, variables] as const]))
 
 /** Variables that stand for one entry each. */
-const overrides = [
+export const overrides = [
   { variable: 'PORT', path: ['server', 'port'], numeric: true },
   { variable: 'HOST', path: ['server', 'host'], numeric: false },
   { variable: 'HEADGATE_DATA_DIR', path: ['server', 'data_dir'], numeric: false },
@@ -41,6 +41,9 @@ export const variables: readonly Variable[] = [
     [`${prefix}_API_KEY`, `${prefix}_BASE_URL`] as const
   ))
 ]
+
+/** The variable in which programs that call the gateway find their key; it is not read here. */
+export const keyVariable = 'HEADGATE_API_KEY'
 
 /** One variable for each provider: those that switch them on, without their other names. */
 export const providerKeys: readonly Variable[] = [...prefixesById.values()]

@@ -25,6 +25,7 @@ import { ConfigError, type Problem } from './problems.ts'
 import { readCatalogueFile } from './read-catalogue.ts'
 import { readSecrets } from './read-secrets.ts'
 import { createReport, reportFor, type Report } from './report.ts'
+import { warnOfUnknownVariables } from './unknown-variables.ts'
 import type { CatalogueSettings, Settings } from '../core/settings.ts'
 
 export interface ConfigSources {
@@ -78,6 +79,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const { value } = document
   const report = createReport(document, applyEnvironment(value, environment))
   acceptEarlierNames(value, report)
+  warnOfUnknownVariables(environment, value, report)
   if (value.dashboard === false) value.dashboard = { enabled: false }
   const providerNames = isObject(value.providers) ? Object.keys(value.providers) : []
   const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)

@@ -2,12 +2,16 @@
 
 import { Config } from '../../schemas/config.ts'
 import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'
+import { overrides } from './environment.ts'
+import { formatPath } from './path.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
 interface Row {
   readonly path: string
   readonly schema: JsonObject
 }
+
+const variableTexts = overrides.map(({ variable, path }) => `\`${variable}\` (\`${formatPath(path)}\`)`)
 
 /** Returns Markdown: one table per section of the configuration. */
 export function configurationReference (): string {
@@ -20,6 +24,7 @@ every entry in place. Without a file, every entry has its default.
 - \`<name>\` is a name of your choice, \`[]\` an item of a list.
 - Entries in \`_ms\` are milliseconds, entries in \`_bytes\` bytes, prices USD per million tokens.
 - A *secret* is \`env:NAME\` or \`file:PATH\`, never the secret itself.
+- Variables of the environment win over the file: ${variableTexts.join(', ')}. \`.env.example\` lists all variables.
 
 ${sections.join('\n')}`
 }

@@ -11,6 +11,8 @@ export interface ProblemDetails {
   readonly part?: 'name' | 'value'
   /** Not reported when this entry is wrong: it would only follow from that. */
   readonly unless?: Path
+  /** The variable at fault. Default: the one that the entry came from. */
+  readonly variable?: string
 }
 
 export interface Report {
@@ -29,14 +31,15 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
   const problems = new Map<string, Problem>()
   const warnings = new Map<string, Problem>()
   const included: Problem[] = []
-  const into = (found: Map<string, Problem>): Report['add'] => (path, message, { suggestion, part = 'value', unless } = {}) => {
+  const into = (found: Map<string, Problem>): Report['add'] => (path, message, { suggestion, part = 'value', unless, variable } = {}) => {
     const text = formatPath(path)
     if (problems.has(text) || found.has(text) || (unless !== undefined && problems.has(formatPath(unless)))) return
     const hint = suggestion === undefined ? {} : { suggestion }
-    const variable = origins.get(text)
-    found.set(text, variable === undefined
+    const origin = origins.get(text)
+    const name = variable ?? origin
+    found.set(text, name === undefined
       ? { file: document.file, ...document.locate(path, part), path: text, message, ...hint }
-      : { file: 'environment', line: 0, column: 0, path: variable, message: messageOverrides[variable] ?? message, ...hint })
+      : { file: 'environment', line: 0, column: 0, path: name, message: (origin && messageOverrides[origin]) ?? message, ...hint })
   }
   return {
     add: into(problems),

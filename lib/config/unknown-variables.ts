@@ -1,0 +1,42 @@
+/**
+ * Finds variables that look like the gateway's own and that it does not read: `HEADGATE_PORT` for `PORT` would
+ * otherwise do nothing, without a sign.
+ */
+
+import { nearestWord } from '../text/nearest-word.ts'
+import { keyVariable, variables } from './environment.ts'
+import type { Report } from './report.ts'
+
+const prefix = 'HEADGATE_'
+
+/**
+ * Variables of the tests of the project, and those that Kubernetes sets in every container for services whose names begin
+ * with `headgate`: `HEADGATE_SERVICE_HOST`, `HEADGATE_PORT_8080_TCP_ADDR`, `HEADGATE_PORT=tcp://10.0.0.1:8080`.
+ */
+const ofOthers = /^HEADGATE_(?:TEST_|(?:\w+_)?SERVICE_(?:HOST|PORT)|(?:\w+_)?PORT_\d+_(?:TCP|UDP|SCTP))/
+const serviceAddress = /^(?:tcp|udp|sctp):\/\//
+
+/**
+ * Warns of each variable with the prefix that is neither read here nor referred to by the configuration.
+ *
+ * @param value the entries of the configuration, with their references (`env:NAME`)
+ */
+export function warnOfUnknownVariables (environment: ReadonlyMap<string, string>, value: unknown, report: Report): void {
+  const known = new Set<string>([...variables, keyVariable])
+  const unknown = [...environment].flatMap(([name, value]) => (
+    name.startsWith(prefix) && !known.has(name) && !ofOthers.test(name) && !serviceAddress.test(value) ? [name] : []
+  ))
+  if (unknown.length === 0) return
+  const byName = new Map([...known].map(name => [withoutPrefix(name), name] as const))
+  const references = new Set(JSON.stringify(value).match(/(?<="env:)\w+(?=")/g))
+  for (const variable of unknown) {
+    if (references.has(variable)) continue
+    const meant = nearestWord(withoutPrefix(variable), byName.keys())
+    report.warn([variable], 'unknown variable', { variable, suggestion: meant && byName.get(meant) })
+  }
+}
+
+/** The prefix alone would make every two names alike. */
+function withoutPrefix (name: string): string {
+  return name.startsWith(prefix) ? name.slice(prefix.length) : name
+}
