@@ -59,10 +59,16 @@ export function ocr (services: Services): Handler<Call> {
 
 function documentReader (maxBytes: number) {
   return async (call: RoutedCall<WithoutNulls<OcrRequest>>): Promise<RoutedCall<OcrInput>> => {
-    const { model, document: { document_url: url } } = call.request
+    const { model, document: given } = call.request
+    const url = urlOf(given)
     const document = await readDocument(call.largeStrings?.get(url) ?? url, maxBytes, call.signal)
-    return extend(call, { request: { ...model !== undefined && { model }, document } })
+    return extend(call, { request: { ...model !== undefined && { model }, document, ...given.type === 'image_url' && { asImage: true } } })
   }
+}
+
+function urlOf (document: OcrRequest['document']): string {
+  if (document.type !== 'image_url') return document.document_url
+  return typeof document.image_url === 'string' ? document.image_url : document.image_url.url
 }
 
 /** Notes the number of pages, and refuses too many; a document that cannot be counted here is for the provider to judge. */

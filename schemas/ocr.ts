@@ -4,16 +4,24 @@ import { Type, type Static } from 'typebox'
 import { ModelChoice } from './chat.ts'
 import { Nullable } from './nullable.ts'
 
+const url = Type.String({ description: 'A PDF, PNG, JPEG or WebP: its https address, or the file itself as a `data:` URL in base64.' })
+
+const AddressedDocument = Type.Object({
+  // A tag of the union, which `Nullable` would hide.
+  type: Type.Optional(Type.Unsafe<'document_url' | null>({ enum: ['document_url', null], default: 'document_url' })),
+  document_url: url
+}, { description: 'A document or an image.' })
+
+const AddressedImage = Type.Object({
+  type: Type.Literal('image_url'),
+  image_url: Type.Union([url, Type.Object({ url })])
+}, { description: 'An image, as Mistral\'s own API has it.' })
+
 export const OcrRequest = Type.Object({
   model: Nullable(Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })]), {
     default: 'mistral-ocr-latest', description: 'A model, or several in order of preference.'
   }),
-  document: Type.Object({
-    type: Nullable(Type.Literal('document_url'), { default: 'document_url' }),
-    document_url: Type.String({
-      description: 'A PDF, PNG, JPEG or WebP: its https address, or the file itself as a `data:` URL in base64.'
-    })
-  })
+  document: Type.Union([AddressedDocument, AddressedImage])
 })
 export type OcrRequest = Static<typeof OcrRequest>
 

@@ -7,7 +7,7 @@ export interface OcrInput extends Pick<WithoutNulls<OcrRequest>, 'model'> {
   readonly document: OcrDocument
   /** Present if they could be counted here. */
   readonly pages?: number
-  /** True when a provider has found that what is at the address is an image. */
+  /** True when the caller or a provider says that what is at the address is an image. */
   readonly asImage?: boolean
   /** The answer comes in one piece. */
   readonly stream?: undefined

@@ -10,6 +10,6 @@ import type { Ask } from './provider.ts'
 export function rejectDocumentUrls (ask: Ask<OcrInput>): Ask<OcrInput> {
   if (ask.request.document.kind === 'bytes') return ask
   throw new GatewayError('unsupported_parameter', {
-    message: 'The local engine supports data URLs only.', param: 'document.document_url'
+    message: 'The local engine supports data URLs only.', param: 'document'
   })
 }

@@ -130,7 +130,7 @@ function checkTagged (
   if (branches.length > 0) return checkNearest(branches, value, found)
   if (given === undefined) return found.at(name, () => found.add('missing', 'Field required', undefined))
   const shown = String(show(given) ?? typeOf(given))
-  const expected = [...meant.keys()].map(quote).join(', ')
+  const expected = [...meant.keys()].filter(value => value !== null).map(quote).join(', ')
   found.add(
     'union_tag_invalid',
     `Input tag '${shown}' found using '${name}' does not match any of the expected tags: ${expected}`,

@@ -78,6 +78,33 @@ t.test('documents go up in the form the provider takes, and only pages come back
   t.match(api.lines[0], { endpoint: 'ocr', pages: 2, model: 'mistral/mistral-ocr-latest' })
 })
 
+t.test('an image may come as an image, with its address or its bytes, as in the API of the provider', async t => {
+  const { upstream, api } = await start(t, { pieces: [pages('# One')] })
+  const large = Buffer.concat([png, Buffer.alloc(200_000)])
+  const urls = ['https://example.com/a', { url: 'https://example.com/b', detail: 'high' }, dataUrl(png, 'image/png'), { url: dataUrl(large) }, dataUrl(textPdf([['hello']]))]
+  for (const url of urls) {
+    const answer = await api.post(path, { document: { type: 'image_url', image_url: url, document_url: 5 } })
+    t.equal(answer.status, 200)
+    t.match(await answer.json(), { pages: [{ index: 0, markdown: '# One' }] })
+  }
+  t.same(upstream.requests.map(({ json }) => Object(json).document), [
+    { type: 'image_url', image_url: 'https://example.com/a' },
+    { type: 'image_url', image_url: 'https://example.com/b' },
+    { type: 'image_url', image_url: dataUrl(png, 'image/png') },
+    { type: 'image_url', image_url: dataUrl(large, 'image/png') },
+    { type: 'document_url', document_url: dataUrl(textPdf([['hello']]), 'application/pdf') }
+  ], 'bytes by what they are')
+})
+
+t.test('an address that is said to be of an image is not requested a second time', async t => {
+  const refused = { status: 400, pieces: [JSON.stringify({ object: 'error', message: 'image/heic is not supported.', type: 'invalid_file' })] }
+  const { upstream, api } = await start(t, refused)
+  const answer = await api.post(path, { document: { type: 'image_url', image_url: 'https://example.com/a' } })
+  t.equal(answer.status, 400)
+  t.match(await answer.json(), { error: { code: 'unsupported_format' } })
+  t.equal(upstream.requests.length, 1)
+})
+
 t.test('pages are in order and counted from 0, whatever the provider does', async t => {
   const odd = [{ index: 3, markdown: 'c' }, { index: 1, markdown: 'a' }, { index: 2 }]
   const { read } = await start(t, { pieces: [JSON.stringify({ pages: odd })] })
@@ -117,8 +144,18 @@ t.test('documents that cannot be read are refused before anything is sent', asyn
   const missing = await api.post(path, { model: 'mistral-ocr-latest' })
   t.equal(missing.status, 422)
   t.match(await missing.json(), { detail: [{ loc: ['body', 'document'], type: 'missing' }] })
-  const file = await api.post(path, { document: { type: 'image_url', document_url: 'https://example.com/a.png' } })
-  t.match(await file.json(), { detail: [{ loc: ['body', 'document', 'type'], type: 'literal_error' }] })
+  for (const [document, loc, type] of [
+    [{ type: 'file', file_id: 'file-1' }, [], 'union_tag_invalid'],
+    [{ type: 'image_url', document_url: 'https://example.com/a.png' }, ['image_url'], 'missing'],
+    [{ type: 'image_url', image_url: { url: 5 } }, ['image_url', 'url'], 'string_type'],
+    [{ image_url: 'https://example.com/a.png' }, ['document_url'], 'missing']
+  ] as const) {
+    const answer = await api.post(path, { document })
+    t.equal(answer.status, 422)
+    const body = await answer.json()
+    t.match(body, { detail: [{ loc: ['body', 'document', ...loc], type }] })
+    if (loc.length === 0) t.match(body, { detail: [{ ctx: { expected_tags: "'document_url', 'image_url'" } }] })
+  }
   t.equal(upstream.requests.length, 0)
   const exact = Buffer.concat([png, Buffer.alloc(100_000 - png.length)])
   t.equal((await read(dataUrl(exact))).status, 502, 'the largest is sent')

@@ -9,6 +9,6 @@ t.test('documents that came with the call go through, addresses are left to othe
   const bytes = ask({ kind: 'bytes' })
   t.equal(rejectDocumentUrls(bytes), bytes)
   t.throws(() => rejectDocumentUrls(ask({ kind: 'address', url: 'https://example.com/' })), {
-    code: 'unsupported_parameter', param: 'document.document_url', message: 'The local engine supports data URLs only.'
+    code: 'unsupported_parameter', param: 'document', message: 'The local engine supports data URLs only.'
   })
 })

@@ -16,8 +16,9 @@ export function retryAsImage<E> (
       try {
         yield * ask(once(call))
       } catch (error) {
+        const { document, asImage } = call.request
         const isImage = error instanceof GatewayError && error.code === 'unsupported_format' &&
-          call.request.document.kind === 'address' && !call.request.document.isImage
+          document.kind === 'address' && !document.isImage && asImage !== true
         if (!isImage) throw error
         yield * ask(once({ ...call, request: { ...call.request, asImage: true } }))
       }
