@@ -15,7 +15,7 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
 
 /**
  * Lists the models that were tried or skipped and why, then the one that succeeded and what gave it its
- * place: `openai/gpt-5: upstream_timeout; anthropic/claude-sonnet-4-5: score=0.71`.
+ * place: `openai/gpt-5: upstream_timeout; anthropic/claude-sonnet-5-5: score=0.71`.
  *
  * Printable ASCII, at most 512 characters; `undefined` where there was nothing to choose.
  */
