@@ -136,7 +136,7 @@ function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] 
   const names = providerKeys.join(', ')
   return providers.length === 0
     ? [{ about: 'providers', state: 'problem', text: `no provider is enabled; set one of ${names}` }]
-    : [{ about: 'providers', state: 'note', text: `only the simulator is enabled; for others set ${names}` }]
+    : [{ about: 'providers', state: 'note', text: `only the simulator is enabled; for others set one of ${names}` }]
 }
 
 async function ask (entry: ProviderSettings, provider: Provider | undefined): Promise<Finding> {

@@ -2,7 +2,7 @@ import { GatewayError } from '../core/errors.ts'
 
 /** Paths of the providers' APIs that clients know and the gateway has not, with what serves instead. The first match counts. */
 const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
-  [/^\/v1\/(?:messages\/)?batches\b/, 'Batches are not available. Send each request by itself, or with `deferred: true` to POST /v1/chat/completions.'],
+  [/^\/v1\/(?:messages\/)?batches\b/, 'Batches are not available. Send each request by itself, or with `deferred: true` to POST /v1/chat/completions: xAI defers its models, and the gateway all others where the operator has set `deferred.for_all_providers`.'],
   [/^\/v1\/(?:files|uploads)\b/, 'Files are not stored here. Send documents and images within the request, as base64.'],
   [/^\/v1\/(?:assistants|threads|conversations|chatkit)\b/, 'Conversations are kept as responses: use `previous_response_id` of POST /v1/responses.'],
   [/^\/v1\/vector_stores\b/, 'Vector stores are not available. POST /v1/embeddings makes the vectors for one of your own.'],

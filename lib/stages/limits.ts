@@ -197,7 +197,7 @@ function refusal ({ reason, waitMs }: Refused, limits: KeyLimits, name: LimitedP
   const retryAfterSeconds = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)))
   const tooMuch = (message: string): GatewayError => new GatewayError('rate_limit_exceeded', { message, retryAfterSeconds })
   switch (reason) {
-    case 'requests': return tooMuch(`This ${name} allows ${requestsPerMinute} requests per minute.`)
+    case 'requests': return tooMuch(`This ${name} allows ${requestsPerMinute} requests to providers per minute. Further attempts and turns of a call count too.`)
     case 'tokens': return tooMuch(`This ${name} allows ${tokensPerMinute} tokens per minute.`)
     case 'concurrent_calls': return tooMuch(`This ${name} allows ${concurrentCalls} concurrent calls.`)
     case 'budget_reserved': return tooMuch(`Open calls may exhaust the budget of this ${name} (${budgetText(budget)}).`)

@@ -26,7 +26,7 @@ t.test('doctor reports each provider, and leaves nothing behind', async t => {
   t.match(found.get('keys'), { state: 'note' })
   t.notOk(existsSync(join(directory, '.headgate')))
   const alone = await headgate(t, ['doctor'])
-  t.match(alone, { code: 0, out: /only the simulator is enabled; for others set [^]*GEMINI_API_KEY/ })
+  t.match(alone, { code: 0, out: /only the simulator is enabled; for others set one of [^]*GEMINI_API_KEY/ })
   t.notMatch(alone.out, 'GOOGLE_API_KEY', 'another name for the same provider')
   const local = await headgate(t, ['doctor'], t.testdir({ 'headgate.yaml': 'providers:\n  local:\n' }))
   const spoilt = t.testdir({ '.headgate': { 'headgate.db': 'this is no database' } })

@@ -4,7 +4,7 @@ import { testGateway } from '../support/gateway.ts'
 t.test('paths that clients know from providers say what serves instead, in the dialect of the caller', async t => {
   const api = await testGateway(t)
   const rows: ReadonlyArray<readonly [path: string, message: RegExp | string]> = [
-    ['/v1/batches', /^Batches are not available\. .*`deferred: true`/],
+    ['/v1/batches', /^Batches are not available\. .*`deferred: true`.* `deferred\.for_all_providers`/],
     ['/v1/batches/batch_1/cancel', /^Batches/],
     ['/v1/files?limit=3', /^Files are not stored here/],
     ['/v1/threads/runs', /`previous_response_id` of POST \/v1\/responses/],

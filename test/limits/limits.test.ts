@@ -143,7 +143,7 @@ t.test('every answer of a counted call says what is left, in the words of the wi
   t.equal(refused.headers.get('retry-after'), '20')
   t.equal(refused.headers.get('x-should-retry'), null)
   t.same(limitsIn(refused), ['3', '1000', '0', '992', '1m0s', '480ms'])
-  t.match(await refused.json(), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: 'This API key allows 3 requests per minute.' } })
+  t.match(await refused.json(), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: 'This API key allows 3 requests to providers per minute. Further attempts and turns of a call count too.' } })
   clock.ms += 20_000
   t.equal((await ask(bounded)).status, 200)
 

@@ -174,7 +174,7 @@ t.test('the limits of a project hold for all its keys together', async t => {
   t.same([(await ask(one)).status, (await ask(two)).status, (await ask(one)).status], [200, 200, 200])
   const refused = await ask(two)
   t.equal(refused.status, 429)
-  t.match(await refused.json(), { error: { message: 'This project allows 3 requests per minute.' } })
+  t.match(await refused.json(), { error: { message: 'This project allows 3 requests to providers per minute. Further attempts and turns of a call count too.' } })
   t.equal((await ask(other)).status, 200, 'other projects have their own')
 })
 
