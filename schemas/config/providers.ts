@@ -36,7 +36,7 @@ const QuirksConfig = Section({
     description: 'The only token limit that the server knows. Default: the one the caller used.'
   })),
   omit: Type.Optional(Type.Array(Text('A field.'), {
-    description: 'Fields of a chat request that the server refuses; they are left out.'
+    description: 'Fields of a chat request that the server refuses; they are left out. Replaces the list of its kind.'
   })),
   stream_usage: Type.Optional(Type.Boolean({
     description: 'False when the server does not know `stream_options`.'
@@ -51,7 +51,7 @@ const QuirksConfig = Section({
     description: 'Send `reasoning_effort`, send `reasoning: {effort}`, or nothing.'
   })),
   extra_fields: Type.Optional(Type.Array(Text('A field.'), {
-    description: 'Further fields of a request that are sent on: those only this kind of server knows.'
+    description: 'Further fields of a chat request that are sent on: those that only this server knows. Replaces the list of its kind. Other unknown fields are dropped.'
   })),
   keep_in_history: Type.Optional(Type.Array(Text('A field.'), {
     description: 'Further fields of assistant messages that are sent back in the history.'
@@ -83,7 +83,7 @@ const QuirksConfig = Section({
   base64_embeddings: Type.Optional(Type.Boolean({
     description: 'False when the server does not know base64 embeddings; the gateway encodes them.'
   }))
-}, 'Deviations from its dialect, in addition to those of its kind.')
+}, 'Deviations from its dialect. Each replaces that of its kind.')
 
 const WeightedKey = Closed({
   key: Secret('The key.'),

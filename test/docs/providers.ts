@@ -43,9 +43,39 @@ A kind without an address needs \`base_url\`. "Caller's key": a call may bring i
 const differences = `
 ## Differences in chat
 
-Fields that a kind does not know are left out of its requests, and some of its own are passed on. \`quirks\` of an entry in
-the [configuration](configuration.md) adds to these. Anthropic and Google have APIs of their own: a field that they cannot
-express is refused with its name where it would change the answer.
+A chat request to a kind of this table has the fields of OpenAI's chat completions, without those under "Left out" and with those under
+"Passed on". Every other field of a request is dropped without an error: see [below](#fields-that-are-dropped). Anthropic and
+Google have APIs of their own: what these have no counterpart for is dropped where it only tunes, and refused with 400
+and its name where it would change the answer, such as \`response_format\` for Anthropic.
+`
+
+const droppedFields = `
+## Fields that are dropped
+
+| Request | Fields that Headgate does not know |
+| --- | --- |
+| chat completions, of any provider | dropped, except those that \`quirks.extra_fields\` of the provider names |
+| Responses | sent as they are to \`openai\`, \`azure-openai\` and providers with \`quirks.responses_api: true\`; dropped elsewhere |
+| Messages | sent as they are to \`anthropic\`; dropped elsewhere |
+| all others, such as text completions and embeddings | dropped |
+
+So are fields that Headgate knows from other providers: \`top_k\` or \`thinking\` of a chat request to \`openai-compatible\`, for example. An answer does
+not say what was dropped. To have a provider get further fields of chat requests, name them in its entry:
+
+\`\`\`yaml
+providers:
+  vllm:
+    base_url: http://127.0.0.1:8000/v1
+    quirks: { extra_fields: [top_k, min_p, repetition_penalty, chat_template_kwargs, guided_json] }
+  openrouter:
+    api_key: env:OPENROUTER_API_KEY
+    quirks: { extra_fields: [top_k, provider, models, transforms] }
+\`\`\`
+
+Then \`{"model": "vllm/…", "chat_template_kwargs": {"enable_thinking": false}, …}\` arrives with that field, unchecked and unchanged, and so does a field
+in \`extra_body\` of OpenAI's Python client, which puts it there. A list replaces the one of the kind, so repeat what is under "Passed on" (here
+\`top_k\`); the same holds for \`omit\`. Only fields at the top of a chat completions request are passed on, and only by kinds with OpenAI's API: \`anthropic\` and
+\`google\` ignore \`extra_fields\`. The tokens of such fields count for the limits of the key, since a model may read them.
 `
 
 const models = `
@@ -58,7 +88,7 @@ Prices are USD per million tokens on the day in the last column.
 /** Returns the text of the page. */
 export function providerReference (): string {
   return [
-    introduction, endpointTable(), addresses, addressTable(), differences, differenceTable(), models, modelTable()
+    introduction, endpointTable(), addresses, addressTable(), differences, differenceTable(), droppedFields, models, modelTable()
   ].join('\n') + '\n'
 }
 
