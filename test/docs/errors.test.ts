@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codes } from '../../lib/core/errors.ts'
@@ -8,6 +8,16 @@ t.test('docs/errors.md is what `npm run docs` writes', async t => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/errors.md'), 'utf8')
   t.equal(page, errorReference())
   for (const code of Object.keys(codes)) t.match(page, `## \`${code}\``)
+})
+
+t.test('every code that an API has of its own is there', async t => {
+  const folder = join(import.meta.dirname, '../../../lib/dialects')
+  const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  const shown = files.flatMap(name => [...read(name).matchAll(/shownCode: '(\w+)'/g)])
+  const returned = [...read('responses/errors.ts').matchAll(/(?:return|[?:]) '(\w+)'/g)]
+  t.ok(shown.length > 2 && returned.length > 4)
+  for (const [, code] of [...shown, ...returned]) t.match(errorReference(), new RegExp(`^(?:## |\\| )\`${code}\``, 'm'))
 })
 
 t.test('every message is a sentence', async t => {

@@ -4,6 +4,8 @@ import { codes, type ErrorCode } from '../../lib/core/errors.ts'
 
 interface Advice {
   readonly when: string
+  /** The cases in which it has another status than that of the table. */
+  readonly otherStatus?: string
   readonly action: string
 }
 
@@ -30,6 +32,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   invalid_value: {
     when: 'A parameter has a value that does not fit the model or another parameter.',
+    otherStatus: '417 for an expectation other than `100-continue`; 421 for a host name that `server.accepted_hosts` does not list; 431 for headers that are too large.',
     action: 'Change the parameter that `param` names, as `message` says.'
   },
   unsupported_value: {
@@ -57,7 +60,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Convert the file to one of the formats in `message`.'
   },
   upstream_invalid_request: {
-    when: 'The provider rejected the request with 400 or a similar status. The message is its own.',
+    when: 'The provider rejected the request. The message is its own, and so is the code if it sent one.',
+    otherStatus: 'that of the provider.',
     action: 'Change the request as the message says.'
   },
   unknown_provider: {
@@ -65,11 +69,12 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Use one of the providers in the message.'
   },
   insufficient_quota: {
-    when: 'The budget of the key is spent or too small for a useful answer, the account at the provider has no credit, or the key has too many deferred completions stored (429).',
+    when: 'The budget of the key is spent or too small for a useful answer, the account at the provider has no credit, or the key has too many deferred completions stored.',
+    otherStatus: '429 for too many deferred completions.',
     action: 'Wait for the next budget period or until stored completions expire, or ask the operator to raise the budget.'
   },
   not_found: {
-    when: 'No endpoint has this path, or no stored response has this id: it is unknown, deleted, expired or of another key.',
+    when: 'No endpoint has this path, the admin API has nothing with this id, or the provider of the model cannot compact responses.',
     action: 'Check the path and the id. All endpoints are listed in `/openapi.json`.'
   },
   model_not_found: {
@@ -82,6 +87,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   method_not_allowed: {
     when: 'The path exists, with other methods.',
+    otherStatus: '426 for a WebSocket.',
     action: 'Use a method of the `allow` header.'
   },
   conflict: {
@@ -162,9 +168,38 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   timeout: {
     when: 'The call took longer than `limits.call_ms`.',
-    action: 'Ask for a shorter answer, or use `deferred`.'
+    action: 'Ask for a shorter answer, or use `deferred` or `background` where they are available.'
   }
 }
+
+interface OwnCode {
+  readonly code: string
+  readonly status: string
+  readonly when: string
+}
+
+/** Codes that the Responses and the Messages API have in place of those of the table, as clients of these APIs know them. */
+const ownCodes: readonly OwnCode[] = [
+  { code: 'missing_required_parameter', status: '400', when: 'Responses: a required parameter is missing.' },
+  { code: 'invalid_type', status: '400', when: 'Responses: a parameter has the wrong type.' },
+  { code: 'empty_array', status: '400', when: 'Responses: `input` is an empty list.' },
+  { code: 'previous_response_not_found', status: '400', when: 'Responses: no stored response has the id in `previous_response_id`.' },
+  { code: 'invalid_prompt', status: 'in `response.failed`', when: 'Responses: the answer failed, and would fail again: the request is at fault.' },
+  { code: 'server_is_overloaded', status: 'in `response.failed`', when: 'Responses: the gateway or the provider is overloaded.' },
+  { code: 'server_error', status: 'in `response.failed`', when: 'Responses: any other failure of the gateway or the provider.' },
+  { code: 'thread_unsupported_request', status: '400', when: 'Messages: the request has a `thread`. Clients then send the entire conversation.' }
+]
+
+const ofOwnCodes = `
+## Codes of the Responses and the Messages API
+
+These APIs have some codes of their own in place of those above. A 404 of \`/v1/responses/{id}\` has the code null, as at OpenAI: no stored
+response has this id, it was deleted or has expired, or it is of another key.
+
+| Code | Status | When |
+| --- | --- | --- |
+${ownCodes.map(({ code, status, when }) => `| \`${code}\` | ${status} | ${when} |`).join('\n')}
+`
 
 const introduction = `# Errors
 
@@ -216,7 +251,13 @@ export function errorReference (): string {
     `## \`${code}\``, '',
     `**${status}** \`${type}\`: ${message}`, '',
     `- When: ${advice[code].when}`,
+    ...otherStatusOf(code),
     `- What to do: ${advice[code].action}`
   ].join('\n'))
-  return `${introduction}\n${sections.join('\n\n')}\n`
+  return `${introduction}\n${sections.join('\n\n')}\n${ofOwnCodes}`
+}
+
+function otherStatusOf (code: ErrorCode): string[] {
+  const { otherStatus } = advice[code]
+  return otherStatus === undefined ? [] : [`- Other status: ${otherStatus}`]
 }
