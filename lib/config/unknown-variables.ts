@@ -28,9 +28,9 @@ export function warnOfUnknownVariables (environment: ReadonlyMap<string, string>
   ))
   if (unknown.length === 0) return
   const byName = new Map([...known].map(name => [withoutPrefix(name), name] as const))
-  const references = new Set(JSON.stringify(value).match(/(?<="env:)\w+(?=")/g))
+  const written = JSON.stringify(value)
   for (const variable of unknown) {
-    if (references.has(variable)) continue
+    if (written.includes(`"env:${variable}"`)) continue
     const meant = nearestWord(withoutPrefix(variable), byName.keys())
     report.warn([variable], 'unknown variable', { variable, suggestion: meant && byName.get(meant) })
   }

@@ -125,7 +125,7 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
     })
     case 'overloaded': return make('upstream_overloaded', { retryAfterSeconds })
     case 'timeout': return make('upstream_timeout')
-    case 'model': return make('model_not_found', { message, param: param ?? 'model' })
+    case 'model': return make('model_not_found', { message: saysNothing(failure) ? noModelOrAddress : message, param: param ?? 'model' })
     case 'context_length': return make('context_length_exceeded', { message, param: param ?? 'messages' })
     case 'content_policy': return make('content_policy_violation', { message, param, status, shownCode: code })
     case 'too_large': return make('file_too_large', { message, param })
@@ -137,4 +137,12 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
     case 'missing_api':
     case 'error': return make('upstream_error')
   }
+}
+
+const noModelOrAddress = 'The provider does not have this model, or its `base_url` in the configuration is wrong (see `headgate doctor`).'
+
+/** Returns true where a 404 does not name the model: servers send such where they have no such path, as without `/v1` in the base URL. */
+function saysNothing ({ message, cause }: Failure): boolean {
+  const code = cause?.['code'] ?? '404' // some repeat the status there
+  return code === '404' && (message === undefined || /^(?:404 )?(?:page )?not found\.?$/i.test(message))
 }

@@ -71,7 +71,7 @@ function withoutExpressions (text: string): string {
 
 /** Recognises SQL, and parts of it where it is composed. */
 function isSql (text: string): boolean {
-  return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index)|vacuum into|with \w+ as \(|set local |\w+ as \w+$|chain\()/.test(text)
+  return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index)|vacuum into|(?:with )?\w+ as \(|set local |\w+ as \w+$|chain\()/.test(text)
 }
 
 /** Recognises lines of an event stream, headers, addresses with their method, media types with parameters, and code. */

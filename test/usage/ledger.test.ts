@@ -531,7 +531,7 @@ t.test('a call that another process took for interrupted has the row of its end'
   const begun = usageRowOf(1, { outcome: 'interrupted', status: null, cost_nano_usd: 10_000, duration_ms: 0 })
   const open = new JournaledCall(begun)
   await kept.record(open)
-  const [journal = ''] = readdirSync(directory).filter(name => name.startsWith('journal-'))
+  const journal = readdirSync(directory).find(name => name.startsWith('journal-')) ?? ''
   copyFileSync(join(directory, journal), join(directory, 'usage-copy.jsonl')) // this process was stopped for a long time
   await other.importJournals()
   t.match(await rowsOf(database), [{ outcome: 'interrupted' }])

@@ -83,7 +83,7 @@ function classify (status: number, said: Said, retryAfterSeconds: number | undef
     return fact('context_length', { param: param ?? 'messages' })
   }
   switch (status) {
-    case 404: return fact('model', { param: param ?? 'model', ...saysNothing(said) && { message: noModelOrAddress } })
+    case 404: return fact('model', { param: param ?? 'model' })
     case 410: return fact('unsupported', { param })
     case 413: return fact('too_large', { param })
     case 429: return fact('rate_limit', { retryAfterSeconds: retryAfterSeconds ?? waitIn(message) })
@@ -98,13 +98,6 @@ function classify (status: number, said: Said, retryAfterSeconds: number | undef
   return policyCodes.has(known)
     ? fact('content_policy', { ...shown, code: known })
     : fact('invalid_request', { ...shown, ...named && { code } })
-}
-
-/** Servers say no more than this where they have no such path, as without `/v1` in the base URL. */
-const noModelOrAddress = 'The provider does not have this model, or its `base_url` in the configuration is wrong (see `headgate doctor`).'
-
-function saysNothing ({ message, code }: Said): boolean {
-  return (code === undefined || code === '404') && (message === undefined || /^(?:404 )?(?:page )?not found\.?$/i.test(message))
 }
 
 /** xAI answers 400 for a wrong key, and 403 both for keys and for content. */
