@@ -1,26 +1,37 @@
 /** Names of processes: they show other processes, in a shared file or folder, whether one still lives. */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { isProcessAlive } from './is-process-alive.ts'
 
 /**
  * Process ids mean something on their own machine, or in their own container, only. Several containers may have one host name, and in each of them the
- * first process has the id 1; a container or a machine that was restarted has the same host name again.
+ * first process has the id 1.
  */
-const host = createHash('sha256').update([hostname(), ...pidNamespace()].join('\0')).digest('hex').slice(0, 12)
+const host = createHash('sha256').update([hostname(), ...containerOf(mounts())].join('\0')).digest('hex').slice(0, 12)
 const form = /^([0-9a-f]{12})-(\d+)-[\w-]+$/
 /** The names of this very process: after a restart of a container its id may be the same as before. */
 const own = new Set<string>()
 
-/** Returns the PID namespace of this process, and the boot of the machine that it is of: others have namespaces with the same number. Empty where there are none. */
-function pidNamespace (): string[] {
+/** Returns the mounts of this process as Linux lists them; no text elsewhere. */
+function mounts (): string {
   try {
-    return [readlinkSync('/proc/self/ns/pid'), readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')]
+    return readFileSync('/proc/self/mountinfo', 'utf8')
   } catch {
-    return []
+    return ''
   }
+}
+
+/**
+ * Returns what is mounted at `/etc/hosts`: the file that Docker, Podman and Kubernetes make for each container or pod, whose path has its id,
+ * which a restart does not change. Empty outside of them.
+ *
+ * @param mounts lines of which the fourth field is the path that is mounted and the fifth the one where it is seen:
+ *   https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+ */
+export function containerOf (mounts: string): string[] {
+  return mounts.split('\n').map(line => line.split(' ')).filter(fields => fields[4] === '/etc/hosts').map(fields => fields[3] ?? '')
 }
 
 /** Returns a new name for this process. */

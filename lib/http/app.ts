@@ -193,7 +193,7 @@ export function createApp (options: AppOptions): App {
   app.use(context => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
     if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
-    respond(context, methods.size === 0 ? notFound.errorOf(context.path) : wrongMethod(context.req))
+    respond(context, methods.size === 0 ? notFound.errorOf(context.method, context.path) : wrongMethod(context.req))
   })
   app.silent = true
   const callback = app.callback()

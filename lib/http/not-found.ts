@@ -11,12 +11,12 @@ const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
   [/^\/v1\/complete\b/, 'Text completions of this form are not available. Use POST /v1/messages.']
 ]
 
-/** No path of the API is longer: others are not looked up. */
+/** No path of the API is longer: others are not looked up, and shown up to here. */
 const maxPathLength = 200
 
 /**
  * Finds what a path that no endpoint serves was meant to be: one of the API below another base URL, or misspelt by an `s`. A
- * lookup or two for each path. Hints name paths of the API only, never what the caller wrote.
+ * lookup or two for each path.
  */
 export class NotFound {
   /** Paths of the API without parameters. */
@@ -35,8 +35,10 @@ export class NotFound {
   }
 
   /** Returns the error for a path that no endpoint serves, with what to use instead where clients are known to ask for it. */
-  errorOf (path: string): GatewayError {
-    return new GatewayError('not_found', { message: path.length > maxPathLength ? undefined : this.#hintFor(path) })
+  errorOf (method: string, path: string): GatewayError {
+    if (path.length > maxPathLength) return new GatewayError('not_found', { message: `Not found: ${method} ${path.slice(0, maxPathLength)}…` })
+    const hint = this.#hintFor(path)
+    return new GatewayError('not_found', { message: `Not found: ${method} ${path}.${hint === undefined ? '' : ` ${hint}`}` })
   }
 
   #hintFor (path: string): string | undefined {

@@ -1,10 +1,9 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { processName, processState } from '../../lib/async/process-name.ts'
+import { containerOf, processName, processState } from '../../lib/async/process-name.ts'
 import { until } from '../support/until.ts'
 
 t.test('a name shows whether its process lives, where that can be known', async t => {
@@ -28,15 +27,31 @@ t.test('a process that its parent does not wait for has exited', { skip: process
   t.equal(processState(processName().replace(`-${process.pid}-`, `-${pid}-`)), 'exited')
 })
 
-const inNamespace = ['--user', '--map-root-user', '--pid', '--fork']
-const noNamespaces = spawnSync('unshare', [...inNamespace, 'true']).status !== 0 && 'no PID namespaces'
+t.test('containers with the same host name differ by the file of hosts that is made for each', async t => {
+  const line = (root: string, point: string) => `655 640 8:1 ${root} ${point} rw,relatime - ext4 /dev/sda1 rw`
+  const docker = '/var/lib/docker/containers/4f2a/hosts'
+  const pod = '/var/lib/kubelet/pods/0b77-11/etc-hosts'
+  t.strictSame(containerOf([line('/', '/'), line(docker, '/etc/hosts'), line('/x', '/etc/hosts.d')].join('\n')), [docker])
+  t.strictSame(containerOf(`${line(pod, '/etc/hosts')}\n`), [pod])
+  t.strictSame(containerOf(line('/', '/')), [])
+  t.strictSame(containerOf(''), [])
+})
 
-t.test('of a process of another container nothing is known, if it has the same host name and the same id as well', { skip: noNamespaces }, async t => {
+const inNamespace = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--mount-proc']
+const noNamespaces = spawnSync('unshare', [...inNamespace, 'mount', '--bind', '/etc/hosts', '/etc/hosts']).status !== 0 && 'no namespaces'
+
+t.test('of a process of another container nothing is known, if it has the same host name and the same id as well; the same one is known again', { skip: noNamespaces }, async t => {
   const module = join(import.meta.dirname, '../../lib/async/process-name.js')
-  const script = `import(${JSON.stringify(module)}).then(({ processName }) => console.log(require('node:os').hostname(), processName()))`
-  const [host, name = ''] = execFileSync('unshare', [...inNamespace, process.execPath, '-e', script], { encoding: 'utf8' }).trim().split(' ')
-  t.equal(host, hostname())
+  const hosts = t.testdir({ one: '', other: '' })
+  const nameIn = (container: string): string => {
+    const script = `import(${JSON.stringify(module)}).then(({ processName }) => console.log(processName()))`
+    const shell = 'mount --bind "$1" /etc/hosts && exec "$2" -e "$3"'
+    return execFileSync('unshare', [...inNamespace, 'sh', '-c', shell, 'sh', join(hosts, container), process.execPath, script], { encoding: 'utf8' }).trim()
+  }
+  const name = nameIn('one')
   t.match(name, /^\w{12}-1-/)
   t.equal(processState(name), 'unknown')
   t.equal(processState(name.replace('-1-', `-${process.pid}-`)), 'unknown')
+  t.not(nameIn('other').slice(0, 12), name.slice(0, 12))
+  t.equal(nameIn('one').slice(0, 12), name.slice(0, 12), 'after a restart')
 })

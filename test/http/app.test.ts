@@ -66,7 +66,7 @@ t.test('a request goes to the endpoint of its method and path', async t => {
 t.test('a request for no endpoint is refused in the form of any other, and noted with method and path', async t => {
   const { url, ended } = await serve(t)
   const rows: ReadonlyArray<readonly [title: string, method: string, path: string, status: number, body: object, noted: string]> = [
-    ['an unknown path', 'GET', '/nowhere?key=secret', 404, refusal('Not found.', 'not_found'), 'GET /nowhere'],
+    ['an unknown path', 'GET', '/nowhere?key=secret', 404, refusal('Not found: GET /nowhere.', 'not_found'), 'GET /nowhere'],
     ['another method', 'POST', '/things/7', 405, refusal('Method not allowed.', 'method_not_allowed'), 'POST /things/7']
   ]
   for (const [title, method, path, status, body, noted] of rows) {

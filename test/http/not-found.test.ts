@@ -3,7 +3,7 @@ import { testGateway } from '../support/gateway.ts'
 
 t.test('paths that clients know from providers say what serves instead, in the dialect of the caller', async t => {
   const api = await testGateway(t)
-  const rows: ReadonlyArray<readonly [path: string, message: RegExp | string]> = [
+  const rows: ReadonlyArray<readonly [path: string, hint: RegExp | string]> = [
     ['/v1/batches', /^Batches are not available\. .*`deferred: true`.* `deferred\.for_all_providers`/],
     ['/v1/batches/batch_1/cancel', /^Batches/],
     ['/v1/files?limit=3', /^Files are not stored here/],
@@ -12,33 +12,40 @@ t.test('paths that clients know from providers say what serves instead, in the d
     ['/v1/realtime/sessions', /POST \/v1\/audio\/speech/],
     ['/v1/moderations', /GET \/openapi\.json/],
     ['/v1/complete', /POST \/v1\/messages/],
-    ['/v1/filesystem', 'Not found.'],
+    ['/v1/filesystem', ''],
     ['/chat/completions', '`/chat/completions` is served at `/v1/chat/completions`.'],
     ['/messages/count_tokens?beta=true', '`/messages/count_tokens` is served at `/v1/messages/count_tokens`.'],
     ['/responses/', '`/responses` is served at `/v1/responses`.'],
-    ['/responses/resp_secret/cancel', '`/responses/…` is served at `/v1/responses/…`.'],
-    ['/models/openai/secret', '`/models/…` is served at `/v1/models/…`.'],
+    ['/responses/resp_1/cancel', '`/responses/…` is served at `/v1/responses/…`.'],
+    ['/models/openai/x', '`/models/…` is served at `/v1/models/…`.'],
     ['/v1/v1/messages', 'The base URL of the client is too long: this is served at `/v1/messages`.'],
     ['/v1/v1/v1/chat/completions', 'The base URL of the client is too long: this is served at `/v1/chat/completions`.'],
-    ['/secret/v1/models/openai/secret', 'The base URL of the client is too long: this is served at `/v1/models/…`.'],
+    ['/other/v1/models/openai/x', 'The base URL of the client is too long: this is served at `/v1/models/…`.'],
     ['/v1/chat/completion', 'Did you mean `/v1/chat/completions`?'],
     ['/v1/model', 'Did you mean `/v1/models`?'],
     ['/chat/completion', 'Did you mean `/v1/chat/completions`?'],
     ['/v1/v1/files', /^Files are not stored here/],
     ['/batches', /^Batches are not available/],
-    ['/secret', 'Not found.'],
-    ['/livez/secret', 'Not found.'],
-    ['/admin/v1/embeddings', 'Not found.'],
-    ['/v1', 'Not found.'],
-    [`/v1${'/v1'.repeat(2000)}`, 'Not found.']
+    ['/other?key=secret', ''],
+    ['/livez/x', ''],
+    ['/admin/v1/embeddings', ''],
+    ['/v1', '']
   ]
-  for (const [path, message] of rows) {
+  for (const [path, hint] of rows) {
     const answer = await api.post(path, {})
     t.equal(answer.status, 404, path)
-    t.match(await answer.json(), { error: { code: 'not_found', type: 'invalid_request_error', message } }, path)
+    const { error } = await answer.json() as { readonly error: { readonly code: string, readonly type: string, readonly message: string } }
+    t.match(error, { code: 'not_found', type: 'invalid_request_error' }, path)
+    const [pathname = ''] = path.split('?')
+    const start = `Not found: POST ${pathname}.${hint === '' ? '' : ' '}`
+    t.equal(error.message.slice(0, start.length), start)
+    if (typeof hint === 'string') t.equal(error.message.slice(start.length), hint, path)
+    else t.match(error.message.slice(start.length), hint, path)
   }
+  const long = await api.post(`/v1${'/v1'.repeat(2000)}`, {})
+  t.match(await long.json(), { error: { message: `Not found: POST /v1${'/v1'.repeat(65)}/v…` } })
   const doubled = await api.post('/v1/v1/messages', {}, { headers: { 'anthropic-version': '2023-06-01' } })
-  t.match(await doubled.json(), { type: 'error', error: { type: 'not_found_error', message: 'The base URL of the client is too long: this is served at `/v1/messages`.' } })
+  t.match(await doubled.json(), { type: 'error', error: { type: 'not_found_error', message: 'Not found: POST /v1/v1/messages. The base URL of the client is too long: this is served at `/v1/messages`.' } })
   const anthropic = await api.get('/v1/files', { headers: { 'anthropic-version': '2023-06-01' } })
-  t.match(await anthropic.json(), { type: 'error', error: { type: 'not_found_error', message: /^Files are not stored here/ } })
+  t.match(await anthropic.json(), { type: 'error', error: { type: 'not_found_error', message: /^Not found: GET \/v1\/files\. Files are not stored here/ } })
 })
