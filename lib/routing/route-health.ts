@@ -11,6 +11,7 @@ import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { ExtraRequestBudget } from './hedge.ts'
 import { Latencies } from './latencies.ts'
 import { LearnedCooldowns } from './learned-cooldowns.ts'
+import { MissingApis } from './missing-apis.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
 
@@ -47,6 +48,8 @@ export class RouteHealth {
   readonly slowStreamBudget = new ExtraRequestBudget()
   /** The providers that made the tool calls of recent answers. */
   toolCalls = new ToolCallOrigins()
+  /** The servers without an API that their kind has. Not taken over: a configuration that was reloaded may name other ones. */
+  readonly missingApis: MissingApis
   readonly #budgets = new Map<string, RetryBudget>()
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()
@@ -65,6 +68,7 @@ export class RouteHealth {
   constructor (now: () => number = () => performance.now(), onCooldown?: (cooldown: SharedCooldown) => void) {
     this.#now = now
     this.#onCooldown = onCooldown
+    this.missingApis = new MissingApis(now)
     this.#learned = new LearnedCooldowns(now)
     this.#latencies = { complete: new Latencies(now), streamed: new Latencies(now) }
   }

@@ -19,6 +19,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import { CallAttempts } from '../routing/call-attempts.ts'
 import { noteAttempt, type RouteRequest } from '../routing/route-attempt.ts'
 import { RouteHealth } from '../routing/route-health.ts'
+import type { MissingApis } from '../routing/missing-apis.ts'
 import type { Batch } from '../core/batch.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
@@ -52,7 +53,7 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const shared: SharedByRequests = { abandoned, recordSent, isFree: capability === 'tokenCount', translatedOnly: new WeakSet() }
+  const shared: SharedByRequests = { abandoned, recordSent, isFree: capability === 'tokenCount', missingApis: routeHealth.missingApis }
   const prepare = (call: RoutedCall<R>, route: Route, mayGiveUp: ProviderCallOptions['mayGiveUp']): RouteRequest<OpenAttempt<E>> | undefined => {
     const provider = providers.get(route.providerId)
     const adapter = provider?.adapters[capability]
@@ -94,8 +95,7 @@ interface SharedByRequests {
   readonly recordSent: Services['recordSent'] | undefined
   /** True for counts of tokens, which cost nothing. */
   readonly isFree: boolean
-  /** Servers that turned out not to have the API of a dialect that their kind has. */
-  readonly translatedOnly: WeakSet<Provider>
+  readonly missingApis: MissingApis
 }
 
 /** The request of a call to one route. Its parts are made once, however often they are sent, but for each account that keeps something. */
@@ -108,6 +108,8 @@ class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E ext
   readonly #options: ProviderCallOptions
   readonly #shared: SharedByRequests
   #made: Array<{ readonly credential: number | undefined, readonly parts: ReadonlyArray<UpstreamPart<R, E>> }> = []
+  /** True once the server has said that it does not have the API of this request: it is translated from then on. */
+  #refused = false
 
   constructor (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions, shared: SharedByRequests) {
     this.provider = provider
@@ -123,13 +125,25 @@ class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E ext
     const call = this.#call
     const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
     const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
+    if (this.#refused) return this.#openTranslated(attempt, credential)
     const parts = this.#partsFor(credential)
     if (parts[0]?.ask.direct === undefined) return this.#open(attempt, parts)
-    return this.#open(attempt, parts).catch((error: unknown) => {
+    return this.#open(attempt, parts).then(opened => {
+      this.#shared.missingApis.noteServed(this.provider)
+      return opened
+    }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
-      this.#shared.translatedOnly.add(this.provider)
+      this.#refused = true
       this.#made = []
-      return this.#open(attempt, this.#partsFor(credential))
+      return this.#openTranslated(attempt, credential)
+    })
+  }
+
+  /** Sends a request that was refused again, translated. What it shows of the server counts for all callers only if no key of one was used. */
+  #openTranslated (attempt: AttemptCall, credential: number | undefined): Promise<OpenAttempt<E>> {
+    return this.#open(attempt, this.#partsFor(credential)).then(opened => {
+      if (this.#call.providerKey === undefined) this.#shared.missingApis.noteMissing(this.provider)
+      return opened
     })
   }
 
@@ -150,7 +164,7 @@ class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E ext
     const credential = this.#call.origin === undefined ? undefined : place
     const known = this.#made.find(made => made.credential === credential)
     if (known !== undefined) return known.parts
-    const isTranslated = this.#shared.translatedOnly.has(this.provider)
+    const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
     const parts = partsOf(adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated }), this.#adapter)
     this.#made.push({ credential, parts })
     return parts

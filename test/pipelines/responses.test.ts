@@ -154,6 +154,66 @@ t.test('a server of chat completions behind the name of OpenAI is found out once
   t.same(provider.requests.map(request => request.path), ['/v1/responses', '/v1/chat/completions', '/v1/chat/completions'])
 })
 
+t.test('an object that a provider does not find is a 404 with its words, and changes nothing for other callers', async t => {
+  const provider = await fakeUpstream((request, number) => {
+    const { conversation, input } = request.json as { conversation?: string, input: unknown } // as sent
+    const gone = conversation ?? (JSON.stringify(input).includes('rs_gone') ? 'rs_gone' : undefined)
+    if (gone === undefined) return openaiScript(request, number)
+    return { status: 404, pieces: [JSON.stringify({ error: { message: `Object with id '${gone}' not found.`, type: 'invalid_request_error', param: null, code: null } })] }
+  })
+  t.teardown(provider.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`)] })
+  const hosted = { model: 'openai/gpt-5', input: [{ role: 'user', content: 'What is new?' }], tools: [{ type: 'web_search' }] }
+  const item = { type: 'reasoning', id: 'rs_gone', summary: [], encrypted_content: 'gAAAA' }
+  for (const [body, headers, id] of [
+    [{ ...hosted, conversation: 'conv_x' }, { 'x-provider-key': 'sk-own' }, 'conv_x'],
+    [{ ...hosted, input: [...hosted.input, item, { role: 'user', content: 'And?' }] }, {}, 'rs_gone'],
+    [{ ...hosted, input: [...hosted.input, item], stream: true }, {}, 'rs_gone']
+  ] as const) {
+    const refused = await api.post(path, body, { headers })
+    t.equal(refused.status, 404)
+    t.match(await refused.json(), { error: { message: `Object with id '${id}' not found.`, type: 'invalid_request_error', param: null } })
+    t.match(await (await api.post(path, hosted)).json(), { status: 'completed', output: [{ id: /^msg_up/ }] })
+  }
+  t.same(new Set(provider.requests.map(request => request.path)), new Set(['/v1/responses']))
+  t.match(provider.requests.at(-1)?.json, { ...hosted, model: 'gpt-5' })
+})
+
+t.test('a server is without this API only once a translated request has succeeded in its place, with a key of the gateway', async t => {
+  let chat: Script = { status: 400, pieces: ['{"error":{"message":"Bad."}}'] }
+  let responses: Script | undefined = { status: 404 }
+  const provider = await fakeUpstream((request, number) => request.path.endsWith('/responses') ? responses ?? openaiScript(request, number) : chat)
+  t.teardown(provider.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`)] })
+  const ask = async (status: number, headers = {}): Promise<string[]> => {
+    const before = provider.requests.length
+    t.equal((await api.post(path, { model: 'openai/gpt-5', input: 'Hi' }, { headers })).status, status)
+    return provider.requests.slice(before).map(request => request.path.slice('/v1'.length))
+  }
+  const both = ['/responses', '/chat/completions']
+  t.same(await ask(400), both)
+  chat = { pieces: [chatAnswer('Hello')] }
+  t.same(await ask(200, { 'x-provider-key': 'sk-own' }), both)
+  responses = undefined
+  t.same(await ask(200), ['/responses'])
+  responses = { status: 404 }
+  t.same(await ask(200), both)
+  t.same(await ask(200), both, 'it has had the API')
+})
+
+t.test('a server that has no such path and answers it all the same gets translations', async t => {
+  const words = '{"error":"Unexpected endpoint or method. (POST /v1/responses)"}'
+  const provider = await fakeUpstream(({ path, json }) => {
+    if (path.endsWith('/responses')) return { pieces: [words] }
+    return (json as { stream?: boolean }).stream === true ? { headers: eventStream, pieces: chatFrames(['Hello']) } : { pieces: [chatAnswer('Hello')] } // as sent
+  })
+  t.teardown(provider.close)
+  for (const stream of [false, true]) {
+    const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`)] })
+    t.match(await (await api.post(path, { model: 'openai/gpt-5', input: 'Hi', stream })).text(), /"Hello"/)
+  }
+})
+
 t.test('the official client gets a complete answer, and the same one streamed', async t => {
   const { client } = await sandbox(t)
   const request = { model: 'sandbox/echo', input: 'Hello', instructions: 'Be brief.', metadata: { a: 'b' } }

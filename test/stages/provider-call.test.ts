@@ -4,6 +4,8 @@ import { Secret } from '../../lib/core/secret.ts'
 import { once } from '../../lib/core/stage.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { canServe } from '../../lib/routing/can-serve.ts'
+import { missingMs } from '../../lib/routing/missing-apis.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
 import { providerSettings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
@@ -112,6 +114,28 @@ t.test('a key of the caller goes to the provider, and its failures do not count 
   await t.rejects(collect(providerCall(world, 'chat')(once(own))), { code: 'rate_limit_exceeded' })
   t.match(one.sent[0], { credential: { authorization: 'Bearer sk-theirs' } })
   t.equal((await collect(providerCall(world, 'chat')(once(routedCall(hello))))).length, 1)
+})
+
+t.test('a server that had not the API of a dialect gets requests of it again after a while', async t => {
+  const [missing, direct] = [[404, ''] as const, [200, JSON.stringify({ status: 'completed', output: [] })] as const]
+  const one = scripted(missing, fine, fine, missing, busy, fine, missing, fine, direct)
+  let now = 0
+  const world = { ...services({ one }, { retries: 1 }), routeHealth: new RouteHealth(() => now) }
+  const ask = async (): Promise<string[]> => {
+    const before = one.sent.length
+    await collect(providerCall(world, 'chat')(once(routedCall(hello, {
+      fit: (request, _route, { isTranslated = false } = {}) => isTranslated ? { request } : { request, direct: { dialect: 'responses', body: '{}', headers: {}, query: '' } }
+    }))))
+    return one.sent.slice(before).map(({ path }) => path)
+  }
+  t.same(await ask(), ['/responses', '/chat/completions'])
+  t.same(await ask(), ['/chat/completions'])
+  now += missingMs
+  t.same(await ask(), ['/responses', '/chat/completions', '/chat/completions'], 'also after a retry')
+  now += missingMs
+  t.same(await ask(), ['/responses', '/chat/completions'])
+  now += missingMs
+  t.same(await ask(), ['/responses'])
 })
 
 t.test('a call that has ended is not tried again, and rejects with its reason', async t => {

@@ -10,7 +10,7 @@ import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream, wireEvent } from './chat-stream.ts'
 import { DeltaTemplate, deltaLength } from './delta-template.ts'
-import { failedResponse } from './errors.ts'
+import { failedResponse, saysMissingPath } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage, usageOf } from './usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -33,13 +33,19 @@ const known = templateReaders(usageOf)
 
 /** Reads an answer for its caller. One in the other form than was requested is read as that of any caller. */
 export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
-  if (ask.streamed) return { as: 'sse', reader: new DirectStream(), json: value => readResponse(value, ask) }
+  if (ask.streamed) return { as: 'sse', reader: new DirectStream(), json: value => readStreamed(value, ask) }
   const answers = known(ask.route.modelId)
   return { as: 'json', read: (value, bytes) => readDirect(value, bytes, answers), readBytes: bytes => answers.read(bytes), sse: () => readStream(ask) }
 }
 
+/** Reads one JSON text that came in place of a stream. */
+function readStreamed (value: unknown, ask: Ask<ChatInput>): ChatEvent[] {
+  refuseOtherApi(objectOf(value))
+  return readResponse(value, ask)
+}
+
 function readDirect (value: unknown, bytes: Buffer | undefined, answers: TemplateReader): ChatEvent[] {
-  refuseCompletion(objectOf(value))
+  refuseOtherApi(objectOf(value))
   const response = checkedResponse(value)
   const facts = new AnswerFacts()
   const events: ChatEvent[] = [{ type: 'response-start' }]
@@ -52,9 +58,9 @@ function readDirect (value: unknown, bytes: Buffer | undefined, answers: Templat
   return events
 }
 
-/** Proxies have been seen to answer every path with chat completions. */
-function refuseCompletion (answer: Record<string, unknown> | undefined): void {
-  if (answer?.['choices'] !== undefined) throw new ProviderFailure({ kind: 'missing_api' })
+/** Proxies have been seen to answer every path with chat completions, and LM Studio answers unknown paths with status 200. */
+function refuseOtherApi (answer: Record<string, unknown> | undefined): void {
+  if (answer?.['choices'] !== undefined || saysMissingPath(answer?.['error'])) throw new ProviderFailure({ kind: 'missing_api' })
 }
 
 /** The facts of an answer that the gateway counts and routes by. */
@@ -111,7 +117,7 @@ class DirectStream implements StreamReader<ChatEvent> {
     const type = nonEmptyText(event.type) ?? name
     const response: WireResponse = objectOf(event.response) ?? {}
     if (!this.#started) {
-      refuseCompletion(objectOf(event))
+      refuseOtherApi(objectOf(event))
       into.push({ type: 'response-start' })
     }
     this.#started = true

@@ -21,12 +21,40 @@ export function readError (failure: UpstreamFailure): Failure {
   return field in chatNames ? { ...stated, param: chatNames[field] } : stated
 }
 
-/** States the same for callers of this API. A path that is not found is a server without it, which may have the answer by another. */
+/**
+ * States the same for callers of this API. A server without it may have the answer by another one. An object that is not found is
+ * the fault of the request, which names it: there is nothing of it elsewhere.
+ */
 export function readDirectError (failure: UpstreamFailure, action?: DirectRequest['action']): Failure {
   const stated = aboutInput(readDialectError(failure))
-  if (action !== undefined) return stated
-  const isMissing = failure.status === 405 || failure.status === 501 || (stated.kind === 'model' && !/model|deployment/i.test(`${stated.message} ${String(stated.cause?.['code'])}`))
-  return isMissing ? { ...stated, kind: 'missing_api' } : stated
+  if (failure.status === 405 || failure.status === 501 || (stated.kind === 'model' && isAboutPath(stated))) {
+    return action === undefined ? { ...stated, kind: 'missing_api' } : stated
+  }
+  if (stated.kind !== 'model' || isAboutModel(stated)) return stated
+  return { ...aboutInput(readDialectError({ ...failure, status: 400 })), status: 404, cause: stated.cause }
+}
+
+/** The beginnings of what servers and proxies say about a path that they do not have. */
+const missingPath = /^(?:404\W{0,3})?(?:(?:the )?(?:requested )?(?:endpoint|file|page|path|resource|route|url) (?:\/\S{1,100} )?)?(?:was )?not found\W{0,3}$|^(?:cannot post|default backend|invalid url|no (?:endpoint|route)|route post|the requested url|un(?:expected|known) (?:request )?(?:endpoint|path|route|url))\b/i
+
+/** Codes that name no object. */
+const codeOfPath = /^(?:\d+|(?:resource_?)?not_?found(?:_error)?|(?:invalid|unknown)_url)$/i
+
+/** Returns whether an error inside a response is about its path: some servers say so under status 200. */
+export function saysMissingPath (error: unknown): boolean {
+  return typeof error === 'string' && missingPath.test(error)
+}
+
+/** Returns whether a 404 is about the path. Words that only quote such a sentence are about what they name. */
+function isAboutPath ({ message, cause }: Failure): boolean {
+  const code = codeOf(cause?.['code'])
+  if (cause?.['param'] !== undefined || (code !== undefined && !codeOfPath.test(code))) return false
+  return message === undefined || missingPath.test(message)
+}
+
+function isAboutModel ({ message, cause }: Failure): boolean {
+  const param = cause?.['param']
+  return param === undefined ? /model|deployment/i.test(`${message} ${String(cause?.['code'])}`) : param === 'model'
 }
 
 const statuses: ReadonlyMap<string, number> = new Map([
