@@ -188,7 +188,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     listModels: true,
     credential: bearer,
     adapters: { ...openaiAdapters, textCompletion },
-    quirks: { tokenLimitField: 'max_tokens', customTools: false },
+    // Gemini and what is in front of it want the signatures of its calls back.
+    quirks: { tokenLimitField: 'max_tokens', keepInHistory: ['extra_content'], customTools: false },
     traits: { network: 'by_address' }
   },
   ollama: {

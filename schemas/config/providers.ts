@@ -54,7 +54,7 @@ const QuirksConfig = Section({
     description: 'Further fields of a chat request that are sent on: those that only this server knows. Replaces the list of its kind. Other unknown fields are dropped.'
   })),
   keep_in_history: Type.Optional(Type.Array(Text('A field.'), {
-    description: 'Further fields of assistant messages that are sent back in the history.'
+    description: 'Further fields of assistant messages and of their tool calls that are sent back in the history.'
   })),
   obfuscation: Type.Optional(Type.Boolean({
     description: 'True when the server pads its streams with random text by default.'

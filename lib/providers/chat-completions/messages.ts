@@ -6,7 +6,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { withToolCallIds } from './tool-call-id.ts'
-import type { Message } from '../../../schemas/messages.ts'
+import type { Message, ToolCall } from '../../../schemas/messages.ts'
 import type { Quirks } from '../../core/quirks.ts'
 
 const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
@@ -26,7 +26,7 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   return withoutEmptyTurns(mapSame(messages, (message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
-    const cleaned = withKnownRole(withTypedCalls(clean(message, quirks)), quirks)
+    const cleaned = withKnownRole(withWireCalls(clean(message, quirks), quirks), quirks)
     return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)
   }))
 }
@@ -71,13 +71,43 @@ function withKnownRole (message: Message, { developerRole = false }: Quirks): Me
   return message.role !== 'developer' || developerRole ? message : { ...message, role: 'system' }
 }
 
-/** Callers may leave the type of a call out; OpenAI insists on it. */
-function withTypedCalls (message: Message): Message {
-  if (message.role !== 'assistant' || message.tool_calls?.some(call => call.type === undefined) !== true) return message
-  return {
-    ...message,
-    tool_calls: message.tool_calls.map(call => call.type === undefined ? { ...call, type: 'function' } : call)
+/** The fields of a call, and those of the tool's own part in it. */
+const callFields = {
+  function: { call: ['id', 'type', 'function'], part: ['name', 'arguments'] },
+  custom: { call: ['id', 'type', 'custom'], part: ['name', 'input'] }
+} as const
+
+/** Calls come back with more in them as well; and callers may leave the type of one out, which OpenAI insists on. */
+function withWireCalls (message: Message, { keepInHistory = [] }: Quirks): Message {
+  if (message.role !== 'assistant' || message.tool_calls?.some(call => !isWireCall(call, keepInHistory)) !== true) return message
+  return { ...message, tool_calls: message.tool_calls.map(call => isWireCall(call, keepInHistory) ? call : wireCall(call, keepInHistory)) }
+}
+
+function isWireCall (call: ToolCall, keepInHistory: readonly string[]): boolean {
+  if (call.type === undefined) return false
+  const known = callFields[call.type]
+  return hasOnly(call, known.call, keepInHistory) && hasOnly(partOf(call), known.part)
+}
+
+function wireCall (call: ToolCall, keepInHistory: readonly string[]): ToolCall {
+  const { type = 'function' } = call
+  const known = callFields[type]
+  return { ...reduced(call, known.call, keepInHistory), type, [type]: reduced(partOf(call), known.part) } as ToolCall // with fewer optional fields
+}
+
+function partOf (call: ToolCall): object {
+  return call.type === 'custom' ? call.custom : call.function
+}
+
+function hasOnly (value: object, known: readonly string[], more: readonly string[] = []): boolean {
+  for (const key in value) {
+    if (Reflect.get(value, key) === null || !(known.includes(key) || more.includes(key))) return false
   }
+  return true
+}
+
+function reduced (value: object, known: readonly string[], more: readonly string[] = []): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([key, field]) => field !== null && (known.includes(key) || more.includes(key))))
 }
 
 /** Self-hosted servers would open `file:` addresses; only the web and inline data are images. */

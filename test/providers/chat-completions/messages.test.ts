@@ -1,5 +1,8 @@
 import t from 'tap'
-import type { UserMessage } from '../../../schemas/messages.ts'
+import { wireConversation } from '../../../lib/providers/chat-completions/messages.ts'
+import { kinds } from '../../../lib/providers/kinds.ts'
+import type { Quirks } from '../../../lib/core/quirks.ts'
+import type { AssistantMessage, ToolCall, UserMessage } from '../../../schemas/messages.ts'
 import { body, refusal, streamed, text } from '../../support/chat-completions.ts'
 
 t.test('history is sent without what other providers put into it', async t => {
@@ -17,6 +20,28 @@ t.test('history is sent without what other providers put into it', async t => {
     t.match(refusal(() => body({ messages: [image(url)] })), { status: 400, param: 'messages[0].content[0].image_url.url' }, url)
   }
   t.ok(body({ messages: [image('https://example.com/a.png'), image('data:image/png;base64,AA')] }))
+})
+
+t.test('calls of the history are sent without what other providers put into them', async t => {
+  const call = { id: 'a', type: 'function' as const, function: { name: 'f', arguments: '{}' } }
+  const custom = { id: 'b', type: 'custom' as const, custom: { name: 'g', input: 'x' } }
+  const more = { index: 0, extra_content: { google: { thought_signature: 's' } } }
+  const turn = (...calls: object[]): AssistantMessage => ({ role: 'assistant', content: null, tool_calls: calls as ToolCall[] }) // as callers may send them
+  const sent = (quirks: Quirks, ...calls: object[]): unknown => body({ messages: [turn(...calls)] }, quirks)['messages']
+  const full = { ...call, ...more, function: { ...call.function, parsed_arguments: {} } }
+  t.strictSame(sent({}, full, { ...custom, ...more, custom: { ...custom.custom, format: null } }, { ...call, custom: custom.custom, extra_content: null }), [turn(call, custom, call)])
+  t.strictSame(sent({}, { ...more, id: 'a', function: call.function }), [turn(call)], 'without a type')
+  const keeping = { keepInHistory: ['extra_content'] }
+  t.strictSame(sent(keeping, full, { ...call, extra_content: null }), [turn({ ...call, extra_content: more.extra_content }, call)])
+  t.strictSame(kinds['openai-compatible'].quirks?.keepInHistory, keeping.keepInHistory, 'it may be Gemini')
+
+  const calls = [call, custom]
+  const [same] = wireConversation([turn(...calls)], {}) as [AssistantMessage] // the same
+  t.ok(same.tool_calls?.every((kept, at) => kept === calls[at]), 'others are not copied')
+  const kept = turn({ ...call, extra_content: {} })
+  t.equal((wireConversation([kept], keeping) as [AssistantMessage])[0].tool_calls, kept.tool_calls) // as above
+  const [mixed] = wireConversation([turn(call, full)], {}) as [AssistantMessage] // as above
+  t.equal(mixed.tool_calls?.[0], call)
 })
 
 t.test('turns that have neither content nor calls are left out', async t => {
