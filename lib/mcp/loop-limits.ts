@@ -18,7 +18,7 @@ export interface LoopState {
   /** From 1. */
   readonly turn: number
   readonly outOfTime: boolean
-  /** Tokens of all turns so far. */
+  /** Tokens of all turns so far, estimated where they are not reported. */
   readonly tokens: number
   /** Returns whether the budget pays for another turn. */
   readonly canAffordTurn: () => boolean

@@ -92,7 +92,7 @@ export class ToolLoop {
       this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
-        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(turnCall)
+        turn: number, outOfTime: this.#clock.passed(), tokens: this.#call.record.usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(turnCall)
       })
       let pending = stop === undefined ? [] : calls
       const waiting = stop === undefined ? calls.filter(call => this.#needsApproval(call)) : []
@@ -209,8 +209,13 @@ export class ToolLoop {
       ...waiting.map(call => this.#approvalOf(call)),
       ...failureReport(this.#errors),
       ...filter.choiceEnds(),
-      ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
+      ...this.#reportedUsage()
     ]
+  }
+
+  /** Returns the usage of all turns; none once a turn has not reported its own: less than all of it would be a wrong bill. */
+  #reportedUsage (): ChatEvent[] {
+    return this.#usage === undefined || this.#call.record.turnsEstimated === true ? [] : [{ type: 'usage', usage: this.#usage }]
   }
 
   /** Returns what the caller sees of calls that are not run: the calls, or where server tools are reported their results. */

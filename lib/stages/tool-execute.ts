@@ -30,10 +30,10 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
 
 /**
  * Runs the tool loop: one call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
- * `choice-end` per choice, at most one `usage`, which is the sum over the turns. All turns after
+ * `choice-end` per choice, at most one `usage`, which is the sum over the turns where all report theirs. All turns after
  * the first go to the route that served it.
  *
- * @param ask the provider-call stage
+ * @param ask the provider-call stage, with `recordUsage` after it: limits of tokens count what is recorded
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
  *   run: only one conversation can be continued. Else what `ask` throws.
  */

@@ -30,7 +30,7 @@ export const ToolsConfig = Section({
   connect_ms: Milliseconds(5000, 'Longest time to resolve, connect to and list all tool servers of a call, together.'),
   call_ms: Milliseconds(30_000, 'Longest duration of one tool call.'),
   loop_ms: Milliseconds(300_000, 'Longest duration of all turns of a call, together.'),
-  loop_tokens: Count(10_000_000, 'Tokens of all turns of a call, where providers report them; no further turn is started once they are used.', 1_000_000_000),
+  loop_tokens: Count(10_000_000, 'Tokens of all turns of a call, estimated where a provider does not report them; no further turn is started once they are used.', 1_000_000_000),
   result_bytes: Bytes(256 * 1024, 'Maximum size of one tool result; what exceeds it is cut off.'),
   calls_per_turn: Count(32, 'Maximum number of tool calls in one turn.', 1024),
   max_identical_calls: Count(3, 'How often a tool may be called with the same arguments before the loop stops.', 1000),

@@ -1,9 +1,10 @@
 import t from 'tap'
-import { failureReport, ToolLoop, type LoopOptions } from '../../lib/mcp/tool-loop.ts'
+import { chain } from '../../lib/core/stage.ts'
+import { failureReport, ToolLoop, type AnswerTurn, type LoopOptions } from '../../lib/mcp/tool-loop.ts'
+import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ChatInput, RoutedChatCall } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { ChatBatch } from '../../lib/dialects/dialect.ts'
 import type { OfferedTool, OpenTools } from '../../lib/mcp/tool-servers.ts'
 
 const options: LoopOptions = {
@@ -48,13 +49,14 @@ function tools (errors: OpenTools['errors'] = {}): OpenTools & { readonly called
 async function run (turns: ReadonlyArray<readonly ChatEvent[]>, open: OpenTools, changes: Partial<LoopOptions> = {}, request: Partial<ChatInput> = {}) {
   const call: RoutedChatCall = routedCall<ChatInput>({ model: 'one/m', messages: [{ role: 'user', content: 'hi' }], ...request }, { routes: [one, two] })
   const turnCalls: RoutedChatCall[] = []
-  const loop = new ToolLoop(call, open, async function * (source): AsyncGenerator<ChatBatch> {
+  const ask: AnswerTurn = async function * (source) {
     for await (const turn of source) {
       const events = turns[turnCalls.push(turn) - 1]
       if (events === undefined) throw new Error('no such turn')
       yield { call: turn, route: two, events }
     }
-  }, { ...options, ...changes })
+  }
+  const loop = new ToolLoop(call, open, chain(ask, recordUsage()), { ...options, ...changes })
   const events: ChatEvent[] = []
   for await (const batch of loop.turns()) events.push(...batch.events)
   loop.end()
@@ -85,6 +87,26 @@ t.test('a call that may not be run is shown, with the reason', async t => {
   shown((await run([[start, ...calls('look')]], tools(), {}, { max_turns: 1 })).events, 'max_turns', 1)
   const again = [start, ...calls('look')]
   shown((await run([again, again, again], tools())).events, 'repeated_call', 3)
+})
+
+t.test('an answer has the usage of all turns or none, and its record an estimate of the rest', async t => {
+  const [called, seen] = [[start, ...calls('look')], says('Seen.')]
+  for (const [turns, reported] of [[[called, [...seen, usage(20, 5)]], 25], [[[...called, usage(20, 5)], seen], 25], [[called, seen], 0]] as const) {
+    const { call, turnCalls, events } = await run(turns, tools())
+    t.equal(turnCalls.length, 2)
+    t.notOk(events.some(event => event.type === 'usage'), `${reported} tokens were reported`)
+    t.ok((call.record.usage?.totalTokens ?? 0) > reported)
+    t.equal(call.record.usageEstimated, true)
+  }
+})
+
+t.test('tokens that a provider does not report are estimated for the limit', async t => {
+  const again = [start, ...calls('look')]
+  for (const [content, turns] of [['x'.repeat(4000), 1], ['x'.repeat(2000), 2]] as const) {
+    const { turnCalls, events } = await run([again, again, again], tools(), {}, { messages: [{ role: 'user', content }] })
+    t.equal(turnCalls.length, turns)
+    t.match(events.find(event => event.type === 'extra'), { fields: { tool_loop_stopped: { reason: 'tokens', turns } } })
+  }
 })
 
 t.test('of calls that the caller has consented to, as many are run as in a turn; the others have a result that says why not', async t => {

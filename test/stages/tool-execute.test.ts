@@ -255,7 +255,7 @@ t.test('what the request says about tools', async t => {
   t.test('servers that fail are reported once, at the end, with those that failed later', async t => {
     const server = await startToolServer(t)
     const model = scripted([
-      [start, ...toolCall(0, 'a', 'drop', '{}'), end('tool_calls')], [...text('well'), end('stop'), usage(1, 1)]
+      [start, ...toolCall(0, 'a', 'drop', '{}'), end('tool_calls'), usage(1, 1)], [...text('well'), end('stop'), usage(1, 1)]
     ])
     const events = await answer(t, model.ask, { mcp_servers: [{ url: server.url, name: 'mine' }, 'no/such'] })
     t.match(events.slice(-3), [
