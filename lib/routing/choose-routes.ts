@@ -11,6 +11,7 @@ import type { Route } from '../core/route.ts'
 import type { RoutedCall, ValidCall } from '../core/call.ts'
 import type { CallRecord, FailedAttempt } from '../core/record.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
+import { mergeSettings } from '../chat/merge-settings.ts'
 import { isList } from '../json/guards.ts'
 import { costAttribute } from '../models/price.ts'
 import { rank } from '../models/ranking.ts'
@@ -85,8 +86,10 @@ export function chooseRoutes<R extends ModelRequest> (
       ? models.routes(name, call.request.stream === true)
       : routesByChoice(byHeader, name, models, providers)
     if (found.length === 0) throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
-    for (const route of allowed(found, name, call.key, models)) {
-      routes.push(withSettings(route, choice, settings))
+    const usable = allowed(found, name, call.key, models)
+    const given = settings === undefined ? undefined : settingsGiven(choice, settings)
+    for (const route of usable) {
+      routes.push(settings === undefined ? route : withSettings(route, given))
       chosenAs.push([route.modelId, choice])
     }
   }
@@ -131,10 +134,15 @@ function namesOf (choices: readonly ModelChoice[]): string {
   return choices.length === 1 && first !== undefined ? nameOf(first) : choices.map(nameOf).join(', ')
 }
 
-function withSettings (route: Route, choice: ModelChoice, read: ChooseRoutesOptions<never>['settings']): Route {
-  const given = typeof choice === 'string' || choice.settings == null ? undefined : choice.settings
-  if (read === undefined || (given === undefined && route.defaults === undefined)) return route
-  return { ...route, settings: { ...route.defaults, ...given !== undefined && read(given) } }
+function settingsGiven (choice: ModelChoice, read: NonNullable<ChooseRoutesOptions<never>['settings']>): Route['settings'] {
+  return typeof choice === 'string' || choice.settings == null ? undefined : read(choice.settings)
+}
+
+/** @param given those of the caller, which win */
+function withSettings (route: Route, given: Route['settings']): Route {
+  const { defaults } = route
+  const settings = given === undefined ? defaults : mergeSettings(given, defaults)
+  return settings === undefined ? route : { ...route, settings }
 }
 
 /**

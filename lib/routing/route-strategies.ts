@@ -1,5 +1,6 @@
 /** Orders the models of a configured route. */
 
+import { mergeSettings } from '../chat/merge-settings.ts'
 import { blendedPrice } from '../models/price.ts'
 import type { Ranked, Route } from '../core/route.ts'
 import type { RouteSettings } from '../core/settings.ts'
@@ -33,7 +34,7 @@ export function orderRoutes (
     const own = defaults[id]
     return {
       ...route,
-      ...own !== undefined && { defaults: { ...own, ...route.defaults } },
+      ...own !== undefined && { defaults: mergeSettings(route.defaults ?? {}, own) },
       ...hedgeAfterMs !== undefined && { hedgeAfterMs },
       ...place !== undefined && { ranked: place }
     }

@@ -16,6 +16,7 @@ import { openParts, partsOf, usagesIn, type AnyEvent } from '../upstream/split.t
 import type { AttemptCall, UpstreamPart, ProviderCallOptions } from '../upstream/attempt.ts'
 import type { OpenAttempt } from '../upstream/open-attempt.ts'
 import { standardSignal } from '../async/cancellation.ts'
+import { mergeSettings } from '../chat/merge-settings.ts'
 import { CallAttempts } from '../routing/call-attempts.ts'
 import { noteAttempt, type RouteRequest } from '../routing/route-attempt.ts'
 import { RouteHealth } from '../routing/route-health.ts'
@@ -183,12 +184,12 @@ function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route, options: FitO
   return fit === undefined ? { request } : fit(request, route, options) as FittedRequest<R> // it gives what it takes
 }
 
-/** Merges the route's settings into the request, which wins. */
+/** Makes the input of the route's adapter: the request with the settings of the route. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
 ): Ask<R> {
   const { request: given, direct } = fitted(call, route, options)
-  const request = route.settings === undefined ? given : { ...route.settings, ...given }
+  const request = mergeSettings(given, route.settings)
   return {
     request, route, quirks, direct,
     streamed: request.stream === true,

@@ -58,3 +58,36 @@ t.test('a balanced route gives a call to the model with the least work for its s
   const after = await ask({}, { 'x-headgate-dry-run': 'true' })
   t.match((await after.json() as RouteDecision).candidates, [{ reason: /^load_ms=\d+$/ }, { reason: /^load_ms=\d+$/ }], 'they have been measured')
 })
+
+t.test('a request wins over settings that say the same by another name', async t => {
+  const fields = async (settings: Readonly<Record<string, unknown>>, body: object): Promise<unknown> => {
+    const { one, ask } = await start(t, { models: ['one/m'], defaults: { 'one/m': settings } } as Partial<RouteSettings>)
+    t.equal((await ask(body)).status, 200)
+    return one.requests[0]?.json
+  }
+  t.match(await fields({ max_completion_tokens: 8000 }, { max_tokens: 50 }), { max_tokens: 50, max_completion_tokens: undefined })
+  t.match(await fields({ max_tokens: 8000 }, { max_completion_tokens: 50 }), { max_tokens: 50, max_completion_tokens: undefined })
+  t.match(await fields({ max_completion_tokens: 8000 }, {}), { max_tokens: 8000 })
+  t.match(await fields({ max_completion_tokens: 8000 }, { model: { model: 'fast', settings: { max_tokens: 50 } } }), { max_tokens: 50 }, 'so do settings of the request')
+  const offered = (name: string) => ({ name, parameters: { type: 'object' } })
+  const tools = [{ type: 'function', function: offered('theirs') }]
+  t.match(await fields({ tools, tool_choice: 'required' }, { functions: [offered('mine')], function_call: 'none' }), {
+    tools: [{ function: { name: 'mine' } }], tool_choice: 'none'
+  }, 'the deprecated names of tools')
+})
+
+t.test('the fields of a request win over a generation config of the settings', async t => {
+  const upstream = await fakeUpstream({ pieces: [JSON.stringify({ candidates: [{ index: 0, content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] })] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'google', 'google')],
+    routes: [{ name: 'fast', models: ['google/m'], defaults: { 'google/m': { generation_config: { max_output_tokens: 8000, temperature: 0, topP: 0.5, candidateCount: 2 } } } }]
+  })
+  const config = async (body: object): Promise<unknown> => {
+    await (await api.post(path, { model: 'fast', messages: 'hi', ...body })).text()
+    return Reflect.get(Object(upstream.requests.at(-1)?.json), 'generationConfig')
+  }
+  t.same(await config({}), { maxOutputTokens: 8000, temperature: 0, topP: 0.5, candidateCount: 2 })
+  t.same(await config({ max_tokens: 50, temperature: 1, n: 1 }), { maxOutputTokens: 50, temperature: 1, topP: 0.5 })
+  t.same(await config({ max_tokens: 50, generation_config: { maxOutputTokens: 60 } }), { maxOutputTokens: 60 }, 'its own is the last word')
+})

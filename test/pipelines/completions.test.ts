@@ -135,6 +135,28 @@ t.test('what cannot be served is refused with its name', async t => {
   t.equal(upstream.requests.length, 0)
 })
 
+t.test('settings of a model hold where the request sets no limit, and where neither does it is 16', async t => {
+  const upstream = await fakeUpstream({ pieces: [textAnswer({ index: 0, text: 'ok', finish_reason: 'stop' })] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm')],
+    routes: [
+      { name: 'long', models: ['vllm/coder'], defaults: { 'vllm/coder': { max_completion_tokens: 8000 } } },
+      { name: 'cold', models: ['vllm/coder'], defaults: { 'vllm/coder': { temperature: 0 } } }
+    ]
+  })
+  const limit = async (body: object): Promise<unknown> => {
+    await (await api.post(path, { prompt: 'x', ...body })).text()
+    return Reflect.get(Object(upstream.requests.at(-1)?.json), 'max_tokens')
+  }
+  t.equal(await limit({ model: 'long' }), 8000)
+  t.equal(await limit({ model: 'long', max_tokens: 50 }), 50)
+  t.equal(await limit({ model: { model: 'vllm/coder', settings: { max_tokens: 70 } } }), 70)
+  t.equal(await limit({ model: { model: 'long', settings: { max_tokens: 70 } } }), 70)
+  t.equal(await limit({ model: 'cold' }), 16)
+  t.equal(await limit({ model: 'vllm/coder' }), 16)
+})
+
 t.test('keys, scopes, limits and dry runs hold as everywhere', async t => {
   const { api, upstream } = await at(t, 'vllm', { pieces: [textAnswer({ index: 0, text: 'ok', finish_reason: 'stop' })] }, {
     chats: { id: 'k2', name: 'chats', endpoints: ['chat'] }, slow: { id: 'k3', name: 'slow', endpoints: ['completions'], limits: { requestsPerMinute: 1 } }

@@ -14,7 +14,10 @@ const providers = new Map([
 ])
 const models = createModels(settings({
   models: [modelSettings('openai/o3', { status: 'disabled' })],
-  routes: [{ name: 'fast', models: ['openai/gpt-5-nano', 'google/gemini-2.5-flash'] }]
+  routes: [
+    { name: 'fast', models: ['openai/gpt-5-nano', 'google/gemini-2.5-flash'] },
+    { name: 'settled', models: ['openai/gpt-5'], defaults: { 'openai/gpt-5': { max_completion_tokens: 8000, seed: 1 } } }
+  ]
 }), new Set(['openai', 'google']))
 
 interface Given {
@@ -45,6 +48,13 @@ t.test('a model is named by its id, with settings, or in a list of both', async 
     { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', settings: { n: 2 } }
   ])
   t.equal(record.requestedModel, 'google/gemini-2.5-pro, openai/gpt-5')
+})
+
+t.test('settings of the request win over those of a configured route, under any name', async t => {
+  const settled = async (settings?: object): Promise<unknown> => (await route(settings === undefined ? 'settled' : { model: 'settled', settings })).routes[0].settings
+  t.strictSame(await settled(), { max_completion_tokens: 8000, seed: 1 })
+  t.strictSame(await settled({ max_tokens: 50 }), { seed: 1, max_tokens: 50 })
+  t.equal((await route('settled', { options: { settings: undefined as never } })).routes[0].settings, undefined, 'on endpoints that have none')
 })
 
 t.test('a configured route gives several, and no model comes twice', async t => {

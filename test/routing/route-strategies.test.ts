@@ -59,6 +59,8 @@ t.test('what the configuration sets for a route travels with each of its models'
   )
   t.strictSame(first, { ...route('a'), defaults: { seed: 7, temperature: 1 }, hedgeAfterMs: 50 }, 'of a route within, the models and their own defaults count')
   t.strictSame(second, { ...route('b'), hedgeAfterMs: 50 })
+  const [limited] = orderRoutes({ name: 'r', models: ['a'], defaults: { a: { max_completion_tokens: 8000 } } }, () => [{ ...route('a'), defaults: { max_tokens: 50 } }], new Map())
+  t.strictSame(limited?.defaults, { max_tokens: 50 }, 'under any name')
 })
 
 t.test('a model that comes up twice is tried where it comes first', async t => {

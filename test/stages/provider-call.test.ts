@@ -105,6 +105,9 @@ t.test('settings of a route hold where the request says nothing', async t => {
   const settled = { ...route, settings: { temperature: 0.5, top_p: 0.5 } }
   await collect(providerCall(services({ one }), 'chat')(once(routedCall({ ...hello, top_p: 1 }, { routes: [settled] }))))
   t.match(JSON.parse(String(one.sent[0]?.body)), { temperature: 0.5, top_p: 1 })
+  await collect(providerCall(services({ one }), 'chat')(once(routedCall({ ...hello, max_tokens: 5 }, { routes: [{ ...route, settings: { max_completion_tokens: 9 } }] }))))
+  t.equal(one.sent.length, 2)
+  t.notMatch(String(one.sent[1]?.body), /max_completion_tokens|9/, 'nor by another name')
 })
 
 t.test('a key of the caller goes to the provider, and its failures do not count against ours', async t => {

@@ -79,7 +79,7 @@ function storeFields ({ providerKey }: RoutedCall<ChatInput>, { model }: Target,
 
 /** Returns the settings of a route by the names of this dialect; what the request says wins. */
 function settingsOf (settings: Readonly<Record<string, unknown>>, request: ResponsesRequest): Record<string, unknown> {
-  const { reasoning_effort: effort, verbosity, max_completion_tokens: limit } = settings
+  const { reasoning_effort: effort, verbosity, max_tokens: legacy, max_completion_tokens: limit = legacy } = settings
   const values: Record<string, unknown> = {}
   for (const name of ['temperature', 'top_p', 'top_logprobs', 'service_tier', 'parallel_tool_calls', 'metadata'] as const) {
     if (settings[name] !== undefined && request[name] === undefined) values[name] = settings[name]

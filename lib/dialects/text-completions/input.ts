@@ -3,23 +3,19 @@ import { GatewayError } from '../../core/errors.ts'
 import type { TextInput } from '../../chat/input.ts'
 import type { TextCompletionRequest } from '../../../schemas/text-completions.ts'
 
-/** As OpenAI's API has it: without a limit some servers would write until their context is full. */
-const defaultTokens = 16
-
 /**
  * Makes the prompt one message as well, for models that only chat.
  *
  * @throws GatewayError `unsupported_parameter` for several prompts, tokens, and completions beyond those that are returned
  */
 export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<TextInput> {
-  const { prompt: given, suffix, echo, logprobs, best_of: bestOf, max_tokens: maxTokens = defaultTokens, ...rest } = call.request
+  const { prompt: given, suffix, echo, logprobs, best_of: bestOf, ...rest } = call.request
   const prompt = promptOf(given)
   if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) throw refused('best_of', '`best_of` must equal `n`: all completions that are made are returned.')
   return refine(call, {
     request: {
       ...rest,
       messages: [{ role: 'user', content: prompt }],
-      max_tokens: maxTokens,
       ...logprobs !== undefined && { logprobs: true, top_logprobs: logprobs },
       text: { prompt, ...suffix !== undefined && suffix !== '' && { suffix }, ...echo === true && { echo } }
     } satisfies TextInput

@@ -7,6 +7,7 @@
  *     camelKeys({ thinking_config: { thinking_budget: 0 } }) // { thinkingConfig: { thinkingBudget: 0 } }
  */
 
+import { camelName } from '../../chat/generation-fields.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { objectOf } from '../../json/guards.ts'
 
@@ -18,7 +19,7 @@ const schemas = new Set(['responseSchema', 'responseJsonSchema'])
 /** Returns a copy with every key in camelCase; of JSON Schemas, the keywords only. */
 export function camelKeys (object: AnyObject): Record<string, unknown> {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => {
-    const key = name.replace(/(?<=.)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+    const key = camelName(name)
     const schema = schemas.has(key) ? objectOf(value) : undefined
     return [key, schema === undefined ? insideOf(value) : repairSchemaKeywords(schema)]
   }))

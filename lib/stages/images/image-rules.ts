@@ -1,6 +1,7 @@
 /** Keeps the routes whose model can do what is requested. */
 
 import { checkImageRules, familyOf, type ImageFamily, type ImageParameters, type ImageTask } from '../../images/rules.ts'
+import { mergeSettings } from '../../chat/merge-settings.ts'
 import type { Route } from '../../core/route.ts'
 import { extend, type RoutedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../core/stage.ts'
@@ -23,7 +24,7 @@ export function imageRules<R extends ImageParameters> ({ task, checkFiles }: Ima
     for (const route of call.routes) {
       const family = familyOf(route.traits?.images)
       try {
-        checkImageRules({ ...route.settings, ...call.request }, family, task, route.modelId)
+        checkImageRules(mergeSettings(call.request, route.settings), family, task, route.modelId)
         checkFiles?.(call.request, family)
         routes.push(route)
       } catch (error) {

@@ -77,6 +77,10 @@ t.test('fields of the gateway stay here, limits and settings of a route are sent
   t.same(sentJson({ model: 'mine', input: 'hi', max_output_tokens: 500, reasoning: { summary: 'auto' }, temperature: 1 }, {
     input: { max_completion_tokens: 20 }, route: { settings: { temperature: 0, reasoning_effort: 'low', verbosity: 'high', top_p: 0.5 } }
   }), { model: 'gpt-5', input: 'hi', max_output_tokens: 20, reasoning: { summary: 'auto', effort: 'low' }, temperature: 1, text: { verbosity: 'high' }, top_p: 0.5 })
+  for (const settings of [{ max_tokens: 20 }, { max_completion_tokens: 20 }, { max_tokens: 50, max_completion_tokens: 20 }]) {
+    t.same(sentJson({ model: 'mine', input: 'hi' }, { route: { settings } }), { model: 'gpt-5', input: 'hi', max_output_tokens: 20 })
+    t.same(sentJson({ model: 'mine', input: 'hi', max_output_tokens: 500 }, { route: { settings } }), { model: 'gpt-5', input: 'hi', max_output_tokens: 500 })
+  }
 })
 
 t.test('a provider keeps what is kept here, and nothing else', async t => {
