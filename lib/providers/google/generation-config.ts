@@ -1,9 +1,11 @@
 /** Builds the generation config: the common fields translated, then the caller's own keys on top. */
 
+import { generationBounds, withoutEntry } from '../../chat/generation-fields.ts'
 import { camelKeys } from './camel-keys.ts'
 import type { ChatTraits } from './chat-traits.ts'
 import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { Ask } from '../provider.ts'
 
 type Effort = NonNullable<ChatInput['reasoning_effort']>
 
@@ -21,6 +23,19 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
  */
 export function generationConfigOf (request: ChatInput, traits: ChatTraits): GenerationConfig {
   return { ...translated(request, traits), ...ownKeys(request.generation_config ?? {}) }
+}
+
+/** The most choices of a request, as its schema has it. */
+const maxChoices = 128
+
+/** Returns an ask whose request has the number of candidates in `n` alone: as many are requested, and read. */
+export function candidatesAsChoices (ask: Ask<ChatInput>): Ask<ChatInput> {
+  const { generation_config: config } = ask.request
+  if (config === undefined) return ask
+  const { choices } = generationBounds(config)
+  // What else it may be is for the provider to refuse.
+  if (choices === undefined || !Number.isInteger(choices) || choices > maxChoices) return ask
+  return { ...ask, request: { ...ask.request, n: choices, generation_config: withoutEntry(config, 'candidateCount') } }
 }
 
 function ownKeys (given: Record<string, unknown>): Record<string, unknown> {

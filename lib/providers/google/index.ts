@@ -8,6 +8,7 @@ import { splitChoices } from '../split-choices.ts'
 import { chatRequest, maxChoices } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
+import { candidatesAsChoices } from './generation-config.ts'
 import { googleEmbeddings } from './embeddings.ts'
 import { readError } from './errors.ts'
 import { googleImages } from './images.ts'
@@ -20,7 +21,7 @@ export const googleChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
   read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
   error: readError,
-  split: ask => splitChoices(ask, maxChoices(ask))
+  split: ask => splitChoices(candidatesAsChoices(ask), maxChoices(ask))
 }
 
 export const googleAdapters = { chat: googleChat, embeddings: googleEmbeddings, images: googleImages, tokenCount: googleTokenCount } satisfies Adapters

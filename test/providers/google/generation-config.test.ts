@@ -1,5 +1,6 @@
 import t from 'tap'
-import { googleBody } from '../../support/google.ts'
+import { candidatesAsChoices } from '../../../lib/providers/google/generation-config.ts'
+import { googleAsk, googleBody } from '../../support/google.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 
 t.test('settings become a generation config, and the caller\'s own keys win one by one', async t => {
@@ -44,4 +45,16 @@ t.test('reasoning effort is a budget, a level or nothing, by the model', async t
   t.same(thinking('gemini-flash-latest', 'medium'), { includeThoughts: true, thinkingLevel: 'MEDIUM' })
   t.same(thinking('gemini-2.0-flash', 'high'), undefined)
   t.same(thinking('gemini-3-flash', 'high', { thinking_config: { thinking_budget: 9 } }), { thinkingBudget: 9 })
+})
+
+t.test('a number of candidates is a number of choices', async t => {
+  const choices = (request: Partial<ChatInput>): unknown => {
+    const { n, generation_config: config } = candidatesAsChoices(googleAsk(request)).request
+    return [n, config]
+  }
+  t.same(choices({ n: 3, generation_config: { candidate_count: 8, topP: 1 } }), [8, { topP: 1 }])
+  t.same(choices({ generation_config: { candidateCount: '2' } }), [2, {}])
+  for (const config of [{ candidateCount: 129 }, { candidateCount: 1.5 }, { topP: 1 }, undefined]) {
+    t.same(choices({ n: 3, ...config && { generation_config: config } }), [3, config], 'what is none is left to the provider')
+  }
 })
