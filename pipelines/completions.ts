@@ -56,7 +56,7 @@ export function completions (services: Services, { afterRules = map(call => call
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     limits(services, { estimate: estimateText }),
-    capAnswer(services),
+    capAnswer(services, { estimate: estimateText }),
     providerCall(services, 'textCompletion'),
     recordUsage(),
     normalise(),

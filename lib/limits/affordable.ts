@@ -1,9 +1,10 @@
 /** Computes how long an answer the reservation of a call still pays for. */
 
-import { estimateChat } from './estimate.ts'
+import { estimateChat, type Estimate } from './estimate.ts'
 import { maxAnswerCostOf, maxCostOf, outputLimitOf } from './prices.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
+import type { Route } from '../core/route.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 
 /** Tokens of each choice of the next answer. */
@@ -19,11 +20,12 @@ export interface AffordableAnswer {
 const million = 1_000_000
 
 /** Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every other call. */
-export function affordableTokens (
-  { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
+export function affordableTokens<R extends ChatInput> (
+  { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>,
+  estimate: (request: R, routes: readonly Route[]) => Estimate = estimateChat
 ): AffordableAnswer | undefined {
   if (record.maxCostNanoUsd === undefined) return undefined
-  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache, searches = 0 } = estimateChat(request)
+  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache, searches = 0 } = estimate(request, routes)
   const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage ?? {}
   const prompt = promptTokens + maxPrompt * choices
   const left = record.maxCostNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache, searches: searched + searches })

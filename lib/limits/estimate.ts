@@ -2,12 +2,15 @@
 
 import { beginsAsMedia } from '../json/media-strings.ts'
 import { isContainer, isObject } from '../json/guards.ts'
+import { generationBounds, maxChoicesOf } from '../chat/generation-fields.ts'
+import { mergeSettings } from '../chat/merge-settings.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
 import { charactersPerToken, type Units, type Usage } from '../core/usage.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { MessagesRequest } from '../../schemas/messages-request.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
+import type { Route } from '../core/route.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 export interface Estimate {
@@ -70,18 +73,55 @@ const unreadFields: ReadonlySet<string> = new Set([
 /** Assumed for an answer whose length the caller does not bound. */
 export const answerTokens = 1000
 
-/** Estimates the tokens of the prompt by the characters of all that a model may read, and the longest answer the request allows. */
-export function estimateChat (request: ChatInput): Estimate {
-  const { messages, tools, asWritten, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, n, thinking } = request
-  const maxCompletion = maxCompletionTokens ?? maxTokens ?? undefined
-  const choices = n ?? 1
+/** An estimate without units. */
+type ChatEstimate = Required<Omit<Estimate, 'maxCompletion' | 'unpriced' | 'units' | 'maxUnits' | 'minUnits'>> & Pick<Estimate, 'maxCompletion' | 'unpriced'>
+
+/**
+ * Estimates the tokens of the prompt by the characters of all that a model may read, and the longest answer the request allows.
+ *
+ * @param routes those that may answer: the most that any of them may use with its settings counts. Default: none has settings
+ */
+export function estimateChat (request: ChatInput, routes: readonly Route[] = []): Estimate {
+  if (routes.every(({ settings }) => settings === undefined)) return estimateOne(request)
+  const all = new Set(routes.map(({ settings }) => settings))
+  return [...all].map(settings => estimateOne(settings === undefined ? request : withSettings(request, settings))).reduce(mostOf)
+}
+
+/** Returns the request as it is sent with settings, also in the words of its caller. Its model names none any more: they count once. */
+function withSettings (request: ChatInput, settings: NonNullable<Route['settings']>): ChatInput {
+  const { asWritten } = request
+  return { ...mergeSettings(request, settings), model: '', ...asWritten !== undefined && { asWritten: { ...mergeSettings(asWritten, settings), model: '' } } }
+}
+
+function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
+  return {
+    prompt: Math.max(a.prompt, b.prompt),
+    maxPrompt: Math.max(a.maxPrompt, b.maxPrompt),
+    completion: Math.max(a.completion, b.completion),
+    maxCompletion: a.maxCompletion === undefined || b.maxCompletion === undefined ? undefined : Math.max(a.maxCompletion, b.maxCompletion),
+    answers: Math.max(a.answers, b.answers),
+    choices: Math.max(a.choices, b.choices),
+    minCompletion: Math.max(a.minCompletion, b.minCompletion),
+    writesCache: a.writesCache || b.writesCache,
+    searches: Math.max(a.searches, b.searches),
+    unpriced: a.unpriced ?? b.unpriced
+  }
+}
+
+function estimateOne (request: ChatInput): ChatEstimate {
+  const { messages, tools, asWritten, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, generation_config: config, thinking } = request
+  // Which of them counts depends on the provider.
+  const limit = maxCompletionTokens ?? maxTokens
+  const ownLimit = config === undefined ? undefined : generationBounds(config).maxTokens
+  const maxCompletion = limit === undefined || ownLimit === Infinity ? undefined : Math.max(limit, ownLimit ?? 0)
+  const choices = maxChoicesOf(request)
   const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
   const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
   const prompt = Math.ceil(asWritten === undefined ? promptTokens(request) : promptTokens(asWritten) + roleTokens)
   return {
     prompt,
     maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
-    completion: choices * (maxCompletion ?? answerTokens),
+    completion: choices * Math.max(limit ?? answerTokens, ownLimit === undefined || ownLimit === Infinity ? 0 : ownLimit),
     maxCompletion,
     answers: runsTools ? request.max_turns ?? defaultTurns : choices,
     choices,
@@ -93,9 +133,9 @@ export function estimateChat (request: ChatInput): Estimate {
 }
 
 /** Estimates a text completion: the text after the gap is read as the prompt is. */
-export function estimateText (request: TextInput): Estimate {
+export function estimateText (request: TextInput, routes?: readonly Route[]): Estimate {
   const { messages, text: { suffix } } = request
-  return estimateChat(suffix === undefined ? request : { ...request, messages: [...messages, { role: 'user', content: suffix }] })
+  return estimateChat(suffix === undefined ? request : { ...request, messages: [...messages, { role: 'user', content: suffix }] }, routes)
 }
 
 export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {

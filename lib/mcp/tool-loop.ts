@@ -78,8 +78,8 @@ export class ToolLoop {
       const filter = new ToolCallFilter(name => (showsTurns || !isLast) && this.#isServerTool(name), precedingText, showsTurns)
       const turn = new Turn()
       this.#call.record.turns = number
-      const { request } = turnCall
-      beginTurn(this.#call.record, () => estimateChat(request).prompt)
+      const { request, routes } = turnCall
+      beginTurn(this.#call.record, () => estimateChat(request, routes).prompt)
       let route = turnCall.routes[0]
       for await (const batch of this.#ask(once(turnCall))) {
         route = batch.route

@@ -1,28 +1,47 @@
 /** Keeps the answer of a call within what was reserved of its key's budget. */
 
 import { GatewayError } from '../core/errors.ts'
+import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../chat/limit-answer.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { affordableTokens } from '../limits/affordable.ts'
+import { estimateChat, type Estimate } from '../limits/estimate.ts'
+import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
 
+export interface CapAnswerOptions<R> {
+  /** Default: `estimateChat`. */
+  readonly estimate?: (request: R, routes: readonly Route[]) => Estimate
+}
+
 /**
- * Caps the answer. One call in, one out: the same, or one whose `max_completion_tokens` is what the reservation
+ * Caps the answer. One call in, one out: the same, or one whose answer has at most the tokens that the reservation
  * pays for after the prompt and the turns before. Only calls of keys with a budget and `strict` limits are changed (`limits`).
  *
  * @throws GatewayError `insufficient_quota` when not even a short answer can be paid
  */
-export function capAnswer ({ models }: Pick<Services, 'models'>): PassThroughStage<RoutedCall<ChatInput>> {
-  return map(<C extends RoutedCall<ChatInput>>(call: C): C => {
-    const answer = affordableTokens(call, models)
+export function capAnswer<R extends ChatInput = ChatInput> (
+  { models }: Pick<Services, 'models'>, { estimate = estimateChat }: CapAnswerOptions<R> = {}
+): PassThroughStage<RoutedCall<R>> {
+  return map(<C extends RoutedCall<R>>(call: C): C => {
+    const answer = affordableTokens(call, models, estimate)
     if (answer === undefined || answer.bound <= answer.affordable) return call
     if (answer.affordable < answer.min) {
       throw new GatewayError('insufficient_quota', {
         message: 'The remaining budget of this API key is too small for this call.'
       })
     }
-    const { max_tokens: _, ...rest } = call.request
-    return { ...call, request: { ...rest, max_completion_tokens: answer.affordable } }
+    return capped(call, answer.affordable)
   })
+}
+
+/** Limits a request, which wins over settings; where these alone have limits, each route keeps its own or gets a lower one. */
+function capped<C extends RoutedCall<ChatInput>> (call: C, maxTokens: number): C {
+  const { request, routes: [first, ...others] } = call
+  if (limitsAnswer(request) || !call.routes.some(({ settings }) => settings !== undefined && mayLimitAnswer(settings))) {
+    return { ...call, request: limitAnswer(request, maxTokens) }
+  }
+  const cappedRoute = (route: Route): Route => ({ ...route, settings: limitAnswer(route.settings ?? {}, maxTokens) })
+  return { ...call, request: limitConfig(request, maxTokens), routes: [cappedRoute(first), ...others.map(cappedRoute)] as const }
 }

@@ -14,13 +14,15 @@ import type { Capability } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
 import { budgetsOf, pricedRoutes } from '../limits/prices.ts'
 import type { Estimate } from '../limits/estimate.ts'
+import type { Route } from '../core/route.ts'
+import type { Usage } from '../core/usage.ts'
 import type { Services } from '../services.ts'
 
 type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings'>
 
 export interface DryRunOptions<R> {
   /** Estimates a request, for what it would cost and for the prices that it needs. Default: the cost is not known. */
-  readonly estimate?: (request: R) => Estimate
+  readonly estimate?: (request: R, routes: readonly Route[]) => Estimate
 }
 
 /**
@@ -49,10 +51,9 @@ function decisionOn<R> (
   { estimate }: DryRunOptions<R>
 ): Reply {
   const { record, providerKey, request } = call
-  const tokens = estimate?.(request)
   let { routes } = call
+  const tokens = estimate?.(request, routes)
   for (const budget of budgetsOf(call, settings)) routes = pricedRoutes({ routes, record }, models, budget, tokens)
-  const usage = tokens !== undefined && tokens.units === undefined ? { promptTokens: tokens.prompt, completionTokens: tokens.completion, totalTokens: tokens.prompt + tokens.completion } : undefined
   record.dryRun = true
   const decision = decide({
     requested: record.requestedModel ?? '',
@@ -60,7 +61,15 @@ function decisionOn<R> (
     skipped: record.failedAttempts ?? [],
     health: providerKey === undefined ? routeHealth : new RouteHealth(),
     canServe: canServe(providers, capability),
-    expectedNanoUsd: ({ modelId }) => usage && costNanoUsd(usage, models.find(modelId)?.price)
+    expectedNanoUsd: route => {
+      const usage = estimate && usageOf(estimate(request, [route]))
+      return usage && costNanoUsd(usage, models.find(route.modelId)?.price)
+    }
   })
   return toJsonReply(decision)
+}
+
+/** Returns the tokens of a call that is paid by them. */
+function usageOf ({ prompt, completion, units }: Estimate): Usage | undefined {
+  return units === undefined ? { promptTokens: prompt, completionTokens: completion, totalTokens: prompt + completion } : undefined
 }

@@ -18,11 +18,13 @@ import type { LimitDecision, ReservationRequest } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
-  /** Estimates what a request may use. Default: nothing is reserved. */
-  readonly estimate?: (request: R) => Estimate
+  /** Estimates what a request may use, at the most of the routes with their settings. Default: nothing is reserved. */
+  readonly estimate?: EstimateRequest<R>
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
 }
+
+type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
 
 /** Milliseconds between two tries of a call that waits: reservations of others may end at any time. */
 const maxPauseMs = 1000
@@ -84,8 +86,8 @@ export function limits<R = unknown> (
     }
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
-    const { key, record, request } = call
-    const estimated = new RequestEstimate(request, estimate)
+    const { key, record } = call
+    const estimated = new RequestEstimate(call, estimate)
     if (estimate !== undefined) record.estimate = estimated
     const [first, second] = limitedParties(key, settings.limits.defaultKeyLimits)
     if (first === undefined) return call
@@ -137,19 +139,21 @@ const noAmounts: Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> = { nanoUsd:
 
 /** The estimate of one request, made once for all who ask: it reads every text of the request, which of the largest takes 8 ms. */
 class RequestEstimate<R> implements RecordedEstimate {
-  readonly #estimate: ((request: R) => Estimate) | undefined
+  readonly #estimate: EstimateRequest<R> | undefined
   /** Until the estimate is made. */
   #request: R | undefined
+  readonly #routes: readonly Route[]
   #made: Estimate | undefined
 
-  constructor (request: R, estimate: ((request: R) => Estimate) | undefined) {
+  constructor ({ request, routes }: RoutedCall<R>, estimate: EstimateRequest<R> | undefined) {
     this.#request = request
+    this.#routes = routes
     this.#estimate = estimate
   }
 
   get made (): Estimate {
     if (this.#made === undefined) {
-      this.#made = this.#estimate?.(this.#request as R) ?? noTokens // of the request: it is there until now
+      this.#made = this.#estimate?.(this.#request as R, this.#routes) ?? noTokens // of the request: it is there until now
       this.#request = undefined
     }
     return this.#made

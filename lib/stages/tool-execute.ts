@@ -12,6 +12,8 @@
  */
 
 import { standardSignal } from '../async/cancellation.ts'
+import { maxChoicesOf } from '../chat/generation-fields.ts'
+import { mergeSettings } from '../chat/merge-settings.ts'
 import { forbidsTools } from '../chat/tool-choice.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once, flatMap } from '../core/stage.ts'
@@ -90,7 +92,8 @@ async function * offerTools (call: RoutedChatCall, tools: ToolServers, ask: Answ
 async function * answerWithTools (
   call: RoutedChatCall, tools: ToolServers, ask: AnswerTurn, options: LoopOptions
 ): AsyncGenerator<ChatBatch> {
-  if ((call.request.n ?? 1) > 1) {
+  const { request, routes } = call
+  if (routes.some(({ settings }) => maxChoicesOf(mergeSettings(request, settings)) > 1)) {
     throw new GatewayError('unsupported_parameter', {
       message: '`n` greater than 1 cannot be combined with `mcp_servers`, unless `automatic_tool_execution` is false.',
       param: 'n'

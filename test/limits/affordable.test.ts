@@ -50,3 +50,10 @@ t.test('choices share it, and the request bounds each', async t => {
 t.test('free answers have no end', async t => {
   t.equal(affordableTokens(callWith(0), models({ input: 0, output: 0, asOf: '2026-01-01' }))?.affordable, Infinity)
 })
+
+t.test('settings of routes bound it, and what is estimated otherwise may cost more', async t => {
+  const call = callWith(218_000 + 50_000)
+  const routes = [{ ...call.routes[0], settings: { max_tokens: 7 } }] as const
+  t.strictSame(affordableTokens({ ...call, routes }, priced), { affordable: 5, bound: 7, min: 7 })
+  t.equal(affordableTokens(call, priced, request => ({ ...estimateChat(request), maxPrompt: 228 }))?.affordable, 4)
+})

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { embeddingsUsage, estimateChat, estimateEmbeddings, textTokens } from '../../lib/limits/estimate.ts'
-import type { ChatInput } from '../../lib/chat/input.ts'
+import { embeddingsUsage, estimateChat, estimateEmbeddings, estimateText, textTokens } from '../../lib/limits/estimate.ts'
+import type { ChatInput, TextInput } from '../../lib/chat/input.ts'
+import type { Route } from '../../lib/core/route.ts'
 
 t.test('a request is measured by its texts, not by its pictures', async t => {
   const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
@@ -99,6 +100,48 @@ t.test('searches of the web are as many as the request allows, of the Messages A
   const response = (type: string) => estimateChat({ model: 'm', messages, asWritten: { tools: [{ type }], max_tool_calls: 4 } }).searches
   t.same(['web_search', 'web_search_preview', 'function'].map(response), [4, 4, 0])
   t.equal(estimateChat({ model: 'm', messages }).searches, 0)
+})
+
+const routeWith = (settings?: Route['settings']): Route => ({ providerId: 'one', model: 'm', modelId: 'one/m', ...settings && { settings } })
+
+t.test('settings count as part of the request, which wins over them', async t => {
+  const of = (request: Partial<ChatInput>, ...settings: ReadonlyArray<Route['settings']>) => estimateChat({ model: 'm', messages, ...request }, settings.map(routeWith))
+  t.strictSame(of({ max_tokens: 7 }, undefined), estimateChat({ model: 'm', messages, max_tokens: 7 }))
+  t.match(of({}, { max_completion_tokens: 7, n: 3, thinking: { type: 'enabled', budget_tokens: 1024 } }), { completion: 21, maxCompletion: 7, answers: 3, choices: 3, minCompletion: 7 })
+  t.match(of({ max_tokens: 5 }, { max_completion_tokens: 7 }), { completion: 5, maxCompletion: 5 })
+  t.match(of({}, { service_tier: 'priority' }), { unpriced: 'service_tier' })
+  t.match(of({ service_tier: 'default' }, { service_tier: 'priority' }), { unpriced: undefined })
+})
+
+t.test('of several routes the most that any may use counts', async t => {
+  const of = (...settings: ReadonlyArray<Route['settings']>) => estimateChat({ model: 'm', messages }, settings.map(routeWith))
+  t.match(of({ max_tokens: 7, n: 2 }, { max_tokens: 9 }, { max_tokens: 8, service_tier: 'priority' }), { completion: 14, maxCompletion: 9, answers: 2, choices: 2, unpriced: 'service_tier' })
+  t.match(of({ max_tokens: 7 }, undefined), { completion: 1000, maxCompletion: undefined }, 'one of them is not bounded')
+})
+
+t.test('tools of settings are read once, set by a caller or by a route, in any dialect', async t => {
+  const tools = [{ type: 'function' as const, function: { name: 'f', description: 'x'.repeat(40_000) } }]
+  const { prompt } = estimateChat({ model: 'm', messages, tools })
+  const model = { model: 'm', settings: { tools } }
+  t.equal(estimateChat({ model: 'm', messages }, [routeWith({ tools })]).prompt, prompt)
+  t.equal(estimateChat({ model, messages }, [routeWith({ tools })]).prompt, prompt)
+  const asWritten = { messages, max_tokens: 5 }
+  const written = estimateChat({ model: 'm', messages, asWritten }, [routeWith({ tools })]).prompt
+  t.ok(written >= prompt && written < prompt + 10, `${written}`)
+})
+
+t.test('a generation config may raise what is expected, as its provider may not read it', async t => {
+  const of = (request: Partial<ChatInput>) => estimateChat({ model: 'm', messages, ...request })
+  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 20_000, candidate_count: 8 } }), { completion: 160_000, maxCompletion: 20_000, choices: 8, answers: 8 })
+  t.match(of({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }), { completion: 500, maxCompletion: 500 })
+  t.match(of({ generation_config: { maxOutputTokens: 16 } }), { completion: 1000, maxCompletion: undefined })
+  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 0 } }), { completion: 16, maxCompletion: undefined })
+})
+
+t.test('the text after a gap is read', async t => {
+  const request: TextInput = { model: 'm', messages, text: { prompt: 'x', suffix: 'x'.repeat(400) } }
+  t.equal(estimateText(request, [routeWith({ max_tokens: 7 })]).maxCompletion, 7)
+  t.ok(estimateText(request).prompt >= 200)
 })
 
 t.test('inputs of embeddings have no answer', async t => {

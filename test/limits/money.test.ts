@@ -245,6 +245,144 @@ t.test('a model without a known price is refused under a budget, unless it is al
   t.equal((await allowing.ask({ model: 'openai/unpriced' })).status, 200)
 })
 
+const oneCent: Budget = { usd: 0.01, per: 'day' }
+const paidTokens = 1000
+
+/** Returns a request with settings for its model, by the caller or by a configured route. */
+function withSettings (place: 'model' | 'route', settings: Readonly<Record<string, unknown>>, model = 'openai/priced'): { readonly model: unknown, readonly parts: Partial<Settings> } {
+  return place === 'model'
+    ? { model: { model, settings }, parts: {} }
+    : { model: 'preset', parts: { routes: [{ name: 'preset', models: [model], defaults: { [model]: settings } }] } }
+}
+
+for (const place of ['model', 'route'] as const) {
+  t.test(`settings of a ${place} are paid and limited as those of the request`, async t => {
+    const ask = async (settings: Readonly<Record<string, unknown>>, body: object = {}) => {
+      const provider = await greedyProvider(t)
+      const { model, parts } = withSettings(place, settings)
+      const { ask } = await start(t, provider, { budget: oneCent }, parts)
+      const answer = await ask({ model, ...body })
+      t.ok(provider.usd() <= 0.01, `$${provider.usd()} with ${JSON.stringify(settings)}`)
+      return { status: answer.status, body: await answer.json() as object, sent: provider.upstream.requests.map(({ json }) => Object(json) as { max_completion_tokens?: number, n?: number }) }
+    }
+    const bounded = await ask({ max_completion_tokens: outputLimit }, { max_tokens: 16 })
+    t.match(bounded, { status: 200, sent: [{ max_completion_tokens: 16 }] }, 'the request wins, whichever name its limit has')
+    t.equal((await ask({ n: 100 }, { max_tokens: 900 })).status, 402, 'too many choices')
+    const choices = await ask({ n: 10 }, { max_tokens: 900 })
+    t.match(choices, { status: 200, sent: [{ n: 10 }] })
+    t.ok((choices.sent[0]?.max_completion_tokens ?? Infinity) < paidTokens / 10, 'each is limited to its share')
+    const priority = await ask({ service_tier: 'priority' }, { max_tokens: 16 })
+    t.match(priority, { status: 403, body: { error: { code: 'insufficient_permissions', param: 'service_tier' } }, sent: [] })
+    const long = await ask({ max_tokens: outputLimit })
+    t.equal(long.status, 200)
+    t.ok((long.sent[0]?.max_completion_tokens ?? Infinity) < paidTokens, 'a limit of the settings is lowered')
+    t.match(await ask({ max_tokens: 50 }), { status: 200, sent: [{ max_completion_tokens: 50 }] }, 'and stays where it can be paid')
+    const tools = [{ type: 'function', function: { name: 'f', description: 'four words of text '.repeat(20_000) } }]
+    t.equal((await ask({ tools })).status, 402, 'tools are read')
+  })
+}
+
+t.test('each model of a route keeps the limit of its own settings, and gets no more than is paid for', async t => {
+  const provider = await greedyProvider(t, (request, tokens) => Reflect.get(Object(request.json), 'model') === 'last' ? completeAnswer(request, tokens) : { status: 500, pieces: ['{}'] })
+  const models = ['openai/priced', 'openai/second', 'openai/last']
+  const { ask } = await start(t, provider, { budget: oneDollar }, {
+    models: models.map(id => modelSettings(id, { price, capabilities: { output_token_limit: 2_000_000 } })),
+    routes: [{ name: 'preset', models, defaults: { 'openai/priced': { max_tokens: 1_000_000 }, 'openai/second': { max_tokens: 50 } } }]
+  })
+  t.equal((await ask({ model: 'preset' })).status, 200)
+  const limits = new Map(provider.upstream.requests.map(({ json }) => {
+    const { model, max_completion_tokens: limit } = json as { model: string, max_completion_tokens?: number }
+    return [model, limit ?? Infinity]
+  }))
+  t.equal(limits.get('second'), 50)
+  for (const model of ['priced', 'last']) t.ok((limits.get(model) ?? Infinity) < 100_000, `${model}: ${limits.get(model)}`)
+})
+
+t.test('a generation config of Google is paid and limited, in either spelling, by the request or by settings', async t => {
+  interface Sent { readonly maxOutputTokens?: number, readonly candidateCount?: number }
+  const ask = async (body: object, parts: Partial<Settings> = {}) => {
+    let nanoUsd = 0
+    const sent: Sent[] = []
+    const upstream = await fakeUpstream(({ json }) => {
+      const config = Object(Reflect.get(Object(json), 'generationConfig')) as Sent
+      sent.push(config)
+      const count = config.candidateCount ?? 1
+      const tokens = Math.min(Number(config.maxOutputTokens) > 0 ? Number(config.maxOutputTokens) : Infinity, outputLimit) * count
+      nanoUsd += 5 * price.input * 1000 + tokens * price.output * 1000
+      return { pieces: [JSON.stringify({
+        candidates: Array.from({ length: count }, (_, index) => ({ index, content: { parts: [{ text: 'x' }] }, finishReason: 'MAX_TOKENS' })),
+        usageMetadata: { promptTokenCount: 5, candidatesTokenCount: tokens, totalTokenCount: tokens + 5 }
+      })] }
+    })
+    t.teardown(upstream.close)
+    const api = await testGateway(t, {
+      providers: [upstreamAt(upstream.url, 'google', 'google')],
+      models: [modelSettings('google/priced', { price, capabilities: { output_token_limit: outputLimit } })],
+      ...parts
+    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } }, { limiter: new LocalLimiter() })
+    const answer = await api.post(path, { model: 'google/priced', messages: 'hello', ...body }, { headers: { authorization: 'Bearer limited' } })
+    t.ok(nanoUsd <= 0.01e9, `$${nanoUsd / 1e9} for ${JSON.stringify(body)}`)
+    return { status: answer.status, body: await answer.json() as { choices?: unknown[] }, sent }
+  }
+  for (const config of [{ maxOutputTokens: outputLimit, candidateCount: 8 }, { max_output_tokens: outputLimit, candidate_count: 8 }, { maxOutputTokens: '20000', candidateCount: '8' }]) {
+    const places = (['model', 'route'] as const).map(place => withSettings(place, { generation_config: config }, 'google/priced'))
+    for (const { parts, ...body } of [{ max_tokens: 16, generation_config: config, parts: {} }, ...places]) {
+      const { status, body: answer, sent } = await ask(body, parts)
+      t.equal(status, 200, JSON.stringify(body))
+      t.equal(answer.choices?.length, 8, 'all that is paid is returned')
+      t.equal(sent[0]?.candidateCount, 8)
+      t.ok((sent[0]?.maxOutputTokens ?? Infinity) < paidTokens / 8, JSON.stringify(sent))
+    }
+  }
+  t.match(await ask({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }), { status: 200, sent: [{ maxOutputTokens: 16 }] }, 'what can be paid stays')
+  const { model } = withSettings('model', { generation_config: { maxOutputTokens: outputLimit } }, 'google/priced')
+  t.match(await ask({ max_tokens: 16, model }), { status: 200, sent: [{ maxOutputTokens: 16 }] })
+  for (const unlimited of [0, -1, null, 'x']) {
+    const { sent } = await ask({ max_tokens: 16, generation_config: { maxOutputTokens: unlimited } })
+    t.ok((sent[0]?.maxOutputTokens ?? Infinity) < paidTokens, `${unlimited}: ${JSON.stringify(sent)}`)
+  }
+})
+
+t.test('settings of a route limit a request in its own words to the provider', async t => {
+  const upstream = await fakeUpstream({ pieces: [JSON.stringify({
+    id: 'resp_1', object: 'response', created_at: 1, model: 'priced', status: 'completed', error: null, output: [],
+    usage: { input_tokens: 5, output_tokens: 1, total_tokens: 6 }
+  })] })
+  t.teardown(upstream.close)
+  const sent = async (settings: Readonly<Record<string, unknown>>, body: object = {}): Promise<unknown> => {
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
+      ...withSettings('route', settings).parts
+    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } }, { limiter: new LocalLimiter() })
+    await (await api.post('/v1/responses', { model: 'preset', input: 'hello', store: false, ...body }, { headers: { authorization: 'Bearer limited' } })).text()
+    return Reflect.get(Object(upstream.requests.at(-1)?.json), 'max_output_tokens')
+  }
+  t.equal(await sent({ max_tokens: 50 }), 50)
+  t.equal(await sent({ max_tokens: 50 }, { max_output_tokens: 20 }), 20)
+  for (const settings of [{ max_tokens: outputLimit }, { max_completion_tokens: outputLimit }, { n: 1 }]) t.ok(Number(await sent(settings)) < paidTokens, JSON.stringify(settings))
+})
+
+t.test('settings do not raise what a text completion may cost', async t => {
+  const upstream = await fakeUpstream({ pieces: [JSON.stringify({
+    id: 'c', object: 'text_completion', created: 1, model: 'm', choices: [{ index: 0, text: 'x', finish_reason: 'length' }], usage: usageOf(1)
+  })] })
+  t.teardown(upstream.close)
+  const ask = async (body: object): Promise<unknown> => {
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`, 'vllm', 'vllm')],
+      models: [modelSettings('vllm/priced', { price, capabilities: { output_token_limit: outputLimit } })],
+      ...withSettings('route', { max_completion_tokens: outputLimit }, 'vllm/priced').parts
+    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneCent } } }, { limiter: new LocalLimiter() })
+    const answer = await api.post('/v1/completions', { model: 'preset', prompt: 'hello', ...body }, { headers: { authorization: 'Bearer limited' } })
+    await answer.text()
+    return answer.status === 200 ? Reflect.get(Object(upstream.requests.at(-1)?.json), 'max_tokens') : answer.status
+  }
+  t.equal(await ask({ max_tokens: 5 }), 5)
+  t.ok(Number(await ask({})) < paidTokens)
+  t.equal(await ask({ max_tokens: 5, suffix: 'four words of text '.repeat(20_000) }), 402, 'the text after the gap is read')
+})
+
 t.test('what a provider bills after the caller has left counts', async t => {
   const provider = await greedyProvider(t, () => ({ headers: eventStream, pieces: slowly() }))
   let goOn = (): void => undefined

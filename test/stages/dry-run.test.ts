@@ -8,6 +8,8 @@ import { dryRun } from '../../lib/stages/dry-run.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { Route } from '../../lib/core/route.ts'
 import type { Estimate } from '../../lib/limits/estimate.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
@@ -49,4 +51,14 @@ t.test('a cost is expected of tokens, and none of a call that is paid by other u
   const dry = { 'x-headgate-dry-run': 'true' }
   t.equal((await decided(dry, 'chat', tokens))?.candidates[0]?.expected_cost_usd, 0.0015)
   t.equal((await decided(dry, 'chat', { ...tokens, units: { characters: 10 } }))?.candidates[0]?.expected_cost_usd, undefined)
+})
+
+t.test('a cost is expected of each model with its own settings', async t => {
+  const { routes: [first] } = routedCall({})
+  const settled = [500, 1000].map((tokens): Route => ({ ...first, settings: { max_tokens: tokens } }))
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { headers: { 'x-headgate-dry-run': 'true' }, routes: [first, ...settled] })
+  const thrown: unknown = await collect(dryRun(services, 'chat', { estimate: (_, routes) => ({ prompt: 0, completion: Number(routes.at(-1)?.settings?.['max_tokens'] ?? 1) }) })(once(call))).catch((error: unknown) => error)
+  if (!(thrown instanceof EarlyReply)) throw thrown
+  const { candidates } = JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
+  t.same(candidates.map(candidate => candidate.expected_cost_usd), [0.000001, 0.0005, 0.001])
 })

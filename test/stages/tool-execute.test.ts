@@ -226,6 +226,10 @@ t.test('what the request says about tools', async t => {
     await t.rejects(answer(t, scripted([]).ask, { mcp_servers: 'a/b', n: 2 }), {
       code: 'unsupported_parameter', status: 400, param: 'n'
     })
+    for (const settings of [{ n: 2 }, { generation_config: { candidate_count: 2 } }]) {
+      const routes: RoutedChatCall['routes'] = [first, { ...first, settings }]
+      await t.rejects(answer(t, scripted([]).ask, { mcp_servers: 'a/b' }, { routes }), { code: 'unsupported_parameter', param: 'n' }, 'nor can one that a model is given')
+    }
   })
 
   t.test('a tool is chosen by its own name or by that of its server, and only in the first turn', async t => {

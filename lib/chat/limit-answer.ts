@@ -1,0 +1,34 @@
+/** Limits the tokens of an answer, in a request or in the settings of a model. */
+
+import { generationBounds, withLowerBound } from './generation-fields.ts'
+
+/** The fields that limit an answer, of a request or of settings that passed its schema. */
+export interface LimitFields {
+  readonly max_tokens?: unknown
+  readonly max_completion_tokens?: unknown
+  readonly generation_config?: unknown
+}
+
+/** Returns whether the fields limit the answer for every provider. */
+export function limitsAnswer ({ max_tokens: maxTokens, max_completion_tokens: maxCompletionTokens }: LimitFields): boolean {
+  return maxCompletionTokens !== undefined || maxTokens !== undefined
+}
+
+/** Returns whether the fields limit the answer for any provider. */
+export function mayLimitAnswer (fields: LimitFields): boolean {
+  return limitsAnswer(fields) || generationBounds(fields.generation_config).maxTokens !== undefined
+}
+
+/** Returns the fields with a limit of at most so many tokens for every provider: a lower one of their own stays. */
+export function limitAnswer<F extends LimitFields> (fields: F, maxTokens: number): F {
+  const { max_tokens: legacy, ...rest } = limitConfig(fields, maxTokens)
+  const own = rest.max_completion_tokens ?? legacy
+  // The same fields: one limit stands for both.
+  return { ...rest, max_completion_tokens: typeof own === 'number' ? Math.min(own, maxTokens) : maxTokens } as unknown as F
+}
+
+/** Returns the fields with the bound in `generation_config`, if there is one, lowered to so many tokens. */
+export function limitConfig<F extends LimitFields> (fields: F, maxTokens: number): F {
+  const { generation_config: config } = fields
+  return config === undefined ? fields : { ...fields, generation_config: withLowerBound(config, maxTokens) }
+}
