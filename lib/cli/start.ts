@@ -39,11 +39,12 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
       args: [...args], options: { config: { type: 'string', short: 'c' } }
     })
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
-    const { settings, hasFile, warnings } = readSettings(sources)
-    const options = { sources, settings, hasFile, log: createLog(settings.server.logLevel) }
     boundYoungGeneration()
     boundOldGeneration()
-    if (cluster.isWorker) return await runWorker(options)
+    if (cluster.isWorker) return await runWorker(sources)
+    const { warnings, ...started } = readSettings(sources)
+    const { settings } = started
+    const options = { sources, started, log: createLog(settings.server.logLevel) }
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
     logLowFileLimit(settings.server, options.log)
@@ -54,15 +55,15 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
 }
 
 async function runSingle (options: ServeOptions, terminal: Terminal): Promise<ExitCode> {
-  const { log } = options
+  const { log, started: { settings } } = options
   const stop = stopSignal()
   const serving = await serve({
-    ...options, prepare: createFirstKey, prepareLink: async database => await createFirstLink(database, options.settings, terminal)
+    ...options, prepare: createFirstKey, prepareLink: async database => await createFirstLink(database, settings, terminal)
   })
-  announce({ ...serving, settings: options.settings, models: serving.gateway.services.models }, log, terminal)
+  announce({ ...serving, settings, models: serving.gateway.services.models }, log, terminal)
   await stop
   log.info('draining open calls; signal again to exit immediately')
-  exitIfStopHangs(options.settings.server)
+  exitIfStopHangs(settings.server)
   await serving.close()
   log.info('stopped')
   await flushed(log)

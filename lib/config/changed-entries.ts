@@ -1,7 +1,7 @@
 /** Compares the settings of two configurations. */
 
-import { Secret } from '../core/secret.ts'
 import type { ProviderSettings, ServerSettings, Settings } from '../core/settings.ts'
+import { printSettings } from './print-settings.ts'
 
 /** Maps settings that a running process cannot change to their entries in the file. */
 const restartOnly = {
@@ -18,6 +18,9 @@ const restartOnly = {
   keepAliveMs: 'server.keep_alive_ms',
   maxClientConnections: 'server.max_client_connections'
 } as const satisfies Record<Exclude<keyof ServerSettings, 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'>, string>
+
+/** Sections that it cannot change either. */
+const restartOnlySections = ['metrics', 'store', 'coordination'] as const
 
 /** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
 export function changedEntries (before: Settings, after: Settings): string[] {
@@ -40,11 +43,7 @@ function changedParts (entry: string, before: unknown, after: unknown): string[]
 
 /** Compares settings with their secrets, which `isDeepStrictEqual` cannot see. */
 function differ (a: unknown, b: unknown): boolean {
-  const print = (value: unknown): string | undefined => JSON.stringify(value, function (this: object, name, printed: unknown) {
-    const original: unknown = Reflect.get(this, name)
-    return original instanceof Secret ? original.reveal() : printed
-  })
-  return print(a) !== print(b)
+  return printSettings(a) !== printSettings(b)
 }
 
 /** Lists the entries that differ and that a running process cannot change. */
@@ -52,6 +51,19 @@ export function restartOnlyChanges (running: Settings, wanted: Settings): string
   const changed = Object.entries(restartOnly).filter(([name]) => (
     differ(Reflect.get(running.server, name), Reflect.get(wanted.server, name))
   )).map(([, entry]) => entry)
-  const sections = (['metrics', 'store', 'coordination'] as const).filter(name => differ(running[name], wanted[name]))
+  const sections = restartOnlySections.filter(name => differ(running[name], wanted[name]))
   return [...changed, ...sections]
+}
+
+/** Returns what a running process makes of new settings: those that it cannot change stay. */
+export function keepRestartOnly (running: Settings, wanted: Settings): Settings {
+  const server = replaceEach(Object.keys(restartOnly), wanted.server, running.server)
+  return { ...replaceEach(restartOnlySections, wanted, running), server }
+}
+
+/** Copies an object, with the values that some of its fields have in another one. */
+function replaceEach<T extends object> (names: readonly string[], object: T, other: T): T {
+  const copy = { ...object }
+  for (const name of names) Reflect.set(copy, name, Reflect.get(other, name))
+  return copy
 }

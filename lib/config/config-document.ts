@@ -17,6 +17,7 @@ export interface Position {
 export interface ConfigDocument {
   /** As problems name it. */
   readonly file: string
+  readonly text: string
   /** Plain maps, lists and scalars; entries with nothing in them are left out. */
   readonly value: Record<string, unknown>
   /**
@@ -44,7 +45,7 @@ function yaml (): typeof Yaml {
 
 /** Returns a document without entries, for when there is no file. */
 export function emptyDocument (file: string): ConfigDocument {
-  return { file, value: {}, locate: () => ({ line: 1, column: 1 }) }
+  return { file, text: '', value: {}, locate: () => ({ line: 1, column: 1 }) }
 }
 
 /**
@@ -77,7 +78,7 @@ export function readDocument (text: string, file: string): ConfigDocument {
   const value = withoutEmpties(plain.value ?? {})
   if (!isObject(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
   const places = new NodePlaces(parser, plain.targets)
-  return { file, value, locate: (path, part) => position(lines, places.offset(document, path, part)) }
+  return { file, text, value, locate: (path, part) => position(lines, places.offset(document, path, part)) }
 }
 
 function position (lines: LineCounter, offset: number): Position {

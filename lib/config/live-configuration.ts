@@ -7,13 +7,12 @@ import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runInWorker } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
-import type { Settings } from '../core/settings.ts'
 import { changedEntries, restartOnlyChanges } from './changed-entries.ts'
 import { problemsOf, wireProblems, type Draft } from './check-draft.ts'
 import { effectiveEntries } from './effective-entries.ts'
 import { errorCode } from './environment.ts'
 import type { Problem } from './problems.ts'
-import { configFile, readSettings, shownName, type ConfigSources } from './read-settings.ts'
+import { configFile, readSettings, shownName, type AppliedConfiguration, type ConfigSources } from './read-settings.ts'
 
 type Reload = Configuration['reloads'][number]
 
@@ -31,26 +30,29 @@ export interface Checker {
 
 export class LiveConfiguration {
   readonly #sources: ConfigSources
-  readonly #started: Settings
-  readonly #startedText: string
-  #current: Settings
-  #currentText: string
+  readonly #started: AppliedConfiguration
+  #current: AppliedConfiguration
   #reloads: readonly Reload[] = []
   #entries: Configuration['entries'] = []
 
-  /** @param started the settings that the process began with */
-  constructor (sources: ConfigSources, started: Settings) {
+  /**
+   * @param started what the gateway was started with
+   * @param current what it has taken over since. Default: nothing
+   */
+  constructor (sources: ConfigSources, started: AppliedConfiguration, current = started) {
     this.#sources = sources
     this.#started = started
-    this.#current = started
-    this.#startedText = this.#currentText = this.#text() ?? ''
+    this.#current = current
   }
 
-  /** Notes that other settings are in effect from now on. */
-  reloaded (settings: Settings): Reload {
-    const reload = { at_ms: Date.now(), changed: changedEntries(this.#current, settings), needs_restart: restartOnlyChanges(this.#started, settings) }
-    this.#current = settings
-    this.#currentText = this.#text() ?? ''
+  /** Notes that another configuration is in effect from now on. */
+  reloaded (next: AppliedConfiguration): Reload {
+    const reload = {
+      at_ms: Date.now(),
+      changed: changedEntries(this.#current.settings, next.settings),
+      needs_restart: restartOnlyChanges(this.#started.settings, next.settings)
+    }
+    this.#current = next
     this.#reloads = [reload, ...this.#reloads].slice(0, maxReloads)
     return reload
   }
@@ -79,7 +81,7 @@ export class LiveConfiguration {
    */
   async check (draft: string, { id, signal }: Checker): Promise<ConfigurationCheck> {
     const env = { ...this.#sources.env }
-    const workerData: Draft = { sources: { ...this.#sources, env }, draft, file: this.#text() ?? '', current: this.#currentText, started: this.#startedText }
+    const workerData: Draft = { sources: { ...this.#sources, env }, draft, file: this.#text() ?? '', current: this.#current.text, started: this.#started.text }
     const job = { workerData, limitMs: checkMs, resourceLimits: checkLimits, signal }
     const checked = await checks.run(id, async () => await runInWorker(new URL('./check-worker.js', import.meta.url), job), signal)
     if (checked === undefined) throw new GatewayError('invalid_value', { param: 'text', message: 'The draft takes too long to be checked.' })

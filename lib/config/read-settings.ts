@@ -54,6 +54,8 @@ export interface ReadSettings {
   readonly settings: Settings
   /** True when there is a file that they were read from. */
   readonly hasFile: boolean
+  /** The text of that file; empty without one. */
+  readonly text: string
   readonly warnings: readonly Problem[]
   /** The entries that the settings are built from, and the names in them. */
   readonly checked: CheckedConfig
@@ -64,6 +66,9 @@ export interface CheckedConfig {
   readonly config: Config
   readonly known: KnownNames
 }
+
+/** Settings that a process has taken over. */
+export type AppliedConfiguration = Omit<ReadSettings, 'warnings' | 'checked'>
 
 /**
  * Reads the same, with the warnings.
@@ -76,7 +81,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const file = configFile(sources)
   const hasFile = existsSync(file.path)
   const document = readFile(sources)
-  const { value } = document
+  const { value, text } = document
   const report = createReport(document, applyEnvironment(value, environment))
   acceptEarlierNames(value, report)
   warnOfUnknownVariables(environment, value, report)
@@ -91,7 +96,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   checkCrossReferences(config, known, reportFor(report, written))
   checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
   report.throwIfAny()
-  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), hasFile, warnings: report.warnings(), checked: { config, known } }
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), hasFile, text, warnings: report.warnings(), checked: { config, known } }
 }
 
 /** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */

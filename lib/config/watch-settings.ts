@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { Secret } from '../core/secret.ts'
 import { configFile, readSettings, type ConfigSources, type ReadSettings } from './read-settings.ts'
 import type { Settings } from '../core/settings.ts'
+import { printSettings } from './print-settings.ts'
 import { ConfigError, type Problem } from './problems.ts'
 
 /** Editors and deployments write in several steps; one look after the last of them is enough. */
@@ -33,7 +33,7 @@ export interface SettingsWatch {
  */
 export function watchSettings (
   sources: ConfigSources,
-  onSettings: (settings: Settings, warnings: readonly Problem[]) => void,
+  onSettings: (settings: Settings, warnings: readonly Problem[], read: ReadSettings) => void,
   onProblem: (error: ConfigError) => void,
   inUse?: Pick<ReadSettings, 'settings' | 'hasFile'>
 ): SettingsWatch {
@@ -50,7 +50,7 @@ export function watchSettings (
     if (fingerprint === seen) return
     seen = fingerprint
     if (outcome instanceof ConfigError) onProblem(outcome)
-    else onSettings(outcome.settings, outcome.warnings)
+    else onSettings(outcome.settings, outcome.warnings, outcome)
   }
   const reloadSoon = (): void => {
     clearTimeout(timer)
@@ -113,10 +113,5 @@ function attempt (sources: ConfigSources, expected: boolean, onFile: (path: stri
 
 /** Returns a digest, so that no copy of a secret is kept in the clear. */
 function digest (settings: Settings): string {
-  const text = JSON.stringify(settings, function (this: Record<string, unknown>, name, value: unknown) {
-    // `value` is what toJSON made of a secret: all of them would look the same.
-    const original = this[name]
-    return original instanceof Secret ? original.reveal() : value
-  })
-  return createHash('sha256').update(text).digest('base64')
+  return createHash('sha256').update(printSettings(settings)).digest('base64')
 }

@@ -4,6 +4,8 @@
  */
 
 import { openKeyStore } from '../keys/key-store.ts'
+import type { AppliedConfiguration } from '../config/read-settings.ts'
+import { SharedConfiguration } from '../config/shared-configuration.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { answerLimitMessages } from '../limits/shared-limiter.ts'
 import { createLookupServices, type OwnedServices } from '../create-services.ts'
@@ -23,10 +25,10 @@ import type { ServeOptions } from './serve.ts'
 import { startWorkers } from './start-workers.ts'
 
 /** Runs the workers until a signal ends them. */
-export async function runPrimary ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
-  const database = await openDatabase(settings)
+export async function runPrimary ({ started, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
+  const database = await openDatabase(started.settings)
   try {
-    await runWorkersWith(database, settings, log, terminal)
+    await runWorkersWith(database, started, log, terminal)
   } finally {
     await database.close()
   }
@@ -35,17 +37,20 @@ export async function runPrimary ({ settings, log }: ServeOptions, terminal: Ter
   return 0
 }
 
-async function runWorkersWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
+async function runWorkersWith (database: Database, started: AppliedConfiguration, log: Log, terminal: Terminal): Promise<void> {
+  const { settings } = started
   const key = await makeFirstKey(database, settings)
   const linkToken = await createFirstLink(database, settings, terminal)
   // What follows is done for calls of all workers: none of them waits while another program has locked the store.
   database.stopWaiting()
   const limiter = createLimiter(database, log)
+  const configuration = new SharedConfiguration(started)
   const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
   try {
     await new Promise<void>((resolve, reject) => {
       startWorkers(settings.server, log, {
         onFork: worker => {
+          configuration.join(worker)
           answerLimitMessages(worker, limiter, String(worker.id))
           metrics?.shared.join(worker)
         },

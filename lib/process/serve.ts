@@ -1,5 +1,6 @@
 /** Runs one process that answers calls: store, keys, gateway and the watch on the configuration. */
 
+import { keepRestartOnly } from '../config/changed-entries.ts'
 import { LiveConfiguration } from '../config/live-configuration.ts'
 import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
@@ -11,7 +12,7 @@ import { loggableError } from '../text/describe-error.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
-import type { ConfigSources } from '../config/read-settings.ts'
+import type { AppliedConfiguration, ConfigSources } from '../config/read-settings.ts'
 import type { ServerSettings, Settings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -30,9 +31,12 @@ export interface ServeOptions {
   readonly waitToListen?: () => Promise<number | undefined>
   /** The sources of the settings, to notice changes. */
   readonly sources: ConfigSources
-  readonly settings: Settings
-  /** True when there was a file that the settings were read from: that it is gone is a problem then. */
-  readonly hasFile: boolean
+  /** The configuration that the gateway was started with. */
+  readonly started: AppliedConfiguration
+  /** The one that its other processes have taken over since. Default: none */
+  readonly current?: AppliedConfiguration
+  /** Called with each configuration that this process takes over. */
+  readonly onReload?: (next: AppliedConfiguration) => void
   readonly log: Log
   /** Creates the first key, before the first call can arrive. */
   readonly prepare?: (keys: KeyStore) => Promise<string | undefined>
@@ -57,8 +61,10 @@ export interface Serving {
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
 export async function serve (
-  { sources, settings, hasFile, log, prepare, prepareLink, limiter, waitToListen, publishMetrics }: ServeOptions
+  { sources, started, current = started, onReload, log, prepare, prepareLink, limiter, waitToListen, publishMetrics }: ServeOptions
 ): Promise<Serving> {
+  const inEffect = (configuration: AppliedConfiguration): Settings => keepRestartOnly(started.settings, configuration.settings)
+  const settings = inEffect(current)
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
@@ -80,7 +86,7 @@ export async function serve (
     const key = await prepare?.(keys)
     const linkToken = await prepareLink?.(database)
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
-    const configuration = new LiveConfiguration(sources, settings)
+    const configuration = new LiveConfiguration(sources, started, current)
     const gateway: Gateway = await createGateway(settings, {
       configuration,
       keys,
@@ -101,7 +107,16 @@ export async function serve (
     }
     const address = await listen(gateway, settings.server, waitToListen)
     optimizeCalls()
-    const watch = watchForChanges(sources, { settings, hasFile }, { gateway, keys, log, configuration })
+    const reload = async (next: AppliedConfiguration): Promise<void> => {
+      keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused at once
+      await gateway.reload(inEffect(next))
+      log.level = next.settings.server.logLevel
+      const { changed, needs_restart: entries } = configuration.reloaded(next)
+      onReload?.(next)
+      log.info({ changed, pid: process.pid }, 'configuration reloaded')
+      if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
+    }
+    const watch = watchForChanges(sources, current, reload, log)
     closing.push(() => watch?.close())
     logUncaught(log)
     return { gateway, address, key, linkToken, close }
@@ -126,27 +141,14 @@ async function listen (gateway: Gateway, at: ServerSettings, waitToListen: Serve
   }
 }
 
-interface ReloadTargets {
-  readonly gateway: Gateway
-  readonly keys: KeyStore
-  readonly log: Log
-  readonly configuration: LiveConfiguration
-}
-
 /** Watches the configuration; without it the gateway still runs. */
-function watchForChanges (sources: ConfigSources, inUse: Pick<ServeOptions, 'settings' | 'hasFile'>, { gateway, keys, log, configuration }: ReloadTargets): SettingsWatch | undefined {
-  const reload = async (settings: Settings): Promise<void> => {
-    keys.replaceConfigured(settings.keys) // first, so that removed keys are refused at once
-    await gateway.reload(settings)
-    log.level = settings.server.logLevel
-    const { changed, needs_restart: entries } = configuration.reloaded(settings)
-    log.info({ changed, pid: process.pid }, 'configuration reloaded')
-    if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
-  }
+function watchForChanges (
+  sources: ConfigSources, inUse: AppliedConfiguration, reload: (next: AppliedConfiguration) => Promise<void>, log: Log
+): SettingsWatch | undefined {
   try {
-    return watchSettings(sources, (settings, warnings) => {
+    return watchSettings(sources, (_settings, warnings, { settings, hasFile, text }) => {
       logWarnings(warnings, log)
-      reload(settings).catch((error: unknown) => {
+      reload({ settings, hasFile, text }).catch((error: unknown) => {
         log.error({ cause: loggableError(error) }, 'failed to reload the configuration; keeping the current one')
       })
     }, error => log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one'), inUse)

@@ -1,8 +1,10 @@
 /** Runs a worker: serves, and stops when its primary process says so instead of on signals. */
 
 import cluster from 'node:cluster'
+import type { ConfigSources } from '../config/read-settings.ts'
+import { receiveConfiguration, reportReload } from '../config/shared-configuration.ts'
 import { workerLimiter } from '../limits/shared-limiter.ts'
-import { flushed } from '../telemetry/log.ts'
+import { createLog, flushed } from '../telemetry/log.ts'
 import { answerMetricsMessages } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -10,7 +12,7 @@ import { sendMessage } from '../async/ipc.ts'
 import { beatEveryMs } from './heartbeats.ts'
 import { exitIfStopHangs } from './exit.ts'
 import { waitToListen } from './wait-to-listen.ts'
-import { serve, type ServeOptions, type Serving } from './serve.ts'
+import { serve, type Serving } from './serve.ts'
 
 /** Sent by the primary. */
 export const stopMessage = 'stop'
@@ -23,17 +25,22 @@ export interface StartFailure {
   readonly failure: string
 }
 
-export async function runWorker (options: ServeOptions): Promise<ExitCode> {
+export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
   const stop = stopMessageReceived()
   const limiter = workerLimiter(process)
   // A worker that does not serve yet has nothing to end, and would wait for its primary for ever.
   const exit = (): void => process.exit(1)
   process.once('disconnect', exit)
   if (!process.connected) exit()
+  const { started, current } = await receiveConfiguration(process)
+  const log = createLog(current.settings.server.logLevel)
   let serving: Serving
   try {
     serving = await serve({
-      ...options, limiter, waitToListen: async () => await waitToListen(process), publishMetrics: families => answerMetricsMessages(process, families)
+      sources, started, current, log, limiter,
+      onReload: next => reportReload(process, next),
+      waitToListen: async () => await waitToListen(process),
+      publishMetrics: families => answerMetricsMessages(process, families)
     })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error
@@ -45,10 +52,10 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   const heartbeat = setInterval(() => sendMessage(process, aliveMessage), beatEveryMs)
   await stop
   clearInterval(heartbeat)
-  exitIfStopHangs(options.settings.server)
+  exitIfStopHangs(started.settings.server)
   await serving.close()
   limiter.flush()
-  await flushed(options.log)
+  await flushed(log)
   return 0
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changedEntries, restartOnlyChanges } from '../../lib/config/changed-entries.ts'
+import { changedEntries, keepRestartOnly, restartOnlyChanges } from '../../lib/config/changed-entries.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { directory } from '../support/config.ts'
 import type { Test } from 'tap'
@@ -26,4 +26,13 @@ t.test('entries that need a restart are listed apart from those that do not', as
   const server = { ...base.server, port: 1, logLevel: 'warn', publicHealth: true } as const
   t.same(restartOnlyChanges(base, { ...base, server }), ['server.port'])
   t.same(restartOnlyChanges(base, { ...base, metrics: { host: '127.0.0.1', port: 1 }, limits: { ...base.limits, callMs: 1 } }), ['metrics'])
+})
+
+t.test('what a running process takes over of new settings is all but those that need a restart', async t => {
+  const running = settingsOf(t, 'server: {port: 1, log_level: warn}\nstore: {keys_stale_ms: 5000}')
+  const wanted = settingsOf(t, `server: {port: 2, tls: {certificate: a, key: b}, log_level: error}\nmetrics: {}\n${providers}`)
+  const next = keepRestartOnly(running, wanted)
+  t.same(restartOnlyChanges(running, next), [])
+  t.match(next, { server: { port: 1, tls: undefined, logLevel: 'error' }, metrics: undefined, store: { keysStaleMs: 5000 }, providers: wanted.providers })
+  t.same(changedEntries(wanted, next).toSorted(), ['metrics', 'server', 'store'])
 })

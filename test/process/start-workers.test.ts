@@ -1,9 +1,13 @@
+import { existsSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import { request } from 'undici'
 import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
-import { eventually } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
+import { freePort } from '../support/free-port.ts'
+import type { Running } from '../support/headgate.ts'
 
 const env = { HEADGATE_API_KEYS: 'a key' }
 
@@ -106,6 +110,45 @@ t.test('a stop ends though workers have just been killed and their IPC channels 
   gateway.child.kill('SIGCONT')
   t.match(await gateway.ended, { code: 0, error: /^(?![^]*Error)/, out: /"msg":"stopped"\}\s*$/ })
 })
+
+t.test('a worker that replaces another runs with what the others have: the last reload, and the start where a change needs one', async t => {
+  const configured = (server: string, rest = ''): string => `server: {${server}}\nproviders: {sandbox: {}}\n${rest}`
+  const directory = directoryOf(t, { 'headgate.yaml': configured('port: 0, data_dir: first') })
+  const save = (text: string): void => writeFileSync(join(directory, 'headgate.yaml'), text)
+  const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2', PORT: '' })
+  const primary = gateway.child.pid ?? 0
+
+  const otherPort = await freePort()
+  const others = `port: ${otherPort}, data_dir: second`
+  save(configured(others, 'routes: {quick: [sandbox/echo]}\n'))
+  for (const pid of await childrenOf(primary)) await gateway.line(new RegExp(`"changed":\\["server","routes"\\],"pid":${pid},"msg":"configuration reloaded"`))
+  await replaceWorkers(gateway)
+  t.match(await ask(gateway.url, 'a key', 'quick'), { status: 200 }, 'it has what was reloaded, and listens where the others do')
+  t.notOk(existsSync(join(directory, 'second')), 'it has the store of the start')
+  await t.rejects(ask(`http://127.0.0.1:${otherPort}`, 'a key'), { code: 'ECONNREFUSED' })
+
+  save('server: {prot: 1}')
+  await gateway.line(/"problems":\["headgate.yaml:1:10.*keeping the current one/)
+  const pids = await replaceWorkers(gateway)
+  t.match(await ask(gateway.url, 'a key', 'quick'), { status: 200 }, 'a file with problems keeps no worker from starting')
+
+  save(configured(others, 'routes: {fast: [sandbox/echo]}\n'))
+  for (const pid of pids) await gateway.line(new RegExp(`"changed":\\["routes"\\],"pid":${pid},"msg":"configuration reloaded"`))
+  t.match(await ask(gateway.url, 'a key', 'fast'), { status: 200 }, 'and it takes over the next good one')
+  gateway.child.kill('SIGTERM')
+  const { code, out } = await gateway.ended
+  t.equal(code, 0)
+  t.equal(out.match(/"entries":\["server.port","server.data_dir"\].*require a restart/g)?.length, 4, 'the two at the first reload, the other two at the second')
+})
+
+/** Kills both workers, and returns those that have taken their place, once they serve. */
+async function replaceWorkers ({ child, url }: Pick<Running, 'child'> & { readonly url: string }): Promise<number[]> {
+  const before = await twoChildrenOf(child.pid ?? 0)
+  for (const pid of before) process.kill(pid, 'SIGKILL')
+  const after = await eventually(async () => await childrenOf(child.pid ?? 0), pids => pids.filter(pid => !before.includes(pid)).length === 2, 'two others', 20_000)
+  await until(async () => await ask(url, 'a key').then(({ status }) => status === 200, () => false), 'the others to serve', 20_000)
+  return after
+}
 
 /** Returns the state of a process as Linux names it: `T` when stopped, `Z` when it has ended and its parent does not know yet. */
 async function stateOf (pid: number): Promise<string | undefined> {

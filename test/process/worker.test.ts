@@ -1,6 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
+import { readSettings } from '../../lib/config/read-settings.ts'
+import { SharedConfiguration } from '../../lib/config/shared-configuration.ts'
 import { ask, childrenOf, directoryOf, main, startGateway } from '../support/headgate.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { settles } from '../support/until.ts'
@@ -28,13 +30,19 @@ t.test('a primary that dies costs no open call; its workers finish them and end'
 
 t.test('a worker whose primary dies before it listens ends', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
-  // As `node:cluster` starts one.
-  const worker = fork(main, ['start'], { cwd: directory, silent: true, execArgv: [], env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', PORT: '0', ...env } })
-  t.teardown(() => worker.kill('SIGKILL'))
-  const ended = once(worker, 'exit')
-  await new Promise<void>(resolve => {
-    worker.on('message', (message: { readonly listen?: string }) => { if (message.listen === 'ready') resolve() })
-  })
-  worker.disconnect()
-  t.same(await settles(ended, 'the worker to end'), [1, null])
+  for (const configured of [true, false]) {
+    // As `node:cluster` starts one.
+    const worker = fork(main, ['start'], { cwd: directory, silent: true, execArgv: [], env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', ...env } })
+    t.teardown(() => worker.kill('SIGKILL'))
+    const ended = once(worker, 'exit')
+    if (configured) {
+      const waits = new Promise<void>(resolve => {
+        worker.on('message', (message: { readonly listen?: string }) => { if (message.listen === 'ready') resolve() })
+      })
+      new SharedConfiguration(readSettings({ env: { PORT: '0', ...env }, cwd: directory })).join(worker)
+      await waits
+    }
+    worker.disconnect()
+    t.same(await settles(ended, 'the worker to end'), [1, null], configured ? 'with the configuration' : 'without it')
+  }
 })

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LiveConfiguration } from '../../lib/config/live-configuration.ts'
-import { loadSettings, type ConfigSources } from '../../lib/config/read-settings.ts'
+import { readSettings, type ConfigSources } from '../../lib/config/read-settings.ts'
 import { adminGateway, type AdminGateway } from './admin.ts'
 import type { Test } from 'tap'
 
@@ -21,7 +21,7 @@ export async function configuredGateway (t: Test, text: string, editConfig: bool
   const file = join(cwd, 'headgate.yaml')
   writeFileSync(file, text)
   const sources = { env: { OPENAI_KEY: 'the-secret-itself', HOST: '127.0.0.1' }, cwd }
-  const settings = loadSettings(sources)
-  const configuration = new LiveConfiguration(sources, settings)
-  return { ...await adminGateway(t, { dashboard: { ...settings.dashboard, editConfig } }, { configuration }), file, configuration, sources }
+  const started = readSettings(sources)
+  const configuration = new LiveConfiguration(sources, started)
+  return { ...await adminGateway(t, { dashboard: { ...started.settings.dashboard, editConfig } }, { configuration }), file, configuration, sources }
 }

@@ -1,6 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { loadSettings } from '../../../lib/config/read-settings.ts'
+import { readSettings } from '../../../lib/config/read-settings.ts'
 import { adminGateway } from '../../support/admin.ts'
 import { configuredGateway } from '../../support/configured.ts'
 import { countTurns } from '../../support/turns.ts'
@@ -71,7 +71,7 @@ t.test('the owner saves the file where that is allowed, and not over the change 
   t.match(await owner.send('POST /admin/v1/configuration', { text, revision: before.revision }), { status: 409, body: { error: { param: 'revision' } } })
   t.match((await owner.send('GET /admin/v1/audit?action=configuration')).body.data, [{ action: 'configuration.save', after: { changed: ['server'], needs_restart: ['server.port'] } }])
 
-  configuration.reloaded(loadSettings(sources))
+  configuration.reloaded(readSettings(sources))
   t.match((await owner.send('GET /admin/v1/configuration')).body.reloads, [{ changed: ['server'], needs_restart: ['server.port'] }])
   writeFileSync(file, 'server: 5')
   t.match((await owner.send('GET /admin/v1/configuration')).body, { warnings: [{ path: 'server' }], entries: saved.body.entries }, 'a file with problems leaves what is in effect')
