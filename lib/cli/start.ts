@@ -7,6 +7,7 @@ import { createLog, flushed } from '../telemetry/log.ts'
 import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
+import { closeGoneTerminalAtExit } from '../process/close-gone-terminal.ts'
 import { exitIfStopHangs } from '../process/exit.ts'
 import { createFirstKey } from '../process/create-first-key.ts'
 import { createFirstLink } from '../process/create-first-link.ts'
@@ -23,7 +24,8 @@ export const start: Command = {
   usage: `Usage: headgate start [-c FILE]
 
 Runs the gateway until SIGTERM or SIGINT. Open calls then have time to finish; a second signal exits
-immediately. SIGHUP, or a change of the configuration file, reloads the configuration.
+immediately. SIGHUP, or a change of the configuration file, reloads the configuration. Started on a
+terminal, it stops with SIGHUP, which it gets when that is closed.
 
 Without a configuration it listens on http://127.0.0.1:8080, creates an API key, and uses the providers
 whose keys are in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...), or a simulator if there are
@@ -39,6 +41,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
       args: [...args], options: { config: { type: 'string', short: 'c' } }
     })
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
+    closeGoneTerminalAtExit()
     boundYoungGeneration()
     boundOldGeneration()
     if (cluster.isWorker) return await runWorker(sources)

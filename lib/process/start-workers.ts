@@ -8,6 +8,7 @@ import type { Log } from '../telemetry/log.ts'
 import { ignoreClosedChannel, sendMessage } from '../async/ipc.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { allowListening } from './wait-to-listen.ts'
+import { stopSignal } from './signals.ts'
 import { StandIn } from './stand-in.ts'
 import { stopMessage } from './worker.ts'
 
@@ -96,11 +97,8 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
     })
   }
 
-  const onStop = (): void => {
-    if (stopping) {
-      killWorkers()
-      process.exit(1)
-    }
+  const stop = (): void => {
+    if (stopping) return // the start has failed
     stopping = true
     standIn.close()
     heartbeats.stop()
@@ -116,8 +114,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       killWorkers()
     }, shutdownDelayMs + drainMs + stopGraceMs).unref()
   }
-  process.on('SIGTERM', onStop)
-  process.on('SIGINT', onStop)
+  void stopSignal(killWorkers).then(stop)
   process.on('SIGHUP', () => { for (const worker of serving) worker.process.kill('SIGHUP') })
   for (let number = 0; number < count; number++) fork()
 }

@@ -62,10 +62,10 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
 /**
  * Resolves when the primary sends the stop message or is gone: open calls may end then as well. Signals are
  * ignored: Ctrl-C reaches all of the process group, and together with the primary's message would count as a
- * second signal.
+ * second signal. So does the SIGHUP of a terminal that is closed; the watch on the configuration listens to it too.
  */
 async function stopMessageReceived (): Promise<void> {
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {})
   // Without this Node exits a worker whose primary is gone, before anything else can be done.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   await new Promise<void>(resolve => {

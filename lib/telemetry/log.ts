@@ -1,15 +1,11 @@
 /** Writes structured lines to standard output; never a body, a header or a secret. */
 
-import { destination, pino, type DestinationStream, type Logger } from 'pino'
+import { pino, type DestinationStream, type Logger } from 'pino'
 import { withTimeout } from '../async/with-timeout.ts'
+import { LogOutput } from './log-output.ts'
 
 export type Log = Logger
 
-/** Lines are written once they reach this length, or after this interval. */
-const maxBufferedLength = 32 * 1024
-const flushIntervalMs = 250
-/** Text that waits for a reader of standard output; more is dropped. */
-const maxUnreadLength = 16 * 1024 * 1024
 const maxFlushMs = 1000
 
 /** Maps loggers created here to their stream, for `writeLine`. */
@@ -21,7 +17,7 @@ const streams = new WeakMap<Log, DestinationStream>()
  * @param level `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`
  * @param stream where lines go, for tests; default standard output
  */
-export function createLog (level: string, stream: DestinationStream = new StandardOutput()): Log {
+export function createLog (level: string, stream: DestinationStream = new LogOutput()): Log {
   const log = pino({ level, base: null, timestamp }, stream)
   streams.set(log, stream)
   return log
@@ -47,46 +43,7 @@ export function writeLine (log: Log, level: 'info' | 'warn' | 'error', fields: s
 export async function flushed (log: Log): Promise<void> {
   const written = new Promise<true>(resolve => { log.flush(() => resolve(true)) })
   const stream = streams.get(log)
-  if (await withTimeout(maxFlushMs, written) === undefined && stream instanceof StandardOutput) stream.drop()
-}
-
-/**
- * Buffers lines in front of pino's own stream, which would do so too, but copies its entire buffer for every
- * line: some 6 KB per call.
- */
-class StandardOutput implements DestinationStream {
-  readonly #stream
-  #dropped = false
-  #lines = ''
-
-  constructor () {
-    // Runs before the stream's own listener, which writes its buffer.
-    process.once('exit', () => this.#write())
-    this.#stream = destination({ dest: 1, sync: false, minLength: 1, maxLength: maxUnreadLength })
-    setInterval(() => this.#write(), flushIntervalMs).unref()
-  }
-
-  write (line: string): void {
-    this.#lines += line
-    if (this.#lines.length >= maxBufferedLength) this.#write()
-  }
-
-  flush (done: (error?: Error) => void): void {
-    this.#write()
-    this.#stream.flush(done)
-  }
-
-  /** Forgets what is not written, and everything that follows. */
-  drop (): void {
-    this.#dropped = true
-    this.#stream.destroy()
-  }
-
-  #write (): void {
-    if (this.#lines === '' || this.#dropped) return
-    this.#stream.write(this.#lines)
-    this.#lines = ''
-  }
+  if (await withTimeout(maxFlushMs, written) === undefined && stream instanceof LogOutput) stream.close()
 }
 
 let stampedSecond = NaN
