@@ -11,7 +11,7 @@ const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 's
 const withKey: readonly ErrorCode[] = ['invalid_api_key', 'insufficient_permissions']
 
 /** Statuses beside that of the table. */
-const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = { invalid_provider_key: [403] }
+const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = { invalid_provider_key: [403], upstream_invalid_request: [404] }
 
 const withBody: readonly ErrorCode[] = [
   'invalid_json', 'request_timeout', 'file_too_large', 'unsupported_media_type'
@@ -94,7 +94,7 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response
   return {
     ...responses,
     422: {
-      description: 'A field of the request is missing or has a wrong value.',
+      description: '`invalid_value`, `invalid_type`, `missing_required_parameter`: A field of the request is missing or has a wrong value.',
       headers: refer(headersOf(endpoint)),
       content: { [json]: { schema: print(ValidationErrorBody, names) } }
     }

@@ -91,7 +91,7 @@ t.test('what a process that was killed holds of a budget stays reserved until it
   state.recorded = 500
   state.isUnrecorded = false
   await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
-  t.equal(reason(), 'budget', '500 of 1,000 are spent')
+  t.equal(reason(), 'budget_too_small', '500 of 1,000 are spent')
 })
 
 t.test('what a process that was killed holds of a budget is released when no more is known of its records, and not after the end', async t => {

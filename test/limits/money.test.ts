@@ -613,3 +613,18 @@ t.test('results of tools that are too long for what is left of the budget end th
   t.match(await answer.json(), { tool_loop_stopped: { reason: 'budget', turns: 1 } })
   t.equal(provider.upstream.requests.length, 1)
 })
+
+t.test('fields that only the gateway sets change no estimate, and break no call', async t => {
+  const provider = await greedyProvider(t)
+  const { ask, api } = await start(t, provider, { budget: oneCent })
+  const long = 'word '.repeat(20_000)
+  for (const more of [{}, { asWritten: {} }, { asWritten: 'x', callerNames: 1, originalInput: 2 }]) {
+    t.equal((await ask({ messages: long, ...more })).status, 402, JSON.stringify(more))
+  }
+  t.equal(provider.usd(), 0)
+  for (const more of [{ toolApproval: {} }, { toolApproval: { approved: [{}] } }, { max_tool_calls: 'x', text: 1 }]) {
+    t.equal((await ask({ messages: 'hi', max_tokens: 5, ...more })).status, 200, JSON.stringify(more))
+  }
+  t.equal((await api.post('/v1/completions', { model: 'openai/priced', prompt: 'hi', max_completion_tokens: 'abc' }, { headers: { authorization: 'Bearer limited' } })).status, 200)
+  t.equal((await ask({ messages: long })).status, 402, 'the counters are numbers still')
+})

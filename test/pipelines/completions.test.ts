@@ -180,3 +180,11 @@ t.test('a stream that breaks off ends with an error, and the sandbox completes t
     object: 'text_completion', choices: [{ text: 'This is Headgate\'s', logprobs: { tokens: ['This', ' is', /Headgate/], text_offset: [0, 4, 7] }, finish_reason: 'length' }]
   })
 })
+
+t.test('fields of chat that no schema has checked are left out', async t => {
+  const { api, upstream } = await at(t, 'vllm', { pieces: [textAnswer({ index: 0, text: ' a', logprobs: null, finish_reason: 'stop' })] })
+  const foreign = { max_completion_tokens: 'abc', asWritten: {}, text: { prompt: 'other' }, tools: 1, mcp_servers: 'x', reasoning_effort: 7 }
+  const answer = await api.post(path, { model: 'vllm/m', prompt: 'return', ...foreign })
+  t.equal(answer.status, 200)
+  t.strictSame(JSON.parse(upstream.requests[0]?.text ?? ''), { model: 'm', prompt: 'return', max_tokens: 16 })
+})

@@ -55,9 +55,9 @@ t.test('whatever is wrong, the body is an error of this dialect', async t => {
     ['a thread', await api.post(path, { ...question, thread: { type: 'create' } }), 400, { error: { type: 'invalid_request_error', details: { error_code: 'thread_unsupported_request' } } }],
     ['a server tool', await api.post(path, { ...question, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }), 400, { error: { message: /^tools\.0: Input tag 'web_search_20250305'/ } }],
     ['too long a prompt', await api.post(path, { ...question, messages: [{ role: 'user', content: '[sandbox: status=400 code=context_length_exceeded]' }] }), 400, { error: { message: /^prompt is too long/ } }],
-    ['another path', await api.post('/v1/messages/batches', {}), 404, { error: { type: 'not_found_error', message: /^Batches are not available/ } }],
+    ['another path', await api.post('/v1/messages/batches', {}), 404, { error: { type: 'not_found_error', message: /^Not found: POST \/v1\/messages\/batches\. Batches are not available/ } }],
     ['another method', await api.get(path), 405, { error: { type: 'invalid_request_error' } }],
-    ['another service', await api.get('/v1/files', { headers: { 'anthropic-version': '2023-06-01' } }), 404, { error: { type: 'not_found_error', message: /^Files are not stored here/ } }]
+    ['another service', await api.get('/v1/files', { headers: { 'anthropic-version': '2023-06-01' } }), 404, { error: { type: 'not_found_error', message: /^Not found: GET \/v1\/files\. Files are not stored here/ } }]
   ]
   for (const [title, answer, status, body, headers = {}] of rows) {
     t.equal(answer.status, status, title)

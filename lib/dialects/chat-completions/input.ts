@@ -11,6 +11,7 @@ import type { ValidCall } from '../../core/call.ts'
 import { refine } from '../../core/call.ts'
 import { ValidationError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
+import { hasAddedFields, withoutAddedFields } from '../../chat/added-fields.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
 import type { ChatCall, ChatInput } from '../../chat/input.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
@@ -32,14 +33,14 @@ function isOneConversation (request: ChatRequest): request is ChatRequest & Chat
   const { messages, auto_execute_tools: autoExecute, cachedContent } = request
   return Array.isArray(messages) && messages.length > 0 && request.input === undefined && request.instructions === undefined && request.system === undefined &&
     request.system_instruction === undefined && request.stop_sequences === undefined && request.tool_choice === undefined && autoExecute === undefined &&
-    cachedContent === undefined
+    cachedContent === undefined && !hasAddedFields(request)
 }
 
 function oneConversation (given: ChatRequest): ChatInput {
   const {
     messages, input, instructions, system, system_instruction: systemInstruction,
     stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, ...rest
-  } = given
+  } = withoutAddedFields(given)
 
   const conversation = conversationOf(messages) ?? conversationOf(input)
   const replacement = systemMessage(instructions, 'instructions')

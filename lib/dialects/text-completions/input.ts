@@ -1,7 +1,12 @@
 import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
+import { isAddedField } from '../../chat/added-fields.ts'
+import { ChatRequest } from '../../../schemas/chat.ts'
+import { TextCompletionRequest } from '../../../schemas/text-completions.ts'
 import type { TextInput } from '../../chat/input.ts'
-import type { TextCompletionRequest } from '../../../schemas/text-completions.ts'
+
+/** Fields of chat: here, no schema has checked them. */
+const chatFields: ReadonlySet<string> = new Set(Object.keys(ChatRequest.properties).filter(name => !Object.hasOwn(TextCompletionRequest.properties, name)))
 
 /**
  * Makes the prompt one message as well, for models that only chat.
@@ -9,7 +14,7 @@ import type { TextCompletionRequest } from '../../../schemas/text-completions.ts
  * @throws GatewayError `unsupported_parameter` for several prompts, tokens, and completions beyond those that are returned
  */
 export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<TextInput> {
-  const { prompt: given, suffix, echo, logprobs, best_of: bestOf, ...rest } = call.request
+  const { prompt: given, suffix, echo, logprobs, best_of: bestOf, ...rest } = withoutChatFields(call.request)
   const prompt = promptOf(given)
   if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) throw refused('best_of', '`best_of` must equal `n`: all completions that are made are returned.')
   return refine(call, {
@@ -20,6 +25,12 @@ export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<Te
       text: { prompt, ...suffix !== undefined && suffix !== '' && { suffix }, ...echo === true && { echo } }
     } satisfies TextInput
   })
+}
+
+function withoutChatFields (request: TextCompletionRequest): TextCompletionRequest {
+  const isForeign = (name: string): boolean => chatFields.has(name) || isAddedField(name)
+  if (!Object.keys(request).some(isForeign)) return request
+  return Object.fromEntries(Object.entries(request).filter(([name]) => !isForeign(name))) as TextCompletionRequest // the rest of its fields
 }
 
 function promptOf (prompt: TextCompletionRequest['prompt']): string {

@@ -1,0 +1,26 @@
+/** Fields that a `ChatInput` or `TextInput` has and no caller may send: bodies may have fields that no schema knows. */
+
+import type { ChatInput, TextInput } from './input.ts'
+import type { ChatRequest } from '../../schemas/chat.ts'
+
+const addedFields = ['originalInput', 'callerNames', 'asWritten', 'toolApproval', 'max_tool_calls', 'text'] as const satisfies ReadonlyArray<Added>
+
+type Added = Exclude<keyof ChatInput | keyof TextInput, keyof ChatRequest>
+/** Fails to compile when one is missing. */
+type Missing = Exclude<Added, typeof addedFields[number]>
+const all: ReadonlySet<string> = new Set(addedFields satisfies Missing extends never ? unknown : never)
+
+export function hasAddedFields (request: object): boolean {
+  for (const name of addedFields) if (Reflect.get(request, name) !== undefined) return true
+  return false
+}
+
+export function isAddedField (name: string): boolean {
+  return all.has(name)
+}
+
+/** Returns the request without them: a copy where it has any. */
+export function withoutAddedFields<R extends object> (request: R): R {
+  if (!hasAddedFields(request)) return request
+  return Object.fromEntries(Object.entries(request).filter(([name]) => !all.has(name))) as R // the rest of its fields
+}
