@@ -22,8 +22,9 @@ type Prompt = ChatInput & Partial<Pick<TextInput, 'text'>>
 /** Passes calls on, except those whose messages hold a card number. */
 export function refuseCardNumbers (): PassThroughStage<ValidCall<Prompt>> {
   return map(<C extends ValidCall<Prompt>>(call: C): C => {
-    const { messages, text } = call.request
-    if (!cardNumber.test(JSON.stringify([messages, text]))) return call
+    // OpenAI and Anthropic may be sent what the caller wrote, which can hold more than the messages that are made of it.
+    const { messages, text, asWritten } = call.request
+    if (!cardNumber.test(JSON.stringify([messages, text, asWritten]))) return call
     throw new GatewayError('content_policy_violation', {
       message: 'Messages must not contain card numbers.', param: 'messages'
     })

@@ -6,7 +6,7 @@ import { CompletionUsage } from './completion.ts'
 import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const {
-  temperature, top_p, presence_penalty, frequency_penalty, logit_bias, stop, seed, user, stream
+  temperature, top_p, presence_penalty, frequency_penalty, logit_bias, stop, seed, user, stream, model_attributes, agent_attributes
 } = ChatRequest.properties
 
 const Token = Type.Integer()
@@ -35,6 +35,8 @@ export const TextCompletionRequest = Type.Object({
   seed,
   user,
   stream,
+  model_attributes,
+  agent_attributes,
   stream_options: Nullable(Type.Object({
     include_usage: Nullable(Type.Boolean(), { default: false, description: 'Report the usage in a last chunk.' })
   }), { description: 'Only with `stream`.' })

@@ -25,7 +25,7 @@ const sameFields: ReadonlyMap<string, readonly string[]> = new Map(Object.entrie
 export interface GenerationBounds {
   /** The most tokens of a choice; `Infinity` for a value that is no bound. Absent: the other fields decide. */
   readonly maxTokens?: number
-  /** Absent: the other fields decide. */
+  /** Absent also for a value that is no number of choices: the other fields decide. */
   readonly choices?: number
 }
 
@@ -41,7 +41,7 @@ export function generationBounds (config: unknown): GenerationBounds {
     if (value === null) continue
     switch (camelName(name)) {
       case 'maxOutputTokens': bounds.maxTokens = countOf(value) ?? Infinity; break
-      case 'candidateCount': bounds.choices = countOf(value) ?? 1; break
+      case 'candidateCount': Object.assign(bounds, choicesOf(value)); break
       default:
     }
   }
@@ -73,6 +73,11 @@ export function withoutEntry (config: unknown, omitted: string): Record<string, 
 
 function filtered (config: unknown, isKept: (name: string) => boolean): Record<string, unknown> {
   return Object.fromEntries(Object.entries(objectOf(config) ?? {}).filter(([name]) => isKept(camelName(name))))
+}
+
+function choicesOf (value: unknown): Pick<GenerationBounds, 'choices'> {
+  const choices = countOf(value)
+  return choices === undefined ? {} : { choices }
 }
 
 /** Returns a count; `undefined` for what is none, and for 0, which the provider reads as unset. */

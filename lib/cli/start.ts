@@ -45,8 +45,8 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     boundYoungGeneration()
     boundOldGeneration()
     if (cluster.isWorker) return await runWorker(sources)
-    const { warnings, ...started } = readSettings(sources)
-    const { settings } = started
+    const { settings, hasFile, text, warnings } = readSettings(sources)
+    const started = { settings, hasFile, text }
     const options = { sources, started, log: createLog(settings.server.logLevel) }
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)

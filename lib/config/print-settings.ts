@@ -15,15 +15,20 @@ export function printSettings (settings: unknown, printSecret = (secret: Secret)
 /** Returns a text that `decodeSettings` makes the same settings of. Secrets begin with a mark that no other text can begin with. */
 export function encodeSettings (settings: unknown): string {
   const mark = randomUUID()
-  return mark + printSettings(settings, secret => mark + secret.reveal())
+  return mark + printSettings(settings, secret => mark + JSON.stringify([secret.reveal(), secret.source]))
 }
 
 /** Returns settings that are equal to those that were encoded. */
 export function decodeSettings (text: string): unknown {
   const mark = text.slice(0, uuidLength)
   return JSON.parse(text.slice(uuidLength), (_name, value: unknown) => (
-    typeof value === 'string' && value.startsWith(mark) ? new Secret(value.slice(uuidLength)) : value
+    typeof value === 'string' && value.startsWith(mark) ? secretOf(value.slice(uuidLength)) : value
   ))
+}
+
+function secretOf (text: string): Secret {
+  const [value, source] = JSON.parse(text) as readonly [value: string, source: string | null] // by `encodeSettings`
+  return new Secret(value, source ?? undefined)
 }
 
 const uuidLength = 36

@@ -2,6 +2,7 @@
 
 import { beginsAsMedia } from '../json/media-strings.ts'
 import { isContainer, isObject } from '../json/guards.ts'
+import { addedFields } from '../chat/added-fields.ts'
 import { generationBounds, maxChoicesOf } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
@@ -68,10 +69,12 @@ const conversationFields: ReadonlySet<string> = new Set(['messages', 'input', 'i
 /** Known fields that no model reads. Others may be passed on to one. */
 const unreadFields: ReadonlySet<string> = new Set([
   ...[ChatRequest, MessagesRequest, ResponsesRequest].flatMap(({ properties }) => Object.keys(properties)).filter(name => !readFields.has(name)),
-  'originalInput', 'callerNames', 'toolApproval', 'asWritten'
+  ...addedFields
 ])
 /** Assumed for an answer whose length the caller does not bound. */
 export const answerTokens = 1000
+
+type Settings = NonNullable<Route['settings']>
 
 /** An estimate without units. */
 type ChatEstimate = Required<Omit<Estimate, 'maxCompletion' | 'unpriced' | 'units' | 'maxUnits' | 'minUnits'>> & Pick<Estimate, 'maxCompletion' | 'unpriced'>
@@ -82,15 +85,46 @@ type ChatEstimate = Required<Omit<Estimate, 'maxCompletion' | 'unpriced' | 'unit
  * @param routes those that may answer: the most that any of them may use with its settings counts. Default: none has settings
  */
 export function estimateChat (request: ChatInput, routes: readonly Route[] = []): Estimate {
-  if (routes.every(({ settings }) => settings === undefined)) return estimateOne(request)
+  if (routes.every(({ settings }) => settings === undefined)) return estimateOne(request, promptOf(request))
+  // Settings that its model names count with their routes.
+  const plain = { ...request, model: '' }
+  const prompt = prompts.get(request) ?? promptOf(plain)
+  prompts.set(request, prompt)
   const all = new Set(routes.map(({ settings }) => settings))
-  return [...all].map(settings => estimateOne(settings === undefined ? request : withSettings(request, settings))).reduce(mostOf)
+  return [...all].map(settings => settings === undefined
+    ? estimateOne(plain, prompt)
+    : estimateOne(withSettings(plain, settings), promptWith(prompt, plain, settings))).reduce(mostOf)
 }
 
-/** Returns the request as it is sent with settings, also in the words of its caller. Its model names none any more: they count once. */
-function withSettings (request: ChatInput, settings: NonNullable<Route['settings']>): ChatInput {
+/** The prompts of requests to routes with settings, whose estimates are made several times, for other routes. */
+const prompts = new WeakMap<ChatInput, Prompt>()
+
+/** Returns the request as it is sent with settings, also in the words of its caller. */
+function withSettings (request: ChatInput, settings: Settings): ChatInput {
   const { asWritten } = request
-  return { ...mergeSettings(request, settings), model: '', ...asWritten !== undefined && { asWritten: { ...mergeSettings(asWritten, settings), model: '' } } }
+  return { ...mergeSettings(request, settings), ...asWritten !== undefined && { asWritten: mergeSettings(asWritten, settings) } }
+}
+
+interface Prompt {
+  readonly tokens: number
+  /** True when a part of it is marked for the provider's cache. */
+  readonly marksCache: boolean
+}
+
+/** Reads all texts of a request. */
+function promptOf (request: ChatInput): Prompt {
+  const { messages, tools, asWritten } = request
+  return {
+    tokens: asWritten === undefined ? promptTokens(request) : promptTokens(asWritten) + roleTokens,
+    marksCache: marksCache(messages) || marksCache(tools)
+  }
+}
+
+/** Adds what settings add to a request, whose own texts may be long and are not read again. */
+function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, settings: Settings): Prompt {
+  const given = asWritten ?? request
+  const added = Object.fromEntries(Object.entries(mergeSettings(given, settings)).filter(([name]) => !Object.hasOwn(given, name)))
+  return { tokens: prompt.tokens + promptTokens(added), marksCache: prompt.marksCache || marksCache(added['tools']) }
 }
 
 function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
@@ -108,8 +142,8 @@ function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
   }
 }
 
-function estimateOne (request: ChatInput): ChatEstimate {
-  const { messages, tools, asWritten, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, generation_config: config, thinking } = request
+function estimateOne (request: ChatInput, { tokens, marksCache }: Prompt): ChatEstimate {
+  const { messages, asWritten, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, generation_config: config, thinking } = request
   // Which of them counts depends on the provider.
   const limit = maxCompletionTokens ?? maxTokens
   const ownLimit = config === undefined ? undefined : generationBounds(config).maxTokens
@@ -117,7 +151,7 @@ function estimateOne (request: ChatInput): ChatEstimate {
   const choices = maxChoicesOf(request)
   const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
   const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
-  const prompt = Math.ceil(asWritten === undefined ? promptTokens(request) : promptTokens(asWritten) + roleTokens)
+  const prompt = Math.ceil(tokens)
   return {
     prompt,
     maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
@@ -126,7 +160,7 @@ function estimateOne (request: ChatInput): ChatEstimate {
     answers: runsTools ? request.max_turns ?? defaultTurns : choices,
     choices,
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
-    writesCache: marksCache(messages) || marksCache(tools),
+    writesCache: marksCache,
     searches: asWritten === undefined ? 0 : maxSearches(asWritten),
     unpriced: request.service_tier === 'priority' ? 'service_tier' : undefined
   }

@@ -55,6 +55,7 @@ function decisionOn<R> (
   const tokens = estimate?.(request, routes)
   for (const budget of budgetsOf(call, settings)) routes = pricedRoutes({ routes, record }, models, budget, tokens)
   record.dryRun = true
+  const expected = new Map<Route['settings'], Usage | undefined>() // models without settings have one in common
   const decision = decide({
     requested: record.requestedModel ?? '',
     routes,
@@ -62,8 +63,10 @@ function decisionOn<R> (
     health: providerKey === undefined ? routeHealth : new RouteHealth(),
     canServe: canServe(providers, capability),
     expectedNanoUsd: route => {
-      const usage = estimate && usageOf(estimate(request, [route]))
-      return usage && costNanoUsd(usage, models.find(route.modelId)?.price)
+      const { settings, modelId } = route
+      if (estimate !== undefined && !expected.has(settings)) expected.set(settings, usageOf(estimate(request, [route])))
+      const usage = expected.get(settings)
+      return usage && costNanoUsd(usage, models.find(modelId)?.price)
     }
   })
   return toJsonReply(decision)

@@ -1,6 +1,6 @@
 /**
- * Returns the SQL that is true of a row of `usage` that a given one of the same id replaces: a call was recorded as interrupted by a process that took the
- * one that has it for dead, or from the first of two journals with lines of it, and what is given is from later.
+ * Returns the SQL that is true of a row of `usage` that a given one of the same id replaces. A call may be recorded as interrupted too early: by another
+ * process that took its own for dead, or from the earlier of two journals that have lines of it. The given row is from later.
  *
  * @param outcome SQL of the given row, as are the others
  */

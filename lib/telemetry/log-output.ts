@@ -11,7 +11,7 @@ const writeIntervalMs = 250
 /** Text that waits for what is being written; more is dropped. */
 const maxUnreadLength = 16 * 1024 * 1024
 const retryMs = 100
-/** A longer write is one that nothing reads. Nor does an exit take longer. */
+/** A longer write is one that nothing reads. An exit tries no longer either. */
 const maxWriteMs = 1000
 
 /** Codes of errors that say that there is no place to write to any more: a closed terminal, pipe or descriptor. */
@@ -69,7 +69,7 @@ export class LogOutput {
     this.#callBack()
   }
 
-  /** Writes what is left, without the event loop. Takes no longer than a second. */
+  /** Writes what is left, without the event loop. Takes no longer than a second, unless the system makes the process wait for a reader. */
   writeBeforeExit (): void {
     if (this.#isClosed) return
     const isWriting = this.#startedMs !== undefined

@@ -29,6 +29,8 @@ export interface ExchangeHandler extends ResponseHandler {
 /** The server may close a connection a moment before it said it would. */
 const keepAliveMarginMs = 2000
 const defaultKeepAliveMs = 30_000
+/** Less is with the system at once. Over TLS what was sent counts as unsent until the next turn of the event loop. */
+const maxUnsentBytes = 64 * 1024
 /** A server that has closed an idle connection refuses what comes over it within a round trip. One that takes longer has worked on it. */
 const staleWithinMs = 1000
 
@@ -80,6 +82,11 @@ export class Connection implements ResponseHandler, Writer {
     const { code }: NodeJS.ErrnoException = error
     const isClosed = code === 'ECONNRESET' || code === 'EPIPE'
     return isClosed && this.#wasIdle && !this.#hasRead && performance.now() - this.#writtenAtMs < staleWithinMs
+  }
+
+  /** True when the server has had the request for so long that it may have worked on it. */
+  get mayHaveWorked (): boolean {
+    return this.mayHaveSent && performance.now() - this.#writtenAtMs >= staleWithinMs
   }
 
   /** True when it can take a request now. */
@@ -145,7 +152,7 @@ export class Connection implements ResponseHandler, Writer {
     const handler = this.#handler
     this.#handler = undefined
     // A server that answers before it has read the request would read the next one after the rest of it.
-    if (this.#writing || this.#socket.writableLength > 0 || !this.#parser.mayReuse) this.#socket.destroy()
+    if (this.#writing || this.#socket.writableLength > maxUnsentBytes || !this.#parser.mayReuse) this.#socket.destroy()
     const { keepAliveMs } = this.#parser
     this.#idleUntilMs = performance.now() + (keepAliveMs === undefined ? defaultKeepAliveMs : keepAliveMs - keepAliveMarginMs)
     if (this.#socket.isPaused()) this.#socket.resume() // by the last bytes; it must see the server close it

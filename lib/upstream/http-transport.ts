@@ -221,7 +221,9 @@ class Exchange extends TimedMember implements ExchangeHandler, BodySource, Waite
   #failureBeforeHead (error: Error): GatewayError {
     const { status = 0 } = this.#connection ?? {}
     if (error instanceof InvalidResponse) return new GatewayError('upstream_invalid_response', { cause: error, acceptedByProvider: status >= 200 && status <= 299 })
-    return new GatewayError('upstream_unreachable', { cause: error, staleConnection: this.#connection?.isStale(error) })
+    return new GatewayError('upstream_unreachable', {
+      cause: error, staleConnection: this.#connection?.isStale(error), mayBeBilled: this.#connection?.mayHaveWorked
+    })
   }
 
   pause (): void {

@@ -11,7 +11,7 @@ t.test('bounds are read in either spelling, as numbers or as text', async t => {
   }
   t.same(generationBounds({ max_output_tokens: 3, maxOutputTokens: 4 }), { maxTokens: 4 }, 'the last is the one that is sent')
   for (const config of [undefined, {}, [], 'x', { maxOutputTokens: null, candidateCount: null }]) t.same(generationBounds(config), {})
-  for (const none of [0, -1, 'x', '', {}, true, Infinity]) t.same(generationBounds({ maxOutputTokens: none, candidateCount: none }), { maxTokens: Infinity, choices: 1 })
+  for (const none of [0, -1, 'x', '', {}, true, Infinity]) t.same(generationBounds({ maxOutputTokens: none, candidateCount: none }), { maxTokens: Infinity })
 })
 
 t.test('a request has the most choices that any provider may read of it', async t => {

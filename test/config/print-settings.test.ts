@@ -25,6 +25,7 @@ t.test('settings are encoded with their secrets, and are the same when they are 
   t.strictSame(decoded, settings)
   t.equal(printSettings(decoded), printSettings(settings))
   t.equal(decoded.keys[0]?.key.reveal(), 'secret-a')
+  t.equal(decoded.keys[0]?.key.source, 'A', 'the variable it came from')
   t.notMatch(JSON.stringify(decoded), 'secret-', 'they are secrets again')
 })
 

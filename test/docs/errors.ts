@@ -78,7 +78,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Check the path and the id. All endpoints are listed in `/openapi.json`.'
   },
   model_not_found: {
-    when: 'The model does not exist or is disabled, its provider is not enabled, or the key may not use it. Also when the provider has no such address.',
+    when: 'The model does not exist or is disabled, its provider is not enabled, or the key may not use it. Also when the provider does not have the path, as with a wrong `base_url`.',
     action: 'Use a model of `GET /v1/models`. If the provider has it, ask the operator to check the `base_url` with `headgate doctor`.'
   },
   deferred_completion_not_found: {
@@ -128,7 +128,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   upstream_invalid_response: {
     when: 'The provider returned something that is not its API.',
-    action: 'Retry. If it persists, report it with the `x-request-id`. Of a page of HTML: ask the operator to check the `base_url` of the provider.'
+    action: 'Retry. If it persists, report it with the `x-request-id`. If the message speaks of a page of HTML, ask the operator to check the `base_url` of the provider.'
   },
   upstream_stream_interrupted: {
     when: 'The connection to the provider ended in the middle of an answer.',
@@ -180,8 +180,8 @@ interface OwnCode {
 
 /** Codes that the Responses and the Messages API have in place of those of the table, as clients of these APIs know them. */
 const ownCodes: readonly OwnCode[] = [
-  { code: 'missing_required_parameter', status: '400', when: 'Responses: a required parameter is missing.' },
-  { code: 'invalid_type', status: '400', when: 'Responses: a parameter has the wrong type.' },
+  { code: 'missing_required_parameter', status: '400, 422', when: 'A required parameter is missing: 400 in Responses, 422 elsewhere.' },
+  { code: 'invalid_type', status: '400, 422', when: 'A parameter has the wrong type: 400 in Responses, 422 elsewhere.' },
   { code: 'empty_array', status: '400', when: 'Responses: `input` is an empty list.' },
   { code: 'previous_response_not_found', status: '400', when: 'Responses: no stored response has the id in `previous_response_id`.' },
   { code: 'invalid_prompt', status: 'in `response.failed`', when: 'Responses: the answer failed, and would fail again: the request is at fault.' },

@@ -74,7 +74,7 @@ providers:
 
 Then \`{"model": "vllm/…", "chat_template_kwargs": {"enable_thinking": false}, …}\` arrives with that field, unchecked and unchanged, and so does a field
 in \`extra_body\` of OpenAI's Python client, which puts it there. A list replaces the one of the kind, so repeat what is under "Passed on" (here
-\`top_k\`); the same holds for \`omit\`. Only fields at the top of a chat completions request are passed on, and only by kinds with OpenAI's API: \`anthropic\` and
+\`top_k\`); the same holds for \`omit\`. \`text\` and \`max_tool_calls\` are never passed on. Only fields at the top of a chat completions request are passed on, and only by kinds with OpenAI's API: \`anthropic\` and
 \`google\` ignore \`extra_fields\`. The tokens of such fields count for the limits of the key, since a model may read them.
 `
 

@@ -10,7 +10,9 @@ const prompts: ReadonlyArray<readonly [path: string, ...bodies: object[]]> = [
   ['/v1/completions', { prompt: card }, { prompt: 'Hello', suffix: card }],
   ['/v1/messages', { messages: user, max_tokens: 9 }],
   ['/v1/messages/count_tokens', { messages: user }],
-  ['/v1/responses', { input: card }],
+  ['/v1/responses', { input: card }, {
+    input: [{ role: 'user', content: [{ type: 'input_text', text: card }, { type: 'input_file', file_url: 'https://files.example/a.pdf' }] }]
+  }],
   ['/v1/responses/input_tokens', { input: card }],
   ['/v1/responses/compact', { input: user }]
 ]

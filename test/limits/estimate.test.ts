@@ -153,3 +153,17 @@ t.test('inputs of embeddings have no answer', async t => {
 t.test('four letters are a token, or one character of Chinese', async t => {
   t.same(['', 'abcd', '漢字', 'ab漢'].map(textTokens), [0, 1, 2, 1.5])
 })
+
+t.test('the texts of a request are read once, however many settings its routes have', async t => {
+  let reads = 0
+  const content = { get text () { reads++; return 'word '.repeat(100) }, type: 'text' } as const
+  const request = { model: 'm', messages: [{ role: 'user', content: [content] }] } as const satisfies Partial<ChatInput>
+  const { prompt } = estimateChat(request)
+  const once = reads
+  const many = Array.from({ length: 16 }, (_, seed) => routeWith({ seed, tools: seed === 7 ? [{ type: 'function', function: { name: 'f', description: 'x'.repeat(400) } }] : [] }))
+  reads = 0
+  t.ok(estimateChat(request, many).prompt > prompt + 100)
+  t.equal(reads, once)
+  t.ok(estimateChat(request, many.slice(0, 3)).prompt < prompt + 20)
+  t.equal(reads, once, 'nor for other routes of the same')
+})

@@ -25,7 +25,7 @@ export function readTools (given: readonly ResponsesTool[], names: SentNames, pa
   const tools: Tool[] = []
   const servers: ToolServerSpec[] = []
   const mcp: McpTool[] = []
-  let labels: Set<string> | undefined
+  let labels: Map<string, string> | undefined
   for (const [index, tool] of given.entries()) {
     if (isFunction(tool)) tools.push(functionTool(tool, names))
     else if (isCustom(tool)) tools.push(customTool(tool, names))
@@ -34,8 +34,11 @@ export function readTools (given: readonly ResponsesTool[], names: SentNames, pa
         tools.push(inner.type === 'function' ? functionTool(inner, names, tool.name) : customTool(inner, names, tool.name))
       }
     } else if (isServer(tool)) {
-      labels ??= new Set(trusted)
-      checkLabel(tool, labels, `${path}[${index}]`)
+      labels ??= new Map(trusted.map(name => [name, '']))
+      const declared = JSON.stringify(tool)
+      if (labels.get(tool.server_label) === declared) continue // the same once more
+      if (labels.has(tool.server_label)) throw takenLabel(`${path}[${index}]`)
+      labels.set(tool.server_label, declared)
       mcp.push(tool)
       servers.push(serverOf(tool, `${path}[${index}]`))
     }
@@ -92,11 +95,8 @@ function grammarNote (format: CustomTool['format']): string | undefined {
 }
 
 /** A label stands for one server: consent to its tools is none to those of another. */
-function checkLabel ({ server_label: label }: McpTool, labels: Set<string>, path: string): void {
-  if (labels.has(label)) {
-    throw new GatewayError('invalid_value', { param: `${path}.server_label`, message: 'Another MCP server of the request has this label. Send a different one.' })
-  }
-  labels.add(label)
+function takenLabel (path: string): GatewayError {
+  return new GatewayError('invalid_value', { param: `${path}.server_label`, message: 'Another MCP server of the request has this label. Send a different one.' })
 }
 
 function serverOf (tool: McpTool, path: string): ToolServerSpec {

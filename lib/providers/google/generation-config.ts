@@ -33,7 +33,7 @@ export function candidatesAsChoices (ask: Ask<ChatInput>): Ask<ChatInput> {
   const { generation_config: config } = ask.request
   if (config === undefined) return ask
   const { choices } = generationBounds(config)
-  // What else it may be is for the provider to refuse.
+  // What else it may be is sent as it is, for the provider to refuse.
   if (choices === undefined || !Number.isInteger(choices) || choices > maxChoices) return ask
   return { ...ask, request: { ...ask.request, n: choices, generation_config: withoutEntry(config, 'candidateCount') } }
 }

@@ -40,11 +40,10 @@ interface Span extends Place {
 }
 
 /**
- * Returns the time of the oldest row that is one of so many; `undefined` where there are fewer. The sums of days and then of hours say where it is: to
- * pass over a million rows takes a tenth of a second.
+ * Returns the time of the oldest of the newest `keepRows` rows; `undefined` where there are fewer. The sums of days and then of hours say where it is:
+ * to pass over a million rows takes a tenth of a second.
  *
- * Sums have the calls of rows that were deleted. These are the oldest, so the sums from which more than before are to be kept may be of such calls. The
- * hour after that of the oldest row has all its rows, or nothing is deleted.
+ * Sums also count rows that were deleted: after `keep_rows` was raised, they may point to an hour whose rows are gone. Then nothing is deleted.
  */
 async function oldestKeptMs (query: Query, keepRows: number): Promise<number | undefined> {
   const now = { untilMs: Number.MAX_SAFE_INTEGER, keepRows }

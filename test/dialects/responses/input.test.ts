@@ -145,7 +145,7 @@ t.test('each fault names its place', async t => {
     [{ input: [{ role: 'assistant', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input[0].content[0].type'],
     [{ tools: [{ type: 'mcp', server_label: 'a' }] }, 'tools[0].server_url'],
     [{ tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example', allowed_tools: { read_only: true } }] }, 'tools[0].allowed_tools.read_only'],
-    [{ tools: [mcp, mcp] }, 'tools[1].server_label'],
+    [{ tools: [mcp, { ...mcp, require_approval: 'never' }] }, 'tools[1].server_label'],
     [{ tools: [mcp], mcp_servers: { name: 'a', url: 'https://b.example' } }, 'tools[0].server_label'],
     [{ tools: [{ ...mcp, server_label: 'org/b' }], mcp_servers: 'org/b@1' }, 'tools[0].server_label'],
     [{ input: [{ type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true }] }, 'input'],

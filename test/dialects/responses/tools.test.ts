@@ -34,9 +34,11 @@ t.test('an MCP server needs an address', async t => {
 })
 
 t.test('a label stands for one server of a request', async t => {
-  const server = (server_label: string): ResponsesTool => ({ type: 'mcp', server_label, server_url: 'https://a.example/mcp' })
-  const read = (labels: readonly string[], others?: readonly string[]): ReadTools => readTools(labels.map(server), new SentNames(), 'tools', others)
-  t.throws(() => read(['mine', 'yours', 'mine']), { code: 'invalid_value', status: 400, param: 'tools[2].server_label' })
+  const server = (server_label: string, server_url = 'https://a.example/mcp'): ResponsesTool => ({ type: 'mcp', server_label, server_url })
+  const read = (labels: readonly string[], others?: readonly string[]): ReadTools => readTools(labels.map(label => server(label)), new SentNames(), 'tools', others)
+  t.same(read(['mine', 'yours', 'mine']).servers.map(({ name }) => name), ['mine', 'yours'], 'the same once more')
+  const different = [server('mine'), server('yours'), server('mine', 'https://b.example/mcp')]
+  t.throws(() => readTools(different, new SentNames(), 'tools'), { code: 'invalid_value', status: 400, param: 'tools[2].server_label' })
   t.throws(() => read(['mine'], ['org/files', 'mine']), { code: 'invalid_value', param: 'tools[0].server_label' })
   const { approvals } = read(['mine', 'yours'], ['org/files'])
   t.strictSame(['mine', 'yours', 'org/files', 'other'].map(label => approvals.isNeeded(label, 'echo')), [true, true, false, true])

@@ -54,7 +54,7 @@ t.test('a number of candidates is a number of choices', async t => {
   }
   t.same(choices({ n: 3, generation_config: { candidate_count: 8, topP: 1 } }), [8, { topP: 1 }])
   t.same(choices({ generation_config: { candidateCount: '2' } }), [2, {}])
-  for (const config of [{ candidateCount: 129 }, { candidateCount: 1.5 }, { topP: 1 }, undefined]) {
+  for (const config of [{ candidateCount: 129 }, { candidateCount: 1.5 }, { candidateCount: 'two' }, { candidateCount: -1 }, { topP: 1 }, undefined]) {
     t.same(choices({ n: 3, ...config && { generation_config: config } }), [3, config], 'what is none is left to the provider')
   }
 })
