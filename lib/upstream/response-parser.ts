@@ -268,7 +268,10 @@ function expect (isValid: boolean): void {
 /** Returns the beginning of the memory, as a copy where the rest would be kept for little: most of a read may be extensions of its chunks. */
 function withoutRest (data: Buffer, size: number): Buffer {
   const filled = data.subarray(0, size)
-  return 2 * size < data.length ? Buffer.from(filled) : filled
+  if (2 * size >= data.length) return filled
+  const copy = Buffer.allocUnsafeSlow(size) // not of a pool, which may be as large
+  filled.copy(copy)
+  return copy
 }
 
 function hexDigit (byte: number): number {

@@ -129,25 +129,27 @@ t.test('a worker that replaces another runs with what the others have: the last 
 
   save('server: {prot: 1}')
   await gateway.line(/"problems":\["headgate.yaml:1:10.*keeping the current one/)
-  const pids = await replaceWorkers(gateway)
+  await replaceWorkers(gateway)
   t.match(await ask(gateway.url, 'a key', 'quick'), { status: 200 }, 'a file with problems keeps no worker from starting')
 
   save(configured(others, 'routes: {fast: [sandbox/echo]}\n'))
-  for (const pid of pids) await gateway.line(new RegExp(`"changed":\\["routes"\\],"pid":${pid},"msg":"configuration reloaded"`))
-  t.match(await ask(gateway.url, 'a key', 'fast'), { status: 200 }, 'and it takes over the next good one')
+  await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
+  // The second worker may start after the first one has the new file, and then starts with it.
+  const both = async (): Promise<boolean> => (await Promise.all(Array.from({ length: 16 }, async () => await ask(gateway.url, 'a key', 'fast')))).every(({ status }) => status === 200)
+  await until(both, 'both workers to take over the next good file')
   gateway.child.kill('SIGTERM')
   const { code, out } = await gateway.ended
   t.equal(code, 0)
-  t.equal(out.match(/"entries":\["server.port","server.data_dir"\].*require a restart/g)?.length, 4, 'the two at the first reload, the other two at the second')
+  const said = out.match(/"entries":\["server.port","server.data_dir"\].*require a restart/g)?.length
+  t.ok(said === 3 || said === 4, 'the two at the first reload, and at the second those that were there')
 })
 
 /** Kills both workers, and returns those that have taken their place, once they serve. */
-async function replaceWorkers ({ child, url }: Pick<Running, 'child'> & { readonly url: string }): Promise<number[]> {
+async function replaceWorkers ({ child, url }: Pick<Running, 'child'> & { readonly url: string }): Promise<void> {
   const before = await twoChildrenOf(child.pid ?? 0)
   for (const pid of before) process.kill(pid, 'SIGKILL')
-  const after = await eventually(async () => await childrenOf(child.pid ?? 0), pids => pids.filter(pid => !before.includes(pid)).length === 2, 'two others', 20_000)
+  await eventually(async () => await childrenOf(child.pid ?? 0), pids => pids.filter(pid => !before.includes(pid)).length === 2, 'two others', 20_000)
   await until(async () => await ask(url, 'a key').then(({ status }) => status === 200, () => false), 'the others to serve', 20_000)
-  return after
 }
 
 /** Returns the state of a process as Linux names it: `T` when stopped, `Z` when it has ended and its parent does not know yet. */
