@@ -20,11 +20,10 @@ export function mayLimitAnswer (fields: LimitFields): boolean {
 }
 
 /** Returns the fields with a limit of at most so many tokens for every provider: a lower one of their own stays. */
-export function limitAnswer<F extends LimitFields> (fields: F, maxTokens: number): F {
+export function limitAnswer<F extends LimitFields> (fields: F, maxTokens: number): Omit<F, 'max_tokens'> & { readonly max_completion_tokens: number } {
   const { max_tokens: legacy, ...rest } = limitConfig(fields, maxTokens)
   const own = rest.max_completion_tokens ?? legacy
-  // The same fields: one limit stands for both.
-  return { ...rest, max_completion_tokens: typeof own === 'number' ? Math.min(own, maxTokens) : maxTokens } as unknown as F
+  return { ...rest, max_completion_tokens: typeof own === 'number' ? Math.min(own, maxTokens) : maxTokens }
 }
 
 /** Returns the fields with the bound in `generation_config`, if there is one, lowered to so many tokens. */
