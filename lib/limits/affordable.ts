@@ -1,10 +1,9 @@
 /** Computes how long an answer the reservation of a call still pays for. */
 
-import { estimateChat, type Estimate } from './estimate.ts'
+import { estimateChat, type EstimateRequest } from './estimate.ts'
 import { maxAnswerCostOf, maxCostOf, outputLimitOf } from './prices.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { Route } from '../core/route.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 
 /** Tokens of each choice of the next answer. */
@@ -22,7 +21,7 @@ const million = 1_000_000
 /** Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every other call. */
 export function affordableTokens<R extends ChatInput> (
   { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>,
-  estimate: (request: R, routes: readonly Route[]) => Estimate = estimateChat
+  estimate: EstimateRequest<R> = estimateChat
 ): AffordableAnswer | undefined {
   if (record.maxCostNanoUsd === undefined) return undefined
   const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache, searches = 0 } = estimate(request, routes)

@@ -45,6 +45,9 @@ export interface Estimate {
   readonly unpriced?: string | undefined
 }
 
+/** Estimates a request. What counts is the most that any of the routes may use with its settings. */
+export type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
+
 /** Shorter answers are of no use to anyone. */
 const minAnswerTokens = 16
 export const defaultTurns = 10

@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../chat/limit-answer.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { affordableTokens } from '../limits/affordable.ts'
-import { estimateChat, type Estimate } from '../limits/estimate.ts'
+import { estimateChat, type EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -12,7 +12,7 @@ import type { Services } from '../services.ts'
 
 export interface CapAnswerOptions<R> {
   /** Default: `estimateChat`. */
-  readonly estimate?: (request: R, routes: readonly Route[]) => Estimate
+  readonly estimate?: EstimateRequest<R>
 }
 
 /**

@@ -13,7 +13,7 @@ import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Capability } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
 import { budgetsOf, pricedRoutes } from '../limits/prices.ts'
-import type { Estimate } from '../limits/estimate.ts'
+import type { Estimate, EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Services } from '../services.ts'
@@ -22,7 +22,7 @@ type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 's
 
 export interface DryRunOptions<R> {
   /** Estimates a request, for what it would cost and for the prices that it needs. Default: the cost is not known. */
-  readonly estimate?: (request: R, routes: readonly Route[]) => Estimate
+  readonly estimate?: EstimateRequest<R>
 }
 
 /**

@@ -12,19 +12,17 @@ import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import { answerTokens, type Estimate } from '../limits/estimate.ts'
+import { answerTokens, type Estimate, type EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { LimitDecision, ReservationRequest } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
-  /** Estimates what a request may use, at the most of the routes with their settings. Default: nothing is reserved. */
+  /** Estimates what a request may use. Default: nothing is reserved. */
   readonly estimate?: EstimateRequest<R>
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
 }
-
-type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
 
 /** Milliseconds between two tries of a call that waits: reservations of others may end at any time. */
 const maxPauseMs = 1000
