@@ -147,7 +147,7 @@ export const lanes: readonly Lane[] = [
 const most = Math.min(10_000, Math.floor(maxOpenFiles() / 2) - 200)
 
 /** Open streams with an event a second each: memory per stream, and how late an event may be. */
-export const slowStreams = [2_000, most].map(count => stream(`${count.toLocaleString('en')} slow streams`, 'paced-1000', count, {
+export const slowStreams = [2_000, 4_000, most].map(count => stream(`${count.toLocaleString('en')} slow streams`, 'paced-1000', count, {
   expected: stamped(eventCount), mode: 'hold'
 }))
 
