@@ -1,7 +1,7 @@
 /** Serves POST /v1/completions: a text, and how it goes on, in one piece or as it is written. */
 
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
-import { map, type Stage } from '../lib/core/stage.ts'
+import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { textCompletions } from '../lib/dialects/text-completions/index.ts'
 import { textInput } from '../lib/dialects/text-completions/input.ts'
 import { estimateText } from '../lib/limits/estimate.ts'

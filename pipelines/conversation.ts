@@ -2,7 +2,7 @@
 
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
-import { chain, map, type Stage } from '../lib/core/stage.ts'
+import { chain, map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'

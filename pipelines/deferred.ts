@@ -1,6 +1,6 @@
 /** Deferred chat completions: fetching one and cancelling one. They are made by `chat`. */
 
-import { chain, map } from '../lib/core/stage.ts'
+import { chain, map } from '../lib/pipeline/stage.ts'
 import { notFound, openTicket } from '../lib/deferred/open-ticket.ts'
 import { storedReply } from '../lib/deferred/stored-reply.ts'
 import { jsonReply } from '../lib/replies/json.ts'

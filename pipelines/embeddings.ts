@@ -1,6 +1,6 @@
 /** Serves POST /v1/embeddings: texts in, a vector for each out. */
 
-import { map } from '../lib/core/stage.ts'
+import { map } from '../lib/pipeline/stage.ts'
 import { embeddingsInput } from '../lib/embeddings/input.ts'
 import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings-reply.ts'

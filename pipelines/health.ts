@@ -11,7 +11,7 @@ import { mayUseModel } from '../lib/models/scope.ts'
 import { untilOf } from '../lib/routing/decision.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Services } from '../lib/services.ts'
-import { map } from '../lib/core/stage.ts'
+import { map } from '../lib/pipeline/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import type { Docs } from './docs.ts'
 

@@ -1,6 +1,6 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
-import { map } from '../lib/core/stage.ts'
+import { map } from '../lib/pipeline/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'

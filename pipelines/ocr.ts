@@ -2,7 +2,7 @@
 
 import { extend, type Call, type RoutedCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
-import { map } from '../lib/core/stage.ts'
+import { map } from '../lib/pipeline/stage.ts'
 import { estimateDocument, maxPages } from '../lib/limits/estimate-units.ts'
 import { defaultModels } from '../lib/models/default-models.ts'
 import { readDocument } from '../lib/ocr/document.ts'

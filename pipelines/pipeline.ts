@@ -1,8 +1,8 @@
 /** Stages in a row, from a call to its reply. */
 
 import { rawPipe } from 'it-pipe'
-import { EarlyReply } from '../lib/core/early-reply.ts'
-import { fuse, once, type Sink, type Stage } from '../lib/core/stage.ts'
+import { EarlyReply } from '../lib/pipeline/early-reply.ts'
+import { fuse, once, type Sink, type Stage } from '../lib/pipeline/stage.ts'
 import type { Reply } from '../lib/core/reply.ts'
 
 /** Answers one call. */

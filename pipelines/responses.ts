@@ -1,7 +1,7 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
 import { toJsonReply } from '../lib/core/reply.ts'
-import { chain, map } from '../lib/core/stage.ts'
+import { chain, map } from '../lib/pipeline/stage.ts'
 import { compaction } from '../lib/dialects/responses/compaction.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'

@@ -1,7 +1,7 @@
 /** Serves POST /v1/audio/speech: a text in; sound out, as it is made. */
 
 import { speechInput } from '../lib/audio/input.ts'
-import { map } from '../lib/core/stage.ts'
+import { map } from '../lib/pipeline/stage.ts'
 import { estimateSpeech } from '../lib/limits/estimate-units.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
 import { speechFrames } from '../lib/stages/audio/speech-frames.ts'

@@ -12,6 +12,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/text': 1,
   'lib/dashboard/page': 1, // a program of its own, in the browser
   'lib/json': 1,
+  'lib/pipeline': 1,
   'lib/net': 1,
   'lib/wire': 2,
   'lib/validation': 2,

@@ -1,7 +1,7 @@
 /** Runs the turns of a call whose tools the gateway runs: the model answers, its calls are run, it answers again. */
 
 import { startDeadline } from '../async/start-deadline.ts'
-import { once, type Stage } from '../core/stage.ts'
+import { once, type Stage } from '../pipeline/stage.ts'
 import { beginTurn, endTurn } from '../core/record.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import { addUsage, type Usage } from '../core/usage.ts'

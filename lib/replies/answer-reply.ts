@@ -7,7 +7,7 @@ import { EndedFrames } from './ended-frames.ts'
 import { eventStream } from './event-stream.ts'
 import { toAnswerReply } from './to-answer-reply.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Sink } from '../core/stage.ts'
+import type { Sink } from '../pipeline/stage.ts'
 
 /** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
 export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {

@@ -6,7 +6,7 @@ import { eventStream } from './event-stream.ts'
 import type { Batch } from '../core/batch.ts'
 import type { SpeechEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Sink, Stage } from '../core/stage.ts'
+import type { Sink, Stage } from '../pipeline/stage.ts'
 
 type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
 

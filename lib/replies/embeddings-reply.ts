@@ -8,7 +8,7 @@ import type { Batch } from '../core/batch.ts'
 import type { EmbeddingsEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import { jsonReplyHeaders, type Reply } from '../core/reply.ts'
-import type { Sink } from '../core/stage.ts'
+import type { Sink } from '../pipeline/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 /** Above this, pieces are written one after another instead of being put together first. */

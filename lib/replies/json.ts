@@ -1,6 +1,6 @@
 import { emptyPipeline } from '../core/errors.ts'
 import { toJsonReply, type Reply } from '../core/reply.ts'
-import type { Sink } from '../core/stage.ts'
+import type { Sink } from '../pipeline/stage.ts'
 
 export interface JsonReplyOptions<T> {
   /** The HTTP status that goes with a value. Default 200. */

@@ -1,6 +1,6 @@
 import { emptyPipeline } from '../core/errors.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Sink } from '../core/stage.ts'
+import type { Sink } from '../pipeline/stage.ts'
 
 /**
  * Makes the end of a pipeline of what answers one value, such as a call: `replyWith(call => reply)`.

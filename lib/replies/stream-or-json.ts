@@ -6,7 +6,7 @@ import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
 import { toAnswerReply } from './to-answer-reply.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Sink, Stage } from '../core/stage.ts'
+import type { Sink, Stage } from '../pipeline/stage.ts'
 
 /** Batches of a call that says whether it wants a stream. */
 type StreamableBatch = Batch<{ readonly stream?: boolean | undefined }, unknown>

@@ -7,7 +7,7 @@ import { isAtLeast, seesAllProjects, type Principal, type PrincipalSession } fro
 import { provesOrigin } from '../accounts/sessions.ts'
 import { extend, type Call } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
-import { map, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
 import type { ServerSettings } from '../core/settings.ts'
 import { isLoopback } from '../net/loopback.ts'

@@ -1,5 +1,5 @@
-import { EarlyReply } from '../core/early-reply.ts'
-import { map, type Stage } from '../core/stage.ts'
+import { EarlyReply } from '../pipeline/early-reply.ts'
+import { map, type Stage } from '../pipeline/stage.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { RoutedCall } from '../core/call.ts'

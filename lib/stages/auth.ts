@@ -1,7 +1,7 @@
 /** Finds out who is calling, before the body is read. */
 
 import { GatewayError } from '../core/errors.ts'
-import { map, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../pipeline/stage.ts'
 import { refine, type AuthedCall, type Call } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'

@@ -1,7 +1,7 @@
 import { limitsAnswer } from '../chat/limit-answer.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
-import { map, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../pipeline/stage.ts'
 import type { Route } from '../core/route.ts'
 import type { TextInput } from '../chat/input.ts'
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.ts'
-import { map, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../pipeline/stage.ts'
 import { budgetsOf, checkPriced } from '../limits/prices.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { mayUseModel } from '../models/scope.ts'

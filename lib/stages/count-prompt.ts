@@ -1,7 +1,7 @@
 import { startDeadline } from '../async/start-deadline.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
-import { chain, map, once, type Stage } from '../core/stage.ts'
+import { chain, map, once, type Stage } from '../pipeline/stage.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import { fitRoutes } from './fit-routes.ts'
 import { providerCall, type ProviderCallServices } from './provider-call.ts'

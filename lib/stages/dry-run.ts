@@ -3,8 +3,8 @@
  * decision about them. The stages after this one see real calls only.
  */
 
-import { EarlyReply } from '../core/early-reply.ts'
-import { map, type PassThroughStage } from '../core/stage.ts'
+import { EarlyReply } from '../pipeline/early-reply.ts'
+import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { canServe } from '../routing/can-serve.ts'

@@ -1,5 +1,5 @@
 import { extend, refine, type RoutedCall } from '../core/call.ts'
-import { map, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../pipeline/stage.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import type { ChatInput } from '../chat/input.ts'

@@ -3,7 +3,7 @@
  * choice ended once, usage last.
  */
 
-import { transform, type Stage, type Transformer } from '../core/stage.ts'
+import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
 import { completionId } from '../text/ids.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'

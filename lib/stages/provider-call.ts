@@ -29,7 +29,7 @@ import type { Adapter, Ask, Capability, EventOf, Provider, RequestOf } from '../
 import type { MeteredEvent } from '../usage/usage-meter.ts'
 import type { Services } from '../services.ts'
 import type { Usage } from '../core/usage.ts'
-import { flatMap, type Stage } from '../core/stage.ts'
+import { flatMap, type Stage } from '../pipeline/stage.ts'
 
 export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
   readonly settings: { readonly limits: ProviderCallOptions }

@@ -1,4 +1,4 @@
-import { transform, type PassThroughStage, type Stage, type Transformer } from '../core/stage.ts'
+import { transform, type PassThroughStage, type Stage, type Transformer } from '../pipeline/stage.ts'
 import { UsageMeter, type MeteredEvent } from '../usage/usage-meter.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Usage } from '../core/usage.ts'

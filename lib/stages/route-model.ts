@@ -1,5 +1,5 @@
 import { refine, type RoutedCall, type ValidCall } from '../core/call.ts'
-import { map } from '../core/stage.ts'
+import { map } from '../pipeline/stage.ts'
 import { chooseRoutes, type ChooseRoutesOptions, type ChooseRoutesServices, type ModelRequest } from '../routing/choose-routes.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { chatCompletions } from '../dialects/chat-completions/index.ts'
 import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from './sse-frames.ts'
-import type { Stage } from '../core/stage.ts'
+import type { Stage } from '../pipeline/stage.ts'
 
 /** Prints batches of `normalise` as the event stream of a dialect. Default: chat completions. */
 export function sseEncode (dialect: Pick<AnswerDialect<never>, 'encode'> = chatCompletions): Stage<ChatBatch, string | Uint8Array> {

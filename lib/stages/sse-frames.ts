@@ -6,7 +6,7 @@ import { sseEvent } from '../wire/sse.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Call } from '../core/call.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
-import { transform, type Stage, type Transformer } from '../core/stage.ts'
+import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
 
 /**
  * Ends as the printer says. An error after the first batch is written as the last message, and nothing

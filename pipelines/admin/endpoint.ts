@@ -1,7 +1,7 @@
 /** Builds the endpoint of one route of the admin API: who it is, what the request says, and what is done. */
 
 import { extend, type Call } from '../../lib/core/call.ts'
-import { map } from '../../lib/core/stage.ts'
+import { map } from '../../lib/pipeline/stage.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import { replyWith } from '../../lib/replies/reply-with.ts'
 import { adminAuth } from '../../lib/stages/admin-auth.ts'

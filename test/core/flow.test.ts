@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chain, flatMap, map, once, transform, type Stage } from '../../lib/core/stage.ts'
+import { chain, flatMap, map, once, transform, type Stage } from '../../lib/pipeline/stage.ts'
 import { Flow, pulling } from '../../lib/core/flow.ts'
 import { collected, peek } from '../../lib/async/peek.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { EarlyReply } from '../../lib/core/early-reply.ts'
-import { map, type Stage } from '../../lib/core/stage.ts'
+import { EarlyReply } from '../../lib/pipeline/early-reply.ts'
+import { map, type Stage } from '../../lib/pipeline/stage.ts'
 import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
 import { answerReply } from '../../lib/replies/answer-reply.ts'
 import { jsonReply } from '../../lib/replies/json.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { map, once } from '../../lib/core/stage.ts'
+import { map, once } from '../../lib/pipeline/stage.ts'
 import { answerReply } from '../../lib/replies/answer-reply.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { once } from '../../lib/core/stage.ts'
+import { once } from '../../lib/pipeline/stage.ts'
 import { checkDirectScope } from '../../lib/stages/check-direct-scope.ts'
 import { provider, settings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'

@@ -1,6 +1,6 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises'
 import t from 'tap'
-import { once } from '../../lib/core/stage.ts'
+import { once } from '../../lib/pipeline/stage.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { countOnly, limits } from '../../lib/stages/limits.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { once } from '../../lib/core/stage.ts'
+import { once } from '../../lib/pipeline/stage.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { canServe } from '../../lib/routing/can-serve.ts'
 import { missingMs } from '../../lib/routing/missing-apis.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { createToolServers, type OpenTools, type ToolServers } from '../../lib/mcp/tool-servers.ts'
-import { chain, once } from '../../lib/core/stage.ts'
+import { chain, once } from '../../lib/pipeline/stage.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { toolExecute } from '../../lib/stages/tool-execute.ts'
@@ -14,7 +14,7 @@ import type { Batch } from '../../lib/core/batch.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { ChatInput, RoutedChatCall } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Stage } from '../../lib/core/stage.ts'
+import type { Stage } from '../../lib/pipeline/stage.ts'
 
 type ChatBatch = Batch<ChatInput, ChatEvent>
 

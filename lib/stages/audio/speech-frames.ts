@@ -6,7 +6,7 @@ import type { Batch } from '../../core/batch.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { SpeechStreamEvent } from '../../../schemas/speech.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 
 export function speechFrames (): Stage<Batch<unknown, SpeechEvent>, string> {
   return sseFrames(() => {

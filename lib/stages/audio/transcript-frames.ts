@@ -10,7 +10,7 @@ import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptionStreamEvent } from '../../../schemas/transcription.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 
 export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, string> {
   return sseFrames(() => {

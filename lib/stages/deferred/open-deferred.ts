@@ -1,8 +1,8 @@
 /** Finds the deferred completion that a caller asks for: the stored answer, or the provider that has it. */
 
-import { EarlyReply } from '../../core/early-reply.ts'
+import { EarlyReply } from '../../pipeline/early-reply.ts'
 import { extend, type AuthedCall } from '../../core/call.ts'
-import { map, type Stage } from '../../core/stage.ts'
+import { map, type Stage } from '../../pipeline/stage.ts'
 import { pendingReply, storedReply } from '../../deferred/stored-reply.ts'
 import { credentialDigest, notFound, openTicket } from '../../deferred/open-ticket.ts'
 import { ownProviderKey } from '../../routing/provider-choice.ts'

@@ -8,7 +8,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { severalModels } from '../../embeddings/input.ts'
 import { measureInputs, type Excess, type TokenLimits } from '../../embeddings/measure-tokens.ts'
-import { map, type Stage } from '../../core/stage.ts'
+import { map, type Stage } from '../../pipeline/stage.ts'
 import type { Route } from '../../core/route.ts'
 import { extend, type RoutedCall } from '../../core/call.ts'
 import type { TokenCounter } from '../../embeddings/token-counter.ts'

@@ -10,7 +10,7 @@ import { endOfStream, sseData } from '../../wire/sse.ts'
 import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { ImageEvent, JsonLine } from '../../core/events.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 
 /** @param prefix of the type of frames that are made here, of an answer that came complete */
 export function imageFrames (prefix: 'image_generation' | 'image_edit'): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string | Uint8Array> {

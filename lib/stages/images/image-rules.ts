@@ -4,7 +4,7 @@ import { checkImageRules, familyOf, type ImageFamily, type ImageParameters, type
 import { mergeSettings } from '../../chat/merge-settings.ts'
 import type { Route } from '../../core/route.ts'
 import { extend, type RoutedCall } from '../../core/call.ts'
-import { map, type Stage } from '../../core/stage.ts'
+import { map, type Stage } from '../../pipeline/stage.ts'
 
 export interface ImageRulesOptions<R> {
   readonly task: ImageTask

@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/errors.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { RoutedCall } from '../../core/call.ts'
 import type { OcrInput } from '../../ocr/input.ts'
-import { once, type Stage } from '../../core/stage.ts'
+import { once, type Stage } from '../../pipeline/stage.ts'
 
 /**
  * Asks again, once, when the provider finds that the document at an address is an image: a

@@ -2,8 +2,8 @@
 
 import { watched } from '../../core/body-capture.ts'
 import { asGatewayError } from '../../core/errors.ts'
-import { EarlyReply } from '../../core/early-reply.ts'
-import { map, type Stage } from '../../core/stage.ts'
+import { EarlyReply } from '../../pipeline/early-reply.ts'
+import { map, type Stage } from '../../pipeline/stage.ts'
 import { nowSeconds } from '../../core/now-seconds.ts'
 import { toJsonReply, type Reply } from '../../core/reply.ts'
 import { requestBytes } from '../../core/record.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { chain, once } from '../../../lib/core/stage.ts'
+import { chain, once } from '../../../lib/pipeline/stage.ts'
 import { fetchDeferred } from '../../../lib/stages/deferred/fetch-deferred.ts'
 import { openDeferred } from '../../../lib/stages/deferred/open-deferred.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'

@@ -1,4 +1,4 @@
-import type { Reply } from './reply.ts'
+import type { Reply } from '../core/reply.ts'
 
 /**
  * Ends a call before the end of its pipeline: a stage throws it with the answer to give, and the

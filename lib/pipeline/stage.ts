@@ -14,7 +14,7 @@
  * `Flow`, as `once` makes it, instead of wrapping it: a call costs one iterator, however many stages there are.
  */
 
-import { Flow, type Open, type Step, type Transformer } from './flow.ts'
+import { Flow, type Open, type Step, type Transformer } from '../core/flow.ts'
 
 export type { Transformer }
 

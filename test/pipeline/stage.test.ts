@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chain, flatMap, fuse, map, once, recipeOf, transform, type Stage } from '../../lib/core/stage.ts'
+import { chain, flatMap, fuse, map, once, recipeOf, transform, type Stage } from '../../lib/pipeline/stage.ts'
 import { collect } from '../support/stages.ts'
 
 async function * numbers (count: number, ended?: () => void): AsyncGenerator<number> {
