@@ -6,6 +6,7 @@
  * gateway shuts down, an answer is aborted.
  */
 
+import { CallCancellation } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
 import { UsageMeter, type MeteredEvent } from '../usage/usage-meter.ts'
@@ -36,7 +37,7 @@ const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024
 export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
   /** Answers whose caller has left, and how to give them up. */
-  readonly #running = new Map<AbortController, NodeJS.Timeout>()
+  readonly #running = new Map<CallCancellation, NodeJS.Timeout>()
 
   constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
     this.#limits = { ...defaults, ...limits }
@@ -53,7 +54,7 @@ export class AbandonedAnswers {
   ): Promise<Readable<E>> {
     const { signal, record } = call
     if (signal.aborted) throw signal.reason
-    const own = new AbortController()
+    const own = new CallCancellation()
     const meter = new UsageMeter(record) // knows the turns before this one
     const onAbort = (): void => this.#onCallerLeft(own, signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
@@ -64,7 +65,7 @@ export class AbandonedAnswers {
     }
     let answer: Readable<E>
     try {
-      answer = await open({ ...call, signal: own.signal })
+      answer = await open({ ...call, signal: own })
     } catch (error) {
       release()
       throw error
@@ -98,7 +99,7 @@ export class AbandonedAnswers {
     for (const own of this.#running.keys()) own.abort(new GatewayError('shutting_down'))
   }
 
-  #onCallerLeft (own: AbortController, reason: unknown): void {
+  #onCallerLeft (own: CallCancellation, reason: unknown): void {
     const gone = reason instanceof GatewayError && reason.code === 'client_closed_request'
     if (!gone || this.#running.size >= this.#limits.answers) {
       own.abort(reason)
