@@ -1,10 +1,9 @@
 /**
- * A connection to a provider, over HTTP/1.1: one request at a time, written at once where it is there, and its response
- * as it arrives.
+ * A connection to a provider, over HTTP/1.1: one request at a time and its response as it arrives.
  */
 
 import { ResponseParser, type ResponseHandler, type ResponseHeaders } from './response-parser.ts'
-import { writeAtTurnEnd, type Writer } from './write-at-turn-end.ts'
+import { writeInNextTurn, type Writer } from './write-in-next-turn.ts'
 import type { Socket } from 'node:net'
 import { connectedEvent, type Connect } from './connector.ts'
 import type { PrintedHeaders } from './request-headers.ts'
@@ -94,19 +93,14 @@ export class Connection implements ResponseHandler, Writer {
     return !this.#socket.destroyed && this.#handler === undefined && nowMs < this.#idleUntilMs
   }
 
-  /**
-   * Sends a request. Not before the last one has ended.
-   *
-   * @param isAlone true to write it at once, where no other will follow in this turn
-   */
-  send (request: OutgoingRequest, handler: ExchangeHandler, isAlone = true): void {
+  /** Sends a request. Not before the last one has ended. */
+  send (request: OutgoingRequest, handler: ExchangeHandler): void {
     const socket = this.#socket
     this.#handler = handler
     if (socket.destroyed) return process.nextTick(() => this.#fail(closedByServer()))
     socket.ref()
     this.#unwritten = request
-    if (isAlone) this.write()
-    else writeAtTurnEnd(this)
+    writeInNextTurn(this)
   }
 
   /** Writes the request, unless its exchange is over. */

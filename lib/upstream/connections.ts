@@ -23,11 +23,6 @@ export class Connections {
     return this.#busy + this.#free.length
   }
 
-  /** Counts those that have an exchange. */
-  get busy (): number {
-    return this.#busy
-  }
-
   /** Returns the connection that was used last, or a new one; it belongs to the caller until `release`. */
   acquire (): Connection {
     const nowMs = performance.now()

@@ -243,9 +243,8 @@ class Exchange extends TimedMember implements ExchangeHandler, BodySource, Waite
   }
 
   #send (request: OutgoingRequest): void {
-    const { connections } = this.#shared
-    this.#connection = connections.acquire()
-    this.#connection.send(request, this, connections.busy === 1)
+    this.#connection = this.#shared.connections.acquire()
+    this.#connection.send(request, this)
   }
 
   /** Ends the exchange from our side, with its connection. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
@@ -7,6 +8,7 @@ import { Secret } from '../../lib/core/secret.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import { httpTransport } from '../../lib/upstream/http-transport.ts'
+import { startLateProvider } from '../support/late-provider.ts'
 import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import { outlast, settles, until } from '../support/until.ts'
 import type { Test } from 'tap'
@@ -275,7 +277,7 @@ t.test('a reader who stops reading stops the provider', async t => {
   let before = -1
   while (before !== sent) { // until nothing more is taken over many turns of the loop
     before = sent
-    for (let turn = 0; turn < 200; turn++) await new Promise(resolve => { setImmediate(resolve) })
+    for (let turn = 0; turn < 200; turn++) await setImmediate()
   }
   t.ok(sent < 1000, `${sent} of 2000 pieces were taken`)
   let total = 0
@@ -339,6 +341,32 @@ t.test('a message without an end is bounded', async t => {
   t.throws(() => {
     for (let n = 0; n < 100; n++) reader.push(Buffer.from('data: '.padEnd(100, 'x')))
   }, { code: 'upstream_invalid_response' })
+})
+
+t.test('a response that comes unrequested on an idle connection is not the answer to the next request', async t => {
+  const provider = await startLateProvider(t)
+  const transport = httpTransport({ baseUrl: provider.url, connectMs: 2000 })
+  t.teardown(async () => { await transport.close() })
+  const polled = async (): Promise<void> => { // resolves in a callback of a socket
+    const socket = connect(Number(new URL(provider.url).port), '127.0.0.1')
+    await once(socket, 'connect')
+    socket.destroy()
+  }
+  const phases: ReadonlyArray<[string, () => Promise<unknown>]> = [
+    ['as the answer before it ends', async () => undefined],
+    ['in a callback of a socket', polled],
+    ['in a timer', async () => { await setTimeout(1) }],
+    ['in a check', async () => { await setImmediate() }]
+  ]
+  let requests = 0
+  for (const [phase, enter] of phases) {
+    for (let round = 0; round < 3; round++) {
+      t.match(await textOf(await send(transport)), `answer ${++requests}`)
+      await enter()
+      provider.writeUnrequested()
+      t.match(await textOf(await send(transport)), `answer ${++requests}`, phase)
+    }
+  }
 })
 
 t.test('nothing is left open', async t => {
