@@ -41,6 +41,7 @@ const elsewhere: Reasons = {
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'providers/stream-template': ['providers/text-template', 'keeps the template of the streams that are read there'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
+  'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
   'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
   'usage/journal-line': ['usage/call-recorder', 'the lines of its rows'],
   'upstream/delete-response': ['pipelines/responses', 'one request to a provider'],

@@ -20,7 +20,7 @@ export class Refusal extends Error {
 
 /**
  * Returns the user of a person; at the first sign-in a new one, or the one with the same email if the provider has verified
- * it and knows that user as no one else. With `roles` the groups decide the role at every sign-in; the last owner stays one.
+ * it, nobody else has set it for that user, and the provider knows that user as no one else. With `roles` the groups decide the role at every sign-in; the last owner stays one.
  * The audit log has what changes, as done by the person.
  *
  * @param address the one that they come from
@@ -54,13 +54,13 @@ export async function admitPerson (accounts: Accounts, person: OidcPerson, setti
  * Makes a user that of a person with the same email, after every other way to come in as that user has ended: the person has
  * proved the email, and who set it before has not, as users may set one that is not theirs.
  *
- * @throws Refusal for an email that is not verified, and for the user of another person
+ * @throws Refusal for an email that is not verified or that someone else has set, and for the user of another person
  */
 async function link (
   accounts: Accounts, { issuer, subject, emailVerified }: OidcPerson, user: UserRow, note: (user: UserRow, act: Act) => Promise<void>
 ): Promise<UserRow> {
   const { identities, passkeys, sessions } = accounts
-  if (!emailVerified || await identities.has(issuer, user.id)) throw new Refusal('email_taken')
+  if (!emailVerified || user.email_by_other === 1 || await identities.has(issuer, user.id)) throw new Refusal('email_taken')
   await sessions.endAll(user.id) // first, so that no request of theirs adds a passkey or a password after the others are gone
   const removed = await passkeys.removeAll(user.id)
   const changed = await accounts.changeUser(user, { password: null }) ?? user

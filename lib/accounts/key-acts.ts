@@ -8,11 +8,14 @@ import type { Actor } from './audit-log.ts'
 /**
  * Creates a key.
  *
- * @param temporary true for one that lists leave out
+ * @param options.byAdmin true when members may not change the limits it gets; default true
+ * @param options.temporary true for one that lists leave out
  * @throws GatewayError `conflict` when an active key has the name
  */
-export async function createKey ({ keys, accounts }: Admin, actor: Actor, wanted: NewKey, temporary = false): Promise<CreatedKey> {
-  const created = await keys.create(wanted, actor.name, temporary)
+export async function createKey (
+  { keys, accounts }: Admin, actor: Actor, wanted: NewKey, { byAdmin = true, temporary = false } = {}
+): Promise<CreatedKey> {
+  const created = await keys.create(wanted, actor.name, { byAdmin, temporary })
   await accounts.audit.add(actor, { action: 'key.create', subject: created.key, after: keySettings(created.key) })
   return created
 }

@@ -22,6 +22,8 @@ export interface NewUser {
 export interface UserChanges {
   readonly name?: string | undefined
   readonly email?: string | undefined
+  /** True when someone else sets the email. */
+  readonly emailByOther?: boolean
   readonly role?: Role | undefined
   readonly disabled?: boolean | undefined
   /** The hash of it; `null` for none. */
@@ -84,6 +86,7 @@ export class Users {
       id: newId('user'),
       name,
       email: email === undefined ? null : normalEmail(email),
+      email_by_other: null,
       role,
       password: password ?? null,
       created_at_ms: Date.now(),
@@ -103,12 +106,12 @@ export class Users {
    * @returns the row as it is now; `undefined` for an unknown user
    * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and for a user of another role
    */
-  async update (id: string, { name, email, role, disabled, password }: UserChanges, ifRole?: Role): Promise<UserRow | undefined> {
+  async update (id: string, { name, email, emailByOther = false, role, disabled, password }: UserChanges, ifRole?: Role): Promise<UserRow | undefined> {
     if (email !== undefined && (await this.findByEmail(email) ?? { id }).id !== id) throw emailTaken()
     const values = {
       id,
       ...name !== undefined && { name },
-      ...email !== undefined && { email: normalEmail(email) },
+      ...email !== undefined && { email: normalEmail(email), email_by_other: emailByOther ? 1 : null },
       ...role !== undefined && { role },
       ...password !== undefined && { password },
       ...disabled !== undefined && { disabled_at_ms: disabled ? Date.now() : null }
@@ -229,7 +232,8 @@ function emailTaken (): GatewayError {
   return new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
 }
 
-function normalEmail (email: string): string {
+/** Returns an email as it is stored and compared. */
+export function normalEmail (email: string): string {
   return email.trim().toLowerCase()
 }
 

@@ -14,6 +14,7 @@ import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import type { KeyRow } from '../stores/tables.ts'
 import { entriesOfRow, fromRow, isExpired, listedKey, listText, type KeyEntry, type ListedKey } from './key-rows.ts'
+import type { LimitingField } from './limiting-fields.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
 import type { Keys } from './keys.ts'
 
@@ -39,6 +40,8 @@ export interface NewKey {
   readonly createdBy?: string | undefined
   /** True for one that lists leave out: the page made it for its own calls. */
   readonly temporary?: boolean | undefined
+  /** The fields that members may not change. */
+  readonly setByAdmin?: readonly LimitingField[] | undefined
 }
 
 export interface KeyStore extends Required<Keys> {
@@ -190,7 +193,7 @@ export async function openKeyStore (
       return key === undefined || isExpired(key) ? undefined : key
     },
 
-    create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits, projectId, createdBy, temporary = false }) => {
+    create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits, projectId, createdBy, temporary = false, setByAdmin = [] }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
       if (taken) throw new DuplicateKeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
@@ -211,6 +214,7 @@ export async function openKeyStore (
         hint: hintOf(key),
         created_by: createdBy ?? null,
         temporary: temporary ? 1 : null,
+        set_by_admin: JSON.stringify(setByAdmin),
         ...projectId !== undefined && { project_id: projectId }
       }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
       if (added.numInsertedOrUpdatedRows === 0n) throw new DuplicateKeyNameError(name)

@@ -11,6 +11,7 @@ import type { UseStore } from '../stores/use-store.ts'
 import { spentUsd } from './spent-usd.ts'
 import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
 import type { ListedKey } from './key-rows.ts'
+import { setFields, setFieldsAfter, setFieldsOfRow, type LimitingField } from './limiting-fields.ts'
 import { DuplicateKeyNameError, type KeyStore } from './key-store.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
 
@@ -41,14 +42,16 @@ export class StoredKeys {
   /**
    * Creates a key.
    *
-   * @param temporary true for one that lists leave out
+   * @param options.byAdmin true when members may not change the limits it gets; default true
+   * @param options.temporary true for one that lists leave out
    * @throws GatewayError `conflict` when an active key has the name
    */
-  async create (wanted: NewKey, createdBy: string, temporary = false): Promise<CreatedKey> {
+  async create (wanted: NewKey, createdBy: string, { byAdmin = true, temporary = false } = {}): Promise<CreatedKey> {
     const { name, project_id: projectId, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: providerObjects, limits, expires_at_ms: expiresAtMs } = wanted
     try {
       const { id, key: secret } = await this.#use(async () => await this.#keys.create({
-        name, projectId, createdBy, temporary, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits: limits && toKeyLimits(limits)
+        name, projectId, createdBy, temporary, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits: limits && toKeyLimits(limits),
+        setByAdmin: byAdmin ? setFields(wanted) : []
       }))
       return { key: await this.require(id), secret }
     } catch (error) {
@@ -59,9 +62,11 @@ export class StoredKeys {
   /**
    * Changes a key; every process notices within a second.
    *
+   * @param byAdmin true when members may not change these fields afterwards; those that are `null` they may
    * @throws GatewayError `conflict` when an active key has the name
    */
-  async update (id: string, change: KeyChange): Promise<Key> {
+  async update (key: Key, change: KeyChange, byAdmin: boolean): Promise<Key> {
+    const { id } = key
     const { name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: providerObjects, limits, expires_at_ms: expiresAtMs } = change
     if (name !== undefined && await this.#isTaken(name, id)) throw nameTaken()
     await this.#change(id, {
@@ -72,7 +77,8 @@ export class StoredKeys {
       ...mcpUrls !== undefined && { mcp_urls: mcpUrls === null ? null : Number(mcpUrls) },
       ...providerObjects !== undefined && { provider_objects: Number(providerObjects) },
       ...limits !== undefined && { limits: printed(limits && toKeyLimits(limits)) },
-      ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs }
+      ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs },
+      ...byAdmin && { set_by_admin: JSON.stringify(setFieldsAfter(key, change)) }
     })
     return await this.require(id)
   }
@@ -170,6 +176,7 @@ export class StoredKeys {
       mcp_urls: mayNameUrls(scope),
       provider_objects: row.provider_objects === 1,
       limits: limits === undefined ? null : fromKeyLimits(limits),
+      set_by_admin: row.set_by_admin === null ? setFieldsOfRow(row) : JSON.parse(row.set_by_admin) as LimitingField[],
       spent_usd: await this.#use(async () => await spentUsd(this.#query, row.id, limits)),
       created_by: row.created_by,
       created_at_ms: row.created_at_ms,
@@ -206,6 +213,7 @@ function describeConfigured ({ id, name, status, endpoints, models, mcpServers, 
     mcp_urls: mayNameUrls({ ...mcpServers !== undefined && { mcpServers }, ...mcpUrls !== undefined && { mcpUrls } }),
     provider_objects: providerObjects,
     limits: limits === undefined ? null : fromKeyLimits(limits),
+    set_by_admin: [],
     spent_usd: null,
     created_by: null,
     created_at_ms: null,

@@ -31,6 +31,8 @@ export interface KeyTable {
   readonly created_by: string | null
   /** 1 for a key that lists leave out, else `null`. */
   readonly temporary: number | null
+  /** JSON list of `LimitingField`s that an admin has set and members may not change; `null` in rows of earlier versions. */
+  readonly set_by_admin: string | null
   /** Counts its changes, so that every process notices them. */
   readonly changes: Generated<number>
   /** The digest before the last rotation, which works until `previous_until_ms`. */
@@ -58,6 +60,8 @@ export interface UserRow {
   /** In lower case. */
   readonly email: string | null
   readonly role: Role
+  /** 1 when someone else has changed the email: it proves nothing about who the user is. */
+  readonly email_by_other: number | null
   /** Its scrypt hash with the parameters; `null` for none. */
   readonly password: string | null
   readonly created_at_ms: number

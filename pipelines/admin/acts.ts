@@ -35,3 +35,10 @@ export async function visibleProject (call: AdminCall, id: string): ReturnType<A
   if (!maySee(principalOf(call), id)) throw notFound('project_id', 'project')
   return project
 }
+
+/** @throws GatewayError `insufficient_permissions` for an admin key with scopes */
+export function checkUnscoped (call: AdminCall, act: string): void {
+  if (principalOf(call).scopes !== undefined) {
+    throw new GatewayError('insufficient_permissions', { message: `An admin key with scopes cannot ${act}: that would give more than its scopes.` })
+  }
+}

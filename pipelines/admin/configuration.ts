@@ -6,7 +6,7 @@ import type { Checker, LiveConfiguration } from '../../lib/config/live-configura
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Role } from '../../schemas/admin/common.ts'
-import { audit, principalOf } from './acts.ts'
+import { audit, checkUnscoped, principalOf } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 export const configurationHandlers: AdminHandlers<
@@ -20,6 +20,7 @@ export const configurationHandlers: AdminHandlers<
 
   'POST /admin/v1/configuration': async (call, { settings }) => {
     const configuration = configurationOf(call)
+    checkUnscoped(call, 'save the configuration')
     if (!mayEdit(principalOf(call), settings)) {
       throw new GatewayError('insufficient_permissions', { message: 'The configuration is not saved here: `dashboard.edit_config` is not set.' })
     }

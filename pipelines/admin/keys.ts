@@ -5,6 +5,7 @@ import { createKey, keySettings, revokeKey } from '../../lib/accounts/key-acts.t
 import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
 import { defaultProject } from '../../lib/core/key.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { protectedField } from '../../lib/keys/limiting-fields.ts'
 import { endpointNames } from '../../lib/core/endpoint.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
@@ -31,7 +32,7 @@ export const keyHandlers: AdminHandlers<
     const { request } = call
     checkScope(call, request)
     await usableProject(call, request.project_id ?? defaultProject)
-    return await createKey(call.admin, actorOf(call), request)
+    return await createKey(call.admin, actorOf(call), request, { byAdmin: isAdmin(call) })
   },
 
   'GET /admin/v1/keys/:key_id': async call => await visibleKey(call),
@@ -40,7 +41,8 @@ export const keyHandlers: AdminHandlers<
     checkScope(call, call.request)
     const before = await changeableKey(call)
     if (call.request.provider_objects !== false) checkObjectRights(call, before)
-    const after = await call.admin.keys.update(before.id, call.request)
+    if (!isAdmin(call)) checkUnprotected(before, call.request)
+    const after = await call.admin.keys.update(before, call.request, isAdmin(call))
     await audit(call, { action: 'key.update', subject: after, before: keySettings(before), after: keySettings(after) })
     return after
   },
@@ -68,7 +70,7 @@ export const keyHandlers: AdminHandlers<
     const expiresAtMs = Date.now() + playgroundMs
     const { key, secret } = await createKey(call.admin, actorOf(call), {
       name: `Playground of ${name.slice(0, 60)}, ${randomBytes(4).toString('hex')}`, project_id: projectId, expires_at_ms: expiresAtMs
-    }, true)
+    }, { byAdmin: isAdmin(call), temporary: true })
     return { key_id: key.id, secret, expires_at_ms: expiresAtMs }
   }
 }
@@ -95,9 +97,19 @@ function checkScope (call: AdminCall, scope: Pick<KeyChange, 'endpoints' | 'prov
 
 /** @throws GatewayError `insufficient_permissions` for members who would get, or widen, a key that shares what all keys have at providers */
 function checkObjectRights (call: AdminCall, { provider_objects: objects = false }: Pick<KeyChange, 'provider_objects'>): void {
-  if (objects && !isAtLeast(principalOf(call).role, 'admin')) {
+  if (objects && !isAdmin(call)) {
     throw new GatewayError('insufficient_permissions', { param: 'provider_objects', message: 'A key with `provider_objects` needs the role `admin`.' })
   }
+}
+
+/** @throws GatewayError `insufficient_permissions` for a field that an admin has set */
+function checkUnprotected (key: Key, change: KeyChange): void {
+  const param = protectedField(key, change)
+  if (param !== undefined) throw new GatewayError('insufficient_permissions', { param, message: `An admin has set \`${param}\` of this key: ask one to change it.` })
+}
+
+function isAdmin (call: AdminCall): boolean {
+  return isAtLeast(principalOf(call).role, 'admin')
 }
 
 /** @throws GatewayError `conflict` for an archived project, and as `visibleProject` */

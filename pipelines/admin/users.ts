@@ -5,13 +5,13 @@
 
 import { dashboardLink } from '../../lib/dashboard/link.ts'
 import { isAtLeast } from '../../lib/accounts/roles.ts'
-import { publicPart } from '../../lib/accounts/users.ts'
+import { normalEmail, publicPart } from '../../lib/accounts/users.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { UserRow } from '../../lib/stores/tables.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { Role } from '../../schemas/admin/common.ts'
-import { audit, notFound, param, principalOf, visibleProject } from './acts.ts'
+import { audit, checkUnscoped, notFound, param, principalOf, visibleProject } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 export const userHandlers: AdminHandlers<
@@ -23,12 +23,16 @@ export const userHandlers: AdminHandlers<
   'GET /admin/v1/users/:user_id': async call => await call.admin.accounts.users.describe(await requireUser(call)),
 
   'POST /admin/v1/users/:user_id': async call => {
-    const { admin: { accounts }, request: { role } } = call
+    const { admin: { accounts }, request: { name, email, role, disabled } } = call
     const user = await changeableUser(call)
+    const isNewEmail = email !== undefined && normalEmail(email) !== user.email
     if (role !== undefined) checkGivenRole(call, role)
     if (role !== undefined && !isAtLeast(user.role, role)) checkUnscoped(call, 'raise roles')
+    if (isNewEmail) checkUnscoped(call, 'change emails')
+    if (disabled === false && user.disabled_at_ms !== null) checkUnscoped(call, 'enable users')
     const before = await accounts.users.describe(user)
-    const changed = await accounts.changeUser(user, call.request)
+    const emailByOther = user.id !== principalOf(call).id
+    const changed = await accounts.changeUser(user, { name, role, disabled, ...isNewEmail && { email, emailByOther } })
     if (changed === undefined) throw notFound('user_id', 'user')
     const after = await accounts.users.describe(changed)
     await audit(call, { action: 'user.update', subject: user, before, after })
@@ -96,9 +100,4 @@ async function changeableUser (call: AdminCall): Promise<UserRow> {
 /** @throws GatewayError `insufficient_permissions` for a role above the caller's own */
 function checkGivenRole (call: AdminCall, role: Role): void {
   if (!isAtLeast(principalOf(call).role, role)) throw new GatewayError('insufficient_permissions', { param: 'role', message: 'You cannot give a higher role than your own.' })
-}
-
-/** @throws GatewayError `insufficient_permissions` for an admin key with scopes */
-function checkUnscoped (call: AdminCall, act: string): void {
-  if (principalOf(call).scopes !== undefined) throw new GatewayError('insufficient_permissions', { message: `An admin key with scopes cannot ${act}: that would give more than its scopes.` })
 }

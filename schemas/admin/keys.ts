@@ -22,6 +22,9 @@ export const Key = Type.Object({
   mcp_urls: Type.Boolean({ description: 'True: its calls may name tool servers by URL.' }),
   provider_objects: Type.Boolean({ description: 'True: it may use files, containers and threads in the gateway\'s accounts at providers.' }),
   limits: OrNull(KeyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
+  set_by_admin: Type.Array(OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms']), {
+    description: 'Fields that an admin has set: members may not change them.'
+  }),
   spent_usd: OrNull(Type.Number(), 'In the current period of its budget; `null` without a budget.'),
   created_by: OrNull(Type.String(), 'Name of the user.'),
   created_at_ms: OrNull(Milliseconds),

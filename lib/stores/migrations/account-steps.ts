@@ -144,5 +144,9 @@ export const accountSteps: readonly Migration[] = [
     // `null` for passkeys of earlier versions.
     number: 21,
     sql: 'alter table passkeys add column origin text'
+  },
+  {
+    number: 22,
+    sql: 'alter table users add column email_by_other bigint'
   }
 ]

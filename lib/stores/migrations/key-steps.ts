@@ -35,5 +35,10 @@ export const keySteps: readonly Migration[] = [
   {
     number: 18,
     sql: 'alter table keys add column temporary bigint'
+  },
+  {
+    // `null` for keys of earlier versions.
+    number: 23,
+    sql: 'alter table keys add column set_by_admin text'
   }
 ]

@@ -77,6 +77,18 @@ t.test('the owner saves the file where that is allowed, and not over the change 
   t.match((await owner.send('GET /admin/v1/configuration')).body, { warnings: [{ path: 'server' }], entries: saved.body.entries }, 'a file with problems leaves what is in effect')
 })
 
+t.test('an admin key with scopes does not save it: it says who may sign in, and which programs run', async t => {
+  const { user, send } = await configuredGateway(t, text, true)
+  const owner = await user('owner')
+  const { body: { revision } } = await owner.send('GET /admin/v1/configuration')
+  const by = async (scopes?: readonly string[]) => {
+    const { secret } = (await owner.send('POST /admin/v1/admin-keys', { name: 'x', scopes })).body
+    return await send('POST /admin/v1/configuration', { text, revision }, { authorization: `Bearer ${secret}` })
+  }
+  t.match(await by(['configuration:write']), { status: 403, body: { error: { message: /^An admin key with scopes cannot save/ } } })
+  t.equal((await by()).status, 200)
+})
+
 t.test('without the setting it is not saved, and a gateway of another program has none', async t => {
   const { user, file } = await configuredGateway(t, text, false)
   const owner = await user('owner')

@@ -80,7 +80,7 @@ t.test('members neither get nor change a key that may use what is stored at prov
   t.match(keys.check(secret), { models: ['openai/*'], providerObjects: true }, 'it is as it was')
   const { secret: next } = (await admin.send(`${path}/rotate`, {})).body
   t.ok(keys.check(next), 'an admin may')
-  t.match((await member.send(path, { provider_objects: false, models: null })).body, { provider_objects: false, models: null }, 'a key without that right is like others')
+  t.match((await member.send(path, { provider_objects: false })).body, { provider_objects: false }, 'a key without that right is like others')
   t.equal((await member.send(`${path}/rotate`, {})).status, 200)
 })
 
@@ -207,4 +207,39 @@ t.test('the budget of a project counts what all its keys have spent', async t =>
   await send(`POST /admin/v1/projects/${id}`, { limits: { budget: { usd: 50, per: 'month' } } })
   await place.keys.refresh()
   t.equal(await ask(), 200)
+})
+
+t.test('members do not change what an admin has set on a key, and change all else', async t => {
+  const { user, database } = await adminGateway(t)
+  const owner = await user('owner')
+  const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
+  const member = await user('member', [id])
+  const limits = { requests_per_minute: 5, budget: { usd: 20 } }
+  const narrow = { endpoints: ['chat'], models: ['openai/*'], mcp_servers: ['org/name'], limits, expires_at_ms: Date.now() + 3_600_000 }
+  const { key } = (await owner.send('POST /admin/v1/keys', { name: 'narrow', project_id: id, ...narrow })).body
+  t.same(key.set_by_admin, ['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms'])
+  const path = `POST /admin/v1/keys/${key.id}`
+  const refusedFields = async (): Promise<string[]> => {
+    const wider = { endpoints: null, models: ['*'], mcp_servers: ['*'], mcp_urls: true, limits: { requests_per_minute: 6 }, expires_at_ms: null }
+    const refused: string[] = []
+    for (const [name, value] of Object.entries(wider)) {
+      const { status, body } = await member.send(path, { [name]: value })
+      if (status === 403 && body.error.param === name) refused.push(name)
+    }
+    return refused
+  }
+  t.same(await refusedFields(), ['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms'])
+  const same = { name: 'renamed', ...narrow, mcp_urls: null, limits: { ...limits, budget: { usd: 20, per: 'month' } } }
+  t.match(await member.send(path, same), { status: 200, body: { name: 'renamed', models: ['openai/*'], mcp_urls: false } }, 'a form sends all fields')
+  await database.query.updateTable('keys').set({ set_by_admin: null }).execute()
+  t.same((await refusedFields()).toSorted(), ['endpoints', 'expires_at_ms', 'limits', 'mcp_servers', 'mcp_urls', 'models'], 'nor of a key of an earlier version')
+  t.match((await owner.send(path, { models: null })).body, { set_by_admin: ['endpoints', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms'] })
+  t.match((await member.send(path, { models: ['openai/gpt-4.1'] })).status, 200, 'what an admin gave back')
+
+  const { key: own } = (await member.send('POST /admin/v1/keys', { name: 'own', project_id: id, models: ['openai/*'] })).body
+  const ownPath = `POST /admin/v1/keys/${own.id}`
+  t.match((await member.send(ownPath, { models: null, limits })).body, { models: null, set_by_admin: [] })
+  t.match((await owner.send(ownPath, { name: 'own', models: ['mistral/*'], limits })).body, { set_by_admin: ['models'] }, 'only what the admin changed')
+  t.equal((await member.send(ownPath, { limits: null })).status, 200)
+  t.equal((await member.send(ownPath, { models: null })).status, 403)
 })

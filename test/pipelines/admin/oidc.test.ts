@@ -138,6 +138,22 @@ t.test('what others know of a user ends when a person with that email comes firs
   t.match((await come('subject-1', { email, email_verified: true, groups: ['boss'] })).session, { user: { id }, has_password: true }, 'their own password stays')
 })
 
+t.test('nobody becomes a user by an email that someone else has set', async t => {
+  const { come, user, send } = await open(t)
+  const [owner, admin, member] = [await user('owner'), await user('admin'), await user('member')]
+  const mallory = { email: 'mallory@example.com', email_verified: true }
+  const { secret } = (await owner.send('POST /admin/v1/admin-keys', { name: 'x' })).body
+  for (const [target, headers] of [[owner, { authorization: `Bearer ${secret}` }], [member, {}]] as const) {
+    const by = target === member ? admin : { send }
+    t.match((await by.send(`POST /admin/v1/users/${target.user.id}`, { email: mallory.email }, headers)).body, { email: mallory.email })
+    t.match(await come('mallory', mallory), { at: '/dashboard/?refused=email_taken', session: undefined })
+    t.equal((await target.send('POST /admin/v1/profile', { email: target.user.email })).status, 200)
+  }
+  t.equal((await owner.send(`POST /admin/v1/users/${owner.user.id}`, { email: 'own@example.com' })).status, 200)
+  t.match((await come('own', { email: 'own@example.com', email_verified: true })).session.user, { id: owner.user.id }, 'one that the user has set')
+  t.match((await come('member', { email: member.user.email ?? '', email_verified: true })).session.user, { id: member.user.id }, 'set again by the user')
+})
+
 t.test('groups decide the role at every sign-in; without one of them no one comes in', async t => {
   const { come, user, admin } = await open(t, { roles: { ops: 'admin', team: 'member' } })
   await user('owner')

@@ -38,6 +38,11 @@ t.test('an admin key with scopes makes no user who can do more, and one that exp
     t.match([refused.status, refused.body.error], [403, { code: 'insufficient_permissions', message: /^An admin key with scopes cannot/ }], route)
   }
   t.equal((await by(scoped, path, { role: 'viewer', disabled: true })).status, 200, 'a role that is less gives nothing')
+  for (const change of [{ email: 'mallory@example.com' }, { disabled: false }, { name: 'x', email: 'mallory@example.com' }]) {
+    t.match(await by(scoped, path, change), { status: 403, body: { error: { message: /^An admin key with scopes cannot/ } } }, JSON.stringify(change))
+  }
+  t.equal((await by(scoped, path, { name: 'x', email: member.user.email, disabled: true })).status, 200, 'what it was already')
+  t.match((await owner.send(path, { email: 'other@example.com', disabled: false })).body, { email: 'other@example.com', disabled: false })
   for (const [wanted, made] of [[undefined, expiresAtMs], [expiresAtMs + 1, expiresAtMs], [expiresAtMs - 1, expiresAtMs - 1]]) {
     const { key } = await create(wanted === undefined ? {} : { expires_at_ms: wanted }, scoped)
     t.match(key, { expires_at_ms: made, scopes: ['users:write'] })
@@ -142,4 +147,19 @@ t.test('unknown fields and bad values are refused', async t => {
   }
   t.equal((await send('POST /admin/v1/keys', { name: 'x', endpoints: ['nothing'] })).status, 400)
   t.equal((await send('POST /admin/v1/keys', { name: 'x', expires_at_ms: 1 })).status, 400)
+})
+
+t.test('an admin key sees every project, whatever its role', async t => {
+  const { user, send } = await adminGateway(t)
+  const owner = await user('owner')
+  const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
+  for (const role of ['member', 'viewer']) {
+    const { secret } = (await owner.send('POST /admin/v1/admin-keys', { name: role, role })).body
+    const { body } = await send('GET /admin/v1/projects', undefined, { authorization: `Bearer ${secret}` })
+    t.same(body.data.map((project: { id: string }) => project.id), ['default', id], role)
+  }
+  for (const role of ['member', 'viewer'] as const) {
+    t.same((await (await user(role)).send('GET /admin/v1/projects')).body.data, [], `a ${role} with a session sees none`)
+    t.equal((await (await user(role)).send('POST /admin/v1/admin-keys', { name: 'x' })).status, 403, 'and makes no such key')
+  }
 })

@@ -1,0 +1,45 @@
+/** The fields of a key that limit it. What an admin has set, members may not change. */
+
+import { isDeepStrictEqual } from 'node:util'
+import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
+import { mayNameUrls } from '../mcp/tool-scope.ts'
+import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
+
+export const limitingFields = ['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms'] as const
+export type LimitingField = typeof limitingFields[number]
+
+/** Returns the fields that members may not change in a key that an admin creates. */
+export function setFields (wanted: KeyChange): LimitingField[] {
+  return fieldsWhere(name => wanted[name] !== undefined && wanted[name] !== null)
+}
+
+/** Returns the fields that members may not change after an admin has changed a key; `null` gives a field back to them. */
+export function setFieldsAfter (key: Key, change: KeyChange): LimitingField[] {
+  const changed = changedFields(key, change)
+  return fieldsWhere(name => changed.includes(name) ? change[name] !== null : key.set_by_admin.includes(name))
+}
+
+/** Returns the fields that limit a key of an earlier version: who set them is not known. */
+export function setFieldsOfRow (row: Readonly<Record<LimitingField, unknown>>): LimitingField[] {
+  return fieldsWhere(name => row[name] !== null)
+}
+
+/** Returns the first field set by an admin to which a change gives another value. */
+export function protectedField (key: Key, change: KeyChange): LimitingField | undefined {
+  return changedFields(key, change).find(name => key.set_by_admin.includes(name))
+}
+
+function changedFields (key: Key, { mcp_servers: servers = key.mcp_servers, mcp_urls: urls, limits, ...change }: KeyChange): LimitingField[] {
+  const wanted: KeyChange = {
+    ...change,
+    mcp_servers: servers,
+    ...urls !== undefined && { mcp_urls: urls ?? mayNameUrls(servers === null ? {} : { mcpServers: servers }) },
+    ...limits !== undefined && { limits: limits && fromKeyLimits(toKeyLimits(limits)) }
+  }
+  return limitingFields.filter(name => wanted[name] !== undefined && !isDeepStrictEqual(wanted[name], key[name]))
+}
+
+/** Whether servers may be named by URL follows from the servers, unless the key says so: both are protected together. */
+function fieldsWhere (isSet: (name: LimitingField) => boolean): LimitingField[] {
+  return limitingFields.filter(name => isSet(name) || (name === 'mcp_urls' && isSet('mcp_servers')))
+}
