@@ -8,7 +8,7 @@
  * Requests wait for a socket in a queue of the gateway, so that the clock of an answer does not run before its request is sent.
  */
 
-import { BodyQueue, type BodySource } from './body-queue.ts'
+import { BodyQueue, type BodySource } from '../client/body-queue.ts'
 import { connector } from './connector.ts'
 import { RequestHeaders } from './request-headers.ts'
 import { Connections } from './connections.ts'
@@ -16,7 +16,7 @@ import type { Connection, ExchangeHandler, OutgoingRequest } from './connection.
 import { InvalidResponse, type ResponseHeaders } from './response-parser.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
-import { decompressed } from './decompress.ts'
+import { decompressed } from '../client/decompress.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Semaphore, type Waiter } from '../async/semaphore.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'

@@ -1,4 +1,4 @@
-import { BodyQueue } from '../../lib/upstream/body-queue.ts'
+import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { StreamAttempt } from '../../lib/upstream/stream-attempt.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 

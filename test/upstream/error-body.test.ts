@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { BodyQueue } from '../../lib/upstream/body-queue.ts'
+import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { readErrorBody } from '../../lib/upstream/error-body.ts'
 
 function open (): { readonly body: BodyQueue, readonly cancelled: () => boolean } {

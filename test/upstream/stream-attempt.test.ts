@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics } from 'node:v8'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { BodyQueue } from '../../lib/upstream/body-queue.ts'
+import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { StreamAttempt, type StreamOptions } from '../../lib/upstream/stream-attempt.ts'
 import { readStream } from '../../lib/providers/chat-completions/chat-stream.ts'
 import { ask } from '../support/chat-completions.ts'

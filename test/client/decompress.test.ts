@@ -1,7 +1,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { BodyQueue } from '../../lib/upstream/body-queue.ts'
-import { decompressed } from '../../lib/upstream/decompress.ts'
+import { BodyQueue } from '../../lib/client/body-queue.ts'
+import { decompressed } from '../../lib/client/decompress.ts'
 import { until } from '../support/until.ts'
 
 function body (...pieces: Uint8Array[]) {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { collectYoung } from '../support/collect-young.ts'
-import { BodyQueue, bufferBytes } from '../../lib/upstream/body-queue.ts'
+import { BodyQueue, bufferBytes } from '../../lib/client/body-queue.ts'
 
 function start () {
   const events: string[] = []
