@@ -8,12 +8,18 @@ export interface IpcChannel<Message> {
   readonly send?: ((message: Message, done: () => void) => unknown) | undefined
   readonly on: (event: 'message' | 'disconnect', listener: (message?: unknown) => void) => unknown
   readonly connected?: boolean
-  /** Returns true once the process has exited; it may be disconnected before. */
-  readonly isDead?: () => boolean
 }
 
-/** Sends a message. One that cannot be sent is reported as `disconnect`; without a callback it would be an uncaught error. */
-export function sendMessage<Message> (other: IpcChannel<Message>, message: Message): void {
+/**
+ * A worker as its primary sees it. It always emits `exit`. `disconnect` may come before or never: Node.js loses it for workers that are
+ * killed while it hands something over to them.
+ */
+export interface WorkerChannel<Message> extends Pick<IpcChannel<Message>, 'send' | 'connected'> {
+  readonly on: (event: 'message' | 'exit', listener: (message?: unknown) => void) => unknown
+}
+
+/** Sends a message. The end of the other process is an event of its own; without a callback it would be an uncaught error. */
+export function sendMessage<Message> (other: Pick<IpcChannel<Message>, 'send' | 'connected'>, message: Message): void {
   if (other.connected !== false) other.send?.(message, () => {})
 }
 

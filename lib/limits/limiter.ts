@@ -87,14 +87,12 @@ export class LocalLimiter implements Limiter {
   }
 
   /**
-   * Releases the reservations of a process that exits. What its calls hold of budgets stays reserved until its usage records are
+   * Releases the reservations of a process that has exited. What its calls hold of budgets stays reserved until its usage records are
    * stored: then what those calls cost is read from the ledger.
-   *
-   * @param hasExited returns false while the process itself may still store records. Default: it does not
    */
-  release (holder: string, hasExited: () => boolean = () => true): void {
+  release (holder: string): void {
     const parts = this.counters.release(holder)
-    if (parts.length > 0) void this.#releaseOnceRecorded(parts, hasExited)
+    if (parts.length > 0) void this.#releaseOnceRecorded(parts)
   }
 
   /** Ends the signs of life to other gateways, and no longer waits for the records of processes that exited. */
@@ -103,9 +101,9 @@ export class LocalLimiter implements Limiter {
     this.#peers?.close()
   }
 
-  async #releaseOnceRecorded (parts: readonly BudgetPart[], hasExited: () => boolean): Promise<void> {
+  async #releaseOnceRecorded (parts: readonly BudgetPart[]): Promise<void> {
     try {
-      while (!hasExited() || this.#hasUnrecorded()) {
+      while (this.#hasUnrecorded()) {
         await sleep(this.#rereadMs, undefined, { ref: false })
         if (this.#isClosed) return
       }

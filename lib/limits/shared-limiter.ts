@@ -10,7 +10,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../json/guards.ts'
-import { sendMessage, type IpcChannel } from '../async/ipc.ts'
+import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { KeyLimits, Limit } from '../core/key.ts'
 import { ReservationsAhead, type Wish } from './reservations-ahead.ts'
@@ -173,9 +173,10 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
 }
 
 /** Serves a worker in the primary, and releases its reservations when it exits: what they have of budgets once its usage records are stored. */
-export function answerLimitMessages (worker: IpcChannel<Message>, limiter: LocalLimiter, holder: string): void {
+export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: LocalLimiter, holder: string): void {
+  let hasExited = false
   worker.on('message', message => {
-    if (!isMessage(message) || message.limits !== 'count') return
+    if (hasExited || !isMessage(message) || message.limits !== 'count') return
     // First, as that makes room.
     for (const settled of message.settle) limiter.settle(settled[0], usageOf(settled))
     for (const reservation of message.unused) limiter.settle(reservation, noUse)
@@ -196,7 +197,10 @@ export function answerLimitMessages (worker: IpcChannel<Message>, limiter: Local
     // Also without any: the worker sends no more before it comes.
     sendMessage(worker, { limits: 'decisions', decisions, ahead })
   })
-  worker.on('disconnect', () => limiter.release(holder, () => worker.isDead?.() !== false))
+  worker.on('exit', () => {
+    hasExited = true
+    limiter.release(holder)
+  })
 
   const answerLater = async (request: number, wanted: ReservationRequest, pending: LimitDecision | Promise<LimitDecision>): Promise<void> => {
     let decision = await pending
@@ -205,7 +209,7 @@ export function answerLimitMessages (worker: IpcChannel<Message>, limiter: Local
       decision = await limiter.reserve(wanted, holder)
     }
     // The worker exited while usage records were read: no call has the reservation.
-    if (worker.connected !== false) sendMessage(worker, { limits: 'decisions', decisions: [valuesOf(request, decision)] })
+    if (!hasExited) sendMessage(worker, { limits: 'decisions', decisions: [valuesOf(request, decision)] })
     else if (decision.admitted) limiter.settle(decision.reservation, noUse)
   }
 }

@@ -19,6 +19,12 @@ const maxRestartMs = 30_000
 /** The time a worker may take to stop beyond its delay and its drain, before it is killed. */
 export const stopGraceMs = 1350
 
+/**
+ * Workers accept connections themselves. A primary that accepts and hands them over keeps those that it gave to a worker that has just
+ * been killed: their callers would never get an answer.
+ */
+const acceptInWorkers = cluster.SCHED_NONE
+
 export interface WorkerEvents {
   /** Called for each new worker. */
   readonly onFork: (worker: Worker) => void
@@ -114,6 +120,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       killWorkers()
     }, shutdownDelayMs + drainMs + stopGraceMs).unref()
   }
+  cluster.schedulingPolicy = acceptInWorkers
   void stopSignal(killWorkers).then(stop)
   process.on('SIGHUP', () => { for (const worker of serving) worker.process.kill('SIGHUP') })
   for (let number = 0; number < count; number++) fork()

@@ -4,7 +4,7 @@
  */
 
 import { isObject } from '../json/guards.ts'
-import { sendMessage, type IpcChannel } from '../async/ipc.ts'
+import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 
@@ -31,12 +31,12 @@ interface Member {
 
 /** In the primary. */
 export class SharedMetrics {
-  readonly #members = new Map<IpcChannel<Message>, Member>()
+  readonly #members = new Map<WorkerChannel<Message>, Member>()
   /** The counts of workers that exited: a counter that decreases looks like a restart of everything. */
   #exited: readonly Family[] = []
   #collecting: Promise<void> | undefined
 
-  join (worker: IpcChannel<Message>): void {
+  join (worker: WorkerChannel<Message>): void {
     const member: Member = { families: [], onReport: () => {} }
     this.#members.set(worker, member)
     worker.on('message', message => {
@@ -44,7 +44,7 @@ export class SharedMetrics {
       member.families = message.families
       member.onReport()
     })
-    worker.on('disconnect', () => {
+    worker.on('exit', () => {
       this.#members.delete(worker)
       this.#exited = mergeFamilies([this.#exited, member.families.filter(({ type }) => type !== 'gauge')])
       member.onReport()

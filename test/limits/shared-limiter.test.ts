@@ -1,11 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { answerLimitMessages, workerLimiter, type WorkerLimiter } from '../../lib/limits/shared-limiter.ts'
 import { until } from '../support/until.ts'
-import type { IpcChannel } from '../../lib/async/ipc.ts'
+import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 import type { LimitDecision, ReservationRequest } from '../../lib/limits/counters.ts'
 import type { Test } from 'tap'
@@ -40,8 +41,8 @@ function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
 function connected (limiter: LocalLimiter): { readonly worker: WorkerLimiter, readonly sent: unknown[] } {
   const sent: unknown[] = []
   const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = { worker: [], primary: [] }
-  const end = (own: 'worker' | 'primary', other: 'worker' | 'primary'): IpcChannel<unknown> => ({
-    on: (event, listener) => { if (event === 'message') listeners[own].push(listener) },
+  const end = (own: 'worker' | 'primary', other: 'worker' | 'primary'): IpcChannel<unknown> & WorkerChannel<unknown> => ({
+    on: (event: string, listener: (message?: unknown) => void) => { if (event === 'message') listeners[own].push(listener) },
     send: message => {
       const copy = JSON.parse(JSON.stringify(message)) as unknown
       sent.push(copy)
@@ -100,12 +101,25 @@ t.test('what is reserved for a worker that has exited meanwhile is released, wit
   const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
   listeners.get('message')?.({ limits: 'count', keys: [['a', limits]], reserve: [[1, 0, 0, 30, null, 0]], settle: [], ahead: [], unused: [] })
   ipc.connected = false
-  listeners.get('disconnect')?.()
+  listeners.get('exit')?.()
   finish(7)
   await until(() => settled().length > 0, 'the reservation to be settled')
   t.equal(limiter.counters.open, 0)
   t.same([...limiter.counters.holdings()], [])
   t.match(limiter.counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 }), { rateLimits: { requests: { remaining: 9 } } }, 'nor was it a request')
+})
+
+t.test('a worker that exits without a word of its IPC channel releases what it had, and what it had still sent reserves nothing', async t => {
+  const limiter = new LocalLimiter({ now: () => 0 })
+  const worker = new EventEmitter()
+  answerLimitMessages(worker, limiter, 'worker')
+  const ask = { limits: 'count', keys: [['a', { concurrentCalls: 1 }]], reserve: [[1, 0, 0, 0, null, 0]], settle: [], ahead: [], unused: [] }
+  worker.emit('message', ask)
+  t.equal(limiter.counters.open, 1)
+  worker.emit('exit')
+  t.equal(limiter.counters.open, 0)
+  worker.emit('message', ask)
+  t.equal(limiter.counters.open, 0)
 })
 
 t.test('a limit holds over all processes, and each call learns what it leaves', async t => {

@@ -1,14 +1,16 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { request } from 'undici'
 import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { eventually, until } from '../support/until.ts'
 import { freePort } from '../support/free-port.ts'
 import type { Running } from '../support/headgate.ts'
 
+const limitedKey = 'a-key-with-limits'
 const env = { HEADGATE_API_KEYS: 'a key' }
 
 t.test('workers share the port and the key, and one that exits is replaced', async t => {
@@ -144,12 +146,83 @@ t.test('a worker that replaces another runs with what the others have: the last 
   t.ok(said === 3 || said === 4, 'the two at the first reload, and at the second those that were there')
 })
 
+t.test('a worker that is killed again and again, while callers open connections, leaves no call without an end and holds no place', async t => {
+  const [places, kills] = [12, 6]
+  let isHeld = false
+  let release = (): void => undefined
+  const released = new Promise<void>(resolve => { release = resolve })
+  const upstream = await fakeUpstream(async () => {
+    if (isHeld) await released
+    return { pieces: [chatAnswer('x')] }
+  })
+  t.teardown(upstream.close)
+  const directory = directoryOf(t, {
+    'headgate.yaml': `providers:\n  some: {base_url: '${upstream.url}', list_models: false}\n` +
+      `models: {some/model: {price: {input: 1, output: 1}, capabilities: {output_token_limit: 100}}}\n` +
+      `keys: [{name: k, key: 'env:LIMITED_KEY', limits: {concurrent_calls: ${places}, budget: {usd: 1, per: total}}}]\n`
+  })
+  const gateway = await startGateway(t, directory, { LIMITED_KEY: limitedKey, HEADGATE_WORKERS: '2' })
+  const primary = gateway.child.pid ?? 0
+  const call = async (): Promise<number> => {
+    const { statusCode, body } = await request(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', reset: true, headersTimeout: 10_000, bodyTimeout: 10_000,
+      headers: { authorization: `Bearer ${limitedKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'some/model', messages: [{ role: 'user', content: 'ping' }] })
+    })
+    await body.dump()
+    return statusCode
+  }
+  /** Calls of the callers by how they ended: what a worker that was killed worked on fails at once. */
+  const ends: Record<string, number> = {}
+  let isOver = false
+  const callers = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      const end = await call().then(String, (error: unknown) => (error as { code?: string }).code ?? String(error))
+      ends[end] = (ends[end] ?? 0) + 1
+    }
+  })
+  for (let kill = 0; kill < kills; kill++) {
+    const [one = 0] = await eventually(async () => await listening(primary, gateway.url), ({ length }) => length === 2, 'two workers that listen', 30_000)
+    const answered = ends['200'] ?? 0
+    await until(() => (ends['200'] ?? 0) > answered + 50, 'calls to be answered', 20_000)
+    process.kill(one, 'SIGKILL')
+    await until(async () => !(await childrenOf(primary)).includes(one), 'the worker to be gone')
+  }
+  isOver = true
+  await Promise.all(callers)
+  t.comment(JSON.stringify(ends))
+  t.same(Object.keys(ends).filter(end => !['200', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(end)), [], 'no call hangs, and none is refused: the other worker listens')
+
+  isHeld = true
+  const before = upstream.requests.length
+  const together = Array.from({ length: places }, async () => await call())
+  await until(() => upstream.requests.length - before === places, 'every place to be free', 5000).catch((error: unknown) => t.fail(String(error)))
+  release()
+  t.same(await Promise.all(together), Array(places).fill(200))
+})
+
 /** Kills both workers, and returns those that have taken their place, once they serve. */
 async function replaceWorkers ({ child, url }: Pick<Running, 'child'> & { readonly url: string }): Promise<void> {
   const before = await twoChildrenOf(child.pid ?? 0)
   for (const pid of before) process.kill(pid, 'SIGKILL')
   await eventually(async () => await childrenOf(child.pid ?? 0), pids => pids.filter(pid => !before.includes(pid)).length === 2, 'two others', 20_000)
   await until(async () => await ask(url, 'a key').then(({ status }) => status === 200, () => false), 'the others to serve', 20_000)
+}
+
+/** Lists the workers that listen at an address: they share one socket. */
+async function listening (primary: number, url: string): Promise<number[]> {
+  const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, '0')
+  const tables = await Promise.all(['tcp', 'tcp6'].map(async name => await readFile(`/proc/net/${name}`, 'utf8')))
+  const [, inode] = new RegExp(`:${port} \\S+ 0A(?: +\\S+){5} +(\\d+)`).exec(tables.join('\n')) ?? []
+  const found: number[] = []
+  for (const pid of await childrenOf(primary)) {
+    const files = await readdir(`/proc/${pid}/fd`).catch(() => [])
+    const targets = await Promise.all(files.map(async file => await readlink(`/proc/${pid}/fd/${file}`).catch(() => '')))
+    // Until it is Node.js of its own, a child has all files of its parent open.
+    const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+    if (environment.includes('NODE_UNIQUE_ID=') && targets.includes(`socket:[${inode}]`)) found.push(pid)
+  }
+  return found
 }
 
 /** Returns the state of a process as Linux names it: `T` when stopped, `Z` when it has ended and its parent does not know yet. */

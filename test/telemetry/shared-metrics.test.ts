@@ -38,7 +38,7 @@ t.test('counters of a worker that exited go on counting, its gauges do not', asy
   const leaving = join(shared, () => 5)
   join(shared, () => 1)
   await shared.families()
-  leaving.emit('disconnect')
+  leaving.emit('exit')
   t.same(values(await shared.families()), { calls: 6, memory: 10 })
 })
 
@@ -56,7 +56,7 @@ t.test('a worker that exits during a request keeps no one waiting', async t => {
   const silent = join(shared, () => 0, false)
   join(shared, () => 3)
   const families = shared.families()
-  silent.emit('disconnect')
+  silent.emit('exit')
   t.same(values(await families), { calls: 3, memory: 10 })
 })
 
