@@ -2,7 +2,8 @@
 
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
-import { chain, map, type Stage } from '../lib/pipeline/stage.ts'
+import { chain } from '../lib/pipeline/chain.ts'
+import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
@@ -26,6 +27,7 @@ import { pipeline, type Handler } from './pipeline.ts'
 import type { TSchema } from 'typebox'
 import type { ChatInput, RoutedChatCall } from '../lib/chat/input.ts'
 import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
+import type { ChatEvent } from '../lib/core/events.ts'
 import type { AnswerDialect, Dialect } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
 
@@ -64,7 +66,7 @@ export function conversation<S extends TSchema, C> (
     limits(services, { estimate: estimateChat }),
     checkAddresses(services, dialect),
     capAnswer(services),
-    defer(services, providerCall(services, 'deferred'), chain(recordUsage(), normalise())),
+    defer(services, providerCall(services, 'deferred'), chain(recordUsage<ChatInput, ChatEvent>(), normalise())),
     fitRoutes(services, dialect),
     beforeAnswer,
     toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())),

@@ -1,6 +1,7 @@
 /** Deferred chat completions: fetching one and cancelling one. They are made by `chat`. */
 
-import { chain, map } from '../lib/pipeline/stage.ts'
+import { chain } from '../lib/pipeline/chain.ts'
+import { map } from '../lib/pipeline/stage.ts'
 import { notFound, openTicket } from '../lib/deferred/open-ticket.ts'
 import { storedReply } from '../lib/deferred/stored-reply.ts'
 import { jsonReply } from '../lib/replies/json.ts'
@@ -12,7 +13,9 @@ import { countOnly } from '../lib/stages/limits.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { pipeline, type Handler } from './pipeline.ts'
+import type { ChatInput } from '../lib/chat/input.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
+import type { ChatEvent } from '../lib/core/events.ts'
 import type { Services } from '../lib/services.ts'
 import { ChatCompletion, DeferredCancelled, DeferredPending } from '../schemas/completion.ts'
 import { fromProvider, type Docs } from './docs.ts'
@@ -44,7 +47,7 @@ export function retrieveDeferred (services: Services): Handler<Call> {
     auth(services),
     countOnly(services),
     openDeferred(services),
-    fetchDeferred(services, chain(recordUsage(), normalise())),
+    fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise())),
     replyWith(storedReply)
   )
 }

@@ -79,6 +79,6 @@ export function livez (): Handler<Call> {
 export function readyz ({ ready }: ProcessState): Handler<Call> {
   return pipeline(
     map((): ProbeStatus => ({ status: ready() ? 'ok' : 'unavailable' })),
-    jsonReply({ status: ({ status }) => status === 'ok' ? 200 : 503 })
+    jsonReply({ status: ({ status }: ProbeStatus) => status === 'ok' ? 200 : 503 })
   )
 }

@@ -16,10 +16,13 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
 import { ImageAnswer, ImageEditRequest, ImageRequest, ImageStreamEvent, ImageVariationRequest } from '../schemas/images.ts'
 import { pipeline, type Handler } from './pipeline.ts'
-import type { AuthedCall, Call, ValidCall } from '../lib/core/call.ts'
+import type { Batch } from '../lib/core/batch.ts'
+import type { Call, RoutedCall } from '../lib/core/call.ts'
+import type { ImageEvent } from '../lib/core/events.ts'
 import type { RequestOf } from '../lib/providers/provider.ts'
 import type { Services } from '../lib/services.ts'
-import type { Stage } from '../lib/pipeline/stage.ts'
+import { chain } from '../lib/pipeline/chain.ts'
+import { type Stage } from '../lib/pipeline/stage.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import type { AnswerDoc } from '../lib/wire/endpoint-doc.ts'
@@ -62,44 +65,59 @@ export const imageVariationsDocs: Docs = {
 /** One event holds a complete image, and a complete answer up to ten of them. */
 const imageBytes = 64 * 1024 * 1024
 
+type Capability = 'images' | 'imageEdits' | 'imageVariations'
+
 /** Serves POST /v1/images/generations */
 export function images (services: Services): Handler<Call> {
-  return imagePipeline(services, 'images', validate(ImageRequest), { task: 'generation' })
+  return pipeline(
+    auth(services),
+    validate(ImageRequest),
+    routeModel(services, { defaultModel: defaultImageModel(services, 'generation') }),
+    imageRules<RequestOf<'images'>>({ task: 'generation' }),
+    answer(services, 'images'),
+    streamOrJson({ streamed: imageFrames('image_generation'), complete: toImages })
+  )
 }
 
 /** Serves POST /v1/images/edits */
 export function imageEdits (services: Services): Handler<Call> {
-  return imagePipeline(services, 'imageEdits', validateForm(ImageEditRequest), {
-    task: 'edit',
-    checkFiles: ({ image, mask }, family) => {
-      for (const file of image) checkImageFile(file, 'image', family)
-      if (mask !== undefined) checkImageFile(mask, 'mask', family)
-    }
-  })
+  const checkFiles: ImageRulesOptions<RequestOf<'imageEdits'>>['checkFiles'] = ({ image, mask }, family) => {
+    for (const file of image) checkImageFile(file, 'image', family)
+    if (mask !== undefined) checkImageFile(mask, 'mask', family)
+  }
+  return pipeline(
+    auth(services),
+    validateForm(ImageEditRequest),
+    routeModel(services, { defaultModel: defaultImageModel(services, 'edit') }),
+    imageRules({ task: 'edit', checkFiles }),
+    answer(services, 'imageEdits'),
+    streamOrJson({ streamed: imageFrames('image_edit'), complete: toImages })
+  )
 }
 
 /** Serves POST /v1/images/variations */
 export function imageVariations (services: Services): Handler<Call> {
-  return imagePipeline(services, 'imageVariations', validateForm(ImageVariationRequest), {
-    task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
-  })
-}
-
-function imagePipeline<C extends 'images' | 'imageEdits' | 'imageVariations'> (
-  services: Services, capability: C, input: Stage<AuthedCall, ValidCall<RequestOf<C>>>, rules: ImageRulesOptions<RequestOf<C>>
-): Handler<Call> {
-  const { eventBytes, answerBytes } = services.settings.limits
+  const checkFiles: ImageRulesOptions<RequestOf<'imageVariations'>>['checkFiles'] = ({ image }, family) => {
+    checkImageFile(image, 'image', family)
+  }
   return pipeline(
     auth(services),
-    input,
-    routeModel(services, { defaultModel: defaultImageModel(services, rules.task) }),
-    imageRules(rules),
-    dryRun(services, capability, { estimate: estimateImages }),
+    validateForm(ImageVariationRequest),
+    routeModel(services, { defaultModel: defaultImageModel(services, 'variation') }),
+    imageRules({ task: 'variation', checkFiles }),
+    answer(services, 'imageVariations'),
+    streamOrJson({ streamed: imageFrames('image_edit'), complete: toImages })
+  )
+}
+
+function answer (services: Services, capability: Capability): Stage<RoutedCall<RequestOf<Capability>>, Batch<RequestOf<Capability>, ImageEvent>> {
+  const { eventBytes, answerBytes } = services.settings.limits
+  return chain(
+    dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
     limits(services, { estimate: estimateImages }),
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)
     }),
-    recordUsage(),
-    streamOrJson({ streamed: imageFrames(rules.task === 'generation' ? 'image_generation' : 'image_edit'), complete: toImages })
+    recordUsage()
   )
 }

@@ -9,7 +9,7 @@ import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { countPrompt } from '../lib/stages/count-prompt.ts'
+import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent, TokenCount } from '../schemas/messages-answer.ts'
@@ -76,7 +76,7 @@ export function countTokens (services: Services, { afterRules = map(call => call
     afterRules,
     routeModel(services),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), { passesErrors: true }),
-    replyWith(async ({ id, by, tokens }) => {
+    replyWith(async ({ id, by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)
       return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': by } }
     })

@@ -2,7 +2,8 @@
 
 import { toTranscript, transcriptReply } from '../lib/audio/complete.ts'
 import { transcriptionInput, translationInput, type RecordingInput } from '../lib/audio/input.ts'
-import { chain, map, type Stage } from '../lib/pipeline/stage.ts'
+import { chain } from '../lib/pipeline/chain.ts'
+import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateRecording } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'

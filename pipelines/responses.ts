@@ -1,14 +1,15 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
 import { toJsonReply } from '../lib/core/reply.ts'
-import { chain, map } from '../lib/pipeline/stage.ts'
+import { chain } from '../lib/pipeline/chain.ts'
+import { map } from '../lib/pipeline/stage.ts'
 import { compaction } from '../lib/dialects/responses/compaction.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
-import { countPrompt } from '../lib/stages/count-prompt.ts'
+import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
@@ -79,7 +80,7 @@ export function countInputTokens (services: Services, { afterRules = map(call =>
     afterRules,
     routeModel(services),
     countPrompt(services, dialect, request => estimateChat(request).prompt),
-    replyWith(async ({ by, tokens }) => {
+    replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ object: 'response.input_tokens', input_tokens: tokens } satisfies InputTokens)
       return { ...reply, headers: { ...reply.headers, 'x-headgate-token-count': by } }
     })

@@ -69,7 +69,7 @@ export const listInputItemsDocs: Docs = {
 
 /** Serves GET /v1/responses/{response_id}. */
 export function retrieveResponse (services: Services): Handler<Call> {
-  return pipeline(auth(services), replyWith(async call => {
+  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const id = idOf(call)
     const text = await services.responseStore?.findText(call.key.id, id, call.takeMemory)
     if (text === undefined) throw notFound(id)
@@ -88,7 +88,7 @@ async function replay ({ responseStore, backgroundRuns }: Services, { key, signa
 
 /** Serves POST /v1/responses/{response_id}/cancel. */
 export function cancelResponse (services: Services): Handler<Call> {
-  return pipeline(auth(services), replyWith(async call => {
+  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const id = idOf(call)
     const found = await services.responseStore?.find(call.key.id, id, call.takeMemory)
     if (found === undefined) throw notFound(id)
@@ -115,7 +115,7 @@ function invalid (param: string, message: string): GatewayError {
 
 /** Serves DELETE /v1/responses/{response_id}. */
 export function deleteResponse (services: Services): Handler<Call> {
-  return pipeline(auth(services), replyWith(async call => {
+  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const id = idOf(call)
     const callerKey = ownProviderKey(call.headers)
     const removed = await services.responseStore?.remove(call.key.id, id)
@@ -141,7 +141,7 @@ async function deleteCopy ({ providers }: Services, { record }: AuthedCall, orig
 
 /** Serves GET /v1/responses/{response_id}/input_items. */
 export function listInputItems (services: Services): Handler<Call> {
-  return pipeline(auth(services), replyWith(async call => {
+  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const id = idOf(call)
     const items = await services.responseStore?.inputItems(call.key.id, id, call.takeMemory)
     if (items === undefined) throw notFound(id)

@@ -2,7 +2,8 @@
 
 export { pipe } from 'it-pipe'
 export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
-export { chain, flatMap, map, once, transform } from '../pipeline/stage.ts'
+export { chain } from '../pipeline/chain.ts'
+export { flatMap, map, once, transform } from '../pipeline/stage.ts'
 export { EarlyReply } from '../pipeline/early-reply.ts'
 export { extend, refine } from '../core/call.ts'
 export { standardSignal } from '../async/cancellation.ts'
@@ -58,6 +59,7 @@ export { toAnswerReply, toLargeReply } from '../replies/to-answer-reply.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'
 export type { PassThroughStage, Sink, Stage, Transformer } from '../pipeline/stage.ts'
+export type { GenericStage, StageDoesNotFit, StageKind } from '../pipeline/stage-list.ts'
 export type { AuthedCall, Call, RoutedCall, ValidCall } from '../core/call.ts'
 export type { CallSignal } from '../core/call-signal.ts'
 export type { Batch } from '../core/batch.ts'

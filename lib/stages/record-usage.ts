@@ -11,11 +11,13 @@ export interface RecordUsageOptions<R> {
 /**
  * Writes what an answer used into the record of its call: tokens as the provider reports them, added to
  * those of earlier turns; the length of its text so far; images, pages, seconds of audio, characters that were spoken. Batches
- * pass unchanged. `usage/usage-meter` is the definition, for answers that are read on without their caller as well.
+ * pass unchanged. In the first place of a `chain`, name what it passes: `recordUsage<ChatInput, ChatEvent>()`. `usage/usage-meter` is the definition, for answers that are read on without their caller as well.
  */
-export function recordUsage<R = unknown> (options: RecordUsageOptions<R> = {}): PassThroughStage<Batch<R, MeteredEvent>> {
+export function recordUsage<R = unknown, E extends MeteredEvent = MeteredEvent> (
+  options: RecordUsageOptions<R> = {}
+): PassThroughStage<Batch<R, E>> {
   const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(options))
-  return stage as PassThroughStage<Batch<R, MeteredEvent>> // each batch comes out as it went in
+  return stage as PassThroughStage<Batch<R, E>> // each batch comes out as it went in
 }
 
 /** One answer, of one turn. */

@@ -4,7 +4,7 @@ import { extend, type Call } from '../../lib/core/call.ts'
 import { map } from '../../lib/pipeline/stage.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import { replyWith } from '../../lib/replies/reply-with.ts'
-import { adminAuth } from '../../lib/stages/admin-auth.ts'
+import { adminAuth, type AdminCall } from '../../lib/stages/admin-auth.ts'
 import { bodyCheck } from '../../lib/stages/validate.ts'
 import type { Services } from '../../lib/services.ts'
 import { adminRoutes, type AdminRoute, type AdminRouteSpec } from '../../schemas/admin/routes.ts'
@@ -18,11 +18,11 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
   const handler: AdminHandler<AdminRoute> = adminHandlers[route] // its request is that of the route, as checked below
   return pipeline(
     adminAuth(services, spec, method),
-    map(async call => {
+    map(async (call: AdminCall) => {
       const request = check === undefined ? undefined : check(await call.body())
       return extend(call, { request, search: new URLSearchParams(call.query) }) as AdminRequest // as above
     }),
-    replyWith(async call => {
+    replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers
       // What is about a session has an answer with a cookie, which is given once.
       if (method !== 'POST' || spec.scope === undefined || key === undefined || call.principal === undefined) return replyOf(await handler(call, services))

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chain, flatMap, map, once, transform, type Stage } from '../../lib/pipeline/stage.ts'
+import { chain } from '../../lib/pipeline/chain.ts'
+import { flatMap, map, once, transform, type Stage } from '../../lib/pipeline/stage.ts'
 import { Flow, pulling } from '../../lib/core/flow.ts'
 import { collected, peek } from '../../lib/async/peek.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chain } from '../../lib/pipeline/stage.ts'
+import { chain } from '../../lib/pipeline/chain.ts'
 import { failureReport, ToolLoop, type AnswerTurn, type LoopOptions } from '../../lib/mcp/tool-loop.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { routedCall } from '../support/stages.ts'

@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
 import { EarlyReply } from '../../lib/pipeline/early-reply.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { chain, once, type Stage } from '../../lib/pipeline/stage.ts'
+import { chain } from '../../lib/pipeline/chain.ts'
+import { once, type Stage } from '../../lib/pipeline/stage.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { textOf } from '../../lib/public/testing.ts'
 import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
@@ -15,6 +16,7 @@ import { provider, settings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
 const question: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'later' }], deferred: true }
@@ -35,7 +37,7 @@ async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) 
 type DeferServices = Omit<Awaited<ReturnType<typeof services>>, 'deferrals'> & Partial<Awaited<ReturnType<typeof services>>>
 
 function deferring (given: DeferServices): Stage<RoutedCall<ChatInput>> {
-  return defer(given, providerCall(given, 'deferred'), chain(recordUsage(), normalise()))
+  return defer(given, providerCall(given, 'deferred'), chain(recordUsage<ChatInput, ChatEvent>(), normalise()))
 }
 
 async function receiptOf (given: Awaited<ReturnType<typeof services>>, call: RoutedCall<ChatInput>): Promise<Record<string, unknown> | undefined> {

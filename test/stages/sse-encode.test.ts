@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { chain } from '../../lib/pipeline/stage.ts'
+import { chain } from '../../lib/pipeline/chain.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { sseEncode } from '../../lib/stages/sse-encode.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'

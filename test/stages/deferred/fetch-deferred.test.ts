@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { chain, once } from '../../../lib/pipeline/stage.ts'
+import { chain } from '../../../lib/pipeline/chain.ts'
+import { once } from '../../../lib/pipeline/stage.ts'
 import { fetchDeferred } from '../../../lib/stages/deferred/fetch-deferred.ts'
 import { openDeferred } from '../../../lib/stages/deferred/open-deferred.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
@@ -7,14 +8,16 @@ import { recordUsage } from '../../../lib/stages/record-usage.ts'
 import { callFor, deferredId, deferredServices, upstreamResponse } from '../../support/deferred.ts'
 import { collect } from '../../support/stages.ts'
 import { chatAnswer } from '../../support/upstream.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { AuthedCall } from '../../../lib/core/call.ts'
+import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { UpstreamResponse } from '../../../lib/providers/provider.ts'
 
 /** Asks twice for one completion. */
 async function fetchTwice (t: Test, ...responses: readonly UpstreamResponse[]): Promise<{ call: AuthedCall, answers: unknown[] }> {
   const queue = [...responses]
   const services = await deferredServices(t, async () => queue.shift() ?? await Promise.reject(new Error('not requested again')))
-  const stages = chain(openDeferred(services), fetchDeferred(services, chain(recordUsage(), normalise())))
+  const stages = chain(openDeferred(services), fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise())))
   const call = callFor(deferredId(services))
   const ask = async (): Promise<unknown> => await collect(stages(once(call))).then(([answer]) => answer, (error: unknown) => error)
   return { call, answers: [await ask(), await ask()] }

@@ -1,0 +1,66 @@
+/**
+ * The types of stages in a row: each must take what the one before it gives. One recursive type for any number of
+ * stages; the compiler names the first that does not fit.
+ */
+
+import type { Sink, Stage } from './stage.ts'
+
+/** What the compiler expects in the place of a stage that does not take what the stage before it gives. */
+export interface StageDoesNotFit<Place extends number, Given, Takes> {
+  readonly 'This stage does not take what the stage before it gives.': {
+    /** Counted from 0. */
+    readonly place: Place
+    readonly given: Given
+    readonly takes: Takes
+  }
+}
+
+/**
+ * Says what a generic stage gives, by what it is given: a conditional type sees only the bound of a type parameter.
+ *
+ * ```ts
+ * interface Dated extends StageKind { readonly out: this['in'] & { readonly at: Date } }
+ * declare function dated (): GenericStage<<T extends object>(source: AsyncIterable<T>) => AsyncIterable<T & { at: Date }>, Dated>
+ * ```
+ *
+ * A stage that gives the type it is given (`PassThroughStage`) needs none.
+ */
+export interface StageKind {
+  readonly in: unknown
+  readonly out: unknown
+}
+
+/** A generic stage and its kind. The kind exists in types alone. */
+export type GenericStage<S, K extends StageKind> = S & { readonly kind?: K }
+
+export type AnyStage = (source: never) => AsyncIterable<unknown>
+
+/** Stages and, at the end, a sink. */
+export type ListWithSink<Out> = readonly [...AnyStage[], Sink<never, Out>]
+
+/** The list, if its stages fit; else the first that does not is a `StageDoesNotFit`. */
+export type Connected<L extends readonly unknown[]> = L extends readonly [infer First, ...infer Rest]
+  ? readonly [First, ...Following<Rest, BaseOf<First>, [1]>]
+  : L
+
+/** What the first of a list takes. */
+export type FirstIn<L extends readonly unknown[]> = L extends readonly [infer First, ...unknown[]] ? InOf<First> : never
+
+/** What the last of a list gives. */
+export type LastOut<L extends readonly unknown[], In = FirstIn<L>> = L extends readonly [infer S, ...infer Rest]
+  ? LastOut<Rest, OutOf<S, In>>
+  : In
+
+type Following<L extends readonly unknown[], In, Before extends readonly unknown[]> = L extends readonly [infer S, ...infer Rest]
+  ? S extends (source: AsyncIterable<In>) => unknown
+    ? readonly [S, ...Following<Rest, OutOf<S, In>, readonly [...Before, 1]>]
+    : readonly [StageDoesNotFit<Before['length'], In, InOf<S>>, ...Rest]
+  : readonly []
+
+type InOf<S> = S extends (source: AsyncIterable<infer In>) => unknown ? In : never
+type BaseOf<S> = S extends (source: never) => AsyncIterable<infer Out> ? Out : never
+
+/** What a stage gives when it is given `In`. One that can pass `In` through, keeps its type. */
+type OutOf<S, In> = S extends { readonly kind?: infer K extends StageKind }
+  ? (K & { readonly in: In })['out']
+  : S extends Stage<In> ? (In extends BaseOf<S> ? In : BaseOf<S>) : BaseOf<S>
