@@ -40,9 +40,19 @@ export function nonEmptyText (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Returns the value as a finite number, or `undefined`. */
+/** A number as JSON writes it: neither hexadecimal nor blank. */
+const numberInText = /^\s{0,8}[-+]?\d{1,15}(?:\.\d{1,17})?(?:[eE][-+]?\d{1,3})?\s{0,8}$/
+
+/** Returns the value as a finite number, or `undefined`. Servers write numbers as text, too: `"12"` is 12. */
 export function numberOf (value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+  const number = typeof value === 'string' && numberInText.test(value) ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
+}
+
+/** Returns the value as a whole number from 0, or `undefined` for what is no number. Negative counts have been seen: 0. */
+export function countOf (value: unknown): number | undefined {
+  const number = numberOf(value)
+  return number === undefined ? undefined : Math.max(0, Math.round(number))
 }
 
 /** Returns the objects of a list in their order; none when the value is no list. */

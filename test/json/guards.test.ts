@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isList, isObject, numberOf, objectOf, objectsOf, onlyObjectOf, nonEmptyText, property } from '../../lib/json/guards.ts'
+import { countOf, isList, isObject, numberOf, objectOf, objectsOf, onlyObjectOf, nonEmptyText, property } from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
   t.equal(isObject({}), true)
@@ -23,7 +23,12 @@ t.test('a text is not empty, a number is finite', async t => {
   t.equal(nonEmptyText(''), undefined)
   t.equal(nonEmptyText(1), undefined)
   t.equal(numberOf(-0.5), -0.5)
-  for (const value of [Number.NaN, Infinity, '1', null]) t.equal(numberOf(value), undefined)
+  for (const value of [Number.NaN, Infinity, '', ' ', '0x10', '1 2', 'Infinity', '1'.repeat(400), true, null]) t.equal(numberOf(value), undefined)
+})
+
+t.test('a number in text is that number, and a count is whole and not negative', async t => {
+  for (const [text, number] of [['12', 12], ['-0.5', -0.5], ['1e3', 1000], [' 7 ', 7]] as const) t.equal(numberOf(text), number)
+  for (const [value, count] of [[3, 3], ['3', 3], [2.6, 3], [-4, 0], ['-4', 0], ['x', undefined], [null, undefined]] as const) t.equal(countOf(value), count)
 })
 
 t.test('the objects of a list keep their order, and what is no list has none', async t => {

@@ -49,6 +49,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     const text = event === 'error' ? undefined : this.#template.deltaText(data)
     if (text !== undefined) {
       this.#beginning = undefined
+      this.#reader.noteText()
       into.push({ type: 'text-delta', choice: 0, text })
     } else if (isDone(data)) {
       this.done = true
@@ -69,6 +70,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     const run = this.#template.readRun(frames, from)
     if (run === undefined) return from
     const { literals, characters, isAscii, end } = run
+    this.#reader.noteText()
     if (this.#beginning === undefined) {
       into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
     } else {

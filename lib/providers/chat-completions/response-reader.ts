@@ -12,9 +12,10 @@ import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { withLast } from '../../core/with-last.ts'
 import { finishReasonOf, namesFullContext } from './finish-reason.ts'
 import { textDelta, textLogprobs } from './text-choice.ts'
-import { ToolCalls } from './tool-calls.ts'
-import { usageOf } from './usage.ts'
-import { objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
+import { ToolCalls, toolCallPieces } from './tool-calls.ts'
+import { laterUsage, usageIn } from './usage.ts'
+import { numberOf, objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
+import { invalidResponse } from '../provider-failure.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -27,11 +28,11 @@ const answerFields = new Set([
 ])
 const choiceFields = new Set([
   'index', 'delta', 'message', 'finish_reason', 'logprobs', 'text', 'content_filter_results',
-  'content_filter_offsets', 'stop_reason', 'native_finish_reason', 'token_ids'
+  'content_filter_offsets', 'stop_reason', 'native_finish_reason', 'token_ids', 'usage'
 ])
 const deltaFields = new Set([
   'role', 'content', 'refusal', 'reasoning_content', 'reasoning', 'audio', 'annotations',
-  'tool_calls', 'function_call', 'token_id', 'thinking_blocks'
+  'tool_calls', 'function_call', 'token_id', 'thinking_blocks', 'usage'
 ])
 
 const none: ReadonlySet<unknown> = new Set()
@@ -46,6 +47,12 @@ interface Choice {
   readonly index: number
   /** Set with the first. */
   toolCalls: ToolCalls | undefined
+  /** True once there was a text or a refusal. */
+  hasOutput: boolean
+  /** True once a delta had text. */
+  hasText: boolean
+  /** True once a delta had reasoning. */
+  hasReasoning: boolean
   finish: FinishReason | undefined
   stopSequence: string | undefined
   isContextFull: boolean
@@ -87,7 +94,7 @@ export class ResponseReader {
 
   read (answer: WireAnswer, events: ChatEvent[]): void {
     this.#start(answer, events)
-    this.#usage = usageOf(answer.usage) ?? usageOf(objectOf(Reflect.get(answer, 'x_groq'))?.['usage']) ?? this.#usage
+    this.#usage = laterUsage(this.#usage, usageIn(answer))
     if (Array.isArray(answer.choices)) {
       for (let position = 0; position < answer.choices.length; position++) this.#readChoice(answer.choices[position], position, events)
     }
@@ -95,11 +102,17 @@ export class ResponseReader {
     if (extra !== undefined) events.push({ type: 'extra', scope: 'answer', fields: extra })
   }
 
+  /** Notes that the first choice got a text whose event is made elsewhere. */
+  noteText (): void {
+    const [choice] = this.#choices
+    if (choice !== undefined) choice.hasText = choice.hasOutput = true
+  }
+
   /** Ends every choice, then adds the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices) {
       endThinking(choice, events)
-      choice.toolCalls?.end(events)
+      choice.toolCalls?.end(events, isCut(choice))
       const { index, stopSequence, isContextFull } = choice
       events.push({
         type: 'choice-end', choice: index, reason: finalReason(choice), ...stopSequence !== undefined && { stopSequence }, ...isContextFull && { isContextFull }
@@ -124,18 +137,21 @@ export class ResponseReader {
   #readChoice (value: unknown, position: number, events: ChatEvent[]): void {
     const wire: WireChoice | undefined = objectOf(value)
     if (wire === undefined) return
-    const choice = this.#choice(typeof wire.index === 'number' ? wire.index : position)
+    const choice = this.#choice(numberOf(wire.index) ?? position)
     if (choice === undefined) return
     const { index } = choice
-    const delta: WireDelta = objectOf(wire.delta) ?? objectOf(wire.message) ?? textDelta(wire)
+    const delta = deltaOf(wire, choice)
     const logprobs = logprobsOf(wire.logprobs)
 
     const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
     if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
+    if (reasoning !== undefined && wire.delta !== undefined) choice.hasReasoning = true
     readThinking(choice, wire, delta, events)
     const refusal = nonEmptyText(delta.refusal)
     const text = this.#readContent(index, delta.content, events)
     if (text !== '' || refusal !== undefined || hasCalls(delta)) endThinking(choice, events)
+    if (text !== '' || refusal !== undefined) choice.hasOutput = true
+    if (text !== '' && wire.delta !== undefined) choice.hasText = true
     const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
     if (text !== '' || (logprobs !== undefined && place === 'text')) {
       events.push({ type: 'text-delta', choice: index, text, ...logprobs !== undefined && { logprobs } })
@@ -153,16 +169,14 @@ export class ResponseReader {
     if (Array.isArray(delta.annotations) && delta.annotations.length > 0) {
       events.push({ type: 'annotation-delta', choice: index, annotations: delta.annotations })
     }
-    if (Array.isArray(delta.tool_calls)) {
-      for (const call of delta.tool_calls) toolCallsOf(choice).read(call, events)
-    }
+    for (const call of toolCallPieces(delta.tool_calls)) toolCallsOf(choice).read(call, events)
     this.#readLegacyCall(choice, delta.function_call, events)
 
     const inMessage = this.#unknown(delta, deltaFields)
     if (inMessage !== undefined) events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
     const inChoice = this.#unknown(wire, choiceFields, `choice ${index}`)
     if (inChoice !== undefined) events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
-    choice.finish ??= finishReasonOf(wire.finish_reason)
+    choice.finish = laterReason(choice.finish, finishReasonOf(wire.finish_reason))
     if (namesFullContext(wire.finish_reason)) choice.isContextFull = true
     // vLLM and SGLang say which stop sequence they met; the id of a token is none.
     for (const met of [wire.stop_reason, wire.matched_stop]) if (this.#stops.has(met)) choice.stopSequence = String(met)
@@ -173,7 +187,7 @@ export class ResponseReader {
     const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
     if (known !== undefined || this.#choices.length >= this.#maxChoices) return known
     const index = this.#freeIndex(wireIndex)
-    const choice: Choice = { wireIndex, index, toolCalls: undefined, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false, thinking: undefined }
+    const choice: Choice = { wireIndex, index, toolCalls: undefined, hasOutput: false, hasText: false, hasReasoning: false, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false, thinking: undefined }
     this.#choices = withLast(this.#choices, choice)
     return choice
   }
@@ -270,15 +284,54 @@ function endThinking (choice: Choice, events: ChatEvent[]): void {
 }
 
 function hasCalls ({ tool_calls: calls, function_call: call }: WireDelta): boolean {
-  return (Array.isArray(calls) && calls.length > 0) || objectOf(call) !== undefined
+  return toolCallPieces(calls).length > 0 || objectOf(call) !== undefined
+}
+
+/**
+ * Returns what a choice has to say. Some servers end a stream with the message as a whole: of that, what
+ * came in pieces is not read again.
+ */
+function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
+  const delta = objectOf(wire.delta)
+  const whole = objectOf(wire.message)
+  if (whole === undefined) return delta ?? textDelta(wire)
+  const {
+    content, refusal, reasoning_content: reasoningContent, reasoning, thinking_blocks: thinking, tool_calls: calls, function_call: call, ...rest
+  } = whole
+  const { hasText, hasReasoning, toolCalls, legacyCall } = choice
+  return {
+    ...rest,
+    ...!hasText && { content, refusal },
+    ...!hasReasoning && { reasoning_content: reasoningContent, reasoning, thinking_blocks: thinking },
+    ...toolCalls?.any !== true && !legacyCall && { tool_calls: calls, function_call: call },
+    ...Object.fromEntries(Object.entries(delta ?? {}).filter(([, value]) => value !== null && value !== ''))
+  }
+}
+
+/** A server that first says `stop` and then that the answer was cut or filtered means the latter: it must not look complete. */
+function laterReason (known: FinishReason | undefined, reason: FinishReason | undefined): FinishReason | undefined {
+  return known === undefined || reason === 'length' || reason === 'content_filter' ? reason ?? known : known
+}
+
+function isCut ({ finish }: Choice): boolean {
+  return finish === 'length' || finish === 'content_filter'
 }
 
 function toolCallsOf (choice: Choice): ToolCalls {
   return choice.toolCalls ??= new ToolCalls(choice.index)
 }
 
-/** A choice with tool calls ends for them, whatever the server said; a cut one stays cut. */
-function finalReason ({ finish, toolCalls, legacyCall }: Choice): FinishReason {
+/**
+ * A choice with tool calls ends for them, whatever the server said; a cut one stays cut.
+ *
+ * @throws GatewayError `upstream_invalid_response` for one that ends for tool calls and has nothing
+ */
+function finalReason ({ finish, toolCalls, legacyCall, hasOutput }: Choice): FinishReason {
+  const endsForCalls = finish === 'tool_calls' || finish === 'function_call'
+  if (endsForCalls && toolCalls?.any !== true && !legacyCall) {
+    if (!hasOutput) throw invalidResponse('the finish_reason names tool calls, and there is none')
+    return 'stop'
+  }
   if (legacyCall && (finish === 'stop' || finish === undefined)) return 'function_call'
   if (toolCalls?.any === true && (finish === 'stop' || finish === undefined || finish === 'function_call')) return 'tool_calls'
   return finish ?? 'stop'

@@ -2,14 +2,16 @@
  * Finds the tool call that a delta belongs to.
  *
  * The dialect says: `index` is always there, id and name come once, arguments are pieces. Servers
- * leave the index out, use one index for several calls, repeat the name with every piece, send
- * blank or changing ids, arguments before the name, arguments as objects, and all of it at once.
- * What comes out has dense indexes, one id and one name, and pieces that concatenate.
+ * leave the index out, use one index for several calls or several for one, write it as text, repeat
+ * the name with every piece, send blank or changing ids, arguments before the name, arguments as
+ * objects, `{}` before the arguments, and all of it at once.
+ * What comes out has dense indexes, one id and one name, and pieces that concatenate. A piece that
+ * belongs to no call is an error: a call without its arguments would be run as if it had none.
  */
 
 import { toolCallId } from '../../text/ids.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { WireToolCall } from './wire.ts'
 import type { ChatEvent, ExtraFields } from '../../core/events.ts'
 import { backslash, closeList, closeObject, openList, openObject, quote } from '../../json/characters.ts'
@@ -18,12 +20,16 @@ type Kind = 'function' | 'custom'
 
 interface OpenCall {
   readonly wireId: string | undefined
+  /** True for a call that began without an index. */
+  readonly isUnnumbered: boolean
   kind: Kind
   name: string | undefined
   /** Our index, once started; the name must be known for that. */
   call: number | undefined
   /** All pieces so far: to distinguish a repetition from a new call. */
   text: string
+  /** `{}` that came first: all the arguments, or what a server writes before them. */
+  emptyObject: string
   extra: ExtraFields | undefined
   readonly scan: ArgumentScan
 }
@@ -39,6 +45,15 @@ interface Candidates {
 const maxCalls = 1024
 
 const known = new Set(['index', 'id', 'type', 'function', 'custom'])
+/** Fields of the function that some servers put into the call itself. */
+const flatFields = new Set(['name', 'arguments'])
+
+/** Returns the pieces of calls in a delta: a list, or an only one without a list around it. */
+export function toolCallPieces (value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value as readonly unknown[]
+  if (!isObject(value)) return []
+  return 'function' in value || 'custom' in value || 'name' in value ? [value] : Object.values(value)
+}
 
 export class ToolCalls {
   readonly #choice: number
@@ -61,38 +76,59 @@ export class ToolCalls {
     const delta: WireToolCall | undefined = objectOf(value)
     if (delta === undefined) return
     const custom = objectOf(delta.custom)
-    const body = custom ?? objectOf(delta.function) ?? {}
+    const isFlat = custom === undefined && objectOf(delta.function) === undefined
+    const body = custom ?? objectOf(delta.function) ?? objectOf(value) ?? {}
     const name = nonEmptyText(body['name'])
     const id = nonEmptyText(typeof delta.id === 'string' ? delta.id.trim() : undefined)
-    const index = typeof delta.index === 'number' ? delta.index : undefined
+    const index = numberOf(delta.index)
     let text = pieceOf(custom === undefined ? body['arguments'] : body['input'])
 
     let open = this.#find(index, id, name, text)
     if (open === undefined) {
       open = this.#add(index, {
         wireId: id,
+        isUnnumbered: index === undefined,
         kind: custom === undefined ? 'function' : 'custom',
         name: undefined,
         call: undefined,
         text: '',
+        emptyObject: '',
         extra: undefined,
         scan: new ArgumentScan()
       })
     } else if (open.kind === 'function' && text !== '' && text === open.text && isJson(text)) {
       text = '' // all arguments once more, at the end; free text may well repeat itself
     }
-    open.extra ??= extraOf(delta)
+    open.extra ??= extraOf(delta, isFlat)
     if (open.call === undefined && name !== undefined) {
       this.#start(open, id, name, events)
-      if (open.text !== '') this.#piece(open, open.text, events) // arguments came before the name
+      this.#piece(open, open.text, events) // arguments came before the name
     }
     if (text === '') return
+    if (open.kind === 'function' && open.text === '' && isEmptyObject(text)) {
+      open.emptyObject = text
+      return
+    }
     open.text += text
     open.scan.read(text)
-    if (open.call !== undefined) this.#piece(open, text, events)
+    this.#piece(open, text, events)
   }
 
-  end (events: ChatEvent[]): void {
+  /**
+   * Ends all calls.
+   *
+   * @param isCut the answer ended before it was complete, so that a call may lack its name
+   * @throws GatewayError `upstream_invalid_response` for arguments that are of no call
+   */
+  end (events: ChatEvent[], isCut: boolean): void {
+    for (const open of this.#open) {
+      const { call, text, emptyObject, wireId } = open
+      if (call === undefined) {
+        if (isCut || (text === '' && emptyObject === '' && wireId === undefined)) continue
+        throw invalidResponse('a tool call without a name')
+      }
+      if (text === '') this.#piece(open, emptyObject, events)
+    }
     for (const { call } of this.#open) {
       if (call !== undefined) events.push({ type: 'tool-call-end', choice: this.#choice, call })
     }
@@ -102,24 +138,48 @@ export class ToolCalls {
     if (this.#open.length >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     this.#open.push(open)
     note(this.#all, open)
-    if (index === undefined) return open
+    if (index !== undefined) this.#note(index, open)
+    return open
+  }
+
+  /** Remembers a call under an index of the server. */
+  #note (index: number, open: OpenCall): void {
     let same = this.#byIndex.get(index)
     if (same === undefined) this.#byIndex.set(index, same = candidates())
     note(same, open)
-    return open
   }
 
   #find (index: number | undefined, id: string | undefined, name: string | undefined, text: string): OpenCall | undefined {
     const among = index === undefined ? this.#all : this.#byIndex.get(index)
-    if (among === undefined) return undefined
-    const { last } = among
-    const byId = id === undefined ? undefined : among.byId.get(id)
-    if (byId !== undefined) return name !== undefined && isComplete(byId) && !isRepetition(byId, name, text) ? undefined : byId
-    if (name === undefined) return last
+    const byId = id === undefined ? undefined : (among ?? this.#all).byId.get(id)
+    if (byId !== undefined) {
+      if (index !== undefined && among === undefined) this.#note(index, byId)
+      return name !== undefined && isComplete(byId) && !isRepetition(byId, name, text) ? undefined : byId
+    }
+    if (name === undefined) return this.#findNameless(index, id, among?.last, text)
     // A name: a new call, unless the current one still waits for its name or repeats it.
+    const last = among?.last
     if (last === undefined || index === undefined) return undefined
     if (id !== undefined && last.wireId !== undefined) return undefined
+    if (last.name !== undefined && last.name !== name) return undefined
     return isComplete(last) ? undefined : last
+  }
+
+  /** A piece without a name belongs to the call of its index, and else to the one that still lacks arguments. */
+  #findNameless (index: number | undefined, id: string | undefined, same: OpenCall | undefined, text: string): OpenCall | undefined {
+    if (same !== undefined && !(isClosed(same) && text.trim() !== '')) return same
+    const unnumbered = index === undefined ? undefined : this.#open[index]
+    const waiting = unnumbered?.isUnnumbered === true && !isClosed(unnumbered) ? unnumbered : this.#waiting(id)
+    if (waiting === undefined) return same !== undefined && beginsOther(same, text) ? undefined : same
+    if (index !== undefined && same === undefined) this.#note(index, waiting)
+    return waiting
+  }
+
+  /** Returns the last call, if it can take more arguments; one with an id of its own takes none of another id. */
+  #waiting (id: string | undefined): OpenCall | undefined {
+    const { last } = this.#all
+    if (last === undefined || isClosed(last)) return undefined
+    return id === undefined || last.wireId === undefined ? last : undefined
   }
 
   #start (open: OpenCall, id: string | undefined, name: string, events: ChatEvent[]): void {
@@ -140,7 +200,7 @@ export class ToolCalls {
   }
 
   #piece (open: OpenCall, text: string, events: ChatEvent[]): void {
-    if (open.call === undefined) return
+    if (open.call === undefined || text === '') return
     events.push({ type: 'tool-call-delta', choice: this.#choice, call: open.call, text, kind: open.kind })
   }
 }
@@ -152,12 +212,26 @@ function pieceOf (value: unknown): string {
 
 /** The call has a name and all its arguments: what follows with a name is another one. */
 function isComplete (open: OpenCall): boolean {
+  return isClosed(open) || (open.call !== undefined && open.text === '' && open.emptyObject !== '')
+}
+
+/** The call has all its arguments, and nothing may follow them. */
+function isClosed (open: OpenCall): boolean {
   return open.call !== undefined && open.scan.isComplete(open.text)
 }
 
-/** The label of a call comes once more: with none of its arguments, or with all of them. */
+/** The label of a call comes once more: with none of its arguments, with all of them, or with those behind an empty object. */
 function isRepetition (open: OpenCall, name: string, text: string): boolean {
-  return open.name === name && (text === '' || (open.kind === 'function' && text === open.text))
+  return open.name === name && (text === '' || (open.kind === 'function' && (text === open.text || open.text === '')))
+}
+
+/** Arguments after complete ones: of a call that is not named, unless they are the same once more. */
+function beginsOther ({ kind, text }: OpenCall, piece: string): boolean {
+  return kind === 'function' && piece.trimStart().startsWith('{') && piece !== text
+}
+
+function isEmptyObject (text: string): boolean {
+  return /^\s*\{\s*\}\s*$/.test(text)
 }
 
 function candidates (): Candidates {
@@ -213,10 +287,10 @@ function isJson (text: string): boolean {
   }
 }
 
-function extraOf (delta: WireToolCall): ExtraFields | undefined {
+function extraOf (delta: WireToolCall, isFlat: boolean): ExtraFields | undefined {
   let extra: Record<string, unknown> | undefined
   for (const [key, value] of Object.entries(delta)) {
-    if (known.has(key) || value === null) continue
+    if (known.has(key) || value === null || (isFlat && flatFields.has(key))) continue
     extra ??= {}
     extra[key] = value
   }

@@ -1,5 +1,43 @@
-import { objectOf } from '../../json/guards.ts'
+import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
+import type { JsonObject } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
+
+/**
+ * Where a count may stand, the place of the dialect first. A dot leads into details; the others are fields
+ * that servers use in its place.
+ */
+const places = {
+  prompt: ['prompt_tokens', 'input_tokens'],
+  completion: ['completion_tokens', 'output_tokens'],
+  cached: [
+    'prompt_tokens_details.cached_tokens', 'input_tokens_details.cached_tokens', 'prompt_cache_hit_tokens', 'cache_read_input_tokens',
+    'cached_tokens'
+  ],
+  cacheWrite: [
+    'prompt_tokens_details.cache_write_tokens', 'input_tokens_details.cache_write_tokens', 'prompt_tokens_details.cache_creation_tokens',
+    'cache_creation_input_tokens'
+  ],
+  promptAudio: ['prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens'],
+  reasoning: ['completion_tokens_details.reasoning_tokens', 'output_tokens_details.reasoning_tokens', 'reasoning_tokens'],
+  completionAudio: ['completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'],
+  accepted: ['completion_tokens_details.accepted_prediction_tokens'],
+  rejected: ['completion_tokens_details.rejected_prediction_tokens']
+} as const
+
+/** Returns the token counts of an answer, wherever in it they are; `undefined` when none were reported. */
+export function usageIn (answer: object): Usage | undefined {
+  const choices = objectsOf(Reflect.get(answer, 'choices'))
+  const holders = [
+    answer, ...['x_groq', 'meta', 'metadata'].map(name => objectOf(Reflect.get(answer, name))), ...choices,
+    ...choices.flatMap(choice => [objectOf(choice['delta']), objectOf(choice['message'])])
+  ]
+  return holders.map(holder => usageOf(property(holder, 'usage'))).reduceRight(laterUsage)
+}
+
+/** Returns the later of two reports. One of nothing but zeros is none, next to one with counts. */
+export function laterUsage (known: Usage | undefined, usage: Usage | undefined): Usage | undefined {
+  return usage === undefined || (usage.totalTokens === 0 && known !== undefined) ? known : usage
+}
 
 /**
  * Reads the token counts of the dialect, or `undefined` when none were reported: `null`, `{}` and
@@ -9,39 +47,47 @@ import type { Usage } from '../../core/usage.ts'
 export function usageOf (value: unknown): Usage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined
-  const prompt = count(usage['prompt_tokens'])
-  const completion = count(usage['completion_tokens'])
-  const total = count(usage['total_tokens'])
+  const prompt = countAt(usage, places.prompt)
+  const completion = countAt(usage, places.completion)
+  const total = countOf(usage['total_tokens'])
   if (prompt === undefined && completion === undefined && total === undefined) return undefined
-  const promptDetails = objectOf(usage['prompt_tokens_details']) ?? {}
-  const details = objectOf(usage['completion_tokens_details']) ?? {}
+  const cached = countAt(usage, places.cached)
+  const cacheWrite = countAt(usage, places.cacheWrite)
+  const promptTokens = (prompt ?? 0) + besidePrompt(usage)
   return {
-    promptTokens: prompt ?? 0,
+    promptTokens,
     completionTokens: completion ?? 0,
-    totalTokens: Math.max(total ?? 0, (prompt ?? 0) + (completion ?? 0)),
-    ...counts({
-      cachedTokens: promptDetails['cached_tokens'] ?? usage['prompt_cache_hit_tokens'],
-      cacheWriteTokens: promptDetails['cache_write_tokens'],
-      promptAudioTokens: promptDetails['audio_tokens'],
-      reasoningTokens: details['reasoning_tokens'],
-      completionAudioTokens: details['audio_tokens'],
-      acceptedPredictionTokens: details['accepted_prediction_tokens'],
-      rejectedPredictionTokens: details['rejected_prediction_tokens']
+    totalTokens: Math.max(total ?? 0, promptTokens + (completion ?? 0)),
+    ...reported({
+      cachedTokens: cached,
+      cacheWriteTokens: cacheWrite,
+      promptAudioTokens: countAt(usage, places.promptAudio),
+      reasoningTokens: countAt(usage, places.reasoning),
+      completionAudioTokens: countAt(usage, places.completionAudio),
+      acceptedPredictionTokens: countAt(usage, places.accepted),
+      rejectedPredictionTokens: countAt(usage, places.rejected)
     })
   }
 }
 
-function count (value: unknown): number | undefined {
-  const tokens = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
-  return typeof tokens === 'number' && Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : undefined
+/** Anthropic's names mean Anthropic's counts: its `input_tokens` are without those of the cache. */
+function besidePrompt (usage: JsonObject): number {
+  if (usage['prompt_tokens'] !== undefined || usage['input_tokens_details'] !== undefined) return 0
+  return (countOf(usage['cache_read_input_tokens']) ?? 0) + (countOf(usage['cache_creation_input_tokens']) ?? 0)
+}
+
+function countAt (usage: JsonObject, names: readonly string[]): number | undefined {
+  for (const name of names) {
+    const [field = '', detail] = name.split('.')
+    const count = countOf(detail === undefined ? usage[field] : objectOf(usage[field])?.[detail])
+    if (count !== undefined) return count
+  }
+  return undefined
 }
 
 /** Returns only the counts that were reported: absent and zero differ. */
-function counts<K extends string> (values: Record<K, unknown>): Partial<Record<K, number>> {
+function reported<K extends string> (counts: Record<K, number | undefined>): Partial<Record<K, number>> {
   const known: Partial<Record<K, number>> = {}
-  for (const key in values) {
-    const tokens = count(values[key])
-    if (tokens !== undefined) known[key] = tokens
-  }
+  for (const name in counts) if (counts[name] !== undefined) known[name] = counts[name]
   return known
 }

@@ -1,19 +1,7 @@
-import { usageOf as chatUsage } from '../chat-completions/usage.ts'
+import { usageOf } from '../chat-completions/usage.ts'
 import { objectOf, objectsOf } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { WireItem, WireResponse } from './wire.ts'
-
-/** Reads the token counts of a response: those of chat completions by other names. */
-export function usageOf (value: unknown): Usage | undefined {
-  const usage = objectOf(value)
-  return usage === undefined ? undefined : chatUsage({
-    prompt_tokens: usage['input_tokens'],
-    prompt_tokens_details: usage['input_tokens_details'],
-    completion_tokens: usage['output_tokens'],
-    completion_tokens_details: usage['output_tokens_details'],
-    total_tokens: usage['total_tokens']
-  })
-}
 
 /** Reads what a response used: its tokens, and its searches of the web, which are billed one by one. */
 export function responseUsage ({ usage: reported, output }: WireResponse): Usage | undefined {

@@ -24,8 +24,8 @@ t.test('a complete answer gives the events of the stream that says the same', as
     { type: 'reasoning-delta', choice: 0, text: 'hm' },
     { type: 'text-delta', choice: 0, text: 'Hello' },
     { type: 'tool-call-start', choice: 0, call: 0, id: 'a', name: 'f', kind: 'function' },
-    { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' },
     { type: 'extra', scope: 'message', choice: 0, fields: { mood: 'calm' } },
+    { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' },
     { type: 'tool-call-end', choice: 0, call: 0 },
     { type: 'choice-end', choice: 0, reason: 'tool_calls' },
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }

@@ -77,3 +77,47 @@ t.test('a tier that the contract does not name is left out', async t => {
   t.same(head('on_demand'), { type: 'response-start' })
   t.same(head('priority'), { type: 'response-start', serviceTier: 'priority' })
 })
+
+/** Returns the events of a stream of these choices. */
+function eventsOf (choices: readonly object[]): ReturnType<typeof streamed> {
+  return streamed(choices.map(choice => `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, ...choice }] })}\n\n`).join(''))
+}
+
+t.test('the whole message at the end of a stream is read for what did not come in pieces', async t => {
+  const call = { index: 0, id: 'k', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
+  const message = { role: 'assistant', content: 'hello', reasoning_content: 'plan', tool_calls: [call] }
+  const textOf = (events: ReturnType<typeof streamed>, type: string): string =>
+    events.map(event => event.type === type && 'text' in event ? event.text : '').join('')
+  const pieces = [{ delta: { reasoning_content: 'pl' } }, { delta: { reasoning_content: 'an' } }, ...['he', 'l', 'l', 'o'].map(content => ({ delta: { content } }))]
+  for (const [before, end] of [
+    [[...pieces, { delta: { tool_calls: [call] } }], { message }], [pieces, { message }], [[], { message }], [[], { delta: {}, message }],
+    [[{ delta: { role: 'assistant', content: '' } }], { delta: { content: null }, message }], [pieces, { delta: { content: '' }, message }]
+  ] as const) {
+    const events = eventsOf([...before, { ...end, finish_reason: 'stop' }])
+    t.equal(textOf(events, 'text-delta'), 'hello')
+    t.equal(textOf(events, 'reasoning-delta'), 'plan')
+    t.equal(textOf(events, 'tool-call-delta'), '{"a":1}')
+    t.equal(events.filter(({ type }) => type === 'tool-call-start').length, 1)
+  }
+  const inMessages = eventsOf([...['he', 'llo'].map(content => ({ message: { content } })), { finish_reason: 'stop' }])
+  t.equal(textOf(inMessages, 'text-delta'), 'hello', 'a server that calls its deltas messages')
+})
+
+t.test('an answer that was cut or filtered is not complete, whatever was said before', async t => {
+  const reasonOf = (...reasons: readonly unknown[]): unknown =>
+    eventsOf([{ delta: { content: 'a' } }, ...reasons.map(reason => ({ delta: {}, finish_reason: reason }))]).at(-1)
+  for (const [reasons, reason] of [
+    [['stop', 'length'], 'length'], [['stop', 'content_filter'], 'content_filter'], [['length', 'stop'], 'length'], [['stop', null, ''], 'stop'],
+    [['length', 'content_filter'], 'content_filter']
+  ] as const) t.match(reasonOf(...reasons), { type: 'choice-end', reason })
+})
+
+t.test('the index of a choice may be text', async t => {
+  const events = streamed(['0', '1', '0'].map(index => `data: ${JSON.stringify({ id: '1', choices: [{ index, delta: { content: index }, finish_reason: 'stop' }] })}\n\n`).join(''), { n: 2 })
+  t.same(events.flatMap(event => event.type === 'text-delta' ? [[event.choice, event.text]] : []), [[0, '0'], [1, '1'], [0, '0']])
+})
+
+t.test('an answer that ends for tool calls and has none is no empty success', async t => {
+  t.throws(() => eventsOf([{ delta: { role: 'assistant', content: '' } }, { delta: {}, finish_reason: 'tool_calls' }]), { code: 'upstream_invalid_response' })
+  t.match(eventsOf([{ delta: { content: 'a' } }, { delta: {}, finish_reason: 'tool_calls' }]).at(-1), { reason: 'stop' })
+})

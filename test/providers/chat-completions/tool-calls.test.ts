@@ -67,3 +67,49 @@ t.test('arguments with blanks behind them are complete, those with anything else
     t.same(callsOf([piece('{"x":1}', 'f'), piece('', 'f'), piece(other), piece('{"x":2}', 'f')]), [['k', 'f', `{"x":1}${other}{"x":2}`]])
   }
 })
+
+t.test('pieces under another index than their call belong to the call that lacks arguments', async t => {
+  const named = (index: unknown, id: string, name: string, text = ''): object => ({ index, id, function: { name, arguments: text } })
+  const piece = (index: unknown, text: string, id: unknown = null): object => ({ index, id, function: { name: null, arguments: text } })
+  const b = [['b', 'beta', '{"p":"x"}']]
+  t.same(callsOf([named(1, 'b', 'beta'), piece(0, '{"p":'), piece(0, '"x"}')]), b, 'the index of the tool')
+  t.same(callsOf([named(undefined, 'b', 'beta'), piece(0, '{"p":'), piece(0, '"x"}')]), b, 'the first without an index')
+  t.same(callsOf([named(0, 'b', 'beta'), piece(undefined, '{"p":'), piece(1, '"x"}')]), b)
+  t.same(callsOf([named(0, 'b', 'beta'), piece(3, '{"p":', 'b'), piece(3, '"x"}')]), b, 'by its id')
+  t.same(callsOf([named('0', 'b', 'beta'), piece('0', '{"p":'), piece(0, '"x"}')]), b, 'an index as text')
+  const two = [['a', 'alpha', '{"p":1}'], ['b', 'beta', '{"p":2}']]
+  t.same(callsOf([named(2, 'a', 'alpha'), piece(0, '{"p":1}'), named(1, 'b', 'beta'), piece(1, '{"p":2}')]), two)
+  t.same(callsOf([named(2, 'a', 'alpha'), piece(0, '{"p":1}'), named(1, 'b', 'beta'), piece(0, '{"p":2}')]), two)
+  t.same(callsOf([named('0', 'a', 'alpha', '{"p"'), named('1', 'b', 'beta', '{"p"'), piece('0', ':1}'), piece('1', ':2}')]), two)
+  t.same(callsOf([named(undefined, 'a', 'alpha'), named(undefined, 'b', 'beta'), piece(0, '{"p":1}'), piece(1, '{"p":2}')]), two)
+  t.match(callsOf([{ index: 0, function: { name: 'alpha', arguments: '' } }, { index: 0, function: { name: 'beta', arguments: '{}' } }]), [
+    [/^call_/, 'alpha', ''], [/^call_/, 'beta', '{}']
+  ], 'another name under the same index')
+})
+
+t.test('an empty object before the arguments is none of them', async t => {
+  const piece = (text: string, name?: string): object => ({ index: 0, id: 'k', function: { name, arguments: text } })
+  t.same(callsOf([piece('{}', 'f'), piece('{"p":'), piece('1}')]), [['k', 'f', '{"p":1}']])
+  t.same(callsOf([piece('{}', 'f'), piece('{"p":1}', 'f')]), [['k', 'f', '{"p":1}']])
+  t.same(callsOf([piece('{ }', 'f'), piece('', 'f')]), [['k', 'f', '{ }']])
+  t.same(callsOf([piece('{}', 'f'), piece('{}', 'f')]), [['k', 'f', '{}']])
+})
+
+t.test('calls that are no list, or have their name beside them, are calls', async t => {
+  const call = { id: 'k', type: 'function', function: { name: 'f', arguments: '{"p":1}' } }
+  for (const calls of [call, { 0: call }, [{ id: 'k', name: 'f', arguments: '{"p":1}' }], [{ id: 'k', type: 'function', name: 'f', arguments: { p: 1 } }]]) {
+    const events = readResponse(chatCompletions, { choices: [{ message: { content: null, tool_calls: calls }, finish_reason: 'tool_calls' }] }, ask())
+    t.match(events.slice(1, 3), [{ type: 'tool-call-start', id: 'k', name: 'f' }, { type: 'tool-call-delta', text: '{"p":1}' }])
+  }
+})
+
+t.test('arguments that belong to no call are an error, but not at the end of an answer that was cut', async t => {
+  const named = { index: 0, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }
+  const nameless = { index: 1, function: { arguments: '{"y":2}' } }
+  const answer = (calls: unknown, reason = 'tool_calls'): object => ({ choices: [{ message: { content: null, tool_calls: calls }, finish_reason: reason }] })
+  for (const calls of [[nameless], [named, nameless], [{ index: 0, id: 'a', function: { arguments: '' } }]]) {
+    t.throws(() => readResponse(chatCompletions, answer(calls), ask()), { code: 'upstream_invalid_response' })
+    t.match(readResponse(chatCompletions, answer(calls, 'length'), ask()).at(-1), { reason: 'length' })
+  }
+  t.match(readResponse(chatCompletions, answer([named, {}, { index: 1, id: '', function: { name: null, arguments: null } }]), ask()).at(-1), { reason: 'tool_calls' })
+})
