@@ -8,6 +8,7 @@ import { estimateText } from '../lib/limits/estimate.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { boundText } from '../lib/stages/bound-text.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
@@ -55,6 +56,7 @@ export function completions (services: Services, { afterRules = map(call => call
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
+    checkUses(services, 'textCompletion'),
     limits(services, { estimate: estimateText }),
     capAnswer(services, { estimate: estimateText }),
     providerCall(services, 'textCompletion'),

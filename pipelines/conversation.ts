@@ -12,7 +12,7 @@ import { answerEmpty } from '../lib/stages/answer-empty.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
-import { checkDirectScope } from '../lib/stages/check-direct-scope.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
@@ -61,7 +61,7 @@ export function conversation<S extends TSchema, C> (
     afterRules,
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'chat', { estimate: estimateChat }),
-    checkDirectScope(services, dialect),
+    checkUses(services, 'chat', dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
     checkAddresses(services, dialect),

@@ -5,6 +5,7 @@ import { embeddingsInput } from '../lib/embeddings/input.ts'
 import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings-reply.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -40,6 +41,7 @@ export function embeddings (services: Services): Handler<Call> {
     map(embeddingsInput),
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
+    checkUses(services, 'embeddings'),
     limits(services, { estimate: estimateEmbeddings }),
     embeddingLimits(services),
     providerCall(services, 'embeddings', { answerBytes }),

@@ -5,6 +5,7 @@ import { checkImageFile } from '../lib/images/files.ts'
 import { estimateImages } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { defaultImageModel } from '../lib/stages/images/default-image-model.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
@@ -114,6 +115,7 @@ function answer (services: Services, capability: Capability): Stage<RoutedCall<R
   const { eventBytes, answerBytes } = services.settings.limits
   return chain(
     dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
+    checkUses(services, capability),
     limits(services, { estimate: estimateImages }),
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)

@@ -9,6 +9,7 @@ import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -75,6 +76,7 @@ export function countTokens (services: Services, { afterRules = map(call => call
     map(countTokensInput),
     afterRules,
     routeModel(services),
+    checkUses(services, 'tokenCount', dialect),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), { passesErrors: true }),
     replyWith(async ({ id, by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)

@@ -9,6 +9,7 @@ import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/ocr/pdf.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { deadline } from '../lib/stages/deadline.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -48,6 +49,7 @@ export function ocr (services: Services): Handler<Call> {
     routeModel(services, { defaultModel: () => defaultModel }),
     dryRun(services, 'ocr'),
     map(documentReader(services.settings.limits.documentBytes)),
+    checkUses(services, 'ocr'),
     map(countedPages),
     limits(services, { estimate: estimateDocument }),
     retryAsImage(providerCall(services, 'ocr')),

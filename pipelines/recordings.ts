@@ -8,6 +8,7 @@ import { estimateRecording } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
@@ -73,6 +74,7 @@ function recording (
     input,
     routeModel(services),
     dryRun(services, capability, { estimate: estimateRecording }),
+    checkUses(services, capability),
     limits(services, { estimate: estimateRecording }),
     providerCall(services, capability),
     recordUsage(),

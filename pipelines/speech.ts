@@ -6,6 +6,7 @@ import { estimateSpeech } from '../lib/limits/estimate-units.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
 import { speechFrames } from '../lib/stages/audio/speech-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
@@ -39,6 +40,7 @@ export function speech (services: Services): Handler<Call> {
     map(speechInput),
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),
+    checkUses(services, 'speech'),
     limits(services, { estimate: estimateSpeech }),
     providerCall(services, 'speech'),
     recordUsage(),

@@ -34,13 +34,3 @@ export interface OriginalError {
   readonly status: number
   readonly body: string
 }
-
-/** Names things that a request in the words of its provider uses beside its model. */
-export interface DirectScope {
-  /** Names of models at the provider. */
-  readonly models: readonly string[]
-  /** True when the provider is to call tool servers by URL. */
-  readonly toolServers: boolean
-  /** The first field that changes what the provider bills in a way that no price covers. */
-  readonly unpriced?: string | undefined
-}

@@ -10,10 +10,11 @@ import type { WithoutNulls } from '../../schemas/nullable.ts'
 import type { ChatCall, ChatInput } from '../chat/input.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Call, RoutedCall, ValidCall } from '../core/call.ts'
-import type { DirectDialect, DirectRequest, DirectScope } from '../core/direct-request.ts'
+import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { ModelEntry } from '../core/model.ts'
+import type { ProviderUse } from '../core/provider-use.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Route } from '../core/route.ts'
@@ -53,8 +54,8 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
   readonly directRequest?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest | undefined
   /** The name by which providers say that they speak it. */
   readonly directDialect?: DirectDialect
-  /** Returns what a direct request names beside its model, which the key must be allowed to use. Default: nothing. */
-  readonly directScope?: (context: C) => DirectScope
+  /** Lists what a request in the caller's words has a provider do beside answering with its model. Default: nothing. */
+  readonly uses?: (context: C) => readonly ProviderUse[]
 }
 
 /** The provider and the model that a request is about to be sent to. */

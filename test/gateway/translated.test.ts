@@ -220,7 +220,6 @@ for (const name of ['anthropic', 'google'] as const) {
       [{ response_format: { type: 'json_object' } }, 'response_format'],
       [{ response_format: { type: 'text' } }, 'response_format'],
       [{ modalities: ['audio'], audio: { format: 'wav', voice: 'alloy' } }, /^(?:audio|modalities)$/],
-      [{ messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] }, /file_id$/],
       [{ tools: [{ type: 'custom', custom: { name: 'sql' } }] }, 'tools[0].type']
     ] as const) {
       for (const stream of [false, true]) {

@@ -2,12 +2,13 @@
 
 import { MessagesRequest } from '../../../schemas/messages-request.ts'
 import { messageReply } from './complete.ts'
-import { directRequest, directScope } from './direct.ts'
+import { directRequest } from './direct.ts'
 import { emptyMessage } from './empty-message.ts'
 import { encodeMessage } from './encode.ts'
 import { messagesErrors } from './errors.ts'
 import { fitRequest } from './fit.ts'
 import { messagesInput, type MessagesContext } from './input.ts'
+import { messagesUses } from './provider-uses.ts'
 import { rateLimitHeaders } from './rate-limits.ts'
 import { messagesSizes } from './sizes.ts'
 import type { Dialect } from '../dialect.ts'
@@ -20,7 +21,7 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   empty: emptyMessage,
   directDialect: 'messages',
   directRequest,
-  directScope,
+  uses: messagesUses,
   encode: encodeMessage,
   complete: messageReply,
   errors: messagesErrors,

@@ -9,6 +9,7 @@ import { compactRequest } from './direct.ts'
 import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
+import { responsesUses } from './provider-uses.ts'
 import { responsesSizes } from './sizes.ts'
 import { readStored } from './stored-input.ts'
 import { CompactRequest } from '../../../schemas/responses.ts'
@@ -24,6 +25,7 @@ export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRe
     fit: () => { throw unavailable().with({ fault: 'unsupported' }) },
     directDialect: 'responses',
     directRequest: compactRequest,
+    uses: responsesUses,
     encode: encodeResponse,
     complete: (_start, batches) => {
       for (const { events } of batches) {

@@ -1,13 +1,11 @@
 /** Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as correctness allows. */
 
-import { GatewayError } from '../../core/errors.ts'
 import { objectsOf } from '../../json/guards.ts'
-import { namesField } from '../../json/names-field.ts'
 import { callerText, directBody } from '../direct-body.ts'
 import { sentItems } from './sent-items.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderAccount, RoutedCall } from '../../core/call.ts'
-import type { DirectRequest, DirectScope } from '../../core/direct-request.ts'
+import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 import type { FitTarget } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
@@ -16,7 +14,6 @@ type Target = Pick<FitTarget, 'route' | 'model' | 'account'>
 
 /**
  * @returns `undefined` for a request whose tool servers are called by the gateway
- * @throws GatewayError `insufficient_permissions` for what this caller may not ask this provider
  */
 export function directRequest (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): DirectRequest | undefined {
   const { request, items } = context
@@ -29,9 +26,7 @@ export function compactRequest (call: RoutedCall<ChatInput>, target: Target, con
   return { ...passedOn(call, target, context, { ...ownFields, ...conversationFields(target, context) }), action: 'compact' }
 }
 
-/** @throws GatewayError `insufficient_permissions` */
-function passedOn (call: RoutedCall<ChatInput>, target: Target, { request, items, direct }: ResponsesContext, values: Readonly<Record<string, unknown>>): DirectRequest {
-  checkKeptObjects(call, request, items)
+function passedOn (call: RoutedCall<ChatInput>, target: Target, { request, direct }: ResponsesContext, values: Readonly<Record<string, unknown>>): DirectRequest {
   direct.accounts.set(target.route, target.account)
   return { dialect: 'responses', body: directBody(callerText(call, request), request, values, call.media?.()), headers: sentHeaders(call), query: '' }
 }
@@ -102,45 +97,4 @@ function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<s
     sent[name] = [value].flat().join(',')
   }
   return sent
-}
-
-const keptObjects: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container', 'container_id'])
-/** Schemas and arguments of tools may name anything; containers that are made for a call are objects. */
-const argumentFields: ReadonlySet<string> = new Set(['parameters', 'schema', 'arguments'])
-
-/**
- * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach what belongs
- * to another. A caller with an account of their own may do with it as they like.
- */
-function checkKeptObjects ({ key, providerKey }: RoutedCall<ChatInput>, request: ResponsesRequest, items: ResponsesContext['items']): void {
-  if (providerKey !== undefined || key.providerObjects === true) return
-  const param = request.conversation !== undefined
-    ? 'conversation'
-    : request.prompt !== undefined ? 'prompt' : namesField([items, withoutNewContainers(request.tools)], keptObjects, argumentFields)
-  if (param === undefined) return
-  throw new GatewayError('insufficient_permissions', {
-    message: `${param}: this API key may not use conversations, prompts, files and containers of the gateway's account at the provider. ` +
-      'Send files in base64, or your own key in X-Provider-Key.',
-    param
-  })
-}
-
-/** A container that is made for the call is named by no id. */
-function withoutNewContainers (tools: ResponsesRequest['tools']): readonly object[] {
-  return (tools ?? []).map(tool => 'container' in tool && typeof tool.container === 'object' ? { ...tool, container: null, files: tool.container } : tool)
-}
-
-/** Tools that OpenAI runs and bills by other units than tokens and searches. */
-const unpricedTools: ReadonlySet<unknown> = new Set(['code_interpreter', 'file_search', 'image_generation', 'shell'])
-
-/** Returns the models of tools, and the first tool that has no price. */
-export function directScope ({ request }: ResponsesContext): DirectScope {
-  const declared: unknown = request.tools // of no schema here
-  const tools = objectsOf(declared)
-  const unpriced = tools.findIndex(({ type }) => unpricedTools.has(type))
-  return {
-    models: tools.flatMap(({ model }) => typeof model === 'string' ? [model] : []),
-    toolServers: false,
-    unpriced: unpriced === -1 ? undefined : `tools[${unpriced}]`
-  }
 }

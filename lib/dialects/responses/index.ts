@@ -2,11 +2,12 @@
 
 import { ResponsesRequest } from '../../../schemas/responses.ts'
 import { responseReply } from './complete.ts'
-import { directRequest, directScope } from './direct.ts'
+import { directRequest } from './direct.ts'
 import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
 import { fitRequest } from './fit.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
+import { responsesUses } from './provider-uses.ts'
 import { responsesSizes } from './sizes.ts'
 import { readStored, type StoredInput } from './stored-input.ts'
 import type { ResponseArchive } from './archive.ts'
@@ -30,7 +31,7 @@ export function responsesDialect (archive?: ResponseArchive, recordAnswer?: Reco
     fit: fitRequest,
     directDialect: 'responses',
     directRequest,
-    directScope,
+    uses: responsesUses,
     encode: encodeResponse,
     complete: responseReply,
     errors: responsesErrors

@@ -45,8 +45,18 @@ async function read (
 function referredId (item: InputItem): string[] {
   const { id } = item
   if (typeof id !== 'string') return []
-  if (isReference(item)) return [id]
-  return 'type' in item && item.type === 'reasoning' && !('encrypted_content' in item && typeof item.encrypted_content === 'string') ? [id] : []
+  if (isReference(item) || isIdAlone(item)) return [id]
+  return item.type === 'reasoning' && !('encrypted_content' in item && typeof item.encrypted_content === 'string') ? [id] : []
+}
+
+/** Fields that say nothing of what an item holds. */
+const outerFields: ReadonlySet<string> = new Set(['id', 'type', 'role', 'status'])
+
+/** Recognises an item that has an id and no content, so that only the provider's account could know what it holds. */
+export function isIdAlone (item: object): item is { readonly id: string } {
+  const { id, type } = item as { readonly id?: unknown, readonly type?: unknown }
+  if (typeof id !== 'string' || type === 'reasoning') return false // reasoning goes without its state, or not at all
+  return Object.entries(item).every(([name, value]) => outerFields.has(name) || value === null || value === '')
 }
 
 /** Recognises a reference, which may come without its type. */

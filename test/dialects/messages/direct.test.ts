@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { readObjectText } from '../../../lib/json/object-text.ts'
-import { directRequest, directScope } from '../../../lib/dialects/messages/direct.ts'
+import { directRequest } from '../../../lib/dialects/messages/direct.ts'
 import { messagesInput } from '../../../lib/dialects/messages/input.ts'
 import { messageReply } from '../../../lib/dialects/messages/complete.ts'
 import { answerStart } from '../../../lib/dialects/dialect.ts'
@@ -149,17 +149,6 @@ async function replyOf (events: readonly ChatEvent[], direct: boolean, streamed:
   const reply = messageReply(answerStart<MessagesContext>(first), batches)
   return reply instanceof PrintedJson ? JSON.parse(String(reply.json)) as MessagesAnswer : reply // of this provider
 }
-
-t.test('fields that multiply the price of tokens are known', async t => {
-  const rows: ReadonlyArray<readonly [fields: object, unpriced: string | undefined]> = [
-    [{}, undefined], [{ speed: 'fast' }, 'speed'], [{ speed: 'standard', inference_geo: null }, undefined],
-    [{ inference_geo: 'us' }, 'inference_geo'], [{ inference_geo: 'global', speed: 'fast' }, 'speed']
-  ]
-  for (const [fields, unpriced] of rows) {
-    const request: MessagesRequest = { model: 'one/m', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], ...fields }
-    t.equal(directScope(messagesInput(routedCall(request)).context).unpriced, unpriced, JSON.stringify(fields))
-  }
-})
 
 t.test('an answer is the same on the direct way and translated, streamed and complete', async t => {
   await fc.assert(fc.asyncProperty(answers, async answer => {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { answerStart } from '../../../lib/dialects/dialect.ts'
 import { responsesDialect } from '../../../lib/dialects/responses/index.ts'
 import { responsesInput, type ResponsesInputOptions } from '../../../lib/dialects/responses/input.ts'
-import { directRequest, directScope } from '../../../lib/dialects/responses/direct.ts'
+import { directRequest } from '../../../lib/dialects/responses/direct.ts'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { toThinkingBlock } from '../../../lib/chat/reasoning-item.ts'
@@ -27,7 +27,6 @@ import { cutAt, readPieces } from '../../support/read-pieces.ts'
 import { printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
 import { fixtures, responsesAsk } from '../../support/responses-api.ts'
 import { batchesOf, collect, route as answering, routedCall } from '../../support/stages.ts'
-import type { DirectScope } from '../../../lib/core/direct-request.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
 import type { ResponseArchive, ResponseOrigin } from '../../../lib/dialects/responses/archive.ts'
@@ -125,33 +124,9 @@ t.test('items are referred to by those who have them only: others would reach wh
   t.throws(() => sent(request), { code: 'invalid_value', param: 'input' })
 })
 
-t.test('objects of the account are for keys that may, and for callers with an account of their own', async t => {
-  const rows: Array<[object, string]> = [
-    [{ conversation: 'conv_1' }, 'conversation'], [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
-    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] }, 'file_id'],
-    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'vector_store_ids'],
-    [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'container'],
-    [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] }, 'file_ids']
-  ]
-  for (const [parts, param] of rows) {
-    const request = { model: 'mine', input: 'hi', ...parts }
-    t.throws(() => sent(request), { code: 'insufficient_permissions', param }, param)
-    const { key } = routedCall({})
-    t.equal(typeof sent(request, { call: { key: { ...key, providerObjects: true } } }), 'string')
-  }
-  t.equal(typeof sent({ model: 'mine', input: 'hi', tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }), 'string')
-})
-
 t.test('tool servers are called by the gateway: such a request is translated', async t => {
   t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }] }), undefined)
   t.equal(sent({ model: 'mine', input: 'hi', tools: [{ type: 'mcp', server_label: 'a', connector_id: 'c' }] }), undefined)
-})
-
-t.test('the models of tools and what has no price are known', async t => {
-  const scopeOf = (...tools: object[]): DirectScope => directScope(responsesInput(routedCall({ model: 'mine', input: 'hi', tools: tools as never })).context)
-  t.same(scopeOf({ type: 'image_generation', model: 'gpt-image-1' }), { models: ['gpt-image-1'], toolServers: false, unpriced: 'tools[0]' })
-  t.same(scopeOf({ type: 'web_search' }, { type: 'function', name: 'f' }), { models: [], toolServers: false, unpriced: undefined })
-  t.equal(scopeOf({ type: 'web_search' }, { type: 'code_interpreter', container: { type: 'auto' } }).unpriced, 'tools[1]')
 })
 
 const directAsk = { ...responsesAsk(), direct: { dialect: 'responses' as const, body: '{}', headers: {}, query: '' } }

@@ -1,0 +1,35 @@
+import { isObjectName } from '../json/object-names.ts'
+import type { ChatInput } from './input.ts'
+import type { ProviderUse } from '../core/provider-use.ts'
+
+/**
+ * Lists what a conversation has a provider do, whichever dialect its caller speaks: files and recordings by id, caches,
+ * voices of the account, addresses of media.
+ */
+export function chatUses ({ messages, cached_content: cache, audio }: ChatInput): readonly ProviderUse[] {
+  const uses: ProviderUse[] = []
+  if (cache !== undefined) uses.push({ kind: 'object', param: 'cached_content' })
+  if (typeof audio?.voice === 'object') uses.push({ kind: 'object', param: 'audio.voice' })
+  for (const [index, message] of messages.entries()) {
+    const param = `messages[${index}]`
+    if (message.role === 'assistant' && message.audio !== undefined) uses.push({ kind: 'object', param: `${param}.audio` })
+    if (!Array.isArray(message.content)) continue
+    for (const [position, part] of message.content.entries()) uses.push(...partUses(part, `${param}.content[${position}]`))
+  }
+  return uses
+}
+
+/** Reads the fields of a part that are in no schema as well: they travel with it to servers of the same dialect. */
+function partUses (part: object, param: string): readonly ProviderUse[] {
+  return Object.entries(part).flatMap(([name, value]): ProviderUse[] => {
+    if (value === null || value === undefined || value === '') return []
+    if (isObjectName(name)) return [{ kind: 'object', param: `${param}.${name}` }]
+    if (typeof value === 'object') return [...partUses(value, `${param}.${name}`)]
+    return typeof value === 'string' && isAddress(name, value) ? [{ kind: 'address', url: value, param: `${param}.${name}` }] : []
+  })
+}
+
+/** Tells an address from a `data:` URL and from bare base64. */
+function isAddress (name: string, value: string): boolean {
+  return (name === 'url' || name === 'file_data') && /^\s*(?!data:)(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(value)
+}

@@ -1,0 +1,44 @@
+import { objectsOf, type JsonObject } from '../../json/guards.ts'
+import { isObjectName } from '../../json/object-names.ts'
+import { visitFields } from '../../json/visit-fields.ts'
+import type { ProviderUse } from '../../core/provider-use.ts'
+import type { MessagesContext } from './input.ts'
+
+/** Fields that may name anything without a provider acting on it. */
+const descriptions: ReadonlySet<string> = new Set(['input', 'input_schema', 'metadata'])
+
+/**
+ * Fields that multiply the price of all tokens, with the values that do not.
+ *
+ * @see https://platform.claude.com/docs/en/about-claude/pricing
+ */
+const priceFields = [['speed', 'standard'], ['inference_geo', 'global']] as const
+
+/** Tools that cost tokens and searches only, or run at the caller. Their names end in a date. */
+const pricedTool = /^(?:custom|(?:bash|text_editor|memory|computer|tool_search_tool_(?:bm25|regex)|web_search|web_fetch|advisor)_\d{8})$/
+
+/** Lists what a request of the Messages API has its provider do, wherever in it that is asked for. */
+export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): readonly ProviderUse[] {
+  const uses: ProviderUse[] = []
+  for (const name of ['container', 'thread'] as const) {
+    if ((Reflect.get(request, name) ?? undefined) !== undefined) uses.push({ kind: 'object', param: name }) // of no schema in a count
+  }
+  if ((request.mcp_servers?.length ?? 0) > 0) uses.push({ kind: 'tool_server', param: 'mcp_servers' })
+  for (const [name, usual] of priceFields) {
+    if (![undefined, null, usual].includes(Reflect.get(request, name))) uses.push({ kind: 'unpriced', param: name })
+  }
+  for (const [index, tool] of objectsOf(request.tools as unknown).entries()) uses.push(...toolUses(tool, `tools[${index}]`))
+  // The model of the request itself is what routing decides on.
+  visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
+    if (name === 'model' && typeof value === 'string') uses.push({ kind: 'model', name: value, param: 'tools' })
+    else if (isObjectName(name) && value !== null && value !== '') uses.push({ kind: 'object', param: name })
+    return false
+  })
+  return uses
+}
+
+function toolUses ({ type }: JsonObject, param: string): readonly ProviderUse[] {
+  if (typeof type !== 'string' || pricedTool.test(type)) return []
+  if (/^code_execution_\d{8}$/.test(type)) return [{ kind: 'unpriced', param }]
+  return [type === 'mcp_toolset' ? { kind: 'tool_server', param } : { kind: 'unknown_tool', name: type, param }]
+}

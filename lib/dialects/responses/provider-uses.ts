@@ -1,0 +1,60 @@
+import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
+import { isObjectName } from '../../json/object-names.ts'
+import { visitFields } from '../../json/visit-fields.ts'
+import { isIdAlone } from './stored-input.ts'
+import type { ProviderUse } from '../../core/provider-use.ts'
+import type { ResponsesContext } from './input.ts'
+
+/** The facts of the context that are read. */
+export type UsedContext = Pick<ResponsesContext, 'request' | 'stored'>
+
+/** Fields that may name anything without a provider acting on it. */
+const descriptions: ReadonlySet<string> = new Set(['parameters', 'schema', 'arguments', 'metadata'])
+
+/** Tools that cost tokens only, or run at the caller; searches have a price. */
+const pricedTools: ReadonlySet<string> = new Set([
+  'function', 'custom', 'namespace', 'mcp', 'tool_search', 'apply_patch', 'local_shell', 'computer', 'computer_use_preview',
+  'web_search', 'web_search_preview'
+])
+
+/** Versions of a tool end in a date: `web_search_2025_08_26`. */
+const version = /_\d{4}_\d{2}_\d{2}$/
+
+/** Tools that OpenAI runs and bills by other units. */
+const unpricedTools: ReadonlySet<unknown> = new Set(['code_interpreter', 'file_search', 'image_generation', 'shell'])
+
+/**
+ * Lists what a request of the Responses API has its provider do, wherever in it that is asked for: in fields, in items,
+ * in tools that an item adds. Items of stored responses were read by the owner's key and are not listed.
+ */
+export function responsesUses ({ request, stored }: UsedContext): readonly ProviderUse[] {
+  const uses: ProviderUse[] = []
+  if (request.conversation !== undefined) uses.push({ kind: 'object', param: 'conversation' })
+  if (request.prompt !== undefined) uses.push({ kind: 'object', param: 'prompt' })
+  for (const [index, item] of objectsOf(request.input).entries()) {
+    if (isIdAlone(item) && !stored.items.has(item.id)) uses.push({ kind: 'object', param: `input[${index}].id` })
+  }
+  // The model of the request itself is what routing decides on.
+  visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
+    if (name === 'tools') uses.push(...objectsOf(value).flatMap((tool, index) => toolUses(tool, `tools[${index}]`)))
+    else if (name === 'model' && typeof value === 'string') uses.push({ kind: 'model', name: value, param: 'tools' })
+    else if (namesObject(name, value)) uses.push({ kind: 'object', param: name })
+    return false
+  })
+  return uses
+}
+
+/** A container that is made for the call is an object of settings; what it names is found inside it. */
+function namesObject (name: string, value: unknown): boolean {
+  if (name === 'container') return typeof value === 'string'
+  return isObjectName(name) && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0)
+}
+
+function toolUses (tool: JsonObject, param: string): readonly ProviderUse[] {
+  const { type, model, environment } = tool
+  if (typeof type !== 'string' || pricedTools.has(type.replace(version, ''))) return []
+  if (!unpricedTools.has(type)) return [{ kind: 'unknown_tool', name: type, param }]
+  if (type === 'shell' && isObject(environment) && environment['type'] === 'local') return []
+  const picksModel = type === 'image_generation' && typeof model !== 'string'
+  return [{ kind: 'unpriced', param }, ...picksModel ? [{ kind: 'default_model', param } as const] : []]
+}

@@ -1,0 +1,118 @@
+/**
+ * The one place for rights to what a provider does with the gateway's credential. Dialects and kinds of requests list
+ * what a request asks for (`ProviderUse`); this decides which of it a key may have.
+ */
+
+import { chatUses } from '../chat/provider-uses.ts'
+import { GatewayError } from '../core/errors.ts'
+import { budgetsOf, checkPriced } from '../limits/prices.ts'
+import { mayNameUrls } from '../mcp/tool-scope.ts'
+import { mayUseModel } from '../models/scope.ts'
+import { map, type PassThroughStage } from '../pipeline/stage.ts'
+import { isDirect } from '../providers/is-direct.ts'
+import { kinds } from '../providers/kinds.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ProviderUse } from '../core/provider-use.ts'
+import type { Dialect } from '../dialects/dialect.ts'
+import type { Capability, RequestOf } from '../providers/provider.ts'
+import type { Services } from '../services.ts'
+
+/** What each kind of request has a provider do. A new kind does not compile without a row. */
+const usesOf: { readonly [C in Capability]: (request: RequestOf<C>) => readonly ProviderUse[] } = {
+  chat: chatUses,
+  deferred: chatUses,
+  tokenCount: chatUses,
+  textCompletion: chatUses,
+  embeddings: () => [],
+  images: () => [],
+  imageEdits: () => [],
+  imageVariations: () => [],
+  ocr: ({ document }) => document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : [],
+  speech: ({ voice }) => voice.startsWith('voice_') ? [{ kind: 'object', param: 'voice' }] : [],
+  transcription: () => [],
+  translation: () => [],
+}
+
+/**
+ * Checks what a request has its provider do, beside answering with the chosen model, against the rights of its key: one
+ * call in, the same call out. Stands behind `routeModel`, since providers and models must be known.
+ *
+ * @param dialect lists what a request in the caller's own words asks for
+ * @throws GatewayError `insufficient_permissions` naming the field
+ */
+export function checkUses<K extends Capability, C> (
+  { providers, settings }: Pick<Services, 'providers' | 'settings'>, capability: K,
+  dialect: Pick<Dialect<never, C>, 'uses' | 'directDialect'> = {}
+): PassThroughStage<RoutedCall<RequestOf<K>>> {
+  const hosts = new Map(settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)]))
+  return map(<T extends RoutedCall<RequestOf<K>>>(call: T): T => {
+    const asWritten = dialect.uses?.(call.context as C) ?? [] // by the `input` of the same dialect
+    for (const use of usesOf[capability](call.request)) check(use, call, false)
+    for (const use of asWritten) check(use, call, true)
+    return call
+  })
+
+  /** Other models, servers and tools count only where a provider gets the caller's own words: translations leave them out. */
+  function check (use: ProviderUse, call: RoutedCall<unknown>, isAsWritten: boolean): void {
+    const { key, routes } = call
+    const direct = isAsWritten ? routes.filter(({ providerId }) => isDirect(providers.get(providerId), dialect.directDialect)) : []
+    switch (use.kind) {
+      case 'object': return checkObject(call, use.param)
+      case 'address':
+        if (routes.some(({ providerId }) => isAt(use.url, hosts.get(providerId) ?? []))) checkObject(call, use.param)
+        return
+      case 'model': return checkModel(use.name, use.param)
+      case 'default_model': return checkModel('*', use.param)
+      case 'tool_server':
+        if (direct.length > 0 && !mayNameUrls(key)) throw refused('This API key may not use MCP servers by URL.', use.param)
+        return
+      case 'unpriced':
+        if (direct.length > 0) checkPriced(use.param, budgetsOf(call, settings))
+        return
+      case 'unknown_tool':
+        if (direct.length === 0) return
+        checkPriced(use.param, budgetsOf(call, settings))
+        if (key.models !== undefined) checkModel('*', use.param, `a tool of the type \`${shortened(use.name)}\``)
+        return
+      default: use satisfies never
+    }
+
+    /** A later attempt may send the same words to another provider of the dialect. `*` stands for any model of it. */
+    function checkModel (name: string, param: string, what = name === '*' ? 'the default model of this tool' : `the model \`${shortened(name)}\``): void {
+      if (direct.every(({ providerId }) => mayUseModel(key, `${providerId}/${name}`))) return
+      throw refused(`This API key may not use ${what}.${name === '*' ? ' Name a model that the key may use, or leave the tool out.' : ''}`, param)
+    }
+  }
+}
+
+/**
+ * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach what belongs to
+ * another. A caller with an account of their own may do with it as they like.
+ */
+function checkObject ({ key, providerKey }: RoutedCall<unknown>, param: string): void {
+  if (providerKey !== undefined || key.providerObjects === true) return
+  throw refused(
+    `${param}: this API key may not use what is stored in the gateway's account at the provider, such as files, recordings, containers, ` +
+    'caches and conversations. Send the content itself, such as a file in base64, or your own key in X-Provider-Key.',
+    param
+  )
+}
+
+function hostsOf (...baseUrls: ReadonlyArray<string | undefined>): readonly string[] {
+  return baseUrls.flatMap(url => url !== undefined && URL.canParse(url) ? [new URL(url).hostname] : [])
+}
+
+/** Returns true for an address at one of the hosts, and for one that no other server than the provider could read (`gs://`). */
+function isAt (url: string, hosts: readonly string[]): boolean {
+  if (!URL.canParse(url)) return false
+  const { protocol, hostname } = new URL(url)
+  return !/^https?:$/.test(protocol) || hosts.includes(hostname.replace(/\.$/, ''))
+}
+
+function refused (message: string, param: string): GatewayError {
+  return new GatewayError('insufficient_permissions', { message, param })
+}
+
+function shortened (name: string): string {
+  return name.slice(0, 100)
+}

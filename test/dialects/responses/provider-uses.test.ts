@@ -1,0 +1,51 @@
+import t from 'tap'
+import { responsesUses } from '../../../lib/dialects/responses/provider-uses.ts'
+import type { StoredInput } from '../../../lib/dialects/responses/stored-input.ts'
+import type { ResponsesRequest } from '../../../schemas/responses.ts'
+
+function usesOf (parts: object, items: StoredInput['items'] = new Map()): string[] {
+  const request = { model: 'mine', input: 'hi', ...parts } as ResponsesRequest // as if it had been checked
+  return responsesUses({ request, stored: { items } }).map(({ kind, param }) => `${kind} ${param}`)
+}
+
+t.test('tools are judged by a list of types, wherever they stand', async t => {
+  const rows: ReadonlyArray<readonly [tool: object, ...uses: string[]]> = [
+    [{ type: 'function', name: 'f', parameters: { properties: { file_id: { type: 'string' } } } }],
+    [{ type: 'web_search' }], [{ type: 'web_search_preview_2025_03_11' }], [{ type: 'local_shell' }],
+    [{ type: 'shell', environment: { type: 'local' } }],
+    [{ type: 'shell', environment: { type: 'container_auto' } }, 'unpriced tools[0]'],
+    [{ type: 'code_interpreter', container: { type: 'auto' } }, 'unpriced tools[0]'],
+    [{ type: 'image_generation', model: 'gpt-image-1' }, 'unpriced tools[0]', 'model tools'],
+    [{ type: 'image_generation' }, 'unpriced tools[0]', 'default_model tools[0]'],
+    [{ type: 'teleport' }, 'unknown_tool tools[0]']
+  ]
+  for (const [tool, ...uses] of rows) {
+    const title = JSON.stringify(tool)
+    t.same(usesOf({ tools: [tool] }).toSorted(), uses.toSorted(), title)
+    t.same(usesOf({ input: [{ type: 'additional_tools', tools: [tool] }] }).toSorted(), uses.toSorted(), `${title}, added by an item`)
+    t.same(usesOf({ input: [{ type: 'tool_search_output', tools: [tool] }] }).toSorted(), uses.toSorted(), `${title}, found by a search`)
+  }
+})
+
+t.test('objects of the account are found by any name', async t => {
+  const rows: ReadonlyArray<readonly [parts: object, use: string]> = [
+    [{ conversation: 'conv_1' }, 'object conversation'],
+    [{ prompt: { id: 'pmpt_1' } }, 'object prompt'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] }, 'object file_id'],
+    [{ input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: 'file-1' }] }] }, 'object file_id'],
+    [{ input: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: null }] }, 'object input[0].id'],
+    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'object vector_store_ids'],
+    [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'object container'],
+    [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] }, 'object file_ids'],
+    [{ tools: [{ type: 'shell', environment: { type: 'container_auto', skills: [{ type: 'skill_reference', skill_id: 's' }] } }] }, 'object skill_id'],
+    [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }, 'object file_id']
+  ]
+  for (const [parts, use] of rows) t.ok(usesOf(parts).includes(use), use)
+  t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1' }), [])
+})
+
+t.test('an item of a stored response may come as its id alone', async t => {
+  const input = [{ type: 'image_generation_call', id: 'ig_1' }]
+  t.same(usesOf({ input }), ['object input[0].id'])
+  t.same(usesOf({ input }, new Map([['ig_1', { item: input[0] as never }]])), [])
+})

@@ -1,0 +1,92 @@
+import t from 'tap'
+import { once } from '../../lib/pipeline/stage.ts'
+import { checkUses } from '../../lib/stages/check-uses.ts'
+import { provider, providerSettings, settings } from '../support/settings.ts'
+import { collect, route, routedCall } from '../support/stages.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import type { ApiKey } from '../../lib/core/key.ts'
+import type { ProviderUse } from '../../lib/core/provider-use.ts'
+import type { Provider } from '../../lib/providers/provider.ts'
+
+const directDialect = 'messages'
+const other = provider('one')
+const speaking: Provider = { ...other, adapters: { chat: { directDialects: [directDialect] } as never } } // no more of it is read
+const everyUse: readonly ProviderUse[] = [
+  { kind: 'model', name: 'b', param: 'tools' }, { kind: 'default_model', param: 'tools[0]' }, { kind: 'tool_server', param: 'mcp_servers' },
+  { kind: 'unpriced', param: 'speed' }, { kind: 'unknown_tool', name: 'teleport', param: 'tools[1]' }
+]
+
+/** Passes one call that asks for these things. */
+async function check (
+  given: Provider, uses: readonly ProviderUse[], key: Partial<ApiKey> = {}, parts: Partial<RoutedCall<ChatInput>> = {}
+): Promise<boolean> {
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', ...key }, routes: [route], ...parts })
+  const known = settings({ providers: [{ ...providerSettings('one', 'google'), baseUrl: 'https://proxy.example/v1' }] })
+  const stage = checkUses({ providers: new Map([['one', given], ['two', { ...given, id: 'two' }]]), settings: known }, 'chat', { directDialect, uses: () => uses })
+  const [out] = await collect(stage(once(call)))
+  return out === call
+}
+
+const refusal = (param: string, message?: RegExp): { code: string, param: string, message?: RegExp } => ({ code: 'insufficient_permissions', param, ...message !== undefined && { message } })
+const budget = (unpriced?: 'allow'): Partial<ApiKey> => (
+  { limits: { budget: { usd: 1, per: 'day', ...unpriced !== undefined && { unpriced } } } }
+)
+
+t.test('other models must be among those of the key, at every provider that may get the words', async t => {
+  const uses: readonly ProviderUse[] = [{ kind: 'model', name: 'b', param: 'tools' }]
+  t.ok(await check(speaking, uses))
+  t.ok(await check(speaking, uses, { models: ['one/*'] }))
+  await t.rejects(check(speaking, uses, { models: ['one/a'] }), refusal('tools', /`b`/))
+  const routes = [route, { ...route, providerId: 'two', modelId: 'two/m' }] as const
+  await t.rejects(check(speaking, uses, { models: ['one/*', 'two/m'] }, { routes }), refusal('tools', /`b`/))
+})
+
+t.test('a model that the provider picks needs a key that may use any of it', async t => {
+  const uses: readonly ProviderUse[] = [{ kind: 'default_model', param: 'tools[0]' }]
+  t.ok(await check(speaking, uses, { models: ['one/*'] }))
+  await t.rejects(check(speaking, uses, { models: ['one/a', 'one/m'] }), refusal('tools[0]', /default model.*Name a model/))
+})
+
+t.test('tool servers that the provider is to call need a key that may name any', async t => {
+  const uses: readonly ProviderUse[] = [{ kind: 'tool_server', param: 'mcp_servers' }]
+  t.ok(await check(speaking, uses))
+  await t.rejects(check(speaking, uses, { mcpServers: [] }), refusal('mcp_servers'))
+})
+
+t.test('what has no price needs a budget that allows it', async t => {
+  for (const use of [{ kind: 'unpriced', param: 'speed' }, { kind: 'unknown_tool', name: 'teleport', param: 'speed' }] as const) {
+    t.ok(await check(speaking, [use]), use.kind)
+    t.ok(await check(speaking, [use], budget('allow')), use.kind)
+    await t.rejects(check(speaking, [use], budget()), refusal('speed', /no price is known for `speed`/), use.kind)
+  }
+})
+
+t.test('a tool of an unknown type needs a key without a list of models', async t => {
+  const uses: readonly ProviderUse[] = [{ kind: 'unknown_tool', name: 'teleport', param: 'tools[1]' }]
+  await t.rejects(check(speaking, uses, { models: ['one/m'] }), refusal('tools[1]', /a tool of the type `teleport`/))
+  t.ok(await check(speaking, uses, { models: ['*'] }))
+})
+
+t.test('objects of the account are for keys that may, and for callers with an account of their own, translated or not', async t => {
+  const uses: readonly ProviderUse[] = [{ kind: 'object', param: 'file_id' }]
+  for (const given of [speaking, other]) {
+    await t.rejects(check(given, uses), refusal('file_id', /^file_id: this API key may not use what is stored/))
+    t.ok(await check(given, uses, { providerObjects: true }))
+    t.ok(await check(given, uses, {}, { providerKey: 'sk-mine' as never })) // its presence counts
+  }
+})
+
+t.test('an address at the provider itself, or of a storage that only it can read, is an object', async t => {
+  const at = (url: string): readonly ProviderUse[] => [{ kind: 'address', url, param: 'image_url' }]
+  t.ok(await check(other, at('https://example.com/a.png')))
+  t.ok(await check(other, at('not a url')), 'the provider judges it')
+  for (const url of [
+    'https://generativelanguage.googleapis.com/v1beta/files/a', 'https://GENERATIVELANGUAGE.googleapis.com./v1beta/files/a',
+    'https://proxy.example/files/a', 'gs://bucket/a'
+  ]) await t.rejects(check(other, at(url)), refusal('image_url'), url)
+})
+
+t.test('a translation leaves other models, servers and tools out', async t => {
+  t.ok(await check(other, everyUse, { models: [], mcpServers: [], ...budget() }))
+})
