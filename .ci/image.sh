@@ -96,6 +96,7 @@ for package in typescript tap esbuild; do
   [ ! -e "$layer/root/srv/headgate/node_modules/$package" ] || { echo "$package is in the image"; exit 1; }
 done
 [ -s "$layer/root/var/lib/headgate/headgate.db" ] || { echo 'no store in /var/lib/headgate'; exit 1; }
+[ -n "$(ls "$layer/root/var/cache/headgate")" ] || [ "$(node -p 'typeof require("node:module").enableCompileCache')" = undefined ] || { echo 'no compiled code in /var/cache/headgate'; exit 1; }
 kill -TERM "$gateway"
 wait "$gateway"
 echo 'ended with 0 after SIGTERM'

@@ -71,7 +71,7 @@ function isInstalled (withDevelopment) {
 /** Returns everything the compiler reads, by name, size and time: reading it all would take longer. */
 function sources () {
   const files = folders.flatMap(walk).filter(file => /\.(tsx?|json|css|html|svg)$/.test(file))
-  const facts = [...files, 'tsconfig.json', 'package.json', '.ci/bundle.mjs', '.ci/bundle-page.mjs', '.ci/schema-checks.mjs'].filter(file => existsSync(join(root, file))).map(file => {
+  const facts = [...files, 'tsconfig.json', 'package.json', '.ci/bundle.mjs', '.ci/bundle-page.mjs'].filter(file => existsSync(join(root, file))).map(file => {
     const { size, mtimeMs } = statSync(join(root, file))
     return `${file} ${size} ${mtimeMs}`
   })
@@ -87,7 +87,6 @@ async function build () {
   removeStale(files)
   const { jsonSchema } = await import(pathToFileURL(join(root, 'build/lib/config/editor-schema.js')).href)
   writeFileSync(join(root, 'build/headgate.schema.json'), `${JSON.stringify(jsonSchema(), null, 2)}\n`)
-  // The last step: a bundle older than what was compiled is not used.
   if (existsSync(join(root, '.ci/bundle.mjs'))) run('bundling', process.execPath, ['.ci/bundle.mjs'])
   writeFileSync(stamp, hash)
 }

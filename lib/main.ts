@@ -1,22 +1,15 @@
 #!/usr/bin/env node
 /**
  * Starts the process: hands the command line over, and exits with its code. Everything else is imported
- * once it is known that this Node can parse it; a start takes the bundled file. The build makes one file, `build/headgate.cjs`,
- * of this module and those it imports.
+ * once it is known that this Node can run it. The build makes one file, `build/headgate.cjs`, of this module and all that it imports.
  */
 
-import './process/v8-flags.ts'
-import type { runStart } from './cli/run-start.ts'
-import { enableCompileCache } from './process/compile-cache.ts'
+import './process/v8-flag.ts'
 import { exitWhenPrinted } from './process/exit.ts'
-import { loadBundle } from './process/load-bundle.ts'
-import { collectAfterStart } from './process/old-generation.ts'
 import { requireNode } from './process/require-node.ts'
-import { startBundle } from './process/start-bundle.ts'
 import type { ExitCode, Terminal } from './process/terminal.ts'
 
 requireNode()
-enableCompileCache()
 
 // A command that never ends, with nothing left to wait for, has failed.
 process.exitCode = 1
@@ -38,12 +31,5 @@ void run(process.argv.slice(2), {
 }).then(exitWhenPrinted) // whatever socket is still open
 
 async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const isStart = args[0] === 'start'
-  if (isStart) collectAfterStart()
-  const bundle = isStart ? startBundle() : undefined
-  if (bundle === undefined) return await (await import('./cli/run.ts')).run(args, terminal)
-  const { runStart } = loadBundle(bundle) as Bundle // its entry exports nothing else
-  return await runStart(args.slice(1), terminal)
+  return await (await import('./cli/run.ts')).run(args, terminal)
 }
-
-interface Bundle { readonly runStart: typeof runStart }

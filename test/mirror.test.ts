@@ -17,7 +17,6 @@ const elsewhere: Reasons = {
   'bodies/body-rules': ['pipelines/admin/call-bodies', 'finds the rule of a project'],
   'bodies/print-body': ['bodies/call-capture', 'prints what is noted there'],
   'bodies/redaction': ['bodies/redact-json', 'the rules that are applied there'],
-  'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
   'config/check-draft': ['pipelines/admin/configuration', 'what its route answers'],
   'config/live-configuration': ['pipelines/admin/configuration', 'the file and the reloads that its routes show'],
   'config/plain-value': ['config/config-document', 'makes the values of the documents that are read there'],
@@ -78,7 +77,6 @@ const elsewhere: Reasons = {
   'stores/prune-rollups': ['stores/prune-usage', 'prunes beside the records'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
-  'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
   'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them']
 }
 

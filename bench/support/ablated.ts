@@ -3,7 +3,7 @@
  * together here, of the same services; the gateway itself has no such switches.
  */
 
-import '../../lib/process/v8-flags.ts'
+import '../../lib/process/v8-flag.ts'
 import { Type } from 'typebox'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { checkChatRules } from '../../lib/chat/rules.ts'
@@ -17,8 +17,6 @@ import { limits } from '../../lib/stages/limits.ts'
 import { routeModel } from '../../lib/stages/route-model.ts'
 import { validate } from '../../lib/stages/validate.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
-import { boundOldGeneration } from '../../lib/process/old-generation.ts'
-import { optimizeCalls } from '../../lib/process/optimize-calls.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { conversation } from '../../pipelines/conversation.ts'
@@ -62,8 +60,6 @@ const gateway: Gateway = await createGateway(settings, {
   ))
 })
 await gateway.listen()
-boundOldGeneration()
-optimizeCalls()
 process.once('SIGTERM', () => process.exit(0))
 
 function chatOf (services: Services): Handler<Call> {

@@ -17,8 +17,6 @@ import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { checkTlsFiles } from '../process/check-tls-files.ts'
 import { logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
-import { boundOldGeneration } from '../process/old-generation.ts'
-import { boundYoungGeneration } from '../process/young-generation.ts'
 
 export const start: Command = {
   usage: `Usage: headgate start [-c FILE]
@@ -42,8 +40,6 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     })
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
     closeGoneTerminalAtExit()
-    boundYoungGeneration()
-    boundOldGeneration()
     if (cluster.isWorker) return await runWorker(sources)
     const { settings, hasFile, text, warnings } = readSettings(sources)
     const started = { settings, hasFile, text }

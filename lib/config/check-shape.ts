@@ -1,10 +1,10 @@
 /** Holds what was written against the schema, and fills in the defaults. */
 
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2019.js'
+import { Check } from 'typebox/schema'
 import { isObject } from '../json/guards.ts'
 import { Config } from '../../schemas/config.ts'
 import { nearestWord } from '../text/nearest-word.ts'
-import { matches } from '../validation/compile-check.ts'
 import { fillDefaults } from '../validation/fill-defaults.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
 import { formatPath, type Path } from './path.ts'
@@ -25,7 +25,7 @@ export interface ShapeResult {
  */
 export function checkShape (value: Record<string, unknown>, report: Report): ShapeResult {
   fillDefaults(Config, value)
-  if (matches(Config, value)) return { config: value, written: path => path }
+  if (Check(Config, value)) return { config: value, written: path => path }
   return reportShape(value, report)
 }
 

@@ -19,7 +19,6 @@ import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
 import type { Coordination, CoordinationParts } from './open-coordination.ts'
 import { openFiles } from './open-files.ts'
-import { optimizeCalls } from './optimize-calls.ts'
 import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
@@ -106,7 +105,6 @@ export async function serve (
       else publishMetrics(families)
     }
     const address = await listen(gateway, settings.server, waitToListen)
-    optimizeCalls()
     const reload = async (next: AppliedConfiguration): Promise<void> => {
       keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused at once
       await gateway.reload(inEffect(next))

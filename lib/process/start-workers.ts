@@ -10,6 +10,7 @@ import { Heartbeats } from './heartbeats.ts'
 import { allowListening } from './wait-to-listen.ts'
 import { stopSignal } from './signals.ts'
 import { StandIn } from './stand-in.ts'
+import { v8Flag } from './v8-flag.ts'
 import { stopMessage } from './worker.ts'
 
 /** Workers that exit sooner than this are restarted after a wait that doubles each time, up to the maximum. */
@@ -123,6 +124,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
   cluster.schedulingPolicy = acceptInWorkers
   void stopSignal(killWorkers).then(stop)
   process.on('SIGHUP', () => { for (const worker of serving) worker.process.kill('SIGHUP') })
+  cluster.setupPrimary({ execArgv: [...process.execArgv, v8Flag] })
   for (let number = 0; number < count; number++) fork()
 }
 

@@ -27,7 +27,7 @@ const references = [...read('headgate.yaml').matchAll(/env:(\w+)/g)].map(([, nam
 const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://postgres/headgate', REDIS_URL: 'redis://redis' }
 const { server, metrics, limits, dashboard } = loadSettings({ env, cwd: folder })
 const stopSeconds = (server.shutdownDelayMs + server.drainMs) / 1000
-const known: ReadonlySet<string> = new Set([...variables, ...references, 'NODE_ENV'])
+const known: ReadonlySet<string> = new Set([...variables, ...references, 'NODE_ENV', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE'])
 const paths: ReadonlySet<unknown> = new Set(endpointDocs.filter(({ method }) => method === 'GET').map(({ path }) => path))
 const unknown = (names: Iterable<string>): string[] => [...names].filter(name => !known.has(name))
 
@@ -37,7 +37,7 @@ function directives (text: string, name: string): string[] {
 }
 
 function assignments (lines: readonly string[]): string[] {
-  return lines.flatMap(line => [...line.matchAll(/(\w+)=/g)].map(([, name = '']) => name))
+  return lines.flatMap(line => [...line.matchAll(/(?<![-\w])(\w+)=/g)].map(([, name = '']) => name))
 }
 
 t.test('the configuration names what it takes from the environment, and serves the dashboard behind the proxy', async t => {

@@ -3,11 +3,9 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type, type TSchema } from 'typebox'
-import { compileCheck, matches, partsOf, useBuiltChecks, type Check } from '../../lib/validation/compile-check.ts'
+import { compileCheck, type Check } from '../../lib/validation/compile-check.ts'
 import { explain } from '../../lib/validation/explain.ts'
-import { fillDefaults } from '../../lib/validation/fill-defaults.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
-import { Config } from '../../schemas/config.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
 
 const bodies = endpointDocs.flatMap(({ method, path, request }) => request === undefined ? [] : [{ name: `${method} ${path}`, schema: request.schema }])
@@ -19,26 +17,6 @@ t.test('every endpoint with a body is in the table', async t => {
 for (const { name, schema } of bodies) {
   t.test(`${name}: accepts what Ajv accepts, and refuses what is explained`, async t => acceptsAsAjv(t, schema, compileCheck(schema)))
 }
-
-t.test('the checks that were built accept the same', async t => {
-  const defaults = {}
-  fillDefaults(Config, defaults)
-  const changes = Object.entries<TSchema>(Config.properties).map(([name, entry]) => brokenValuesOf(entry).map(value => ({ ...defaults, [name]: value })))
-  const configs = fc.sample(fc.oneof(...changes), 1_000)
-  const walked = configs.map(config => matches(Config, config))
-  await import(new URL('../../schema-checks.js', import.meta.url).href)
-  const right = walked.filter(Boolean).length
-  t.ok(right > 10 && right < 990, `${right} of 1,000 configurations are right`)
-  t.same(configs.map(config => matches(Config, config)), walked, 'of a configuration')
-  t.strictSame(partsOf(Config), [Config], 'it has one')
-  for (const { name, schema } of bodies) {
-    await t.test(name, async t => acceptsAsAjv(t, schema, compileCheck(schema)))
-  }
-})
-
-t.test('checks that were built for other schemas are refused', async t => {
-  t.throws(() => useBuiltChecks(bodies.map(({ schema }) => schema), [() => () => true]), { message: /^1 checks were built, for \d+ schemas$/ })
-})
 
 function acceptsAsAjv (t: Test, schema: TSchema, matches: Check): void {
   const accepts = new Ajv2019({ strict: true, strictTypes: false, validateSchema: false }).compile(schema)

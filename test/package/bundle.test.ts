@@ -1,28 +1,14 @@
-import { utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { startBundle } from '../../lib/process/start-bundle.ts'
 import { wavOf } from '../support/forms.ts'
 import { directoryOf, launch, main } from '../support/headgate.ts'
 import { client, identityProvider } from '../support/identity-provider.ts'
 import { textPdf } from '../support/pdf.ts'
 import { startToolServer } from '../support/tool-server.ts'
 
-const modules = join(import.meta.dirname, '../support/start-modules.js')
+const modules = join(import.meta.dirname, '../../lib/main.js')
 const key = 'a-key-of-twenty-characters'
 const env = { PORT: '0', HEADGATE_API_KEYS: key }
-
-t.test('the bundle is used unless modules were compiled after it', async t => {
-  t.match(startBundle(), /\/build\/start\.js$/, 'the setup has made it')
-  const directory = directoryOf(t, { 'start.js': '' })
-  t.match(startBundle(directory), /\/start\.js$/, 'a package has no notes of the compiler')
-  const clone = directoryOf(t, { 'start.js': '', '.tsbuildinfo': '', lib: { core: { 'a.js': '' } }, pipelines: {}, schemas: {} })
-  utimesSync(join(clone, 'start.js'), 1_000, 1_000)
-  t.equal(startBundle(clone), undefined)
-  utimesSync(join(clone, 'lib/core/a.js'), 999, 999)
-  t.match(startBundle(clone), /\/start\.js$/, 'the compiler only checked')
-  t.equal(startBundle(directoryOf(t, {})), undefined)
-})
 
 t.test('the bundle and the modules answer alike', async t => {
   const tools = await startToolServer(t)
@@ -108,7 +94,7 @@ const notAtStart = [
   ...Number(process.versions.node.split('.')[0]) < 22 ? [/NativeModule internal\/deps\/undici/] : []
 ])
 
-for (const [name, entry, most] of [['bundle', main, 8], ['modules', modules, 1_620]] as const) {
+for (const [name, entry, most] of [['bundle', main, 7], ['modules', modules, 1_620]] as const) {
   t.test(`a start from the ${name} loads what the first chat call needs, and no more`, async t => {
     const running = launch(t, ['start'], directoryOf(t), env, listing(entry))
     const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
@@ -119,7 +105,6 @@ for (const [name, entry, most] of [['bundle', main, 8], ['modules', modules, 1_6
     t.ok(files.length <= most, `${files.length} files`)
     t.ok(loaded.some(url => url.includes('node_modules/@photostructure/sqlite')), 'the list is one')
     for (const pattern of notAtStart) t.same(loaded.filter(url => pattern.test(url)), [], String(pattern))
-    t.equal(loaded.some(script => script.includes('CheckContext')), entry === modules, 'checks of requests are compiled where they were not built')
   })
 }
 
