@@ -2,6 +2,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,7 +10,18 @@ import { request } from 'undici'
 import { plainNode } from './plain-node.ts'
 import type { Test } from 'tap'
 
-export const main = join(import.meta.dirname, '../../headgate.cjs')
+const build = join(import.meta.dirname, '../..')
+
+export const main = join(build, 'headgate.cjs')
+
+const bundledMs = statSync(main).mtimeMs
+for (const folder of ['lib', 'pipelines', 'schemas']) {
+  for (const name of readdirSync(join(build, folder), { recursive: true, encoding: 'utf8' })) {
+    if (name.endsWith('.js') && statSync(join(build, folder, name)).mtimeMs > bundledMs) {
+      throw new Error(`build/headgate.cjs is older than ${folder}/${name}. Run "npm run build", or these tests run the code before the last change.`)
+    }
+  }
+}
 
 /** Only what the test says: no provider of the machine that runs the tests is enabled. */
 const bare = { PATH: process.env['PATH'] ?? '' }
