@@ -9,7 +9,6 @@ import { ignoreClosedChannel, sendMessage } from '../async/ipc.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { allowListening } from './wait-to-listen.ts'
 import { stopSignal } from './signals.ts'
-import { StandIn } from './stand-in.ts'
 import { v8Flag } from './v8-flag.ts'
 import { stopMessage } from './worker.ts'
 
@@ -37,12 +36,11 @@ export interface WorkerEvents {
   readonly onEnd: () => void
 }
 
-type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs' | 'maxClientConnections' | 'tls'>
+type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs'>
 
 export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
   const { workers: count, shutdownDelayMs, drainMs, workerTimeoutMs } = settings
   const serving = new Set<Worker>()
-  const standIn = new StandIn(settings.maxClientConnections, log, settings.tls)
   /** Known once the first worker listens. */
   let address: Address | undefined
   /** The port to keep, once all workers were down: `server.port: 0` would give them another one. */
@@ -65,10 +63,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
     const worker = cluster.fork()
     ignoreClosedChannel(worker)
     onFork(worker)
-    allowListening(worker, () => {
-      standIn.close()
-      return port
-    })
+    allowListening(worker, () => port)
     worker.on('message', (message: unknown) => {
       heartbeats.beat(worker)
       const failure = failureIn(message)
@@ -98,16 +93,13 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       waitMs = performance.now() - startedMs > minHealthyUptimeMs ? initialRestartMs : Math.min(waitMs * 2, maxRestartMs)
       log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'worker exited; restarting')
       setTimeout(() => { if (!stopping) fork() }, waitMs)
-      if (serving.size > 0 || address === undefined) return
-      port = address.port
-      void standIn.open(address)
+      if (serving.size === 0) port = address?.port
     })
   }
 
   const stop = (): void => {
     if (stopping) return // the start has failed
     stopping = true
-    standIn.close()
     heartbeats.stop()
     log.info('draining open calls; signal again to exit immediately')
     for (const worker of workers()) {

@@ -4,7 +4,8 @@
  * Whether it matches is decided elsewhere by a compiled check, which stops at the first error and
  * is safe with any input. This walk runs only for values that failed. It looks at each part of
  * the value a bounded number of times, never goes deeper than the schema, and ends as soon as it
- * has enough: a hundred thousand bad messages cost no more than twenty.
+ * has enough: a hundred thousand bad messages cost no more than twenty. Ajv cannot stop at a number of errors, reports every branch of a
+ * union, and compiles the schema of a chat request in one piece of half a second.
  *
  * @see https://docs.pydantic.dev/latest/errors/validation_errors/
  */
