@@ -46,8 +46,8 @@ export interface BudgetPeersOptions {
 }
 
 const defaultBeatMs = 1000
-/** Signs of life that a gateway whose process has exited must have missed to count as gone. */
-const missedBeats = 10
+/** Signs of life for which a gateway that joins waits for another one that does not respond. */
+const maxMissedBeats = 10
 /**
  * Milliseconds without a sign of life after which one counts as gone of which no more is known, such as one in another
  * container: the longest a call takes by default.
@@ -150,7 +150,7 @@ export class BudgetPeers {
     try {
       await retryWhenLocked(async () => this.#beat())
       const joinedAt = await retryWhenLocked(async () => this.#othersSeen())
-      for (let waited = 0; this.#shared && waited < missedBeats; waited += 0.25) {
+      for (let waited = 0; this.#shared && waited < maxMissedBeats; waited += 0.25) {
         const seen = await retryWhenLocked(async () => this.#othersSeen())
         if ([...joinedAt].every(([id, seenMs]) => seen.get(id) !== seenMs)) break
         await sleep(beatMs / 4)
@@ -162,11 +162,11 @@ export class BudgetPeers {
     }
   }
 
-  /** Returns when each other gateway that is open showed itself the last time. @throws those of the store */
+  /** Returns when each other gateway that may be open showed itself the last time. @throws those of the store */
   #othersSeen (): Map<string, number> {
     return this.#database.write(prepare => {
       const others = prepare('select id, seen_ms from gateways where id <> ? and seen_ms > ?').all(this.#id, closedMs) as SeenGateway[]
-      return new Map(others.map(({ id, seen_ms: seenMs }) => [id, seenMs]))
+      return new Map(others.filter(({ id }) => processState(id) !== 'exited').map(({ id, seen_ms: seenMs }) => [id, seenMs]))
     })
   }
 
@@ -210,9 +210,8 @@ export class BudgetPeers {
   }
 
   #dropGone (prepare: Prepare): void {
-    const { now, beatMs } = this.#options
-    const silent = prepare('select id, seen_ms from gateways where seen_ms < ?').all(now() - missedBeats * beatMs) as SeenGateway[]
-    for (const { id, seen_ms: seenMs } of silent) {
+    const others = prepare('select id, seen_ms from gateways where id <> ?').all(this.#id) as SeenGateway[]
+    for (const { id, seen_ms: seenMs } of others) {
       if (!this.#mayStillSpend(id, seenMs)) drop(prepare, id)
     }
   }

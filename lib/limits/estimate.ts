@@ -20,6 +20,8 @@ export interface Estimate {
   readonly completion: number
   /** The bound that the request sets to the answer; absent where the model alone does. */
   readonly maxCompletion?: number | undefined
+  /** Tokens that a model may reason with beside an answer that the request does not bound. Default 0. */
+  readonly reasoning?: number
   /** Answers the call may take: choices, and turns of a tool loop. Default 1. */
   readonly answers?: number
   /** Choices of one answer: a provider that gives one at a time reads the prompt for each. Default 1. */
@@ -76,6 +78,11 @@ const unreadFields: ReadonlySet<string> = new Set([
 ])
 /** Assumed for an answer whose length the caller does not bound. */
 export const answerTokens = 1000
+
+/** Tokens that models reason with at an effort: the most that is usual. */
+const effortTokens: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, number>> = {
+  none: 0, minimal: 1024, low: 4096, medium: 8192, high: 24_576, xhigh: 49_152
+}
 
 type Settings = NonNullable<Route['settings']>
 
@@ -136,6 +143,7 @@ function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
     maxPrompt: Math.max(a.maxPrompt, b.maxPrompt),
     completion: Math.max(a.completion, b.completion),
     maxCompletion: a.maxCompletion === undefined || b.maxCompletion === undefined ? undefined : Math.max(a.maxCompletion, b.maxCompletion),
+    reasoning: Math.max(a.reasoning, b.reasoning),
     answers: Math.max(a.answers, b.answers),
     choices: Math.max(a.choices, b.choices),
     minCompletion: Math.max(a.minCompletion, b.minCompletion),
@@ -160,6 +168,7 @@ function estimateOne (request: ChatInput, { tokens, marksCache }: Prompt): ChatE
     maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
     completion: choices * Math.max(limit ?? answerTokens, ownLimit === undefined || ownLimit === Infinity ? 0 : ownLimit),
     maxCompletion,
+    reasoning: Math.max(thinkingTokens, effortTokens[request.reasoning_effort ?? 'none']),
     answers: runsTools ? request.max_turns ?? defaultTurns : choices,
     choices,
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),

@@ -105,11 +105,15 @@ function costFor (price: Price, { prompt, completion, units, writesCache, search
   return (unitCost ?? 0) + Math.max(...known)
 }
 
-/** Returns the most tokens the answers of a call can have, as the request or its models bound them. */
+/**
+ * Returns the most tokens the answers of a call can have. An answer that its request does not bound gets `defaultTokens`, and what the
+ * model may reason with beside them, or the limit of the model if that is lower: `capAnswer` holds the answer to it.
+ */
 export function maxCompletionOf (
-  { maxCompletion, answers = 1 }: Estimate, routes: readonly Route[], models: Pick<ModelRegistry, 'find'>
+  { maxCompletion, answers = 1, reasoning = 0 }: Estimate, routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, defaultTokens: number
 ): number {
-  return answers * (maxCompletion ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))))
+  if (maxCompletion !== undefined) return answers * maxCompletion
+  return answers * Math.min(defaultTokens + reasoning, Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))))
 }
 
 /** Returns the bound of a model on one answer, in tokens; `Infinity` where it is not known. */

@@ -77,7 +77,7 @@ export function limits<R = unknown> (
     const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache, searches = 0 } = tokens
     if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
     const { maxUnits = units, minUnits = maxUnits } = tokens
-    const maxCompletion = maxCompletionOf(tokens, routes, models)
+    const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
     return {
       nanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache, searches: searches * answers }),
       minNanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * choices, completion: minCompletion * choices, units: minUnits, writesCache, searches })

@@ -49,6 +49,8 @@ export const LimitsConfig = Section({
   call_ms: Milliseconds(600_000, 'Longest duration of a call, from acceptance to the last byte.'),
   body_ms: Milliseconds(60_000, 'Longest wait for a complete request body.'),
   headers_ms: Milliseconds(30_000, 'Longest wait for complete request headers.'),
+  default_max_tokens: Count(8192, 'Tokens of an answer whose request sets no limit, for calls under a budget that is `strict`: what is reserved, and the limit of the answer. ' +
+    'Reasoning that the request sets an effort or a budget for comes on top; the limit of the model counts if it is lower.', 1_000_000),
   default_key_limits: Type.Optional(KeyLimitsConfig),
   without_coordination: OneOf(['share', 'allow', 'refuse'], {
     default: 'share',

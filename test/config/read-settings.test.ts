@@ -50,7 +50,7 @@ t.test('without a file and an environment everything has its default', async t =
       callMs: 600_000,
       bodyMs: 60_000,
       headersMs: 30_000,
-      withoutCoordination: 'share'
+      defaultMaxTokens: 8192, withoutCoordination: 'share'
     },
     tools: {
       connectMs: 5000,

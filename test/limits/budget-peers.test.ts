@@ -133,7 +133,7 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
     ['a late one of another process', ofProcess(process.ppid), 60_000, 4],
     ['a late one of which nothing is known', 'elsewhere', 60_000, 4],
     // A minute ahead, so that it stays "just" on a slow machine.
-    ['one that has just exited', ofProcess(4_194_303), -60_000, 4],
+    ['one that has just exited', ofProcess(4_194_303), -60_000, 10],
     ['one that exited a while ago', ofProcess(4_194_303), 60_000, 10],
     ['one that has not been seen for very long', 'elsewhere', 3_600_000, 10]
   ]
@@ -149,6 +149,26 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
     t.equal(found.filter(reservation => reservation !== undefined).length, expected, name)
     await database.close()
   }
+})
+
+t.test('a gateway does not wait for one that was killed, and counts what that held until its records are stored', async t => {
+  const directory = t.testdir()
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const killed = processName().replace(String(process.pid), '4194303')
+  database.write(prepare => {
+    prepare('insert into gateways values (?, ?)').run(killed, Date.now())
+    prepare('insert into holdings values (?, ?, ?, 600)').run(killed, 'key-1', Date.now() - Date.now() % 86_400_000)
+  })
+  let isUnrecorded = true
+  const beatMs = 200
+  const green = await peer(t, directory, 'green', { beatMs, hasUnrecorded: () => isUnrecorded })
+  const startedMs = performance.now()
+  const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
+  t.ok(performance.now() - startedMs < 5 * beatMs, 'it used to wait for ten signs of life')
+  t.equal(found.filter(reservation => reservation !== undefined).length, 4)
+  isUnrecorded = false
+  await until(async () => await green.reserve() !== undefined, 'what it held to be released')
 })
 
 t.test('a gateway that joins while the store is locked tries again before it reserves', async t => {

@@ -79,6 +79,30 @@ t.test('calls at once without a bound of their own spend no more than the budget
   t.same([...new Set(statuses)].toSorted((a, b) => a - b), [200, 402, 429])
 })
 
+t.test('calls without a bound run beside each other, whatever the model could write, and each gets a usual length', async t => {
+  let release = (): void => undefined
+  const together = new Promise<void>(resolve => { release = resolve })
+  const bounds = new Set<number | undefined>()
+  const upstream = await fakeUpstream(async request => {
+    bounds.add((request.json as { max_completion_tokens?: number }).max_completion_tokens)
+    if (upstream.requests.length === 16) release()
+    await together
+    return completeAnswer(request, 1000)
+  })
+  t.teardown(upstream.close)
+  for (const capabilities of [{}, { output_token_limit: 128_000 }]) {
+    bounds.clear()
+    const { ask } = await start(t, { upstream, usd: () => 0 }, { budget: { usd: 10, per: 'month' } }, {
+      models: [modelSettings('openai/priced', { price: { input: 5, output: 40 }, capabilities })]
+    })
+    t.same(await Promise.all(Array.from({ length: 16 }, async () => (await ask()).status)), Array(16).fill(200))
+    t.ok([...bounds].every(bound => bound !== undefined && bound >= 8192 && bound < 8400), `limited to ${[...bounds].join()}`)
+    t.match(await Promise.all([ask({ reasoning_effort: 'high' }), ask({ max_completion_tokens: 20_000 })]), [{ status: 200 }, { status: 200 }])
+    t.ok([...bounds].some(bound => bound !== undefined && bound > 30_000), 'an effort needs more')
+    t.ok(bounds.has(20_000), 'a bound of the caller stays')
+  }
+})
+
 t.test('searches of the web that a request allows Anthropic are paid, and no more than the budget', async t => {
   const perThousandSearches = 10
   let nanoUsd = 0

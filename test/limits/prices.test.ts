@@ -73,8 +73,10 @@ t.test('answers cost what they add', async t => {
 })
 
 t.test('the request bounds an answer, else the model that may write most', async t => {
-  t.equal(maxCompletionOf({ prompt: 0, completion: 0, maxCompletion: 7, answers: 3 }, [cheap], models), 21)
-  t.equal(maxCompletionOf({ prompt: 0, completion: 0 }, [cheap, expensive], models), 200)
-  t.equal(maxCompletionOf({ prompt: 0, completion: 0 }, [cheap, free], models), Infinity)
+  t.equal(maxCompletionOf({ prompt: 0, completion: 0, maxCompletion: 7, answers: 3 }, [cheap], models, 1), 21)
+  t.equal(maxCompletionOf({ prompt: 0, completion: 0 }, [cheap, expensive], models, 5000), 200)
+  t.equal(maxCompletionOf({ prompt: 0, completion: 0 }, [cheap, free], models, 5000), 5000, 'the default where a model has no known limit')
+  t.equal(maxCompletionOf({ prompt: 0, completion: 0, reasoning: 100, answers: 2 }, [free], models, 5000), 10_200, 'and what it may reason with')
+  t.equal(maxCompletionOf({ prompt: 0, completion: 0, reasoning: 100 }, [cheap, expensive], models, 150), 200, 'but no more than the model can')
   t.same([outputLimitOf(models.find('one/cheap')), outputLimitOf(undefined)], [100, Infinity])
 })

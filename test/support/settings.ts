@@ -50,6 +50,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       callMs: 10_000,
       bodyMs: 10_000,
       headersMs: 10_000,
+      defaultMaxTokens: 8192,
       withoutCoordination: 'share'
     },
     tools: {
