@@ -134,14 +134,15 @@ export const hostedItemTypes = [
   'apply_patch_call', 'apply_patch_call_output', 'tool_search_call', 'tool_search_output', 'program', 'program_output'
 ] as const
 
-const otherItemTypes = [
+/** Items whose fields hold all there is to them: the schema requires it. */
+export const contentItemTypes = [
   'message', 'function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'reasoning', 'item_reference', 'additional_tools',
   ...serverItems.map(({ properties }) => properties.type.const)
 ]
 
 /** Also one of a type that is not known here, which providers that do not have this API cannot take. */
 const HostedItem = Type.Object({
-  type: Type.Unsafe<typeof hostedItemTypes[number]>(Type.String({ pattern: `^(?!(?:${otherItemTypes.join('|')})$)[a-z0-9_]{1,64}$` })),
+  type: Type.Unsafe<typeof hostedItemTypes[number]>(Type.String({ pattern: `^(?!(?:${contentItemTypes.join('|')})$)[a-z0-9_]{1,64}$` })),
   ...optionalId
 }, { description: 'A record of a tool hosted by OpenAI; other providers do not get it.' })
 

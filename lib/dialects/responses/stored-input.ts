@@ -1,5 +1,6 @@
 /** Reads from stored responses what a request needs: the conversation that it continues, and the items that it refers to. */
 
+import { contentItemTypes } from '../../../schemas/response-items.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { Continuation, FoundItem, ResponseArchive } from './archive.ts'
 import type { ValidCall } from '../../core/call.ts'
@@ -49,14 +50,24 @@ function referredId (item: InputItem): string[] {
   return item.type === 'reasoning' && !('encrypted_content' in item && typeof item.encrypted_content === 'string') ? [id] : []
 }
 
-/** Fields that say nothing of what an item holds. */
-const outerFields: ReadonlySet<string> = new Set(['id', 'type', 'role', 'status'])
+/** Types of items that are judged by their fields: what they did, or what came of it. Reasoning is sent with its state or not at all. */
+const contentTypes: ReadonlySet<unknown> = new Set([undefined, null, ...contentItemTypes])
 
-/** Recognises an item that has an id and no content, so that only the provider's account could know what it holds. */
+/** Fields that hold what an item of a hosted tool did, or what came of it. */
+const contentFields = ['action', 'actions', 'arguments', 'code', 'content', 'encrypted_content', 'input', 'operation', 'output', 'queries', 'tools'] as const
+
+/**
+ * Recognises the record of a hosted tool that has an id and none of its content, so that only the provider's account could
+ * know what it holds. Settings, such as the size of an image, are no content.
+ */
 export function isIdAlone (item: object): item is { readonly id: string } {
-  const { id, type } = item as { readonly id?: unknown, readonly type?: unknown }
-  if (typeof id !== 'string' || type === 'reasoning') return false // reasoning goes without its state, or not at all
-  return Object.entries(item).every(([name, value]) => outerFields.has(name) || value === null || value === '')
+  const { id, type, ...fields } = item as { readonly id?: unknown, readonly type?: unknown, readonly [field: string]: unknown }
+  if (typeof id !== 'string' || contentTypes.has(type)) return false
+  return (type === 'image_generation_call' ? ['result'] : contentFields).every(name => isEmpty(fields[name]))
+}
+
+function isEmpty (value: unknown): boolean {
+  return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
 /** Recognises a reference, which may come without its type. */

@@ -34,6 +34,9 @@ t.test('objects of the account are found by any name', async t => {
     [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] }, 'object file_id'],
     [{ input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: 'file-1' }] }] }, 'object file_id'],
     [{ input: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: null }] }, 'object input[0].id'],
+    [{ input: [{ type: 'image_generation_call', id: 'ig_1', action: 'edit', size: '1024x1024', revised_prompt: 'a' }] }, 'object input[0].id'],
+    [{ input: [{ type: 'file_search_call', id: 'fs_1', queries: [] }] }, 'object input[0].id'],
+    [{ input: [{ type: 'new_call', id: 'n_1', extra: 'a' }] }, 'object input[0].id'],
     [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'object vector_store_ids'],
     [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'object container'],
     [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] }, 'object file_ids'],
@@ -42,6 +45,14 @@ t.test('objects of the account are found by any name', async t => {
   ]
   for (const [parts, use] of rows) t.ok(usesOf(parts).includes(use), use)
   t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1' }), [])
+})
+
+t.test('items that hold what they stand for may have an id', async t => {
+  for (const item of [
+    { type: 'message', id: 'msg_1', role: 'assistant', content: '' }, { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '' },
+    { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'a', tools: [] }, { type: 'reasoning', id: 'rs_1', summary: [] },
+    { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'a' } }, { type: 'image_generation_call', id: 'ig_1', result: 'iVBORw0KGgo=' }
+  ]) t.same(usesOf({ input: [item] }), [], item.type)
 })
 
 t.test('an item of a stored response may come as its id alone', async t => {
