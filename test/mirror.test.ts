@@ -28,7 +28,6 @@ const elsewhere: Reasons = {
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
-  'dialects/template-printer': ['providers/template-reader', 'prints what is read there'],
   'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
   'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],
   'dialects/responses/compaction': ['pipelines/responses', 'passes a request and its answer on'],

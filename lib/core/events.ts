@@ -165,8 +165,6 @@ export type ChatEvent =
     readonly type: 'direct-answer'
     readonly json: string
     readonly characters?: number
-    /** Set for one that is like an earlier one of its model. */
-    readonly alike?: AlikeAnswer
   }
   | { readonly type: 'tool-result', readonly result: ToolResult }
   /** Only where the request has `toolApproval`. */
@@ -182,21 +180,6 @@ export type ChatEvent =
     readonly type: 'tool-servers-failed'
     readonly errors: Readonly<Record<string, ToolServerError>>
   }
-
-/** A complete answer in the caller's own dialect, as it came. */
-export type DirectAnswer = ChatEvent & { readonly type: 'direct-answer' }
-
-/** An answer by what it has in common with others of its model, and its own values as they are written. */
-export interface AlikeAnswer {
-  readonly template: AnswerTemplate
-  readonly values: readonly string[]
-}
-
-/** Prints answers of a model by what they have in common (`json/json-template`). */
-export interface AnswerTemplate {
-  /** Returns what prints an answer, changed, by its values; `undefined` where what is changed in one is not what is changed in all. */
-  readonly changed: (change: (json: string) => string | undefined) => ((values: readonly string[]) => string) | undefined
-}
 
 /** A spoken answer: bytes as they arrived, or base64 in an event stream; then usage if any. */
 export type SpeechEvent =

@@ -1,26 +1,17 @@
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
-import { TemplatePrinter } from '../template-printer.ts'
 import { withModel } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
-import type { DirectAnswer } from '../../core/events.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
 /** Returns the message of all batches of one answer: that of a provider of this dialect as it came. */
 export function messageReply (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer | PrintedJson {
   for (const { events } of batches) {
-    for (const event of events) if (event.type === 'direct-answer') return directReply(event, start.head.model)
+    for (const event of events) if (event.type === 'direct-answer') return new PrintedJson(withModel(event.json, start.head.model))
   }
   return toMessage(start, batches)
-}
-
-const templatePrinter = new TemplatePrinter()
-
-function directReply ({ json, alike }: DirectAnswer, model: string): PrintedJson {
-  const show = (answer: string): string => withModel(answer, model)
-  return new PrintedJson((alike && templatePrinter.print(alike, model, show)) ?? show(json))
 }
 
 /** Makes the message of all batches of one answer, by folding the stream that they would have been. */

@@ -3,7 +3,6 @@ import { shownAnswer, storedResponse } from './direct-answer.ts'
 import { OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
 import type { ItemListener } from './output/open-item.ts'
-import type { DirectAnswer } from '../../core/events.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
@@ -11,15 +10,15 @@ import type { ResponseObject } from '../../../schemas/responses.ts'
 /** Returns the response of all batches of one answer, stored where it is to be: that of a provider of this dialect as it came. */
 export function responseReply (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): unknown {
   for (const { events } of batches) {
-    for (const event of events) if (event.type === 'direct-answer') return directReply(start, event)
+    for (const event of events) if (event.type === 'direct-answer') return directReply(start, event.json)
   }
   const response = toResponse(start, batches)
   return start.context.keep?.(response) ?? response
 }
 
-function directReply (start: AnswerStart<ResponsesContext>, answer: DirectAnswer): PrintedJson | Promise<PrintedJson> {
-  const shown = shownAnswer(start, answer)
-  return start.context.keep === undefined ? new PrintedJson(shown) : storedResponse(start, answer.json, shown).then(stored => new PrintedJson(stored))
+function directReply (start: AnswerStart<ResponsesContext>, json: string): PrintedJson | Promise<PrintedJson> {
+  const shown = shownAnswer(start, json)
+  return start.context.keep === undefined ? new PrintedJson(shown) : storedResponse(start, json, shown).then(stored => new PrintedJson(stored))
 }
 
 /** Makes the response of all batches of one answer: the items that a stream would have ended with. */

@@ -1,11 +1,9 @@
 /** Answers of providers that speak this dialect: their own text, but for what callers know by other names here. */
 
-import { TemplatePrinter } from '../template-printer.ts'
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
 import { startedResponse } from './response-object.ts'
-import { completeParts, isListName } from './text-parts.ts'
+import { completeParts } from './text-parts.ts'
 import { ResponseObject } from '../../../schemas/responses.ts'
-import type { DirectAnswer } from '../../core/events.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 
@@ -16,25 +14,13 @@ export function shownResponse (start: Start, response: string): string {
   return withFields(start, response, shownFields(start))
 }
 
-const templatePrinter = new TemplatePrinter()
-
 /** Returns the text of a complete answer as its caller gets it. */
-export function shownAnswer (start: Start, { json, alike }: DirectAnswer): string {
-  const { head: { model }, context: { request: { previous_response_id: previous }, queued } } = start
-  // What else is put into it is of one request.
-  const fitsTemplate = alike !== undefined && previous === undefined && queued === undefined && !alike.values.some(isListName)
-  const shown = fitsTemplate ? templatePrinter.print(alike, model, text => hasAll(text) ? shownResponse(start, text) : undefined) : undefined
-  return shown ?? shownResponse(start, completeParts(json))
-}
-
-/** Returns whether nothing has to be added to a response but what the model decides. */
-function hasAll (text: string): boolean {
-  const fields = readObjectText(text)?.fields
-  return fields !== undefined && ResponseObject.required.every(name => fields.has(name) || name === 'model') && completeParts(text) === text
+export function shownAnswer (start: Start, json: string): string {
+  return shownResponse(start, completeParts(json))
 }
 
 /** Stores a response before its end is sent, where responses are stored. @returns its text as the caller gets it */
-export async function storedResponse (start: Start, text: string, shown = shownResponse(start, completeParts(text))): Promise<string> {
+export async function storedResponse (start: Start, text: string, shown = shownAnswer(start, text)): Promise<string> {
   const { route, context: { keep, direct } } = start
   if (keep === undefined) return shown
   const { id: responseId, store: isKept } = JSON.parse(text) as ResponseObject // by the provider's account of its own API

@@ -14,11 +14,6 @@ export function completeEvent (name: string | undefined, json: string): string {
   return name?.endsWith('.delta') === true ? json : completeParts(json)
 }
 
-/** Returns whether a text would be taken for the name or the type of a part. */
-export function isListName (text: string): boolean {
-  return text === 'output_text' || text === 'annotations' || text === 'logprobs'
-}
-
 /** Completes the text parts in a response, an item or an event. */
 export function completeParts (json: string): string {
   const parts = count(json, '"output_text"')

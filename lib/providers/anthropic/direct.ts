@@ -6,7 +6,6 @@
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
-import { templateReaders, type TemplateReader } from '../template-reader.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
@@ -35,17 +34,10 @@ export function directRequest ({ body, headers, query }: DirectRequest, path: st
   }
 }
 
-const known = templateReaders(report => {
-  const usage = new UsageCount()
-  usage.read(report)
-  return usage.total()
-})
-
 /** Reads an answer for its caller. One in the other form than was requested is read as that of any caller. */
 export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
   if (ask.streamed) return { as: 'sse', reader: new DirectStream(), json: value => readResponse(value, ask) }
-  const answers = known(ask.route.modelId)
-  return { as: 'json', read: (value, bytes) => readDirect(value, bytes, answers), readBytes: bytes => answers.read(bytes), sse: () => readStream(ask) }
+  return { as: 'json', read: readDirect, sse: () => readStream(ask) }
 }
 
 /** States what a status other than 2xx means; the words are kept as they came. */
@@ -53,7 +45,7 @@ export function directFailure (failure: UpstreamFailure): Failure {
   return directError(readError(failure), failure.status, failure.text)
 }
 
-function readDirect (value: unknown, bytes: Buffer | undefined, answers: TemplateReader): ChatEvent[] {
+function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
   const text = bytes?.toString() ?? JSON.stringify(value)
   const wire: WireAnswer = objectOf(value) ?? {}
   if (wire.type === 'error') throw new ProviderFailure(directError(inBandError(wire), undefined, text))
@@ -65,7 +57,6 @@ function readDirect (value: unknown, bytes: Buffer | undefined, answers: Templat
   for (const block of wire.content) facts.noteBlock(block, events)
   events.push({ type: 'direct-answer', json: text, characters: text.length })
   facts.end(events)
-  answers.noteMiss(text, events)
   return events
 }
 

@@ -5,14 +5,12 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
-import { templateReaders, type TemplateReader } from '../template-reader.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream, wireEvent } from './chat-stream.ts'
 import { DeltaTemplate, deltaLength } from './delta-template.ts'
 import { failedResponse, saysMissingPath } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
-import { usageOf } from '../chat-completions/usage.ts'
 import { responseUsage } from './usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatInput } from '../../chat/input.ts'
@@ -30,13 +28,10 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
   }
 }
 
-const known = templateReaders(usageOf)
-
 /** Reads an answer for its caller. One in the other form than was requested is read as that of any caller. */
 export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
   if (ask.streamed) return { as: 'sse', reader: new DirectStream(), json: value => readStreamed(value, ask) }
-  const answers = known(ask.route.modelId)
-  return { as: 'json', read: (value, bytes) => readDirect(value, bytes, answers), readBytes: bytes => answers.read(bytes), sse: () => readStream(ask) }
+  return { as: 'json', read: readDirect, sse: () => readStream(ask) }
 }
 
 /** Reads one JSON text that came in place of a stream. */
@@ -45,7 +40,7 @@ function readStreamed (value: unknown, ask: Ask<ChatInput>): ChatEvent[] {
   return readResponse(value, ask)
 }
 
-function readDirect (value: unknown, bytes: Buffer | undefined, answers: TemplateReader): ChatEvent[] {
+function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
   refuseOtherApi(objectOf(value))
   const response = checkedResponse(value)
   const facts = new AnswerFacts()
@@ -54,8 +49,6 @@ function readDirect (value: unknown, bytes: Buffer | undefined, answers: Templat
   const json = bytes?.toString() ?? JSON.stringify(value)
   events.push({ type: 'direct-answer', json, characters: json.length })
   facts.end(response, events)
-  // Of one that is like an earlier one, the tokens alone are read.
-  if (!events.some(event => event.type === 'usage' && event.usage.searches !== undefined)) answers.noteMiss(json, events)
   return events
 }
 
