@@ -10,7 +10,6 @@ import { readError } from './errors.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
-import { responsesOf } from './response-template.ts'
 import { readTextResponse } from './text-response.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -27,13 +26,11 @@ export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
 }
 
 /** Leaves the text of complete responses as it stands in JSON where the caller's dialect prints it. */
-function withTextRuns (reader: BodyReader<ChatEvent>, { request, route, textRuns }: Ask<ChatInput>): BodyReader<ChatEvent> {
+function withTextRuns (reader: BodyReader<ChatEvent>, { request, textRuns }: Ask<ChatInput>): BodyReader<ChatEvent> {
   if (reader.as !== 'json' || textRuns !== true || offersFunctionsOnly(request)) return reader
   const { as, read, sse } = reader
-  // What else is in a response is read by these.
-  const known = (request.n ?? 1) === 1 && request.stop === undefined ? responsesOf(route.modelId) : undefined
   // Without a spread, for which V8 makes a hidden class for every call: 2 µs.
-  return { as, read, readBytes: bytes => readTextResponse(bytes, read, known), sse }
+  return { as, read, readBytes: bytes => readTextResponse(bytes, read), sse }
 }
 
 /** Returns the credential of the dialect. */

@@ -9,7 +9,6 @@ import { isUtf8 } from 'node:buffer'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { LiteralScanner } from '../../json/literal-scanner.ts'
 import { placeholder } from '../../json/placeholder.ts'
-import type { ResponseTemplateCache } from './response-template.ts'
 import type { ChatEvent } from '../../core/events.ts'
 
 /** Longer ones are parsed in turns of the event loop. */
@@ -21,17 +20,12 @@ const scanner = new LiteralScanner()
  * Reads a response with a `text-run` in place of its text.
  *
  * @param read makes the events of the parsed response
- * @param known responses of the model, for a request that reads all of them alike
  * @returns `undefined` for a response that has to be parsed entirely
  * @throws SyntaxError for what is not JSON, and what `read` throws
  */
-export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatEvent[], known?: ResponseTemplateCache): ChatEvent[] | undefined {
+export function readTextResponse (bytes: Buffer, read: (value: unknown) => ChatEvent[]): ChatEvent[] | undefined {
   if (bytes.length > maxBytes || !isUtf8(bytes)) return undefined
   const json = bytes.toString('latin1')
-  return known?.read(json) ?? readAround(json, read, known)
-}
-
-function readAround (json: string, read: (value: unknown) => ChatEvent[], known: ResponseTemplateCache | undefined): ChatEvent[] | undefined {
   // A key, or the end of one: in a string, the second quote would be escaped.
   const opening = /"content":\s?"/.exec(json)
   if (opening === null) return undefined
@@ -45,7 +39,6 @@ function readAround (json: string, read: (value: unknown) => ChatEvent[], known:
   const at = events.findIndex(event => event.type === 'text-delta' && event.text === placeholder)
   const event = events[at]
   if (event?.type !== 'text-delta' || event.logprobs !== undefined) return undefined
-  known?.noteMiss(around, events)
   events[at] = { type: 'text-run', choice: event.choice, literals: [json.slice(start, end)], isAscii: text.isAscii, characters }
   return events
 }
