@@ -14,15 +14,6 @@ export class StreamTemplate {
     this.#place = place
   }
 
-  get template (): TextTemplate | undefined {
-    return this.#template
-  }
-
-  /** Begins with what is known of another stream. */
-  use (template: TextTemplate): void {
-    this.#template = template
-  }
-
   /** Returns the text of a message that fits, else `undefined`. */
   deltaText (data: string): string | undefined {
     const text = this.#template?.deltaText(data)

@@ -89,12 +89,6 @@ export class TextTemplate {
     return template.#isAll('probe') ? template : undefined
   }
 
-  /** Returns the template of messages that begin with another text than those of this one; `undefined` where these do not begin with `known`. */
-  startingWith (other: string, known: string): TextTemplate | undefined {
-    if (!this.#before.startsWith(known)) return undefined
-    return new TextTemplate(this.#place, copyString(other + this.#before.slice(known.length)), [...this.#middle, this.#after])
-  }
-
   /** Returns the text of a message that fits, else `undefined`: then it has to be parsed. */
   deltaText (data: string): string | undefined {
     const start = this.#before.length

@@ -3,12 +3,10 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { textOfLiteral } from '../../json/literal-scanner.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
-import { StreamBeginning } from './stream-beginning.ts'
 import { StreamTemplate } from '../stream-template.ts'
 import { textPlace } from './text-place.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -32,15 +30,11 @@ class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   readonly #lenient: boolean
   readonly #template = new StreamTemplate(textPlace)
-  /** Set until the first text. */
-  #beginning: StreamBeginning | undefined
   readonly readRun: StreamReader<ChatEvent>['readRun']
   done = false
 
-  constructor ({ request, route, quirks, textRuns = false }: Ask<ChatInput>) {
+  constructor ({ request, quirks, textRuns = false }: Ask<ChatInput>) {
     this.#reader = new ResponseReader(request)
-    // Which choice a chunk is of depends on how many were requested.
-    this.#beginning = (request.n ?? 1) === 1 && !offersFunctionsOnly(request) ? new StreamBeginning(route.modelId) : undefined
     this.readRun = textRuns ? (frames, from, into) => this.#readRun(frames, from, into) : undefined
     this.#lenient = quirks.lenientFinish === true
   }
@@ -48,7 +42,6 @@ class ChatStream implements StreamReader<ChatEvent> {
   read ({ event, data }: EventSourceMessage, into: ChatEvent[]): void {
     const text = event === 'error' ? undefined : this.#template.deltaText(data)
     if (text !== undefined) {
-      this.#beginning = undefined
       this.#reader.noteText()
       into.push({ type: 'text-delta', choice: 0, text })
     } else if (isDone(data)) {
@@ -71,16 +64,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     if (run === undefined) return from
     const { literals, characters, isAscii, end } = run
     this.#reader.noteText()
-    if (this.#beginning === undefined) {
-      into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
-    } else {
-      // The first text of an answer comes as a delta, which says what is around all others.
-      this.#beginning = undefined
-      const [first = '', ...more] = literals
-      const text = textOfLiteral(first)
-      into.push({ type: 'text-delta', choice: 0, text })
-      if (more.length > 0) into.push({ type: 'text-run', choice: 0, literals: more, characters: characters - text.length, isAscii })
-    }
+    into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
     return end
   }
 
@@ -91,21 +75,12 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#reader.read(chunk, into)
     if (this.#reader.isThinking) {
       // A text has to be read, as it ends the thinking before it.
-      this.#beginning = undefined
       this.#template.forget()
       return
     }
     const only = into.length === before + 1 ? into[before] : undefined
-    if (only?.type === 'response-start') {
-      const known = this.#beginning?.noteRole(data, chunk)
-      if (known !== undefined) this.#template.use(known)
-      return
-    }
-    const beginning = this.#beginning
-    this.#beginning = undefined
     if (only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
       this.#template.noteMiss(data)
-      beginning?.noteText(chunk, this.#template.template)
     } else if (into.slice(before).some(event => event.type === 'extra')) {
       this.#template.forget() // it has values that were others since
     }
