@@ -150,16 +150,6 @@ export type ChatEvent =
     /** True when a caller sees no output in it. */
     readonly isHead?: boolean
   }
-  /** Messages of such a stream that follow each other and hold no fact, as the bytes that they came as. */
-  | {
-    readonly type: 'direct-run'
-    /** Complete messages, as text where they are ASCII. */
-    readonly frames: string | Uint8Array
-    readonly count: number
-    /** The number of the first one; each of the others has the next. */
-    readonly firstNumber: number
-    readonly characters: number
-  }
   /** A complete answer in the caller's own dialect, as it came. */
   | {
     readonly type: 'direct-answer'

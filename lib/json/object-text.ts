@@ -114,7 +114,8 @@ export function countKeys (value: unknown): number {
   return keys
 }
 
-function endOfString (text: string, start: number): number {
+/** Returns the place behind the string that begins at `start`, with its quotes; the end of the text where it has no closing quote. */
+export function endOfString (text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1
     while (text.charCodeAt(before) === backslash) before--

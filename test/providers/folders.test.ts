@@ -42,7 +42,7 @@ const capabilities = new Set([
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
   'chat-completions': ['text-choice', 'text-response', 'response-template', 'stream-beginning'],
-  responses: ['delta-template', 'direct'],
+  responses: ['direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']
 }

@@ -96,7 +96,6 @@ export class ChunkBuilder {
       case 'response-start':
       case 'tool-call-end':
       case 'direct-frame':
-      case 'direct-run':
       case 'direct-answer':
       case 'tools-listed':
       case 'tool-approval-needed':

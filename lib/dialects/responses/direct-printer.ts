@@ -4,8 +4,8 @@
  */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
-import { printAll, type FramePrinter } from '../../wire/frame-printer.ts'
-import { endOfStream, sseFrame, sseReader } from '../../wire/sse.ts'
+import type { FramePrinter } from '../../wire/frame-printer.ts'
+import { endOfStream, sseFrame } from '../../wire/sse.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedCode } from './errors.ts'
 import { startedResponse } from './response-object.ts'
@@ -26,12 +26,11 @@ interface ResponseEvent {
 }
 
 type Frame = Pick<ChatEvent & { type: 'direct-frame' }, 'name' | 'json'>
-type Run = ChatEvent & { type: 'direct-run' }
 
 /** Names of events that are sent when the response is queued, where it is made in the background. */
 const queuedEvents: ReadonlySet<string | undefined> = new Set(['response.created', 'response.queued'])
 
-export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Array> {
+export class DirectPrinter implements FramePrinter<ChatEvent> {
   readonly #start: AnswerStart<ResponsesContext>
   readonly #translate: () => FramePrinter<ChatEvent>
   /** Set for an answer that turned out to have no event of this dialect. */
@@ -58,7 +57,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
     this.#sequence = start.context.queued === undefined ? 0 : queuedEvents.size
   }
 
-  print (events: readonly ChatEvent[]): string | Uint8Array {
+  print (events: readonly ChatEvent[]): string {
     // Until a first event, which of both it is cannot be known.
     if (this.#translated === undefined && !this.#begun) {
       if (events.every(({ type }) => type === 'response-start')) return ''
@@ -66,7 +65,9 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
       else this.#translated = this.#translate()
     }
     if (this.#translated !== undefined) return this.#translated.print(events)
-    return printAll(events, event => event.type === 'direct-frame' ? this.#frame(event) : event.type === 'direct-run' ? this.#run(event) : '')
+    let text = ''
+    for (const event of events) if (event.type === 'direct-frame') text += this.#frame(event)
+    return text
   }
 
   end (): string {
@@ -87,14 +88,6 @@ export class DirectPrinter implements FramePrinter<ChatEvent, string | Uint8Arra
 
   keepAlive (): string {
     return this.#translated?.keepAlive?.() ?? ': ping\n'
-  }
-
-  #run ({ frames, count, firstNumber }: Run): string | Uint8Array {
-    if (firstNumber !== this.#sequence) {
-      return sseReader(Infinity).push(Buffer.from(frames)).map(({ event: name, data: json }) => this.#frame({ name, json })).join('')
-    }
-    this.#sequence += count
-    return frames
   }
 
   #frame ({ name, json: given }: Frame): string {

@@ -16,7 +16,7 @@ import type { FramePrinter } from '../../wire/frame-printer.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
 /** Returns the printer of a streamed response. */
-export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrinter<ChatEvent, string | Uint8Array> {
+export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrinter<ChatEvent> {
   return start.context.direct.accounts.has(start.route) ? new DirectPrinter(start, () => new Printer(start)) : new Printer(start)
 }
 

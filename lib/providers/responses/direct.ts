@@ -5,10 +5,10 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
+import { endOfString } from '../../json/object-text.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream, wireEvent } from './chat-stream.ts'
-import { DeltaTemplate, deltaLength } from './delta-template.ts'
 import { failedResponse, saysMissingPath } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
@@ -91,15 +91,12 @@ const factual: ReadonlySet<string> = new Set([
 
 class DirectStream implements StreamReader<ChatEvent> {
   readonly #facts = new AnswerFacts()
-  /** The template of the delta that was read last. */
-  #template: DeltaTemplate | undefined
   #started = false
   done = false
 
   read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     if (name?.endsWith('.delta') === true) {
       into.push({ type: 'direct-frame', name, json: data, characters: deltaLength(data) })
-      this.#template = DeltaTemplate.of(name, data)
       return
     }
     if (this.#started && name?.startsWith('response.') === true && !factual.has(name)) {
@@ -131,17 +128,18 @@ class DirectStream implements StreamReader<ChatEvent> {
     this.#facts.end(response, into)
   }
 
-  readRun (frames: string, from: number, into: ChatEvent[]): number {
-    const run = this.#template?.readRun(frames, from)
-    if (run === undefined) return from
-    const { end, ...messages } = run
-    into.push({ type: 'direct-run', ...messages })
-    return end
-  }
-
   end (): void {
     throw new GatewayError('upstream_stream_interrupted')
   }
+}
+
+/** Returns the length of the text of a delta; 0 where it has none. */
+function deltaLength (data: string): number {
+  const field = data.indexOf('"delta":"')
+  if (field === -1) return 0
+  const start = field + '"delta":'.length
+  const text = data.slice(start + 1, endOfString(data, start) - 1)
+  return text.includes('\\') ? text.replaceAll(/\\(?:u[\da-f]{4}|.)/gi, '.').length : text.length
 }
 
 function frame (name: string | undefined, json: string): ChatEvent {
