@@ -19,13 +19,6 @@ type Fields = Record<string, unknown>
 
 export type Chunk = ChatCompletionChunk & Fields
 
-/** The end of a stream of one choice. */
-export interface StreamEnd {
-  readonly reason: FinishReason
-  /** Absent where it was not reported, or is not to be shown. */
-  readonly usage: Usage | undefined
-}
-
 /**
  * Turns the events of one answer into chunks. Call `of` for every event in order, then `end`.
  *
@@ -53,7 +46,7 @@ export class ChunkBuilder {
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
       model: head.model,
-      ...addReportedFields<ReportedFields>({}, head),
+      ...reportedFields(head),
       choices: [],
       ...withUsage && { usage: null }
     }
@@ -108,21 +101,6 @@ export class ChunkBuilder {
     return this.#pending !== undefined
   }
 
-  /** Notes that the role of a choice is written elsewhere. @returns false where it was before */
-  begin (choice: number): boolean {
-    if (this.#begun.includes(choice)) return false
-    this.#begun = withLast(this.#begun, choice)
-    return true
-  }
-
-  /** Returns what `end` would write, where that is the finish of choice 0 and the usage alone. */
-  get plainEnd (): StreamEnd | undefined {
-    const [finish, ...more] = this.#finishes
-    const isPlain = finish?.[0] === 0 && more.length === 0 && this.#begun.includes(0) && this.#pending === undefined &&
-      this.#toolResults.length === 0 && this.#serverErrors === undefined
-    return isPlain ? { reason: finish[1], usage: this.#withUsage ? this.#usage : undefined } : undefined
-  }
-
   end (): Chunk[] {
     const chunks: Chunk[] = []
     for (const [choice, reason] of this.#finishes) {
@@ -142,7 +120,8 @@ export class ChunkBuilder {
   #choice (index: number, delta: ChunkDelta, logprobs: Logprobs | null = null): Chunk[] {
     // Their inside is as the provider wrote it.
     const chunk = this.#chunk([{ index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }])
-    if (!this.begin(index)) return [chunk]
+    if (this.#begun.includes(index)) return [chunk]
+    this.#begun = withLast(this.#begun, index)
     const first = this.#chunk([
       { index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }
     ])
@@ -188,13 +167,11 @@ export class ChunkBuilder {
 
 type ReportedFields = Pick<ChatCompletionChunk, 'service_tier' | 'system_fingerprint'>
 
-/** Adds what the provider says about the answer beside its choices. */
-export function addReportedFields<T extends ReportedFields> (to: T, { serviceTier, fingerprint }: AnswerHead): T {
-  // A provider's own word for a tier would be none that clients know.
-  const tier = serviceTier === undefined ? undefined : serviceTiers.find(tier => tier === serviceTier)
-  if (tier !== undefined) to.service_tier = tier
-  if (fingerprint !== undefined) to.system_fingerprint = fingerprint
-  return to
+/** Returns what the provider says about the answer beside its choices. */
+function reportedFields ({ serviceTier, fingerprint }: AnswerHead): ReportedFields {
+  // Clients know only the tiers of the schema.
+  const tier = serviceTiers.find(tier => tier === serviceTier)
+  return { ...tier !== undefined && { service_tier: tier }, ...fingerprint !== undefined && { system_fingerprint: fingerprint } }
 }
 
 function callStart ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): ChunkDelta {

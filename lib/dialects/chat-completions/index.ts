@@ -5,7 +5,7 @@ import { refine } from '../../core/call.ts'
 import { encodeChunks } from './encode.ts'
 import { chatCompletionsErrors } from './errors.ts'
 import { chatInput } from './input.ts'
-import { printCompletion } from './print-completion.ts'
+import { toCompletion } from './complete.ts'
 import { chatSizes } from './sizes.ts'
 import type { Dialect } from '../dialect.ts'
 
@@ -14,6 +14,6 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
   sizes: chatSizes,
   input: call => refine(chatInput(call), { context: undefined, printsTextRuns: call.request.mcp_servers === undefined }),
   encode: encodeChunks,
-  complete: (_start, batches) => printCompletion(batches),
+  complete: (_start, batches) => toCompletion(batches),
   errors: chatCompletionsErrors
 }

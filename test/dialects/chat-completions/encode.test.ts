@@ -2,6 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { ChunkBuilder } from '../../../lib/dialects/chat-completions/chunk.ts'
 import { encodeChunks } from '../../../lib/dialects/chat-completions/encode.ts'
+import { endOfStream } from '../../../lib/wire/sse.ts'
 import { holds } from '../../support/property.ts'
 import { routedCall } from '../../support/stages.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
@@ -51,21 +52,6 @@ t.test('what waits for a chunk waits while nothing is printed, and travels once'
   t.equal(print.print([text('a'), text('b')]), frame([choice({ content: 'a' })], { u: 1 }) + frame([choice({ content: 'b' })]))
 })
 
-t.test('text that stands in JSON already is printed as it stands, in its place among other events', async t => {
-  const run = (literals: readonly string[]): ChatEvent => {
-    const bytes = literals.map(literal => Buffer.from(literal).toString('latin1'))
-    return { type: 'text-run', choice: 0, literals: bytes, characters: 0, isAscii: bytes.join('') === literals.join('') }
-  }
-  const frames = (...literals: string[]): string => literals.map(literal => frame([choice({ content: '@' })]).replace('@', literal)).join('')
-  const print = printer()
-  print.print([text('a')])
-  t.equal(print.print([run(['b', '\\u00fc\\n'])]), frames('b', '\\u00fc\\n'))
-  t.equal(print.print([run(['ü', '\u{1F680}'])]), frames('ü', '\u{1F680}'))
-  t.equal(print.print([text('ä'), run(['ü']), text('ö'), run(['b']), run(['🎈']), text('c')]), frames('ä', 'ü', 'ö', 'b', '🎈', 'c'))
-  t.equal(print.print([{ type: 'extra', scope: 'answer', fields: { u: 1 } }, run(['ü', '\\"'])]), frame([choice({ content: 'ü' })], { u: 1 }) + frames('\\"'))
-  t.equal(JSON.parse(printer({ include_obfuscation: true }).print([run(['ü'])]).split('data: ')[2] ?? '').choices[0].delta.content, 'ü')
-})
-
 t.test('whatever its events, a batch is printed as their chunks are', async t => {
   const word = fc.constantFrom('a', ' the', 'ü', '\n"', '🎈', '漢字', '\\', '\u2028')
   const choice = fc.constantFrom(0, 0, 0, 1)
@@ -87,6 +73,33 @@ t.test('whatever its events, a batch is printed as their chunks are', async t =>
       print(events) === events.flatMap(event => chunks.of(event)).map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')
     ))
   }), { numRuns: 500 })
+})
+
+const heads: fc.Arbitrary<AnswerHead> = fc.record({
+  type: fc.constant('response-start' as const),
+  // Pipelines of others may have ids of their own.
+  id: fc.oneof(fc.stringMatching(/^chatcmpl-[\da-f]{1,8}$/), fc.string({ unit: 'binary', maxLength: 8 })),
+  model: fc.constantFrom('x/m', 'x/"ü', '"content":""'),
+  createdSeconds: fc.nat(),
+  fingerprint: fc.constantFrom('fp_1', 'fp_"2'),
+  serviceTier: fc.constantFrom('default', 'a word of its own')
+}, { requiredKeys: ['type', 'id', 'model', 'createdSeconds'] })
+
+const anyEvents: fc.Arbitrary<ChatEvent[]> = fc.tuple(
+  fc.array(fc.record({ type: fc.constant('text-delta' as const), choice: fc.constantFrom(0, 0, 0, 1), text: fc.constantFrom('a', 'ü"', '') }), { maxLength: 3 }),
+  fc.array(fc.constant<ChatEvent>({ type: 'extra', scope: 'answer', fields: { u: 1 } }), { maxLength: 1 }),
+  fc.array(fc.record({ type: fc.constant('choice-end' as const), choice: fc.constantFrom(0, 0, 0, 1), reason: fc.constantFrom('stop' as const, 'length' as const) }), { maxLength: 2 }),
+  fc.array(fc.record({ type: fc.constant('usage' as const), usage: fc.record({ promptTokens: fc.nat(), completionTokens: fc.nat(), totalTokens: fc.nat(), cachedTokens: fc.nat() }, { requiredKeys: ['promptTokens', 'completionTokens', 'totalTokens'] }) }), { maxLength: 1 })
+).map(parts => parts.flat())
+
+t.test('a stream is printed as its chunks are, from its first frame to its last', async t => {
+  holds(t, fc.property(heads, fc.boolean(), anyEvents, (head, include_usage, events) => {
+    const { print, end } = printer({ include_usage }, head)
+    const chunks = new ChunkBuilder(head, include_usage)
+    const printed = events.map(event => print([event])).join('') + end()
+    const plain = [...events.flatMap(event => chunks.of(event)), ...chunks.end()].map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
+    return printed === plain.join('') + endOfStream
+  }), { numRuns: 1000 })
 })
 
 t.test('padding hides how long a text is', async t => {

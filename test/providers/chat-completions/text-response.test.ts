@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { printCompletion } from '../../../lib/dialects/chat-completions/print-completion.ts'
-import { PrintedJson } from '../../../lib/core/reply.ts'
+import { toCompletion } from '../../../lib/dialects/chat-completions/complete.ts'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { readTextResponse } from '../../../lib/providers/chat-completions/text-response.ts'
 import { readResponse } from '../../../lib/providers/chat-completions/chat-response.ts'
@@ -13,8 +12,7 @@ const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m'
 const read = (value: unknown): ChatEvent[] => readResponse(value, ask())
 
 function completionOf (events: readonly ChatEvent[]): unknown {
-  const made = printCompletion([{ events: [head, ...events.slice(1)] }])
-  return JSON.parse(made instanceof PrintedJson ? Buffer.from(made.json).toString() : JSON.stringify(made))
+  return JSON.parse(JSON.stringify(toCompletion([{ events: [head, ...events.slice(1)] }])))
 }
 
 const runsIn = (events: readonly ChatEvent[] | undefined): number => events?.filter(({ type }) => type === 'text-run').length ?? 0
