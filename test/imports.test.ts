@@ -118,7 +118,7 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 const roles = [
   'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'fit', 'index', 'input', 'insert-usage',
   'messages', 'migrate', 'open', 'prune-usage',
-  'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'text-place', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire', 'provider-uses'
+  'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'text-message', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire', 'provider-uses'
 ]
 
 /** The words that a provider and a command of ours are called after: the capability, the thing. */

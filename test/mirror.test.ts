@@ -54,7 +54,6 @@ const elsewhere: Reasons = {
   'wire/openapi-headers': ['wire/openapi', 'a part of the document'],
   'wire/openapi-responses': ['wire/openapi', 'as above'],
   'wire/openapi-schemas': ['wire/openapi', 'as above'],
-  'wire/frame-printer': ['dialects/responses/direct-printer', 'puts together what is printed there'],
   'wire/join-in-turns': ['http/parse-body', 'copies the pieces of a body'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],

@@ -82,8 +82,6 @@ export interface ValidCall<R> extends AuthedCall {
   readonly origin?: ProviderAccount | undefined
   /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
   readonly context?: unknown
-  /** True when text may come as `text-run`: no stage needs to read it, and the dialect of the caller prints it. */
-  readonly printsTextRuns?: boolean
 }
 
 /** An account at a provider. */

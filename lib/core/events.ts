@@ -77,18 +77,6 @@ export type ChatEvent =
     readonly text: string
     readonly logprobs?: Logprobs
   }
-  /**
-   * Several text deltas of one choice as they stand in JSON, without the quotes; each byte is a character. Only for calls
-   * whose dialect prints them (`ValidCall.printsTextRuns`): there is no `text` to read.
-   */
-  | {
-    readonly type: 'text-run'
-    readonly choice: number
-    readonly literals: readonly string[]
-    readonly isAscii: boolean
-    /** The length of the texts, as strings. */
-    readonly characters: number
-  }
   | { readonly type: 'reasoning-delta', readonly choice: number, readonly text: string }
   | {
     readonly type: 'refusal-delta'
@@ -187,17 +175,14 @@ export interface ImageData {
   readonly revised_prompt?: string
 }
 
-/** JSON as text, or in the pieces that it came in. */
-export type JsonLine = string | readonly Uint8Array[]
-
 /**
  * Images: either one frame after the other, each the one line of JSON that the provider wrote,
  * unread because it holds megabytes; or the complete answer at once. Then usage if any.
  */
 export type ImageEvent =
-  | { readonly type: 'image-partial', readonly json: JsonLine }
+  | { readonly type: 'image-partial', readonly json: string }
   /** `about`: its `size` and `quality`, if the provider gives them. */
-  | { readonly type: 'image-end', readonly json: JsonLine, readonly about?: ExtraFields }
+  | { readonly type: 'image-end', readonly json: string, readonly about?: ExtraFields }
   | {
     readonly type: 'image-answer'
     /** Unix time. */

@@ -72,7 +72,7 @@ export interface FitTarget {
 /** The answering half of a dialect. */
 export interface AnswerDialect<C = unknown> {
   /** Makes the printer of a streamed answer. */
-  readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent, string | Uint8Array>
+  readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent>
   /** Makes the answer in one piece of all its batches, the first included, or the promise of it; it is sent as JSON. */
   readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
   /** Writes errors that come before the head of the answer; one that comes later is the printer's. */

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
-import type { ImageData, ImageEvent, JsonLine } from '../core/events.ts'
+import type { ImageData, ImageEvent } from '../core/events.ts'
 import { nowSeconds } from '../core/now-seconds.ts'
 
 /** Folds batches into `{ created, data, … }`, with `data` always there: the images of all requests it took. */
@@ -23,10 +23,10 @@ export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): o
   return { created: createdSeconds, data, ...about }
 }
 
-function imageIn (json: JsonLine): ImageData {
+function imageIn (json: string): ImageData {
   let frame: unknown
   try {
-    frame = JSON.parse(typeof json === 'string' ? json : Buffer.concat(json).toString())
+    frame = JSON.parse(json)
   } catch (cause) {
     throw new GatewayError('upstream_invalid_response', { cause })
   }

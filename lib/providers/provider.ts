@@ -6,7 +6,6 @@
  * leak a connection. `stages/provider-call` does the input and output for all of them.
  */
 
-import type { LongMessage } from '../wire/long-messages.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { CallerBody } from '../core/caller-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -40,8 +39,6 @@ export interface Ask<R> {
   readonly streamed: boolean
   /** True for a request of a megabyte and more: its body is printed while it is sent. */
   readonly isLarge?: boolean
-  /** True when text may come as `text-run`. */
-  readonly textRuns?: boolean
   /** The caller's body and its bytes, where they are kept. */
   readonly callerBody?: CallerBody | undefined
   /** Media of the request that short strings stand for. */
@@ -63,15 +60,6 @@ export interface UpstreamRequest {
 export interface StreamReader<E> {
   /** Appends the events of one SSE message to `into`. Unknown messages give none. */
   readonly read: (message: EventSourceMessage, into: E[]) => void
-  /** Does what `read` does with a message as bytes. Absent where messages are small. */
-  readonly readLong?: (message: LongMessage, into: E[]) => void
-  /**
-   * Appends the events of complete messages that need not be taken apart, and returns where the first other one begins.
-   * Absent where there are none.
-   *
-   * @param frames bytes as characters, UTF-8 from `from` on, where a message begins
-   */
-  readonly readRun?: ((frames: string, from: number, into: E[]) => number) | undefined
   /**
    * Appends the last events, once the stream has ended.
    * @throws GatewayError `upstream_stream_interrupted` when the response is not complete.
@@ -97,8 +85,6 @@ export interface JsonReader<E> {
   readonly as: 'json'
   /** @param bytes those it came as */
   readonly read: (value: unknown, bytes?: Buffer) => E[]
-  /** Reads a response of which not all has to be parsed; `undefined` for others. */
-  readonly readBytes?: ((bytes: Buffer) => E[] | undefined) | undefined
   /** Reads an event stream that came without a request for it, to its end. */
   readonly sse?: (() => StreamReader<E>) | undefined
 }

@@ -1,17 +1,17 @@
-import { TextTemplate, type TextPlace, type TextRun } from './text-template.ts'
+import { TextTemplate, type TextMessage } from './text-template.ts'
 
 /**
  * Keeps the template of the texts of one stream. To make one takes as long as to parse a message: it is tried half as often each
  * time, where all differ.
  */
 export class StreamTemplate {
-  readonly #place: TextPlace
+  readonly #form: TextMessage
   #template: TextTemplate | undefined
   /** Messages of text in a row that fitted no template. */
   #missed = 0
 
-  constructor (place: TextPlace) {
-    this.#place = place
+  constructor (form: TextMessage) {
+    this.#form = form
   }
 
   /** Returns the text of a message that fits, else `undefined`. */
@@ -21,16 +21,9 @@ export class StreamTemplate {
     return text
   }
 
-  /** Reads messages that fit, from a place in an event stream on. @param frames bytes as characters */
-  readRun (frames: string, from: number): TextRun | undefined {
-    const run = this.#template?.readRun(frames, from)
-    if (run !== undefined) this.#missed = 0
-    return run
-  }
-
   /** Notes a message that was read as one piece of text and nothing else. */
   noteMiss (data: string): void {
-    this.#template = isPowerOfTwo(++this.#missed) ? TextTemplate.of(data, this.#place) : undefined
+    this.#template = isPowerOfTwo(++this.#missed) ? TextTemplate.of(data, this.#form) : undefined
   }
 
   /** Forgets what is known: messages that look the same may mean something else from now on. */

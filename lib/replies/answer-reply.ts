@@ -38,6 +38,6 @@ function completed<C> (all: AsyncIterable<ChatBatch>, start: AnswerStart<C>, com
 }
 
 function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
-  const frames = sseFrames<ChatBatch, string | Uint8Array>(() => printer)(batches)
+  const frames = sseFrames<ChatBatch>(() => printer)(batches)
   return eventStream(printer.last === undefined ? frames : new EndedFrames(frames, printer.last), printer.keepAlive?.bind(printer))
 }

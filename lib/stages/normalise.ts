@@ -87,7 +87,7 @@ function isDirect ({ type }: ChatEvent): boolean {
 /** The common batch of a stream goes through as it is. */
 function isOnlyText (events: readonly ChatEvent[]): boolean {
   for (const event of events) {
-    if (event.type !== 'text-delta' && event.type !== 'text-run' && event.type !== 'direct-frame') return false
+    if (event.type !== 'text-delta' && event.type !== 'direct-frame') return false
   }
   return true
 }

@@ -195,7 +195,6 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
     streamed: request.stream === true,
     isLarge: isLargeRequest(call.record),
     media: call.media?.(),
-    textRuns: call.printsTextRuns === true,
     callerBody: call.callerBody?.()
   }
 }

@@ -4,6 +4,6 @@ import { sseFrames } from './sse-frames.ts'
 import type { Stage } from '../pipeline/stage.ts'
 
 /** Prints batches of `normalise` as the event stream of a dialect. Default: chat completions. */
-export function sseEncode (dialect: Pick<AnswerDialect<never>, 'encode'> = chatCompletions): Stage<ChatBatch, string | Uint8Array> {
-  return sseFrames<ChatBatch, string | Uint8Array>(first => dialect.encode(answerStart<never>(first)))
+export function sseEncode (dialect: Pick<AnswerDialect<never>, 'encode'> = chatCompletions): Stage<ChatBatch, string> {
+  return sseFrames<ChatBatch>(first => dialect.encode(answerStart<never>(first)))
 }

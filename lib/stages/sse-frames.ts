@@ -15,22 +15,22 @@ import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
  *
  * @param printerOf makes the printer of an answer, given its first batch
  */
-export function sseFrames<B extends Batch<unknown, unknown>, F extends string | Uint8Array = string> (
-  printerOf: (first: B) => FramePrinter<B['events'][number], F>
-): Stage<B, string | F> {
-  return transform<B, string | F>(() => new EventStream(printerOf))
+export function sseFrames<B extends Batch<unknown, unknown>> (
+  printerOf: (first: B) => FramePrinter<B['events'][number]>
+): Stage<B, string> {
+  return transform<B, string>(() => new EventStream(printerOf))
 }
 
-class EventStream<B extends Batch<unknown, unknown>, F extends string | Uint8Array> implements Transformer<B, string | F> {
-  readonly #printerOf: (first: B) => FramePrinter<B['events'][number], F>
-  #printer: FramePrinter<B['events'][number], F> | undefined
+class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, string> {
+  readonly #printerOf: (first: B) => FramePrinter<B['events'][number]>
+  #printer: FramePrinter<B['events'][number]> | undefined
   #call: Call | undefined
 
-  constructor (printerOf: (first: B) => FramePrinter<B['events'][number], F>) {
+  constructor (printerOf: (first: B) => FramePrinter<B['events'][number]>) {
     this.#printerOf = printerOf
   }
 
-  push (batch: B): F | undefined {
+  push (batch: B): string | undefined {
     this.#call = batch.call
     this.#printer ??= this.#printerOf(batch)
     const text = this.#printer.print(batch.events)

@@ -149,8 +149,6 @@ function openJson<E> (bytes: Buffer, reader: JsonReader<E>, maxBytes: number, re
   const { sse } = reader
   if (sse !== undefined && looksLikeStream(bytes)) return readCompleteStream(bytes, sse(), maxBytes).then(bufferedAttempt)
   record.answerBytes = bytes.length
-  const events = readOrRefuse(() => reader.readBytes?.(bytes))
-  if (events !== undefined) return bufferedAttempt(events)
   return whenThere(parseResponseBytes(bytes), value => bufferedAttempt(readOrRefuse(() => reader.read(value, bytes))))
 }
 

@@ -1,8 +1,6 @@
-import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
-import { bytesAsText, lineEndAt, sseReader, type SseReader } from '../wire/sse.ts'
-import { LongMessages, type LongMessage } from '../wire/long-messages.ts'
+import { sseReader, type SseReader } from '../wire/sse.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import { startTimer, type Timer } from '../async/timer.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
@@ -35,8 +33,6 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   readonly #bytes: PullSource<Uint8Array>
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader
-  /** Set where messages may come as bytes. */
-  readonly #longMessages: LongMessages | undefined
   /** Reads a response that turns out to be one JSON text; released once it does not. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
   readonly #slow: SlowStreamGuard | undefined
@@ -59,7 +55,6 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#bytes = pulling(body)
     this.#reader = reader
     this.#messages = sseReader(options.eventBytes)
-    this.#longMessages = reader.readLong === undefined ? undefined : new LongMessages(this.#messages, options.eventBytes)
     this.#json = options
     this.#slow = options.slow
     this.#pace = new StreamPace(options.slow, options.idleEventsMs)
@@ -176,7 +171,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const rest = this.#readBytes(read.value, into)
     if (rest !== undefined) return rest.then(() => true)
     // What is there already still goes out before the failure.
-    if (!this.#finished && this.#pace.isTooSlow(() => countOutputs(into, before))) this.#failure ??= tooSlow()
+    if (!this.#finished && this.#pace.isTooSlow(into.length - before)) this.#failure ??= tooSlow()
     return true
   }
 
@@ -195,11 +190,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       if (start.startsWith('<')) throw pageInstead()
     }
     const before = into.length
-    this.#gather(into, () => {
-      if (this.#longMessages !== undefined) this.#readMessages(this.#longMessages.push(asBuffer(bytes)), into)
-      else if (this.#reader.readRun === undefined) this.#readMessages(this.#messages.push(bytes), into)
-      else this.#readRuns(bytes, into)
-    })
+    this.#gather(into, () => this.#readMessages(this.#messages.push(bytes), into))
     if (this.#reader.done) {
       this.#finished = true
       this.#readRest()
@@ -211,32 +202,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     return undefined
   }
 
-  #readMessages (messages: Iterable<EventSourceMessage | LongMessage>, into: E[]): void {
+  #readMessages (messages: readonly EventSourceMessage[], into: E[]): void {
     for (const message of messages) {
       if (this.#reader.done) return
-      if ('pieces' in message) this.#reader.readLong?.(message, into)
-      else this.#reader.read(message, into)
-    }
-  }
-
-  /** Reads message by message, but for those that need not be taken apart. */
-  #readRuns (bytes: Uint8Array, into: E[]): void {
-    const text = bytesAsText(bytes)
-    const ascii = isAscii(bytes)
-    const mayRun = ascii || isUtf8(bytes)
-    const blankLine = lineEndAt(text, text.lastIndexOf('\n')).repeat(2)
-    for (let at = 0; at < text.length && !this.#reader.done;) {
-      if (mayRun && this.#messages.isBetweenMessages) {
-        at = this.#reader.readRun?.(text, at, into) ?? at
-        if (at === text.length) return this.#messages.rest()
-      }
-      const end = text.indexOf(blankLine, at)
-      const next = end === -1 ? text.length : end + blankLine.length
-      // What is put together with another read is kept: as a slice it would keep the text of all of this one.
-      const isPart = end === -1 || !this.#messages.isBetweenMessages
-      const part = isPart ? bytesAsText(bytes.subarray(at, next)) : text.slice(at, next)
-      this.#readMessages(this.#messages.pushText(part, ascii), into)
-      at = next
+      this.#reader.read(message, into)
     }
   }
 
@@ -244,7 +213,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#finished = true
     if (!this.#started) throw invalidResponse('empty body')
     asInterrupted(() => this.#gather(into, () => {
-      this.#readMessages((this.#longMessages ?? this.#messages).end(), into)
+      this.#readMessages(this.#messages.end(), into)
       if (!this.#reader.done) this.#reader.end(into)
     }))
     return true
@@ -303,10 +272,6 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 }
 
-function asBuffer (bytes: Uint8Array): Buffer {
-  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
 /**
  * Returns the first characters but for white space: decoding all of a first read to look at one of
  * them would cost as much as reading its messages.
@@ -314,13 +279,6 @@ function asBuffer (bytes: Uint8Array): Buffer {
 function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
-}
-
-/** Counts the events from a place on; a run counts as many as are in it. */
-function countOutputs (events: ReadonlyArray<{ readonly type: string, readonly literals?: readonly string[], readonly count?: number }>, from: number): number {
-  let count = 0
-  for (let at = from; at < events.length; at++) count += events[at]?.literals?.length ?? events[at]?.count ?? 1
-  return count
 }
 
 /** Returns whether a caller could see the event; heads and empty deltas are not real. */

@@ -60,11 +60,11 @@ export class StreamPace {
     if (this.#idleMs > this.#idleEventsMs) throw new GatewayError('upstream_timeout')
   }
 
-  /** Counts the events of a read. @param count is called where they are counted. @returns true for a stream that is given up */
-  isTooSlow (count: () => number): boolean {
+  /** Counts the events of a read. @returns true for a stream that is given up */
+  isTooSlow (events: number): boolean {
     const slow = this.#slow
     if (slow?.eventsPerSecond === undefined || !this.#isGuarded) return false
-    this.#windowEvents += count()
+    this.#windowEvents += events
     if (this.#windowMs < slow.windowMs) return false
     const isSlow = this.#windowEvents * 1000 < slow.eventsPerSecond * this.#windowMs
     this.#windowMs = 0

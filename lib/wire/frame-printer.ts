@@ -1,33 +1,10 @@
 import type { Call } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 
-/** Puts what is printed of events together: text, as long as all of it is. */
-export function printAll<E> (events: readonly E[], print: (event: E) => string | Uint8Array): string | Uint8Array {
-  let text = ''
-  let pieces: Uint8Array[] | undefined
-  for (const event of events) {
-    const frames = print(event)
-    if (typeof frames === 'string') {
-      text += frames
-    } else if (events.length === 1) {
-      return frames
-    } else {
-      pieces ??= []
-      pieces.push(Buffer.from(text), frames)
-      text = ''
-    }
-  }
-  return pieces === undefined ? text : Buffer.concat([...pieces, Buffer.from(text)])
-}
-
-/**
- * Prints the frames of one streamed answer.
- *
- * @typeParam F text, or text and UTF-8
- */
-export interface FramePrinter<E, F extends string | Uint8Array = string> {
+/** Prints the frames of one streamed answer. */
+export interface FramePrinter<E> {
   /** Returns the frames of a batch, or the empty text. */
-  readonly print: (events: readonly E[]) => F
+  readonly print: (events: readonly E[]) => string
   /** Returns the last frames of an answer that is complete, with whatever ends the stream. */
   readonly end: () => string
   /** Returns the last frames of an answer that broke off. Default: one message named `error`, as OpenAI's clients read it. */

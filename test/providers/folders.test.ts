@@ -23,7 +23,7 @@ const parts: Readonly<Record<string, string | undefined>> = {
   'model-list': undefined,
   'response-reader': 'ResponseReader',
   'service-tier': undefined,
-  'text-place': undefined,
+  'text-message': undefined,
   thinking: undefined,
   'tool-call-id': undefined,
   'tool-calls': undefined,
@@ -41,7 +41,7 @@ const capabilities = new Set([
 /** Files for what one provider alone has. */
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
-  'chat-completions': ['text-choice', 'text-response', 'response-template', 'stream-beginning'],
+  'chat-completions': ['text-choice'],
   responses: ['direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']

@@ -10,7 +10,6 @@ import type { StreamReader } from '../../lib/providers/provider.ts'
 export interface PrintedAnswer {
   /** Its messages, each as one JSON text in one form, without what differs from answer to answer. */
   readonly messages: readonly string[]
-  readonly runs: number
   readonly characters: number
 }
 
@@ -19,10 +18,9 @@ export async function printedAnswer (pieces: readonly Buffer[], reader: StreamRe
   const batches = await readPieces<ChatEvent>(pieces, reader)
   const call = routedCall<ChatInput>({ model: 'x/m', messages: [], stream: true, stream_options: { include_usage: true } })
   const frames = await collect(sseEncode()(normalise()(recordUsage()(batchesOf(call, batches)))))
-  const text = frames.map(frame => Buffer.from(frame).toString()).join('').replaceAll(/"id":"[^"]*","object":"[^"]*","created":\d+,/g, '')
+  const text = frames.join('').replaceAll(/"id":"[^"]*","object":"[^"]*","created":\d+,/g, '')
   return {
     messages: text.split('\n\n').map(line => line.startsWith('data: {') ? JSON.stringify(JSON.parse(line.slice(6))) : line),
-    runs: batches.flat().filter(({ type }) => type === 'text-run').length,
     characters: call.record.outputCharacters ?? 0
   }
 }

@@ -1,20 +1,14 @@
-import { LongMessages } from '../../lib/wire/long-messages.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** Returns all events of a stream that arrives in these pieces. */
 export function readEvents<E> (pieces: Iterable<Uint8Array>, reader: StreamReader<E>): E[] {
-  const texts = sseReader(1_000_000)
-  const messages = reader.readLong === undefined ? texts : new LongMessages(texts, 1_000_000)
+  const messages = sseReader(1_000_000)
   const events: E[] = []
   const read = (complete: ReturnType<typeof messages.push>): void => {
-    for (const message of complete) {
-      if (reader.done) return
-      if ('pieces' in message) reader.readLong?.(message, events)
-      else reader.read(message, events)
-    }
+    for (const message of complete) if (!reader.done) reader.read(message, events)
   }
-  for (const piece of pieces) read(messages.push(Buffer.from(piece)))
+  for (const piece of pieces) read(messages.push(piece))
   read(messages.end())
   if (!reader.done) reader.end(events)
   return events

@@ -35,12 +35,12 @@ export function batchesOf ({ call }: AnswerStart<ResponsesContext>, events: read
 }
 
 /** Returns what is printed of events as text. */
-export function printedText (printer: FramePrinter<ChatEvent, string | Uint8Array>, events: readonly ChatEvent[]): string {
-  return Buffer.from(printer.print(events)).toString()
+export function printedText (printer: FramePrinter<ChatEvent>, events: readonly ChatEvent[]): string {
+  return printer.print(events)
 }
 
 /** Returns the frames that a printer sends after its end. */
-export async function lastFrames ({ last }: FramePrinter<ChatEvent, string | Uint8Array>): Promise<string[]> {
+export async function lastFrames ({ last }: FramePrinter<ChatEvent>): Promise<string[]> {
   const frames = last?.()
   return frames === undefined ? [] : await collect(frames)
 }

@@ -1,13 +1,8 @@
-import { getHeapSpaceStatistics } from 'node:v8'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { StreamAttempt, type StreamOptions } from '../../lib/upstream/stream-attempt.ts'
-import { readStream } from '../../lib/providers/chat-completions/chat-stream.ts'
-import { ask } from '../support/chat-completions.ts'
-import { collectYoung } from '../support/collect-young.ts'
 import { until } from '../support/until.ts'
-import type { ChatEvent } from '../../lib/core/events.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 interface Event { readonly type: string, readonly text?: string }
@@ -132,36 +127,3 @@ t.test('closing gives up a body that has not ended', async t => {
   ended.attempt.close()
   t.equal(ended.cancelled(), false)
 })
-
-t.test('the text of reads that were long waited for is freed by a collection of young objects', async t => {
-  const frame = 'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"some words"},"finish_reason":null}]}\n\n'
-  const text = frame.repeat(600)
-  const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
-  const attempt = new StreamAttempt<ChatEvent>(body, readStream({ ...ask({}, {}, true), textRuns: true }), {
-    json: async () => [], jsonBytes: 100, eventBytes: 10_000, idleEventsMs: 60_000
-  })
-  let at = 0
-  let runs = 0
-  /** The end of a read is in the middle of a message. */
-  const read = async (): Promise<void> => {
-    const ready = new Promise<void>(resolve => { attempt.whenReady(resolve) })
-    collectYoung() // what waits is in old space by now
-    body.push(Buffer.from(text.slice(at, at + 50_000)))
-    at = (at + 50_000) % frame.length
-    await ready
-    const events = attempt.next()
-    if (Array.isArray(events) && events.some(({ type }) => type === 'text-run')) runs++
-  }
-  body.push(Buffer.from(frame))
-  await attempt.next()
-  for (let count = 0; count < 4; count++) await read()
-  const before = oldBytes()
-  for (let count = 0; count < 20; count++) await read()
-  const grownBytes = oldBytes() - before
-  t.equal(runs, 24)
-  t.ok(grownBytes < 300_000, `${grownBytes} bytes of 1 MB`)
-})
-
-function oldBytes (): number {
-  return getHeapSpaceStatistics().find(space => space.space_name === 'old_space')?.space_used_size ?? 0
-}

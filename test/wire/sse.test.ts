@@ -18,16 +18,6 @@ t.test('a byte order mark is not part of the first message, wherever it is cut',
   t.strictSame(read(Buffer.from('data: \ufeffa\n\n')), [[undefined, '\ufeffa']], 'one that stands elsewhere is')
 })
 
-t.test('a reader that rested between messages reads on as if it had not', async t => {
-  for (const size of cutSizes) {
-    const reader = sseReader(10_000)
-    t.equal(reader.push(Buffer.from('\ufeffdata: a\n\n')).length, 1)
-    reader.rest()
-    const rest = cut(Buffer.from('\ufeffdata: b\n\ndata: c\n\n'), size).flatMap(piece => reader.push(piece))
-    t.same(rest.map(({ data }) => data), ['c'], 'a mark that stands further on makes a field of another name')
-  }
-})
-
 t.test('the last message counts even if the stream ended before its blank line', async t => {
   for (const text of ['data: a', 'data: a\n', 'data: a\n\n']) t.strictSame(read(Buffer.from(text)), [[undefined, 'a']])
   t.strictSame(read(Buffer.from('')), [])

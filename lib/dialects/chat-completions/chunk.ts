@@ -5,7 +5,6 @@
  */
 
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
-import { textOfLiteral } from '../../json/literal-scanner.ts'
 import { withLast } from '../../core/with-last.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { Usage } from '../../core/usage.ts'
@@ -56,8 +55,6 @@ export class ChunkBuilder {
     switch (event.type) {
       case 'text-delta':
         return this.#choice(event.choice, { content: event.text }, event.logprobs)
-      case 'text-run':
-        return event.literals.flatMap(literal => this.#choice(event.choice, { content: textOfLiteral(literal) }))
       case 'reasoning-delta':
         return this.#choice(event.choice, { reasoning_content: event.text })
       case 'refusal-delta':

@@ -12,7 +12,7 @@ import type { Dialect } from '../dialect.ts'
 export const chatCompletions: Dialect<typeof ChatRequest> = {
   schema: ChatRequest,
   sizes: chatSizes,
-  input: call => refine(chatInput(call), { context: undefined, printsTextRuns: call.request.mcp_servers === undefined }),
+  input: call => refine(chatInput(call), { context: undefined }),
   encode: encodeChunks,
   complete: (_start, batches) => toCompletion(batches),
   errors: chatCompletionsErrors

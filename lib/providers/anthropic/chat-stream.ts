@@ -8,7 +8,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { StreamTemplate } from '../stream-template.ts'
 import { ResponseReader } from './response-reader.ts'
-import { deltaName, textPlace } from './text-place.ts'
+import { deltaName, textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -38,13 +38,11 @@ class ChatStream implements StreamReader<ChatEvent> {
   #messageId: unknown
   #started = false
   /** Known while the block stays open that the last text was added to. */
-  readonly #template = new StreamTemplate(textPlace)
-  readonly readRun: StreamReader<ChatEvent>['readRun']
+  readonly #template = new StreamTemplate(textMessage)
   done = false
 
-  constructor ({ request, textRuns = false }: Ask<ChatInput>) {
+  constructor ({ request }: Ask<ChatInput>) {
     this.#reader = new ResponseReader(offersFunctionsOnly(request))
-    this.readRun = textRuns ? (frames, from, into) => this.#readRun(frames, from, into) : undefined
   }
 
   read (message: EventSourceMessage, into: ChatEvent[]): void {
@@ -57,15 +55,6 @@ class ChatStream implements StreamReader<ChatEvent> {
   end (into: ChatEvent[]): void {
     if (!this.#reader.finished) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
-  }
-
-  #readRun (frames: string, from: number, into: ChatEvent[]): number {
-    const run = this.#template.readRun(frames, from)
-    if (run === undefined) return from
-    const { literals, characters, isAscii, end } = run
-    this.#reader.noteText(characters)
-    into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
-    return end
   }
 
   #parse ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {

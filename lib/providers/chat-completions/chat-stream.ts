@@ -8,7 +8,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
 import { StreamTemplate } from '../stream-template.ts'
-import { textPlace } from './text-place.ts'
+import { textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -29,13 +29,11 @@ export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   readonly #lenient: boolean
-  readonly #template = new StreamTemplate(textPlace)
-  readonly readRun: StreamReader<ChatEvent>['readRun']
+  readonly #template = new StreamTemplate(textMessage)
   done = false
 
-  constructor ({ request, quirks, textRuns = false }: Ask<ChatInput>) {
+  constructor ({ request, quirks }: Ask<ChatInput>) {
     this.#reader = new ResponseReader(request)
-    this.readRun = textRuns ? (frames, from, into) => this.#readRun(frames, from, into) : undefined
     this.#lenient = quirks.lenientFinish === true
   }
 
@@ -57,15 +55,6 @@ class ChatStream implements StreamReader<ChatEvent> {
     const lenient = this.done && this.#lenient && this.#reader.anyChoice
     if (!this.#reader.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
-  }
-
-  #readRun (frames: string, from: number, into: ChatEvent[]): number {
-    const run = this.#template.readRun(frames, from)
-    if (run === undefined) return from
-    const { literals, characters, isAscii, end } = run
-    this.#reader.noteText()
-    into.push({ type: 'text-run', choice: 0, literals, characters, isAscii })
-    return end
   }
 
   #readChunk (chunk: Record<string, unknown>, isError: boolean, data: string, into: ChatEvent[]): void {

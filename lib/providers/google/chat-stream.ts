@@ -7,7 +7,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
 import { StreamTemplate } from '../stream-template.ts'
-import { textPlace } from './text-place.ts'
+import { textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -27,17 +27,15 @@ export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
 
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
-  readonly #template = new StreamTemplate(textPlace)
+  readonly #template = new StreamTemplate(textMessage)
   /** The choice whose text the template is of. */
   #choice = 0
   /** The last message that was not parsed: it may have the final counts. */
   #unparsed: string | undefined
-  readonly readRun: StreamReader<ChatEvent>['readRun']
   readonly done = false
 
-  constructor ({ request, textRuns = false }: Ask<ChatInput>) {
+  constructor ({ request }: Ask<ChatInput>) {
     this.#reader = new ResponseReader(request)
-    this.readRun = textRuns ? (frames, from, into) => this.#readRun(frames, from, into) : undefined
   }
 
   read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
@@ -51,15 +49,6 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#readCounts()
     if (!this.#reader.isComplete) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
-  }
-
-  #readRun (frames: string, from: number, into: ChatEvent[]): number {
-    const run = this.#template.readRun(frames, from)
-    if (run === undefined) return from
-    const { literals, characters, isAscii, last, end } = run
-    this.#unparsed = Buffer.from(frames.slice(last + textPlace.frameStart.length, end), 'latin1').toString()
-    into.push({ type: 'text-run', choice: this.#choice, literals, characters, isAscii })
-    return end
   }
 
   #parse (data: string, into: ChatEvent[]): void {

@@ -11,8 +11,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import { asTextMessage } from '../../wire/long-messages.ts'
-import type { ExtraFields, ImageEvent, JsonLine } from '../../core/events.ts'
+import type { ExtraFields, ImageEvent } from '../../core/events.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
@@ -35,7 +34,7 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
   }
 
   /** @param json the line of the message, once it is known to be an image */
-  const take = (message: Record<string, unknown>, event: string | undefined, json: (name: string) => JsonLine, into: ImageEvent[]): void => {
+  const take = (message: Record<string, unknown>, event: string | undefined, json: (name: string) => string, into: ImageEvent[]): void => {
     const failure = inBandError(message, event === 'error')
     if (failure !== undefined) throw new ProviderFailure(failure)
     const name = event ?? message['type']
@@ -65,35 +64,11 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
   return {
     get done () { return done },
     read,
-    readLong: (long, into) => {
-      const outline = outlineOf(long.pieces)
-      const message = outline === undefined ? {} : withoutImage(outline, long.event)
-      if (message['type'] === undefined) read(asTextMessage(long), into)
-      else take(message, long.event, () => long.pieces, into)
-    },
     end
   }
 }
 
 const upToImage = /^.*?"b64_json"\s*:\s*"/s
-
-/** Bytes of a message before its image, and after it. */
-const maxHeadBytes = 4096
-const maxTailBytes = 64 * 1024
-const quote = 0x22
-
-/** Returns the JSON of a message with an empty text in place of its image; `undefined` when that is not found in its bytes. */
-function outlineOf (pieces: readonly Buffer[]): string | undefined {
-  const head = upToImage.exec(pieces[0]?.toString('latin1', 0, maxHeadBytes) ?? '')?.[0]
-  if (head === undefined) return undefined
-  for (const [index, piece] of pieces.entries()) {
-    const end = piece.indexOf(quote, index === 0 ? head.length : 0)
-    if (end === -1) continue
-    const tail = Buffer.concat([piece.subarray(end), ...pieces.slice(index + 1)])
-    return tail.length > maxTailBytes ? undefined : head + tail.toString('latin1')
-  }
-  return undefined
-}
 
 /**
  * The event with an empty text in place of its image.

@@ -24,7 +24,7 @@ const middle = [
 ]
 const completed = frame('response.completed', 5, { response: { ...response, status: 'completed', output: [message], store: true } })
 
-function printer (context: Partial<ResponsesContext> = {}): FramePrinter<ChatEvent, string | Uint8Array> {
+function printer (context: Partial<ResponsesContext> = {}): FramePrinter<ChatEvent> {
   const start = responsesStart({ stream: true })
   start.context.direct.accounts.set(start.route, () => 'a1')
   return encodeResponse({ ...start, context: { ...start.context, ...context } })

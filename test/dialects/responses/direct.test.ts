@@ -213,7 +213,7 @@ t.test('unknown fields and events anywhere in a stream reach the caller as they 
   }))
 })
 
-function directPrinter (): FramePrinter<ChatEvent, string | Uint8Array> {
+function directPrinter (): FramePrinter<ChatEvent> {
   const start = responsesStart({ stream: true })
   start.context.direct.accounts.set(start.route, () => 'a1')
   return encodeResponse({ ...start, head: { ...start.head, model: answering.modelId } })

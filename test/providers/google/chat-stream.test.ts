@@ -1,7 +1,7 @@
 import t from 'tap'
 import { googleChat } from '../../../lib/providers/google/index.ts'
 import { ResponseReader } from '../../../lib/providers/google/response-reader.ts'
-import { textPlace } from '../../../lib/providers/google/text-place.ts'
+import { textMessage } from '../../../lib/providers/google/text-message.ts'
 import { TextTemplate } from '../../../lib/providers/text-template.ts'
 import { streamOf } from '../../support/adapters.ts'
 import { googleAsk } from '../../support/google.ts'
@@ -60,7 +60,7 @@ t.test('messages that are not parsed give the events of those that are', async t
     reader.end(expected)
     const events = readEvents([sse(...messages)], streamOf(googleChat, googleAsk({ n: 2 })))
     t.same(withoutIds(events), withoutIds(expected), JSON.stringify(messages))
-    unparsed += messages.filter(each => TextTemplate.of(JSON.stringify(given), textPlace)?.deltaText(JSON.stringify(each)) !== undefined).length
+    unparsed += messages.filter(each => TextTemplate.of(JSON.stringify(given), textMessage)?.deltaText(JSON.stringify(each)) !== undefined).length
   }
   t.ok(unparsed > 300, `${unparsed} were not parsed`)
 })
@@ -80,7 +80,7 @@ function withoutIds (events: readonly ChatEvent[]): unknown {
 t.test('a message that only looks like the one before is read as what it is', async t => {
   const text = (literal: string, tokens: string): string =>
     `{"candidates":[{"content":{"parts":[{"text":"${literal}"}]}}],"usageMetadata":{"candidatesTokenCount":${tokens}}}`
-  const template = TextTemplate.of(text('a', '5'), textPlace)
+  const template = TextTemplate.of(text('a', '5'), textMessage)
   const fits = (literal: string, tokens = '7'): unknown => template?.deltaText(text(literal, tokens))
   t.equal(fits('b'), 'b')
   t.equal(fits('\\n\\u00e9 \\"'), '\né "')
@@ -88,7 +88,7 @@ t.test('a message that only looks like the one before is read as what it is', as
     t.equal(fits(literal, tokens), undefined, `${literal} ${tokens}`)
   }
   const nested = '{"candidates":[{"content":{"parts":[{"text":"a"}]},"usageMetadata":{},"index":1}]}'
-  t.equal(TextTemplate.of(nested, textPlace), undefined, 'an index is no count')
+  t.equal(TextTemplate.of(nested, textMessage), undefined, 'an index is no count')
   const twice = '{"candidates":[{"content":{"parts":[{"text":"a","text":"b"}]}}]}'
-  t.equal(TextTemplate.of(twice, textPlace), undefined, 'the last of two holds')
+  t.equal(TextTemplate.of(twice, textMessage), undefined, 'the last of two holds')
 })

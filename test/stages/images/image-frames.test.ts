@@ -4,14 +4,13 @@ import { batchesOf, collect, routedCall } from '../../support/stages.ts'
 import type { ImageEvent } from '../../../lib/core/events.ts'
 
 async function written (prefix: 'image_generation' | 'image_edit', ...lists: ImageEvent[][]): Promise<string[]> {
-  const pieces = await collect(imageFrames(prefix)(batchesOf(routedCall({ stream: true }), lists)))
-  return pieces.map(piece => typeof piece === 'string' ? piece : Buffer.from(piece).toString())
+  return await collect(imageFrames(prefix)(batchesOf(routedCall({ stream: true }), lists)))
 }
 
 t.test('frames of a provider go out as they came', async t => {
   t.same(await written('image_generation',
     [{ type: 'image-partial', json: '{"b64_json": "A", "note": "größer 🖼" }' }],
-    [{ type: 'image-end', json: ['{"b64_json', '":"B"}'].map(piece => Buffer.from(piece)) }, { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }]
+    [{ type: 'image-end', json: '{"b64_json":"B"}' }, { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }]
   ), ['data: {"b64_json": "A", "note": "größer 🖼" }\n\n', 'data: {"b64_json":"B"}\n\n', 'data: [DONE]\n\n'])
 })
 

@@ -1,15 +1,14 @@
 /** Describes the deltas that hold a piece of text. Each may have some spaces before its last brace: padding that hides the length of the text. */
 
 import { objectOf } from '../../json/guards.ts'
-import type { TextPlace } from '../text-template.ts'
+import type { TextMessage } from '../text-template.ts'
 
 /** The name of the messages. */
 export const deltaName = 'content_block_delta'
 
 const space = 0x20
 
-export const textPlace: TextPlace = {
-  frameStart: `event: ${deltaName}\ndata: `,
+export const textMessage: TextMessage = {
   opening: /"text":\s?"/,
   values: {
     split: behind => behind.endsWith('}') ? [behind.slice(0, -1).trimEnd(), '}'] : [behind],
@@ -20,5 +19,5 @@ export const textPlace: TextPlace = {
     },
     examples: ['', ' ']
   },
-  isAll: (text, { delta }) => objectOf(delta)?.['text'] === text
+  hasNoOtherFacts: (text, { delta }) => objectOf(delta)?.['text'] === text
 }

@@ -1,17 +1,16 @@
 /** Describes the messages of one piece of text: each has the counts of tokens so far behind it. */
 
 import { objectOf, onlyObjectOf } from '../../json/guards.ts'
-import type { TextPlace } from '../text-template.ts'
+import type { TextMessage } from '../text-template.ts'
 
 /** Matches a number that is a value. */
 const numbers = /(?<=:\s?)\d{1,15}(?=[,}\s])/
 
-export const textPlace: TextPlace = {
-  frameStart: 'data: ',
+export const textMessage: TextMessage = {
   opening: /"text":\s?"/,
   values: { split: splitAtCounts, endOf: endOfNumber, examples: ['1', '2'] },
   // No number that may be another is in a candidate.
-  isAll: (text, message, other) => {
+  hasNoOtherFacts: (text, message, other) => {
     const candidate = onlyObjectOf(message['candidates'])
     const isText = onlyObjectOf(objectOf(candidate?.['content'])?.['parts'])?.['text'] === text
     return isText && JSON.stringify(message['candidates']) === JSON.stringify(other['candidates'])
