@@ -43,7 +43,9 @@ export type CatalogueModel = Static<typeof CatalogueModel>
 export const ModelFamily = Type.Object({
   kinds: Type.Optional(Type.Array(OneOf([...providerKinds]), { description: 'Kinds of providers it is served by. Default: any.' })),
   match: Type.String({ minLength: 1, description: 'Regular expression for names at the provider.' }),
-  traits: ModelTraits
+  traits: ModelTraits,
+  source: Type.Optional(Type.String({ minLength: 1, description: 'Where it was read: the address of a page, or a description.' })),
+  as_of: Type.Optional(Day)
 }, { additionalProperties: false })
 export type ModelFamily = Static<typeof ModelFamily>
 

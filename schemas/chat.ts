@@ -8,6 +8,7 @@
 
 import { Type, type Static } from 'typebox'
 import { Message, TextPart } from './messages.ts'
+import { efforts } from './efforts.ts'
 import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { Credential, FunctionDefinition, Tool, ToolChoice, ToolServers } from './tools.ts'
 
@@ -25,10 +26,12 @@ export const ResponseFormat = Type.Union([
   })
 ])
 
+const Display = Nullable(OneOf(['summarized', 'omitted']), { description: 'Whether the thinking can be read.' })
+
 export const Thinking = Type.Union([
-  Type.Object({ type: Type.Literal('enabled'), budget_tokens: Type.Integer({ minimum: 1024 }) }),
+  Type.Object({ type: Type.Literal('enabled'), budget_tokens: Type.Integer({ minimum: 1024 }), display: Display }),
   Type.Object({ type: Type.Literal('disabled') }),
-  Type.Object({ type: Type.Literal('adaptive') })
+  Type.Object({ type: Type.Literal('adaptive'), display: Display })
 ])
 
 const SystemPrompt = Type.Union([
@@ -98,8 +101,8 @@ const sampling = {
   n: Nullable(Type.Integer({ minimum: 1, maximum: 128 }), {
     default: 1, description: 'Number of answers. Must be 1 when tools of `mcp_servers` run.'
   }),
-  reasoning_effort: Nullable(OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']), {
-    description: 'Reasoning effort.'
+  reasoning_effort: Nullable(OneOf([...efforts]), {
+    description: 'Reasoning effort. Models that do not know it get the closest one they know.'
   }),
   thinking: Nullable(Thinking, {
     description: 'Extended thinking of Anthropic models; its budget is part of the token limit.'

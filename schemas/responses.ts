@@ -4,6 +4,7 @@
  * Unknown fields are accepted everywhere. Rules that compare items with each other are in `lib/dialects/responses`.
  */
 
+import { efforts } from './efforts.ts'
 import { Type, type Static, type TProperties } from 'typebox'
 import { ChatRequest } from './chat.ts'
 import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
@@ -117,7 +118,7 @@ export const ResponsesRequest = Type.Object({
     verbosity: Nullable(OneOf(['low', 'medium', 'high']))
   }), { description: 'The form of the text.' }),
   reasoning: Nullable(Type.Object({
-    effort: Nullable(OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+    effort: Nullable(OneOf([...efforts])),
     summary: Nullable(OneOf(['auto', 'concise', 'detailed'])),
     generate_summary: Nullable(OneOf(['auto', 'concise', 'detailed']))
   }), { description: 'How much the model reasons. Readable reasoning is part of the answer whenever the provider gives it.' }),

@@ -4,6 +4,7 @@
  */
 
 import { Type, type Static, type TProperties } from 'typebox'
+import { efforts } from './efforts.ts'
 import { OneOf } from './nullable.ts'
 import { TranscriptFormat } from './transcription.ts'
 
@@ -29,17 +30,27 @@ export type ImageTraits = Static<typeof ImageTraits>
 
 export const ModelTraits = Type.Object({
   max_output_tokens: Count('Tokens of one answer, thinking included. Default: what the provider allows.'),
-  sampling: Flag('Takes `temperature`, `top_p` and `top_k`.'),
+  min_output_tokens: Count('Least limit of tokens; a lower one is raised to it. Default: 16 at the Responses API, else 1.'),
+  sampling: Flag('Takes `temperature`, `top_p`, `top_k` and `logit_bias`, also while it thinks. Where not, they are left out.'),
+  efforts: Type.Optional(Type.Array(OneOf([...efforts, 'default']), {
+    description: 'Values of `reasoning_effort`; others become the closest. Empty: it takes none. Default: any.'
+  })),
+  default_effort: Type.Optional(OneOf([...efforts], { description: 'The effort of a request without one. Default: it thinks.' })),
   thinking: Type.Optional(Type.Array(OneOf(['budget', 'adaptive', 'level']), {
     description: 'Ways to request thinking: by a number of tokens; by an effort within which the model decides; by a level. ' +
       'Empty for a model that does not think.'
   })),
+  thinking_budget: Section({
+    min: Count('Least tokens of a budget.'),
+    max: Count('Most tokens of a budget.')
+  }, 'Bounds of a thinking budget; one outside becomes the nearest. Default: any.'),
   thinking_off: Flag('Takes an explicit request not to think.'),
   forced_tools: Flag('Can be required to call a tool.'),
   system_instruction: Flag('False: the system prompt goes in front of the first user message.'),
-  penalties: Flag('Takes `frequency_penalty` and `presence_penalty`.'),
+  penalties: Flag('Takes `frequency_penalty` and `presence_penalty`. Where not, they are left out.'),
   thought_signatures: Flag('Tool calls of the history must carry the signature they came with.'),
   responses_only: Flag('Served by `POST /responses` of its provider and nothing else: requests of other dialects are translated.'),
+  tools_at_responses: Flag('Requests with function tools go to `POST /responses` of its provider while the model thinks: chat completions refuses them.'),
   max_choices: Count('Choices of one upstream request; more are requested in parallel.'),
   embeddings: Section({
     dimensions: Count('Numbers of one vector, unless the call asks for fewer.'),

@@ -3,7 +3,7 @@
 import type { ChatInput, TextInput } from './input.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 
-export const addedFields = ['originalInput', 'callerNames', 'asWritten', 'toolApproval', 'max_tool_calls', 'text'] as const satisfies ReadonlyArray<Added>
+export const addedFields = ['originalInput', 'callerNames', 'asWritten', 'toolApproval', 'showsThinking', 'max_tool_calls', 'text'] as const satisfies ReadonlyArray<Added>
 
 type Added = Exclude<keyof ChatInput | keyof TextInput, keyof ChatRequest>
 /** Fails to compile when one is missing. */

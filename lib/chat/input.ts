@@ -25,6 +25,8 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
    * were not run are shown as calls of functions.
    */
   readonly toolApproval?: ToolApproval
+  /** True for a caller who reads the thinking, where the model thinks. */
+  readonly showsThinking?: true
   /** Calls of server tools that may be run. Default: those of `max_turns` turns. */
   readonly max_tool_calls?: number
 }

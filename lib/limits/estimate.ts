@@ -81,7 +81,7 @@ export const answerTokens = 1000
 
 /** Tokens that models reason with at an effort: the most that is usual. */
 const effortTokens: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, number>> = {
-  none: 0, minimal: 1024, low: 4096, medium: 8192, high: 24_576, xhigh: 49_152
+  none: 0, minimal: 1024, low: 4096, medium: 8192, high: 24_576, xhigh: 49_152, max: 65_536
 }
 
 type Settings = NonNullable<Route['settings']>

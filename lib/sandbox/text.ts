@@ -33,7 +33,7 @@ const thoughts = [
   'The same question must always get the same answer.',
   'That settles it.'
 ]
-const sentences = { none: 0, minimal: 1, low: 2, medium: 4, high: 6, xhigh: 8 }
+const sentences = { none: 0, minimal: 1, low: 2, medium: 4, high: 6, xhigh: 8, max: 8 }
 
 export interface TextOptions {
   readonly voice: Character['voice']
@@ -56,7 +56,7 @@ export function composeText (question: Question, { voice, words, seed, choice }:
   return words === undefined ? text : fitted(text, words, random)
 }
 
-/** @param effort of the request: from `none`, which gives no reasoning, to `xhigh` */
+/** @param effort of the request: from `none`, which gives no reasoning, to `max` */
 export function composeReasoning (effort: ChatBody['reasoning_effort']): string {
   return thoughts.slice(0, sentences[effort ?? 'medium']).join(' ')
 }

@@ -88,7 +88,7 @@ t.test('routes', async t => {
     }), new Set(['gpu', 'claude', 'openai']))
     const traits = (id: string) => models.routes(id)[0]?.traits
     t.same(traits('gpu/bge'), { embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 } })
-    t.match(traits('claude/claude-opus-5'), { sampling: true, forcedTools: true, thinking: ['budget', 'adaptive'] })
+    t.match(traits('claude/claude-opus-5'), { sampling: true, forcedTools: true, thinking: ['adaptive'] })
     t.match(traits('claude/claude-opus-5-20260724'), { sampling: true }, 'a snapshot of it')
     t.match(traits('claude/claude-opus-5-5'), { sampling: false, forcedTools: false })
     t.match(traits('claude/claude-later'), { sampling: false, forcedTools: true })

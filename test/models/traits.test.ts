@@ -1,6 +1,10 @@
 import t from 'tap'
+import catalogue from '../../lib/models/catalogue.json' with { type: 'json' }
+import { fitTuning } from '../../lib/chat/effort.ts'
 import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits, mergeTraits } from '../../lib/models/traits.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
 
 t.test('a family is found by the name at the provider and its kind', async t => {
   t.match(familyTraits(families, 'anthropic', 'claude-opus-5-20260101'), { forcedTools: true })
@@ -21,4 +25,32 @@ t.test('one of them alone is all', async t => {
   t.equal(mergeTraits(undefined, traits), traits)
   t.equal(mergeTraits(traits, undefined), traits)
   t.equal(mergeTraits(undefined, undefined), undefined)
+})
+
+t.test('efforts, sampling and penalties are those of the family', async t => {
+  const sent = (kind: ProviderKind, model: string, request: Partial<ChatInput>): object => {
+    const { model: _, messages: __, ...rest } = fitTuning({ model, messages: [], ...request }, familyTraits(families, kind, model))
+    return rest
+  }
+  const tuned = { temperature: 0.3, presence_penalty: 0, frequency_penalty: 0 }
+  t.strictSame(sent('groq', 'qwen/qwen3.8-27b', { reasoning_effort: 'low' }), {})
+  t.strictSame(sent('groq', 'qwen/qwen3.8-27b', { reasoning_effort: 'none' }), { reasoning_effort: 'none' })
+  t.strictSame(sent('groq', 'openai/gpt-oss-20b', { reasoning_effort: 'max' }), { reasoning_effort: 'high' })
+  t.strictSame(sent('xai', 'grok-4.6', { ...tuned, reasoning_effort: 'minimal' }), { reasoning_effort: 'low', temperature: 0.3 })
+  t.strictSame(sent('xai', 'grok-4-0709', { reasoning_effort: 'high' }), {})
+  t.strictSame(sent('xai', 'grok-4-fast-non-reasoning', { ...tuned, reasoning_effort: 'high' }), tuned)
+  t.strictSame(sent('openai', 'gpt-5-mini', { ...tuned, reasoning_effort: 'none' }), { reasoning_effort: 'minimal' })
+  t.strictSame(sent('openai', 'o4-mini', { ...tuned, reasoning_effort: 'max' }), { reasoning_effort: 'high' })
+  t.strictSame(sent('openai', 'gpt-5.1', { ...tuned }), { temperature: 0.3 })
+  t.strictSame(sent('openai', 'gpt-5.2', { ...tuned, reasoning_effort: 'max' }), { reasoning_effort: 'xhigh' })
+  t.strictSame(sent('openai', 'gpt-6-astra', { reasoning_effort: 'max' }), { reasoning_effort: 'max' })
+  t.strictSame(sent('openai', 'gpt-4.1', { ...tuned, reasoning_effort: 'low' }), tuned)
+  t.strictSame(sent('openai', 'gpt-5-chat-latest', tuned), tuned)
+})
+
+t.test('each rule of a family says where it was read, and when', async t => {
+  for (const { match, source, as_of: asOf } of catalogue.families) {
+    t.match(source, /https:\/\//, match)
+    t.match(asOf, /^20\d\d-\d\d-\d\d$/, match)
+  }
 })

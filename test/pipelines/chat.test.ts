@@ -329,12 +329,12 @@ t.test('a list of models is tried in order, each with its settings, until one an
   })
   const response = await api.post(path, {
     messages: 'hi',
-    temperature: 0.5,
-    model: ['openai/gpt-5', { model: 'openai/gpt-5-mini', settings: { temperature: 1, seed: 7 } }, { model: 'openai/unheard-of', settings: { seed: 9 } }]
+    verbosity: 'low',
+    model: ['openai/gpt-5', { model: 'openai/gpt-5-mini', settings: { verbosity: 'high', seed: 7 } }, { model: 'openai/unheard-of', settings: { seed: 9 } }]
   })
   t.equal(response.status, 200)
   t.match(await json(response), { model: 'openai/unheard-of', choices: [{ message: { content: 'third' } }] })
-  t.same(upstream.requests.map(({ json }) => [Reflect.get(Object(json), 'temperature'), Reflect.get(Object(json), 'seed')]), [[0.5, undefined], [0.5, 7], [0.5, 9]])
+  t.same(upstream.requests.map(({ json }) => [Reflect.get(Object(json), 'verbosity'), Reflect.get(Object(json), 'seed')]), [['low', undefined], ['low', 7], ['low', 9]])
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { attempts: 3, failed_attempts: ['openai/gpt-5: rate_limit_exceeded', 'openai/gpt-5-mini: upstream_error'] })
   const limited = await api.post(path, question)

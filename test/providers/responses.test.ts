@@ -1,11 +1,14 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { families } from '../../lib/models/catalogue.ts'
+import { familyTraits } from '../../lib/models/traits.ts'
 import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
 import { openaiAdapters } from '../../lib/providers/openai/index.ts'
 import { readResponse, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import { fixtures, responsesAsk } from '../support/responses-api.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
@@ -75,4 +78,20 @@ t.test('requests to other models of the same provider are chat completions', asy
   const ask = responsesAsk()
   t.equal(chat.request({ ...ask, route: { ...ask.route, traits: undefined } }).path, '/chat/completions')
   t.equal(chat.split?.({ ...ask, request: { ...ask.request, n: 3 } }).length, 3)
+})
+
+t.test('function tools of a model that thinks go to the Responses API where chat completions refuses them', async t => {
+  const tools: ChatInput['tools'] = [{ type: 'function', function: { name: 'f' } }]
+  const pathOf = (model: string, request: Partial<ChatInput>): string => {
+    const ask = responsesAsk(request)
+    return chat.request({ ...ask, route: { ...ask.route, model, traits: familyTraits(families, 'openai', model) } }).path
+  }
+  for (const [model, request, path] of [
+    ['gpt-5.6-sol', { tools }, '/responses'], ['gpt-6-astra', { tools, reasoning_effort: 'high' }, '/responses'], ['gpt-6-luna-2026-09-22', { functions: [{ name: 'f' }] }, '/responses'],
+    ['gpt-5.6-sol', { tools, reasoning_effort: 'none' }, '/chat/completions'], ['gpt-5.6-sol', {}, '/chat/completions'], ['gpt-5.6-sol', { tools: [] }, '/chat/completions'],
+    ['gpt-5.4', { tools, reasoning_effort: 'high' }, '/responses'], ['gpt-5.5', { tools, reasoning_effort: 'minimal' }, '/responses'], ['gpt-5.4', { tools }, '/chat/completions'],
+    ['gpt-5.4', { tools, reasoning_effort: 'none' }, '/chat/completions'], ['gpt-5.1', { tools, reasoning_effort: 'high' }, '/chat/completions'],
+    ['gpt-5', { tools, reasoning_effort: 'high' }, '/chat/completions'], ['gpt-4.1', { tools }, '/chat/completions'], ['gpt-5-chat-latest', { tools }, '/chat/completions'],
+    ['gpt-5.3-codex', {}, '/responses'], ['gpt-10', { tools }, '/responses']
+  ] as const) t.equal(pathOf(model, request as Partial<ChatInput>), path, `${model} ${JSON.stringify(request)}`)
 })

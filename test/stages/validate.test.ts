@@ -121,7 +121,7 @@ const accepted: Record<string, unknown[]> = {
       json_schema: { name: 'a', description: 'an answer', schema: { any_of: [] }, strict: null }
     }
   ],
-  reasoning_effort: [null, 'none', 'minimal', 'low', 'medium', 'high', 'xhigh'],
+  reasoning_effort: [null, 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
   thinking: [null, { type: 'enabled', budget_tokens: 1024 }, { type: 'disabled' }, { type: 'adaptive' }],
   verbosity: [null, 'low', 'medium', 'high'],
   modalities: [null, ['text'], ['text', 'audio', 'image'], ['string']],
@@ -356,7 +356,7 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
     }, 'a'.repeat(65)]
   ]],
   [{ reasoning_effort: 'huge' }, [
-    [['reasoning_effort'], oneOf("'none', 'minimal', 'low', 'medium', 'high' or 'xhigh'"), 'huge']
+    [['reasoning_effort'], oneOf("'none', 'minimal', 'low', 'medium', 'high', 'xhigh' or 'max'"), 'huge']
   ]],
   [{ thinking: { type: 'enabled' } }, [[['thinking', 'budget_tokens'], missing]]],
   [{ thinking: { type: 'enabled', budget_tokens: 1023 } }, [

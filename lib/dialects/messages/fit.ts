@@ -26,11 +26,7 @@ export function fitRequest (request: ChatInput, { route, provider, model }: FitT
   const fitted: Mutable<ChatInput> = { ...withOwnFormat(request, provider) }
   const limit = model?.capabilities['output_token_limit']
   if (typeof limit === 'number') fitted.max_completion_tokens = Math.min(limit, request.max_completion_tokens ?? limit)
-  fitThinking(fitted, provider, model?.capabilities['thinking'])
-  if (route.traits?.sampling === false) {
-    delete fitted.temperature
-    delete fitted.top_p
-  }
+  fitThinking(fitted, provider, model?.capabilities['thinking'], route.traits?.efforts)
   if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
   if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, provider.maxStops ?? usualMaxStops)
   const messages = fitSystemMessages(request.messages, provider)
@@ -46,8 +42,13 @@ function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTrai
   })
 }
 
-/** @param thinks whether the model does, if the catalogue knows */
-function fitThinking (request: Mutable<ChatInput>, { thinking = false }: ProviderTraits, thinks: unknown): void {
+/**
+ * @param thinks whether the model does, if the catalogue knows
+ * @param efforts those it takes, if the catalogue knows
+ */
+function fitThinking (
+  request: Mutable<ChatInput>, { thinking = false }: ProviderTraits, thinks: unknown, efforts: readonly string[] | undefined
+): void {
   if (thinks === false) {
     delete request.thinking
     delete request.reasoning_effort
@@ -55,9 +56,9 @@ function fitThinking (request: Mutable<ChatInput>, { thinking = false }: Provide
   if (thinking) return
   delete request.thinking
   const effort = request.reasoning_effort
-  // Of `none` and `xhigh`, most models know neither.
-  if (thinks !== true || effort === 'none') delete request.reasoning_effort
-  else if (effort === 'xhigh') request.reasoning_effort = 'high'
+  // Of `none` and those above `high`, most models know nothing.
+  if (thinks !== true || (effort === 'none' && efforts?.includes('none') !== true)) delete request.reasoning_effort
+  else if (efforts === undefined && (effort === 'xhigh' || effort === 'max')) request.reasoning_effort = 'high'
 }
 
 function withoutMarks (message: Message): Message {

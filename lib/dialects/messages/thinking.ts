@@ -1,11 +1,9 @@
+import type { Effort } from '../../../schemas/efforts.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { CountTokensRequest } from '../../../schemas/messages-request.ts'
 
-type Effort = NonNullable<ChatInput['reasoning_effort']>
-
-const efforts: Readonly<Record<string, Effort>> = {
-  low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'xhigh'
-}
+/** Words of this API for an effort. */
+const known: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /**
  * Returns how a model is to think: as Anthropic words it, and as an effort for the others. A wish for an effort
@@ -14,18 +12,22 @@ const efforts: Readonly<Record<string, Effort>> = {
 export function thinkingOf (
   { thinking, output_config: output }: Pick<CountTokensRequest, 'thinking' | 'output_config'>
 ): Pick<ChatInput, 'thinking' | 'reasoning_effort'> {
-  const effort = efforts[output?.effort ?? '']
+  const effort = known.find(effort => effort === output?.effort)
   const wish = effort === undefined ? {} : { reasoning_effort: effort }
   if (thinking === undefined) return wish
   if ('budget_tokens' in thinking) {
     const { budget_tokens: budget } = thinking
-    return { thinking: { type: 'enabled', budget_tokens: budget }, reasoning_effort: effort ?? effortOf(budget) }
+    return { thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(thinking) }, reasoning_effort: effort ?? effortOf(budget) }
   }
   switch (thinking.type) {
     case 'disabled': return { thinking: { type: 'disabled' }, reasoning_effort: 'none' }
-    case 'adaptive': return { thinking: { type: 'adaptive' }, ...wish }
+    case 'adaptive': return { thinking: { type: 'adaptive', ...displayOf(thinking) }, ...wish }
     default: return wish // a way of thinking that only Anthropic knows
   }
+}
+
+function displayOf ({ display }: { readonly display?: string | null | undefined }): { display?: 'summarized' | 'omitted' } {
+  return display === 'summarized' || display === 'omitted' ? { display } : {}
 }
 
 function effortOf (budget: number): Effort {

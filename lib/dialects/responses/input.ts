@@ -240,7 +240,8 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
     top_logprobs: logprobs ? topLogprobs : undefined,
     response_format: format === undefined || format.type === 'text' ? undefined : formatOf(format),
     verbosity,
-    reasoning_effort: effort === 'max' ? 'xhigh' : effort,
+    reasoning_effort: effort,
+    showsThinking: showsThinking(reasoning),
     service_tier: tier === 'fast' || tier === 'ultrafast' ? 'priority' : tier,
     prompt_cache_key: request.prompt_cache_key,
     prompt_cache_retention: request.prompt_cache_retention,
@@ -253,6 +254,11 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
     model_attributes: request.model_attributes,
     agent_attributes: request.agent_attributes
   })
+}
+
+/** A summary is requested by who wants to read it. */
+function showsThinking (reasoning: ResponsesRequest['reasoning']): true | undefined {
+  return (reasoning?.summary ?? reasoning?.generate_summary ?? undefined) === undefined ? undefined : true
 }
 
 function formatOf (format: NonNullable<NonNullable<ResponsesRequest['text']>['format']>): ChatInput['response_format'] {

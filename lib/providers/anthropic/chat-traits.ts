@@ -10,6 +10,8 @@ export interface ChatTraits {
   readonly budgets: boolean
   /** Decides by itself how long to think, guided by an effort. */
   readonly adaptive: boolean
+  /** Efforts it knows. */
+  readonly efforts: readonly string[]
   /** Takes an explicit order not to think. */
   readonly thinkingOff: boolean
   /** Can be forced to use a tool. */
@@ -21,12 +23,13 @@ export interface ChatTraits {
  * tried, and their refusals are passed on.
  */
 export function chatTraits ({ traits = {} }: Route): ChatTraits {
-  const { maxOutputTokens, sampling = true, thinking = ['budget'], thinkingOff = true, forcedTools = true } = traits
+  const { maxOutputTokens, sampling = true, thinking = ['budget'], efforts = ['low', 'medium', 'high'], thinkingOff = true, forcedTools = true } = traits
   return {
     maxOutputTokens,
     sampling,
     budgets: thinking.includes('budget'),
     adaptive: thinking.includes('adaptive'),
+    efforts,
     thinkingOff,
     forcedTools
   }

@@ -6,21 +6,19 @@
  * the provider would refuse it, the model answers without.
  */
 
+import { nearestEffort } from '../../chat/effort.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { choiceParam, isForced } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatTraits } from './chat-traits.ts'
-import type { Effort, MessagesRequest, WireMessage, WireToolChoice } from './wire.ts'
+import type { Effort, MessagesRequest, ThinkingDisplay, WireMessage, WireToolChoice } from './wire.ts'
 
 type ThinkingFields = Pick<MessagesRequest, 'max_tokens' | 'thinking' | 'output_config'>
 
 /** Tokens for the answer itself when the caller sets no limit; thinking comes on top. */
 const defaultTokens = 4096
 const minBudget = 1024
-const budgets: Readonly<Record<Effort, number>> = { low: 1024, medium: 2048, high: 4096 }
-const efforts: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, Effort | undefined>> = {
-  none: undefined, minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high'
-}
+const budgets: Readonly<Record<Effort, number>> = { low: 1024, medium: 2048, high: 4096, xhigh: 8192, max: 16384 }
 
 /**
  * @param messages the conversation as it is sent: it may forbid thinking
@@ -34,19 +32,21 @@ export function thinkingFields (
   choice: WireToolChoice | undefined
 ): ThinkingFields {
   const { thinking, reasoning_effort: wish } = request
-  const effort = wish === undefined ? undefined : efforts[wish]
+  const effort = effortOf(wish, traits)
   switch (thinking?.type) {
     case 'enabled': {
       checkNotForced(request, choice)
       const limit = tokenLimit(request, traits, thinking.budget_tokens)
       checkBudget(thinking.budget_tokens, limit)
-      return traits.adaptive && !traits.budgets
-        ? { max_tokens: limit, thinking: { type: 'adaptive' } } // where thinking is requested, it thinks as it can
-        : { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens } }
+      if (traits.budgets || !traits.adaptive) {
+        return { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens, ...displayOf(thinking) } }
+      }
+      // Where thinking is requested, the model thinks as it can, and shows it as models with a budget do.
+      return { ...adaptive(request, traits, effort, { display: 'summarized', ...displayOf(thinking) }), max_tokens: limit }
     }
     case 'adaptive':
       checkNotForced(request, choice)
-      return adaptive(request, traits, effort)
+      return adaptive(request, traits, effort, displayOf(thinking))
     case 'disabled': {
       const limit = { max_tokens: tokenLimit(request, traits) }
       const knows = traits.thinkingOff && (traits.budgets || traits.adaptive)
@@ -57,14 +57,27 @@ export function thinkingFields (
   if (effort === undefined || isForced(choice) || forbidsThinking(messages)) {
     return { max_tokens: tokenLimit(request, traits) }
   }
-  if (traits.adaptive) return adaptive(request, traits, effort)
+  if (traits.adaptive) return adaptive(request, traits, effort, request.showsThinking === true ? { display: 'summarized' } : {})
   return traits.budgets ? budgeted(request, traits, effort) : { max_tokens: tokenLimit(request, traits) }
 }
 
-function adaptive (request: ChatInput, traits: ChatTraits, effort: Effort | undefined): ThinkingFields {
+/** An effort that the model knows; not to think has no counterpart. */
+function effortOf (wish: ChatInput['reasoning_effort'], { efforts }: ChatTraits): Effort | undefined {
+  const effort = wish === undefined || wish === 'none' ? undefined : nearestEffort(wish, efforts)
+  return effort === 'none' || effort === 'minimal' ? undefined : effort
+}
+
+/** Newer models show none of their thinking unless they are asked to. */
+function displayOf ({ display }: { readonly display?: ThinkingDisplay | null | undefined }): { display?: ThinkingDisplay } {
+  return display === undefined || display === null ? {} : { display }
+}
+
+function adaptive (
+  request: ChatInput, traits: ChatTraits, effort: Effort | undefined, display: { display?: ThinkingDisplay } = {}
+): ThinkingFields {
   return {
     max_tokens: tokenLimit(request, traits, budgets[effort ?? 'high']),
-    thinking: { type: 'adaptive' },
+    thinking: { type: 'adaptive', ...display },
     ...effort !== undefined && { output_config: { effort } }
   }
 }

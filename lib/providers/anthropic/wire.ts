@@ -68,11 +68,13 @@ export type WireToolChoice =
   | { type: 'none' }
 
 export type WireThinking =
-  | { type: 'enabled', budget_tokens: number }
+  | { type: 'enabled', budget_tokens: number, display?: ThinkingDisplay }
   | { type: 'disabled' }
-  | { type: 'adaptive' }
+  | { type: 'adaptive', display?: ThinkingDisplay }
 
-export type Effort = 'low' | 'medium' | 'high'
+export type ThinkingDisplay = 'summarized' | 'omitted'
+
+export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 export interface MessagesRequest {
   model: string

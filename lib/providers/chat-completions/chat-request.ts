@@ -5,6 +5,7 @@
 
 import { extend } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
+import { fitTuning } from '../../chat/effort.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { mapSame, wireConversation } from './messages.ts'
@@ -39,7 +40,8 @@ export function chatRequest (ask: Ask<ChatInput>, body = chatBody(ask)): Upstrea
 }
 
 export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
-  const request = given.quirks.legacyFunctions === true ? given.request : functionsAsTools(given.request)
+  const fitted = fitTuning(given.request, given.route.traits)
+  const request = given.quirks.legacyFunctions === true ? fitted : functionsAsTools(fitted)
   const ask = request === given.request ? given : extend(given, { request })
   const { route, quirks } = ask
   refuseAudio(request, quirks)
@@ -90,11 +92,11 @@ function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): 
 }
 
 /** One limit under the one name the server knows; `max_completion_tokens` wins. */
-function addTokenLimit (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
+function addTokenLimit (body: Record<string, unknown>, { request, route, quirks }: Ask<ChatInput>): void {
   const { max_completion_tokens: total, max_tokens: legacy } = request
   const limit = total ?? legacy
   if (limit === undefined) return
-  body[quirks.tokenLimitField ?? (total === undefined ? 'max_tokens' : 'max_completion_tokens')] = limit
+  body[quirks.tokenLimitField ?? (total === undefined ? 'max_tokens' : 'max_completion_tokens')] = Math.max(limit, route.traits?.minOutputTokens ?? 1)
 }
 
 function addReasoningEffort (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {

@@ -6,6 +6,9 @@ export interface ChatTraits {
   readonly systemInstruction: boolean
   /** The form in which thinking is requested: a number of tokens, a level, or not at all. */
   readonly thinking: 'none' | 'budget' | 'level'
+  /** Bounds of a budget. */
+  readonly minBudget: number
+  readonly maxBudget: number
   /** True when a thinking budget of 0 is allowed. */
   readonly thinkingOff: boolean
   readonly penalties: boolean
@@ -18,8 +21,9 @@ export interface ChatTraits {
 /** Reads what is known of a model; of others the provider's own refusal is passed on. */
 export function chatTraits ({ traits = {} }: Route): ChatTraits {
   const {
-    systemInstruction = true, thinking: ways = [], thinkingOff = false, penalties = true, thoughtSignatures = false, maxChoices = 8
+    systemInstruction = true, thinking: ways = [], thinkingOff = false, penalties = true, thoughtSignatures = false, maxChoices = 8,
+    thinkingBudget: { min: minBudget = 0, max: maxBudget = Infinity } = {}
   } = traits
   const thinking = ways.includes('level') ? 'level' : ways.includes('budget') ? 'budget' : 'none'
-  return { systemInstruction, thinking, thinkingOff, penalties, signatures: thoughtSignatures, maxChoices }
+  return { systemInstruction, thinking, minBudget, maxBudget, thinkingOff, penalties, signatures: thoughtSignatures, maxChoices }
 }

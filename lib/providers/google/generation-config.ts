@@ -11,10 +11,10 @@ type Effort = NonNullable<ChatInput['reasoning_effort']>
 
 /** Tokens of thinking for the models that take a budget, as the provider's own compatible API has it. */
 const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
-  minimal: 1024, low: 1024, medium: 8192, high: 24576, xhigh: 24576
+  minimal: 1024, low: 1024, medium: 8192, high: 24576, xhigh: 24576, max: 24576
 }
 const levels: Readonly<Record<Effort, ThinkingLevel>> = {
-  none: 'LOW', minimal: 'LOW', low: 'LOW', medium: 'MEDIUM', high: 'HIGH', xhigh: 'HIGH'
+  none: 'LOW', minimal: 'LOW', low: 'LOW', medium: 'MEDIUM', high: 'HIGH', xhigh: 'HIGH', max: 'HIGH'
 }
 
 /**
@@ -64,9 +64,15 @@ function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
     config.responseLogprobs = true
     if (request.top_logprobs !== undefined && request.top_logprobs > 0) config.logprobs = request.top_logprobs
   }
-  const thinking = effort === undefined ? undefined : thinkingOf(effort, traits)
+  const thinking = budgetOf(request, traits) ?? (effort === undefined ? undefined : thinkingOf(effort, traits))
   if (thinking !== undefined) config.thinkingConfig = thinking
   return config
+}
+
+/** A budget of the caller goes where the model takes one, and is no effort there. */
+function budgetOf ({ thinking: given }: ChatInput, { thinking, minBudget, maxBudget }: ChatTraits): ThinkingConfig | undefined {
+  if (given?.type !== 'enabled' || thinking !== 'budget') return undefined
+  return { includeThoughts: given.display !== 'omitted', thinkingBudget: Math.min(Math.max(given.budget_tokens, minBudget), maxBudget) }
 }
 
 function thinkingOf (effort: Effort, { thinking, thinkingOff }: ChatTraits): ThinkingConfig | undefined {

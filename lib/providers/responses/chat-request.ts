@@ -4,6 +4,7 @@
  */
 
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
+import { fitTuning } from '../../chat/effort.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { jsonBody } from '../json-body.ts'
 import { jsonHeaders } from '../json-headers.ts'
@@ -14,6 +15,9 @@ import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { ResponsesBody } from './wire.ts'
 
 const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
+
+/** The least that OpenAI takes. */
+const minOutputTokens = 16
 
 /** Fields whose value is sent as the caller sent it. */
 const forwarded = [
@@ -32,7 +36,7 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
 
 /** Returns the body. Nothing is kept at the provider: reasoning travels with the conversation. */
 export function responsesBody ({ request: given, route, quirks, streamed }: Ask<ChatInput>): ResponsesBody {
-  const request = functionsAsTools(given)
+  const request = functionsAsTools(fitTuning(given, route.traits))
   refuseUnsupported(request)
   const { max_completion_tokens: total, max_tokens: legacy, service_tier: tier } = request
   const limit = total ?? legacy
@@ -41,7 +45,7 @@ export function responsesBody ({ request: given, route, quirks, streamed }: Ask<
     input: wireConversation(request.messages),
     store: request.store === true,
     include: ['reasoning.encrypted_content', ...request.logprobs === true ? ['message.output_text.logprobs'] : []],
-    ...limit !== undefined && { max_output_tokens: limit },
+    ...limit !== undefined && { max_output_tokens: Math.max(limit, route.traits?.minOutputTokens ?? minOutputTokens) },
     ...reasoningField(request),
     ...textField(request),
     ...toolFields(request),
@@ -65,8 +69,8 @@ function unsupported (param: string, message: string): GatewayError {
 }
 
 /** A summary is requested where the caller wants to read the thinking: some accounts may not request any. */
-function reasoningField ({ reasoning_effort: effort, thinking }: ChatInput): Pick<ResponsesBody, 'reasoning'> {
-  const wantsText = thinking !== undefined && thinking.type !== 'disabled'
+function reasoningField ({ reasoning_effort: effort, thinking, showsThinking }: ChatInput): Pick<ResponsesBody, 'reasoning'> {
+  const wantsText = showsThinking === true || (thinking !== undefined && thinking.type !== 'disabled' && thinking.display !== 'omitted')
   if (effort === undefined && !wantsText) return {}
   return { reasoning: { ...effort !== undefined && { effort }, ...wantsText && { summary: 'auto' } } }
 }

@@ -1,5 +1,6 @@
 /** OpenAI's Responses API as it is at a provider: chat for models that nothing else serves, and requests of callers who speak it. */
 
+import { nearestEffort, thinks } from '../../chat/effort.ts'
 import { jsonOrSse } from '../json-or-sse.ts'
 import { splitChoices } from '../split-choices.ts'
 import { chatRequest } from './chat-request.ts'
@@ -9,6 +10,7 @@ import { directReader, directRequest } from './direct.ts'
 import { readDirectError, readError } from './errors.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
+import type { Route } from '../../core/route.ts'
 import type { Adapter, Ask } from '../provider.ts'
 
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
@@ -23,11 +25,11 @@ const responses: ChatAdapter = {
 
 /**
  * Returns the adapter of a server that has this API beside chat completions: it gets the requests of callers who speak it,
- * and chat with models that are not served otherwise.
+ * and chat that chat completions does not serve: of some models all, of others that with tools.
  */
 export function withResponses (chat: ChatAdapter): ChatAdapter & Required<Pick<ChatAdapter, 'deleteResponse'>> {
-  const adapterOf = ({ direct, route }: Pick<Ask<ChatInput>, 'direct' | 'route'>): ChatAdapter =>
-    direct?.dialect === 'responses' || (direct === undefined && route.traits?.responsesOnly === true) ? responses : chat
+  const adapterOf = ({ direct, request, route }: Ask<ChatInput>): ChatAdapter =>
+    direct?.dialect === 'responses' || (direct === undefined && needsResponses(request, route)) ? responses : chat
   return {
     directDialects: [...chat.directDialects ?? [], 'responses'],
     request: ask => adapterOf(ask).request(ask),
@@ -36,4 +38,10 @@ export function withResponses (chat: ChatAdapter): ChatAdapter & Required<Pick<C
     deleteResponse: id => ({ method: 'DELETE', path: `/responses/${encodeURIComponent(id)}`, headers: { accept: 'application/json' } }),
     split: ask => adapterOf(ask).split?.(ask) ?? [ask]
   }
+}
+
+function needsResponses ({ tools = [], functions = [], reasoning_effort: wish }: ChatInput, { traits = {} }: Route): boolean {
+  if (traits.responsesOnly === true) return true
+  const effort = wish === undefined ? undefined : nearestEffort(wish, traits.efforts)
+  return traits.toolsAtResponses === true && tools.length + functions.length > 0 && thinks(effort, traits)
 }

@@ -29,6 +29,7 @@ t.test('thinking goes to providers that know it, and efforts to models that thin
     [{ provider: { thinking: true } }, { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }],
     [{ provider: { thinking: true }, model: able({ thinking: false }) }, {}],
     [{ model: able({ thinking: true }) }, { reasoning_effort: 'high' }],
+    [{ model: able({ thinking: true }), route: { ...route, traits: { efforts: ['none', 'xhigh'] } } }, { reasoning_effort: 'xhigh' }],
     [{}, {}]
   ]
   for (const [target, { thinking, reasoning_effort: effort }] of rows) {
@@ -39,8 +40,8 @@ t.test('thinking goes to providers that know it, and efforts to models that thin
 
 t.test('fields that a provider refuses are left out', async t => {
   const given: Partial<ChatInput> = { temperature: 1, stop: ['1', '2', '3', '4', '5'] }
-  const plain = fit(given, { route: { ...route, traits: { sampling: false } } })
-  t.notOk('prompt_cache_key' in plain || 'safety_identifier' in plain || 'temperature' in plain)
+  const plain = fit(given)
+  t.notOk('prompt_cache_key' in plain || 'safety_identifier' in plain)
   t.strictSame(plain.stop, ['1', '2', '3', '4'])
   t.match(fit(given, { provider: { callerFields: true, maxStops: 2 } }), { prompt_cache_key: String, temperature: 1, stop: ['1', '2'] })
 })

@@ -181,7 +181,7 @@ t.test('how a model is to think', async t => {
   const rows: ReadonlyArray<readonly [Partial<MessagesRequest>, object]> = [
     [{ thinking: { type: 'enabled', budget_tokens: 2000 } }, { thinking: { type: 'enabled', budget_tokens: 2000 }, reasoning_effort: 'low' }],
     [{ thinking: { type: 'enabled', budget_tokens: 31_999 } }, { reasoning_effort: 'high' }],
-    [{ thinking: { type: 'adaptive' }, output_config: { effort: 'max' } }, { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }],
+    [{ thinking: { type: 'adaptive' }, output_config: { effort: 'max' } }, { thinking: { type: 'adaptive' }, reasoning_effort: 'max' }],
     [{ thinking: { type: 'disabled' } }, { thinking: { type: 'disabled' }, reasoning_effort: 'none' }],
     [{ thinking: { type: 'between_tools' } }, { thinking: undefined }],
     [{ output_config: { effort: 'low' } }, { reasoning_effort: 'low', thinking: undefined }]

@@ -6,7 +6,7 @@ t.test('a budget is an effort as well, by its size; an effort in the request win
   for (const [budget, effort] of rows) {
     t.strictSame(thinkingOf({ thinking: { type: 'enabled', budget_tokens: budget } }), { thinking: { type: 'enabled', budget_tokens: budget }, reasoning_effort: effort })
   }
-  t.match(thinkingOf({ thinking: { type: 'enabled', budget_tokens: 1024 }, output_config: { effort: 'max' } }), { reasoning_effort: 'xhigh' })
+  t.match(thinkingOf({ thinking: { type: 'enabled', budget_tokens: 1024 }, output_config: { effort: 'max' } }), { reasoning_effort: 'max' })
 })
 
 t.test('other ways to think, and none', async t => {
@@ -14,5 +14,10 @@ t.test('other ways to think, and none', async t => {
   t.strictSame(thinkingOf({ output_config: { effort: 'medium' } }), { reasoning_effort: 'medium' })
   t.strictSame(thinkingOf({ thinking: { type: 'disabled' } }), { thinking: { type: 'disabled' }, reasoning_effort: 'none' })
   t.strictSame(thinkingOf({ thinking: { type: 'adaptive' }, output_config: { effort: 'low' } }), { thinking: { type: 'adaptive' }, reasoning_effort: 'low' })
+  for (const display of ['summarized', 'omitted'] as const) {
+    t.match(thinkingOf({ thinking: { type: 'adaptive', display } }), { thinking: { type: 'adaptive', display } })
+    t.match(thinkingOf({ thinking: { type: 'enabled', budget_tokens: 1024, display } }), { thinking: { type: 'enabled', display } })
+  }
+  t.strictSame(thinkingOf({ thinking: { type: 'adaptive', display: null } }), { thinking: { type: 'adaptive' } })
   t.strictSame(thinkingOf({ thinking: { type: 'of_the_future' } }), {})
 })

@@ -41,7 +41,7 @@ t.test('every field that providers know is in the words of chat completions', as
     },
     stream: true, max_completion_tokens: 16, temperature: 0, top_p: 0.5, parallel_tool_calls: false, logprobs: true, top_logprobs: 2,
     response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' }, strict: true } },
-    verbosity: 'low', reasoning_effort: 'xhigh', service_tier: 'priority', prompt_cache_key: 'k', safety_identifier: 's', user: 'u', max_tool_calls: 3, max_turns: 5
+    verbosity: 'low', reasoning_effort: 'max', showsThinking: true, service_tier: 'priority', prompt_cache_key: 'k', safety_identifier: 's', user: 'u', max_tool_calls: 3, max_turns: 5
   })
 })
 

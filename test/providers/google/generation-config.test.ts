@@ -58,3 +58,12 @@ t.test('a number of candidates is a number of choices', async t => {
     t.same(choices({ n: 3, ...config && { generation_config: config } }), [3, config], 'what is none is left to the provider')
   }
 })
+
+t.test('a budget of the caller is the budget, within the bounds of the model', async t => {
+  const thinking = (model: string, budget: number, display?: 'omitted'): unknown =>
+    googleBody({ thinking: { type: 'enabled', budget_tokens: budget, ...display && { display } }, reasoning_effort: 'low' }, model).generationConfig?.thinkingConfig
+  t.same(thinking('gemini-2.5-flash', 2048), { includeThoughts: true, thinkingBudget: 2048 })
+  t.same(thinking('gemini-2.5-flash', 64_000), { includeThoughts: true, thinkingBudget: 24_576 })
+  t.same(thinking('gemini-2.5-pro', 64_000, 'omitted'), { includeThoughts: false, thinkingBudget: 32_768 })
+  t.same(thinking('gemini-3-pro-preview', 2048), { includeThoughts: true, thinkingLevel: 'LOW' }, 'which takes none')
+})

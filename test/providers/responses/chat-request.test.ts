@@ -107,3 +107,12 @@ t.test('what would give the caller something else than requested is refused, by 
   ]
   for (const [request, param] of rows) t.throws(() => responsesBody(request), { code: 'unsupported_parameter', status: 400, param }, param)
 })
+
+t.test('a limit of tokens is at least what the API takes', async t => {
+  for (const [limit, sent] of [[1, 16], [16, 16], [17, 17]] as const) t.equal(responsesBody({ max_completion_tokens: limit })['max_output_tokens'], sent)
+})
+
+t.test('the thinking is summarised for callers who read it', async t => {
+  t.same(responsesBody({ showsThinking: true, reasoning_effort: 'low' })['reasoning'], { effort: 'low', summary: 'auto' })
+  t.same(responsesBody({ thinking: { type: 'adaptive', display: 'omitted' }, reasoning_effort: 'low' })['reasoning'], { effort: 'low' })
+})
