@@ -18,6 +18,8 @@ export interface RedisServerOptions extends RedisPlace {
   readonly timeoutMs: number
   /** Milliseconds between two signs of life. Default 1000. */
   readonly beatMs?: number
+  /** Returns true for a process that has exited and whose usage records are stored. Default: none is known to have. */
+  readonly isGone?: (processName: string) => boolean
 }
 
 interface Events {
@@ -25,12 +27,16 @@ interface Events {
   readonly away: [error: unknown]
   /** Redis replies again, or for the first time. */
   readonly back: []
+  /** These processes have exited, and their usage records are stored. */
+  readonly gone: [processNames: readonly string[]]
   /** Messages do not arrive until the connection for them is there again. */
   readonly deaf: [error: unknown]
 }
 
-/** Signs of life that a process must have missed to count as gone. */
+/** Signs of life that a process must have missed to count no more. */
 const missedBeats = 10
+/** Milliseconds for which the names of processes stay that are silent or have exited: as long as Redis keeps what they held. */
+export const lostAfterMs = 600_000
 
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
@@ -47,13 +53,17 @@ export class RedisServer extends EventEmitter<Events> {
   #timer: NodeJS.Timeout | undefined
   #beating = false
   #isUp = false
+  readonly #isGone: (processName: string) => boolean
+  /** Processes that have exited, as `gone` was emitted last. */
+  #exited: ReadonlySet<string> = new Set()
   #processes = 1
   #aheadMs = 0
   /** The reason why there is no connection. */
   #unconnected: unknown
 
-  private constructor (redis: RedisClient, subscriber: RedisClient, { timeoutMs, beatMs, isCluster }: { timeoutMs: number, beatMs: number, isCluster: boolean }) {
+  private constructor (redis: RedisClient, subscriber: RedisClient, { timeoutMs, beatMs, isCluster, isGone }: { timeoutMs: number, beatMs: number, isCluster: boolean, isGone: (processName: string) => boolean }) {
     super()
+    this.#isGone = isGone
     this.isCluster = isCluster
     this.#redis = redis
     this.#timeoutMs = timeoutMs
@@ -65,10 +75,10 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   /** Connects, unless Redis is away: then it goes on trying. @throws the error of the file system when the authority of its certificate cannot be read */
-  static async connect ({ timeoutMs, beatMs = 1000, ...place }: RedisServerOptions): Promise<RedisServer> {
+  static async connect ({ timeoutMs, beatMs = 1000, isGone = () => false, ...place }: RedisServerOptions): Promise<RedisServer> {
     const options = { timeoutMs, retryMs: beatMs / 4 }
     const [redis, subscriber] = await Promise.all([createRedisClient(place, options), createRedisClient(place, { ...options, subscribes: true })])
-    const server = new RedisServer(redis, subscriber, { timeoutMs, beatMs, isCluster: place.isCluster === true })
+    const server = new RedisServer(redis, subscriber, { timeoutMs, beatMs, isCluster: place.isCluster === true, isGone })
     await server.#connect()
     await server.#beat()
     server.#timer = setInterval(() => { void server.#beat() }, beatMs).unref()
@@ -99,7 +109,7 @@ export class RedisServer extends EventEmitter<Events> {
    *
    * @throws Error when there is no reply in time: the script may have run all the same
    */
-  async run (script: Exclude<ScriptName, 'hgBeat'>, keys: readonly string[], parameters: readonly ScriptArgument[]): Promise<unknown> {
+  async run (script: Exclude<ScriptName, 'hgBeat' | 'hgExited'>, keys: readonly string[], parameters: readonly ScriptArgument[]): Promise<unknown> {
     try {
       return await this.#redis[script](keys.length, ...keys, ...parameters)
     } catch (error) {
@@ -155,7 +165,8 @@ export class RedisServer extends EventEmitter<Events> {
       // A client gives up when Sentinels change their mind while it connects.
       if (this.#redis.status === 'end') await this.#connect()
       const sentMs = steadyNow()
-      const [nowMs, processes] = await this.#redis.hgBeat(1, processesKey, this.id, missedBeats * this.#beatMs, this.#echoTopic) as [number, number] // see the script
+      const [nowMs, processes, names] = await this.#redis.hgBeat(1, processesKey, this.id, missedBeats * this.#beatMs, lostAfterMs, this.#echoTopic) as [number, number, string[]] // see the script
+      await this.#shareExits(names)
       this.#messages.check()
       this.#aheadMs = nowMs - Math.round((sentMs + steadyNow()) / 2)
       this.#processes = processes
@@ -173,6 +184,18 @@ export class RedisServer extends EventEmitter<Events> {
     }
   }
 
+  /** Shows the others which processes of this machine have exited, and reads which of other machines have. */
+  async #shareExits (names: readonly string[]): Promise<void> {
+    for (const name of names.filter(name => name !== this.id && this.#isGone(name))) {
+      await this.#redis.hgExited(1, exitedKey, name, lostAfterMs)
+      await this.#redis.zrem(processesKey, name)
+    }
+    const exited = (await this.scored(exitedKey, 0)).map(([name]) => name)
+    if (exited.length === this.#exited.size && exited.every(name => this.#exited.has(name))) return
+    this.#exited = new Set(exited)
+    this.emit('gone', exited)
+  }
+
   #resend (): void {
     const unsent = [...this.#unsent]
     this.#unsent.clear()
@@ -187,3 +210,4 @@ export class RedisServer extends EventEmitter<Events> {
 }
 
 const processesKey = 'headgate:processes'
+const exitedKey = 'headgate:exited'

@@ -149,12 +149,24 @@ const count = lua`${clock}${buckets}
       if tokens > 0 and more_tokens ~= 0 then read_rates() take(rates.tokens, tokens, more_tokens) end
     end
 
+    -- Releases what a process that has exited held.
+    local function forget (holder)
+      for _, key in ipairs({ open_key, leases_key }) do
+        for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+          if string.sub(id, 1, #holder + 1) == holder .. '-' and not (key == leases_key and release(id)) then redis.call('ZREM', key, id) end
+        end
+      end
+    end
+
     redis.call('ZREMRANGEBYSCORE', open_key, '-inf', now - lost_ms)
     for _, gone in ipairs(redis.call('ZRANGEBYSCORE', leases_key, '-inf', now - lost_ms, 'LIMIT', 0, 100)) do release(gone) end
     local replies = {}
     for i, operation in ipairs(operations) do
       if operation[1] == 'settle' then
         settle(unpack(operation, 2))
+        replies[i] = 0
+      elseif operation[1] == 'forget' then
+        forget(operation[2])
         replies[i] = 0
       else replies[i] = reserve(unpack(operation, 2)) end
     end
@@ -192,12 +204,24 @@ const renew = lua`${clock}
   for key = 3, 4 do redis.call('PEXPIRE', KEYS[key], keep_ms) end
 `
 
-/** Shows a process to the others, and to its own connection for messages. @returns now, and how many processes there are */
+/**
+ * Shows a process to the others, and to its own connection for messages. One that is silent for longer than ARGV[2] counts no more; its name
+ * stays for ARGV[3], so that another one of its machine can see that it has exited.
+ *
+ * @returns now, how many processes there are, and the names of all
+ */
 const beat = lua`${clock}
   redis.call('ZADD', KEYS[1], now, ARGV[1])
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[3]))
+  redis.call('PUBLISH', ARGV[4], '')
+  return { now, redis.call('ZCOUNT', KEYS[1], '(' .. now - tonumber(ARGV[2]), '+inf'), redis.call('ZRANGE', KEYS[1], 0, -1) }
+`
+
+/** Shows the others that a process has exited and that its usage records are stored: what it held may be released. */
+const exited = lua`${clock}
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
-  redis.call('PUBLISH', ARGV[3], '')
-  return { now, redis.call('ZCARD', KEYS[1]) }
+  redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `
 
 /** Shows what cools down in a process to the others: those that listen, and those that look later. */
@@ -213,7 +237,8 @@ export const scripts = {
   hgCount: { lua: count },
   hgRenew: { lua: renew },
   hgBeat: { lua: beat },
-  hgCooldown: { lua: cooldown }
+  hgCooldown: { lua: cooldown },
+  hgExited: { lua: exited }
 } satisfies RedisOptions['scripts']
 
 export type ScriptName = keyof typeof scripts

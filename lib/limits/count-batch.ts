@@ -5,8 +5,8 @@
 
 import type { RedisServer } from '../coordination/redis-server.ts'
 
-/** The values of a reservation or a settlement, as `coordination/scripts` names them. */
-export type CountOperation = readonly [kind: 'reserve' | 'settle', id: string, ...values: ReadonlyArray<number | boolean>]
+/** The values of a reservation or a settlement, or the name of a process that has exited, as `coordination/scripts` names them. */
+export type CountOperation = readonly [kind: 'reserve' | 'settle' | 'forget', id: string, ...values: ReadonlyArray<number | boolean>]
 
 /** The keys of Redis for one key of the gateway. */
 export type CountKeys = readonly [rates: string, open: string, budget: string, leases: string]

@@ -1,7 +1,7 @@
 /** Counts what limited keys use in Redis, for all machines: the scripts of `coordination/scripts.ts`, with names and types. */
 
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
-import type { RedisServer } from '../coordination/redis-server.ts'
+import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountKeys } from './count-batch.ts'
 import type { Period } from './budget.ts'
 import type { ActualUsage, LimitDecision, RateLimits, ReservationRequest } from './counters.ts'
@@ -35,7 +35,6 @@ export interface Leases {
 }
 
 const defaultLeaseMs = 30_000
-const defaultLostAfterMs = 600_000
 const dayMs = 86_400_000
 /** Budgets without an end are kept so long after the last call; then the usage records say what was spent. */
 const unusedMs = 400 * dayMs
@@ -44,10 +43,13 @@ export class RedisCounters {
   readonly #server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>
   readonly #batch: CountBatch
   readonly #leases: readonly [leaseMs: number, lostAfterMs: number]
+  /** Processes that have exited, and where what they held has been released. */
+  #exited: readonly string[] = []
+  #released = new Set<string>()
 
-  constructor (server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>, { leaseMs = defaultLeaseMs, lostAfterMs = defaultLostAfterMs }: Leases = {}) {
+  constructor (server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>, { leaseMs = defaultLeaseMs, lostAfterMs: lostMs = lostAfterMs }: Leases = {}) {
     this.#server = server
-    this.#leases = [leaseMs, lostAfterMs]
+    this.#leases = [leaseMs, lostMs]
     this.#batch = new CountBatch(server, ...this.#leases)
   }
 
@@ -59,6 +61,7 @@ export class RedisCounters {
    */
   async reserve (id: string, { keyId, limits, tokens, nanoUsd, minNanoUsd = nanoUsd, alreadyAdmitted = false }: ReservationRequest, period: Period | undefined, recorded: number): Promise<RedisDecision> {
     const { requestsPerMinute = 0, tokensPerMinute = 0, concurrentCalls = 0, budget } = limits
+    this.#releaseExited(keysOf(keyId, period))
     const reply = await this.#batch.add(keysOf(keyId, period), [
       'reserve', id, requestsPerMinute, tokensPerMinute, concurrentCalls, budget === undefined ? 0 : nanoUsdOf(budget),
       tokens, nanoUsd, minNanoUsd, recorded, alreadyAdmitted, this.#keepMs(period)
@@ -84,6 +87,19 @@ export class RedisCounters {
     const [{ keyId, period }] = reservations
     const reserved = reservations.flatMap(({ id, nanoUsd }) => [id, period === undefined ? '' : nanoUsd])
     await this.#server.run('hgRenew', keysOf(keyId, period), [...this.#leases, this.#keepMs(period), ...reserved])
+  }
+
+  /** Releases what these processes held of each key, before its next reservation: the ledger has what their calls cost. */
+  forget (exited: readonly string[]): void {
+    this.#exited = exited
+    this.#released = new Set()
+  }
+
+  #releaseExited (keys: CountKeys): void {
+    const [, , name] = keys // of a key and a period
+    if (this.#exited.length === 0 || this.#released.has(name)) return
+    this.#released.add(name)
+    for (const process of this.#exited) this.#batch.add(keys, ['forget', process]).catch(() => { this.#released.delete(name) })
   }
 
   #keepMs (period: Period | undefined): number {

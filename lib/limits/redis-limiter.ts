@@ -77,6 +77,7 @@ export class RedisLimiter implements Limiter {
     this.#counters = new RedisCounters(server)
     this.#reader = this.#newReader()
     server.on('back', this.#reconcile)
+    server.on('gone', this.#forget)
     this.#timer = setInterval(() => this.#renew(), renewEveryMs).unref()
   }
 
@@ -104,6 +105,7 @@ export class RedisLimiter implements Limiter {
   close (): void {
     clearInterval(this.#timer)
     this.#server.off('back', this.#reconcile)
+    this.#server.off('gone', this.#forget)
   }
 
   /** @returns `undefined` while Redis is away */
@@ -159,6 +161,12 @@ export class RedisLimiter implements Limiter {
     this.#reader = this.#newReader()
     for (const [reservation, open] of this.#open) if (isLeased(open)) this.#open.set(reservation, { ...open, isShared: true })
     this.#renew()
+  }
+
+  /** Releases what processes held that have exited, with a new reading of the ledger, which has what their calls cost. */
+  readonly #forget = (exited: readonly string[]): void => {
+    this.#reader = this.#newReader()
+    this.#counters.forget(exited)
   }
 
   /** Shows open calls to Redis, and releases what it may still have of others. */

@@ -8,6 +8,8 @@ import { RedisLimiter, type RedisLimiterOptions } from '../limits/redis-limiter.
 import { CooldownExchange } from '../coordination/cooldown-exchange.ts'
 import { parseRedisAddress } from '../coordination/redis-address.ts'
 import { describeError, loggableError } from '../text/describe-error.ts'
+import { processState } from '../async/process-name.ts'
+import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { spendingOf } from '../usage/spending.ts'
 import type { RedisPlace } from '../coordination/connect-redis.ts'
 import type { Secret } from '../core/secret.ts'
@@ -44,7 +46,8 @@ export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>, { usageDatabase, log, without }: CoordinationParts
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
-  const server = await connect(placeOf(settings, settings.url), settings.timeoutMs)
+  const isGone = (name: string): boolean => processState(name) === 'exited' && !hasAbandonedJournal(usageDatabase.directory)
+  const server = await connect(placeOf(settings, settings.url), settings.timeoutMs, isGone)
   const limiter = new RedisLimiter(server, {
     without,
     readSpending: async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
@@ -79,9 +82,9 @@ function placeOf ({ sentinel, sentinelPassword, cluster }: Settings['coordinatio
   return { address, sentinel, sentinelPassword, isCluster: cluster }
 }
 
-async function connect (place: RedisPlace, timeoutMs: number): Promise<RedisServer> {
+async function connect (place: RedisPlace, timeoutMs: number, isGone: (processName: string) => boolean): Promise<RedisServer> {
   try {
-    return await RedisServer.connect({ ...place, timeoutMs })
+    return await RedisServer.connect({ ...place, timeoutMs, isGone })
   } catch (error) {
     throw new CommandError(`\`sslrootcert\` of \`coordination.url\`: ${describeError(error)}.`)
   }

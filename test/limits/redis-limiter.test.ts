@@ -1,8 +1,11 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { recordedAfterMs } from '../../lib/limits/refunds.ts'
+import { periodOf } from '../../lib/limits/budget.ts'
+import { RedisCounters } from '../../lib/limits/redis-counters.ts'
+import { processName } from '../../lib/async/process-name.ts'
 import { RedisLimiter, type RedisLimiterOptions } from '../../lib/limits/redis-limiter.ts'
-import { noRedis, startRedis, type TestRedis } from '../support/redis.ts'
+import { connectTo, noRedis, startRedis, type TestRedis } from '../support/redis.ts'
 import { reasonOf } from '../support/limits.ts'
 import { until } from '../support/until.ts'
 import type { LimitDecision, ReservationRequest } from '../../lib/limits/counters.ts'
@@ -92,6 +95,31 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     const [budget = ''] = await client.keys('*refunded*:budget:*')
     await client.hset(budget, 'refunds_at', 1) // long ago
     for (const node of [{ limiter }, other]) t.equal(reasonOf(await node.limiter.reserve({ ...wanted, nanoUsd: 20 })), 'admitted', 'after that')
+  })
+
+  await t.test('what a process held that was killed is released once its usage records are stored, and what its calls cost counts', async t => {
+    let isStored = false
+    let recorded = 0
+    const killed = processName().replace(String(process.pid), '4194303')
+    const isGone = (name: string): boolean => name === killed && isStored
+    const server = await connectTo(t, redis.url, { isGone })
+    // Another one cannot see that it has exited, as it is on another machine.
+    const elsewhere = await redis.connect(t)
+    const limiters = [server, elsewhere].map(at => new RedisLimiter(at, { without: () => 'share', onFailure: error => t.error(error), readSpending: async () => recorded }))
+    t.teardown(() => { for (const limiter of limiters) limiter.close() })
+    const wanted: ReservationRequest = { ...call, keyId: 'killed', limits: { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' } }, nanoUsd: 600 }
+    const counters = new RedisCounters(server)
+    t.match(await counters.reserve(`${killed}-1`, wanted, periodOf('day', server.now()), 0), { decision: { admitted: true } })
+    const client = new Redis(redis.url)
+    t.teardown(() => client.disconnect())
+    await client.zadd('headgate:processes', server.now(), killed)
+    const reasons = async (): Promise<string[]> => await Promise.all(limiters.map(async limiter => reasonOf(await limiter.reserve(wanted))))
+    t.same(await reasons(), ['budget_reserved', 'budget_reserved'])
+    recorded = 500
+    isStored = true
+    await until(async () => (await reasons()).every(reason => reason === 'budget_too_small'), 'both to know that 500 of 1,000 are spent and nothing is reserved')
+    t.match(await Promise.all([1, 2].map(async () => await limiters[0]?.reserve({ ...wanted, nanoUsd: 100 }))), [{ admitted: true }, { admitted: true }], 'both places are free')
+    t.equal(await client.zscore('headgate:processes', killed), null)
   })
 
   await t.test('an ended call makes room on every node', async t => {

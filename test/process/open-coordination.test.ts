@@ -11,6 +11,7 @@ import { createLog } from '../../lib/telemetry/log.ts'
 import { directoryOf, ask, startGateway } from '../support/headgate.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { settings } from '../support/settings.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 const log = createLog('silent')
@@ -110,4 +111,29 @@ t.test('a key that is revoked at one gateway is refused by another at once', { s
   await one.revoke(id)
   await until(() => two.check(key) === undefined, 'the revocation')
   t.ok(performance.now() - startMs < 1000)
+})
+
+t.test('a gateway that is killed and started again refuses calls for its own old reservations for five seconds at most', { skip: noRedis, timeout: 90_000 }, async t => {
+  const redis = await startRedis(t)
+  const upstream = await fakeUpstream((_, number) => number === 0 ? { silent: true } : { pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const directory = directoryOf(t, {
+    'headgate.yaml': JSON.stringify({
+      coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 },
+      providers: { some: { base_url: upstream.url, list_models: false } },
+      models: { 'some/model': { price: { input: 1, output: 100 } } },
+      keys: [{ name: 'budget', key: 'env:BUDGET_KEY', limits: { concurrent_calls: 1, budget: { usd: 1, per: 'total' } } }]
+    })
+  })
+  const environment = { REDIS_URL: redis.url, BUDGET_KEY: 'budget-key-of-the-test' }
+  const first = await startGateway(t, directory, environment)
+  const cutOff = ask(first.url, environment.BUDGET_KEY, 'some/model').catch((error: unknown) => error)
+  await upstream.request(0)
+  first.child.kill('SIGKILL')
+  await first.ended
+  t.ok(await cutOff instanceof Error)
+  const second = await startGateway(t, directory, environment)
+  const startedMs = performance.now()
+  await until(async () => (await ask(second.url, environment.BUDGET_KEY, 'some/model')).status === 200, 'a call to be admitted', 20_000)
+  t.ok(performance.now() - startedMs < 5000, `after ${Math.round(performance.now() - startedMs)} ms`)
 })
