@@ -178,15 +178,6 @@ export class LimitCounters {
     return { admitted: true, reservation, nanoUsd, rateLimits: statusesOf(state, limits, nowMs) }
   }
 
-  /** Returns true while less than half of each limit of a key is used, also with another call of so many tokens. */
-  isHalfFree ({ keyId, limits: { requestsPerMinute, tokensPerMinute, concurrentCalls }, tokens: wanted }: Pick<ReservationRequest, 'keyId' | 'limits' | 'tokens'>): boolean {
-    const { requests, tokens, openCalls } = this.#stateOf(keyId)
-    const nowMs = this.#now()
-    return (requestsPerMinute === undefined || 2 * (remaining(requests, requestsPerMinute, nowMs) - 1) > requestsPerMinute) &&
-      (tokensPerMinute === undefined || 2 * (remaining(tokens, tokensPerMinute, nowMs) - wanted) > tokensPerMinute) &&
-      (concurrentCalls === undefined || 2 * (openCalls + 1) < concurrentCalls)
-  }
-
   /** Replaces a reservation with the actual usage; further calls do nothing. */
   settle (reservation: number, used: ActualUsage): void {
     const reserved = this.#reservations.get(reservation)

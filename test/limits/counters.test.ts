@@ -130,15 +130,3 @@ t.test('nothing is kept of keys that are not used any more', async t => {
   t.equal(reasonOf(call('open')), 'admitted')
   t.equal(reasonOf(call('open')), 'tokens', 'an open call was not forgotten: its key has owed since')
 })
-
-t.test('a key is half free while another call leaves half of each of its limits', async t => {
-  const counters = new LimitCounters(() => 0)
-  const isHalfFree = (limits: KeyLimits, tokens = 0): boolean => counters.isHalfFree({ keyId: 'a', limits, tokens })
-  const limits: KeyLimits = { requestsPerMinute: 8, tokensPerMinute: 100, concurrentCalls: 10 }
-  for (let call = 0; call < 2; call++) counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
-  t.ok(isHalfFree({}))
-  t.same([8, 6].map(requestsPerMinute => isHalfFree({ requestsPerMinute })), [true, false])
-  t.same([29, 30].map(tokens => isHalfFree({ tokensPerMinute: 100 }, tokens)), [true, false])
-  t.same([7, 6].map(concurrentCalls => isHalfFree({ concurrentCalls })), [true, false])
-  t.notOk(isHalfFree({ ...limits, concurrentCalls: 6 }))
-})

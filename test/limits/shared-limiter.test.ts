@@ -99,7 +99,7 @@ t.test('what is reserved for a worker that has exited meanwhile is released, wit
   const ipc = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
   answerLimitMessages(ipc, limiter, 'worker')
   const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
-  listeners.get('message')?.({ limits: 'count', keys: [['a', limits]], reserve: [[1, 0, 0, 30, null, 0]], settle: [], ahead: [], unused: [] })
+  listeners.get('message')?.({ limits: 'count', reserve: [{ request: 1, wanted: { keyId: 'a', limits, tokens: 0, nanoUsd: 30 } }], settle: [] })
   ipc.connected = false
   listeners.get('exit')?.()
   finish(7)
@@ -113,7 +113,7 @@ t.test('a worker that exits without a word of its IPC channel releases what it h
   const limiter = new LocalLimiter({ now: () => 0 })
   const worker = new EventEmitter()
   answerLimitMessages(worker, limiter, 'worker')
-  const ask = { limits: 'count', keys: [['a', { concurrentCalls: 1 }]], reserve: [[1, 0, 0, 0, null, 0]], settle: [], ahead: [], unused: [] }
+  const ask = { limits: 'count', reserve: [{ request: 1, wanted: { keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 } }], settle: [] }
   worker.emit('message', ask)
   t.equal(limiter.counters.open, 1)
   worker.emit('exit')
@@ -145,7 +145,7 @@ t.test('what one turn reserves and settles is one message each way, and what is 
   const first = await Promise.all([worker.reserve(one), worker.reserve({ ...one, keyId: 'b', limits: other, tokens: 60 }), worker.reserve(one)])
   t.match(first, [{ admitted: true, rateLimits: { requests: { remaining: 9 } } }, { rateLimits: { tokens: { limit: 100, remaining: 40 } } }, { rateLimits: { requests: { remaining: 8 } } }])
   t.equal(first[0]?.rateLimits.tokens, undefined)
-  t.match(sent, [{ limits: 'count', keys: [['a', limits], ['b', other]], reserve: { length: 3 } }, { limits: 'decisions', decisions: { length: 3 } }])
+  t.match(sent, [{ limits: 'count', reserve: { length: 3 } }, { limits: 'decisions', decisions: { length: 3 } }])
 
   const next = Promise.all([worker.reserve(one), worker.reserve(one)])
   for (const decision of first) worker.settle(reservationOf(decision), { tokens: 5, nanoUsd: 0, row: { id: 'row', atMs: 1 } })
@@ -172,12 +172,12 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
   await nextTurn()
   await nextTurn()
   t.equal(sent.length, 1)
-  answer({ limits: 'decisions', decisions: [[1, 8, 0, 9, 6000, 0, 0]], ahead: [] })
-  const status = { limit: 10, remaining: 9, resetMs: 6000 }
-  t.same(await first, { admitted: true, reservation: 8, nanoUsd: 0, rateLimits: { requests: status, tokens: undefined } })
+  const decision: LimitDecision = { admitted: true, reservation: 8, nanoUsd: 0, rateLimits: { requests: { limit: 10, remaining: 9, resetMs: 6000 } } }
+  answer({ limits: 'decisions', decisions: [{ request: 1, decision }], isLate: false })
+  t.same(await first, decision)
   await until(() => sent.length === 2, 'the second message')
   t.match(sent[1], { reserve: { length: 1 }, settle: { length: 1 } })
-  answer({ limits: 'decisions', decisions: [[2, 'requests', 6000, 0, 60_000, 0, 0]], ahead: [] })
+  answer({ limits: 'decisions', decisions: [{ request: 2, decision: { admitted: false, reason: 'requests', waitMs: 6000, rateLimits: {} } }], isLate: false })
   t.match(await second, { admitted: false, reason: 'requests', waitMs: 6000 })
   await nextTurn()
   await nextTurn()
@@ -232,53 +232,7 @@ t.test('a call that comes before the settlement that makes room for it waits for
   t.match(await one.reserve(wanted), { admitted: false, reason: 'concurrent_calls' }, 'a key without a place is refused')
 })
 
-/** Reserves for several calls of one turn, and waits until the worker has reservations made ahead. */
-async function busy (worker: WorkerLimiter, wanted: ReservationRequest, limiter: LocalLimiter, calls = 10): Promise<LimitDecision[]> {
-  const decisions = await Promise.all(Array.from({ length: calls }, async () => await worker.reserve(wanted)))
-  await until(() => limiter.counters.open > calls, 'reservations to be made ahead')
-  await nextTurn()
-  return decisions
-}
-
-t.test('a call of a busy key finds a reservation made ahead, and what it uses is sent with that of others', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
-  const { worker, sent } = connected(limiter)
-  const limits: KeyLimits = { requestsPerMinute: 1000, tokensPerMinute: 100_000, concurrentCalls: 1000 }
-  const wanted: ReservationRequest = { keyId: 'a', limits, tokens: 20, nanoUsd: 0 }
-  const first = await busy(worker, wanted, limiter)
-  for (const decision of first) worker.settle(reservationOf(decision), { tokens: 10, nanoUsd: 0 })
-  await until(() => sent.length >= 3, 'the message with what they used')
-  const before = sent.length
-  const decision = worker.reserve({ ...wanted, tokens: 15 })
-  t.notOk(decision instanceof Promise)
-  t.match(decision, { admitted: true, rateLimits: { requests: { limit: 1000, remaining: 989 }, tokens: { limit: 100_000 } } })
-  t.ok(worker.reserve({ ...wanted, tokens: 21 }) instanceof Promise, 'one that wants more tokens asks the primary')
-  worker.settle(reservationOf(await decision), { tokens: 10, nanoUsd: 0 })
-  await until(() => limiter.counters.open === 1, 'all but one to be settled or given back')
-  t.ok(sent.length - before < 10)
-  const last = await worker.reserve(wanted)
-  t.match(last, { rateLimits: { requests: { remaining: 1000 - 13 }, tokens: { remaining: 100_000 - 11 * 10 - 21 - 20 } } }, 'as if nothing had been reserved ahead')
-})
-
-t.test('nothing is reserved ahead of a budget, of limits half of which are used, and of keys with few calls', async t => {
-  const limited = async (limits: KeyLimits, calls: number): Promise<number> => {
-    const limiter = new LocalLimiter({ now: () => 0 })
-    const { worker, sent } = connected(limiter)
-    await Promise.all(Array.from({ length: calls }, async () => await worker.reserve({ keyId: 'a', limits, tokens: 5, nanoUsd: 0 })))
-    t.equal(sent.length, 2, 'all decisions have come')
-    return limiter.counters.open - calls
-  }
-  t.equal(await limited({ requestsPerMinute: 1000, budget: { usd: 1, per: 'day' } }, 10), 0)
-  t.same([await limited({ requestsPerMinute: 1000 }, 500), await limited({ requestsPerMinute: 1000 }, 498)], [0, 1])
-  t.same([await limited({ tokensPerMinute: 5000 }, 500), await limited({ tokensPerMinute: 5000 }, 498)], [0, 1])
-  t.same([await limited({ concurrentCalls: 1000 }, 499), await limited({ concurrentCalls: 1000 }, 498)], [0, 1])
-  t.same([await limited({ requestsPerMinute: 1000 }, 3), await limited({ requestsPerMinute: 1000 }, 4)], [0, 8])
-  t.same([await limited({ requestsPerMinute: 99 }, 10), await limited({ requestsPerMinute: 100 }, 10)], [0, 1], 'one per cent of the limit')
-  t.same([await limited({ concurrentCalls: 99 }, 10), await limited({ concurrentCalls: 100 }, 10)], [0, 1])
-  t.same([await limited({ tokensPerMinute: 499 }, 10), await limited({ tokensPerMinute: 500 }, 10)], [0, 1])
-})
-
-t.test('whatever workers reserve ahead, a limit is never exceeded, and all of it is used', async t => {
+t.test('whatever workers call in which order, a limit is never exceeded, and all of it is used', async t => {
   const limiter = new LocalLimiter({ now: () => 0 })
   const workers = [connected(limiter).worker, connected(limiter).worker, connected(limiter).worker]
   const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 500 }, tokens: 0, nanoUsd: 0 }
@@ -293,7 +247,7 @@ t.test('whatever workers reserve ahead, a limit is never exceeded, and all of it
       worker.settle(reservationOf(decision), { tokens: 0, nanoUsd: 0 })
     }
   }
-  await until(() => limiter.counters.open === 0, 'all to be settled or given back')
+  await until(() => limiter.counters.open === 0, 'all to be settled')
   let left = 0
   const last = workers[0]
   if (last === undefined) return t.fail('there are workers')
@@ -301,48 +255,17 @@ t.test('whatever workers reserve ahead, a limit is never exceeded, and all of it
   t.equal(admitted + left, 500)
 })
 
-t.test('a worker that stops gives back what it has reserved ahead, and sends what its calls have used', async t => {
+t.test('a worker that stops sends what its calls have used, though it waits for decisions', async t => {
   const limiter = new LocalLimiter({ now: () => 0 })
   const { worker } = connected(limiter)
   const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 1000, tokensPerMinute: 1000 }, tokens: 1, nanoUsd: 0 }
-  const first = await busy(worker, wanted, limiter)
-  const ahead = await worker.reserve(wanted)
-  for (const decision of [...first, ahead]) worker.settle(reservationOf(decision), { tokens: 2, nanoUsd: 0 })
+  const first = await Promise.all(Array.from({ length: 10 }, async () => await worker.reserve(wanted)))
+  const last = worker.reserve(wanted)
+  await nextTurn()
+  for (const decision of first) worker.settle(reservationOf(decision), { tokens: 2, nanoUsd: 0 })
   worker.flush()
+  await last
   await nextTurn()
-  await nextTurn()
-  t.equal(limiter.counters.open, 0)
-  t.match(limiter.reserve(wanted), { rateLimits: { requests: { remaining: 988 }, tokens: { remaining: 1000 - 22 - 1 } } })
-})
-
-t.test('what a reloaded configuration limits otherwise is not reserved ahead any more', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
-  const { worker } = connected(limiter)
-  const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 1000 }, tokens: 0, nanoUsd: 0 }
-  const first = await busy(worker, wanted, limiter)
-  const other = worker.reserve({ ...wanted, limits: { requestsPerMinute: 2000 } })
-  t.ok(other instanceof Promise)
-  t.match(await other, { admitted: true, rateLimits: { requests: { limit: 2000 } } })
-  await until(() => limiter.counters.open === first.length + 1, 'the others to be given back')
-})
-
-t.test('a worker whose primary is gone has nothing reserved ahead', async t => {
-  const listeners = new Map<string, (message?: unknown) => void>()
-  const sent: Array<{ readonly ahead: ReadonlyArray<readonly [number, number, number]> }> = []
-  const primary = {
-    connected: true,
-    on: (event: string, listener: () => void) => listeners.set(event, listener),
-    send: (message: unknown) => sent.push(message as typeof sent[0] & {})
-  }
-  const limiter = workerLimiter(primary)
-  const wanted: ReservationRequest = { keyId: 'a', limits: {}, tokens: 0, nanoUsd: 0 }
-  const calls = Array.from({ length: 5 }, async () => await limiter.reserve(wanted))
-  await until(() => sent.length === 1, 'the message')
-  t.match(sent[0]?.ahead, [[0, Number, 0]])
-  listeners.get('message')?.({ limits: 'decisions', decisions: [1, 2, 3, 4, 5].map(number => [number, number, 0, 0, 0, 0, 0]), ahead: [[0, 6, 0, 0, 0, 0, 0], [0, 7, 0, 0, 0, 0, 0]] })
-  await Promise.all(calls)
-  t.match(limiter.reserve(wanted), { admitted: true, reservation: 6 })
-  listeners.get('disconnect')?.()
-  primary.connected = false
-  await t.rejects(Promise.resolve(limiter.reserve(wanted)), { code: 'shutting_down' })
+  t.equal(limiter.counters.open, 1)
+  t.match(limiter.reserve(wanted), { rateLimits: { requests: { remaining: 988 }, tokens: { remaining: 1000 - 20 - 2 } } })
 })
