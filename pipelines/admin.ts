@@ -13,7 +13,7 @@ import type { Handler } from './pipeline.ts'
 /** A configuration may be long; everything else is small. */
 const maxBodyBytes = 2 * 1024 * 1024
 
-const csrfHeader = 'With a session, the `csrf_token` of it.'
+const csrfHeader = 'With a session, the `csrf_token` of its sign-in.'
 const idempotencyHeader = 'The same key within a day: the request is not carried out again, and has the answer of the first.'
 
 /** A row for the table of endpoints. */
@@ -60,7 +60,7 @@ function docsOf ({ operationId, summary, role, scope, query, request, answer, me
     ...request !== undefined && { request: { schema: request } },
     answers: redirects ? [{ status: 303, description: summary, mediaType: 'text/plain' }] : [{ description: summary, ...mediaType === undefined ? { schema: answer } : mediaType === 'text/csv' ? { mediaType } : { mediaType, schema: answer } }],
     errors: ['invalid_value', 'not_found', 'conflict', 'invalid_credentials', 'rate_limit_exceeded'],
-    ...method !== 'GET' && { requestHeaders: { 'X-Headgate-CSRF': csrfHeader, ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader } } },
+    requestHeaders: { 'X-Headgate-CSRF': csrfHeader, ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader } },
     ...(role === 'none' || role === 'self') && { headers: { 'set-cookie': 'The session, where one begins or ends.' } },
     ...redirects && { headers: { location: 'Where the browser goes next.', 'set-cookie': 'What this browser has of the sign-in, or the session.' } },
     ...mediaType === 'text/csv' && { headers: { 'content-disposition': 'The name of the file.' } },

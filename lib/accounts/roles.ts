@@ -19,7 +19,7 @@ export interface Principal {
 
 export interface PrincipalSession {
   readonly id: string
-  readonly csrfToken: string
+  readonly csrfDigest: string
   readonly expiresAtMs: number
   /** True when it began with a one-time link. */
   readonly byLink: boolean

@@ -1,6 +1,9 @@
 /**
  * Sign-ins of users. A session is in the store, so that it can be ended; its cookie is made by the gateway at each sign-in
  * and never taken over from a request, so that none can be chosen for a user.
+ *
+ * Browsers send a cookie to every port of its host, so a session has a second secret, the CSRF token. The page keeps it where only
+ * pages of its own origin can read it and sends it with every request; no answer but that to the sign-in contains it.
  */
 
 import { timingSafeEqual } from 'node:crypto'
@@ -22,6 +25,8 @@ const maxPerUser = 50
 export interface NewSession {
   /** The text of the cookie, which is nowhere else. */
   readonly token: string
+  /** The secret of the page, which is nowhere else either. */
+  readonly csrfToken: string
   readonly row: SessionRow
 }
 
@@ -41,12 +46,13 @@ export class Sessions {
 
   async create (userId: string, { address, userAgent }: Device, byLink: boolean): Promise<NewSession> {
     const token = newToken()
+    const csrfToken = newToken()
     const now = Date.now()
     const row: SessionRow = {
       digest: digestOf(token),
       id: newId('session'),
       user_id: userId,
-      csrf_token: newToken(),
+      csrf_token: digestOf(csrfToken),
       by_link: Number(byLink),
       address,
       user_agent: userAgent?.slice(0, 300) ?? null,
@@ -57,7 +63,7 @@ export class Sessions {
     await this.#use(async () => await this.#query.insertInto('sessions').values(row).execute())
     await this.#use(async () => await this.#query.deleteFrom('sessions').where('expires_at_ms', '<=', now).execute())
     await this.#endOldest(userId)
-    return { token, row }
+    return { token, csrfToken, row }
   }
 
   /** Returns the session of a cookie with its user; `undefined` alike for one that is unknown, expired or ended, and for a disabled user. */
@@ -106,9 +112,9 @@ export class Sessions {
   }
 }
 
-/** Compares the proof of a request with that of its session, in constant time. */
-export function provesOrigin (csrfToken: string, given: unknown): boolean {
-  if (typeof given !== 'string') return false
-  const [expected, found] = [Buffer.from(csrfToken), Buffer.from(given)]
+/** Returns true for the token of a session's page. Digests are compared in constant time. */
+export function provesOrigin (csrfDigest: string, csrfToken: unknown): boolean {
+  if (typeof csrfToken !== 'string') return false
+  const [expected, found] = [Buffer.from(csrfDigest), Buffer.from(digestOf(csrfToken))]
   return expected.length === found.length && timingSafeEqual(expected, found)
 }

@@ -42,8 +42,8 @@ type NeededServices = Pick<Services, 'settings' | 'admin'>
 /**
  * Authenticates a call of the admin API: one in, the same one with its principal out.
  *
- * A request with a cookie must come from our own pages, unless it is one that only redirects: browsers say where a request comes from, and everything but a GET
- * carries the token of the session. An admin key is nothing that a browser adds by itself, and needs neither.
+ * A request with a cookie must come from our own pages, unless it is one that only redirects: browsers say where a request comes from, and each
+ * carries the token that only pages of our origin have: the cookie goes to other ports of the host as well. An admin key is nothing that a browser adds by itself, and needs neither.
  *
  * @throws GatewayError `invalid_api_key` without a session or a key that works; `insufficient_permissions` for a request from
  *   another site, without the token, of too low a role or without the scope; `not_found` where the dashboard is off
@@ -65,9 +65,7 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
     const cookie = readCookie(call.headers, 'session', origin.secure)
     const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)
     if (cookie === undefined || principal === undefined) throw noSession()
-    if (method !== 'GET' && !provesOrigin(principal.session.csrfToken, call.headers['x-headgate-csrf'])) {
-      throw new GatewayError('insufficient_permissions', { message: 'Send the `csrf_token` of the session as `X-Headgate-CSRF`.' })
-    }
+    if (!provesOrigin(principal.session.csrfDigest, call.headers['x-headgate-csrf'])) throw method === 'GET' ? noSession() : noProof()
     checkRights(principal, spec)
     if (spec.role !== 'self' && !isLoopback(settings.server.host) && !await admin.accounts.users.haveCredential(principal.id)) throw noCredential()
     return extend(call, { admin, origin, principal, credential: cookie })
@@ -82,6 +80,10 @@ export async function currentPrincipal ({ admin, principal, credential }: AdminC
 
 function noSession (): GatewayError {
   return new GatewayError('invalid_api_key', { message: 'There is no session, or it has ended. Sign in, or send an admin key as `Authorization: Bearer hga_…`.' })
+}
+
+function noProof (): GatewayError {
+  return new GatewayError('insufficient_permissions', { message: 'Send the `csrf_token` of the sign-in as `X-Headgate-CSRF`.' })
 }
 
 function bearerOf ({ headers: { authorization } }: Call): string | undefined {
@@ -114,7 +116,7 @@ async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<S
     id: user.id,
     name: user.name,
     role: user.role,
-    session: { id: session.id, csrfToken: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 && Date.now() - session.created_at_ms < setPasswordMs },
+    session: { id: session.id, csrfDigest: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 && Date.now() - session.created_at_ms < setPasswordMs },
     ...projects !== undefined && { projects: new Set(projects) }
   }
 }

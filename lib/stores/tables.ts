@@ -82,6 +82,7 @@ export interface SessionRow {
   readonly digest: string
   readonly id: string
   readonly user_id: string
+  /** SHA-256 of the token that the page keeps, base64. */
   readonly csrf_token: string
   /** 1 when it began with a one-time link: its user may set a password without the one before. */
   readonly by_link: number

@@ -37,9 +37,9 @@ export const oidcHandlers: AdminHandlers<'GET /admin/v1/sign-in/oidc' | 'GET /ad
     try {
       const kept = JSON.parse(content) as OidcSignIn // written above
       const user = await admitPerson(accounts, await finishOidc(settings, kept, query ?? '', state), settings, address)
-      const { cookie } = await createSession(call, user, false)
+      const { cookie, csrfToken } = await createSession(call, user, false)
       await accounts.audit.add({ id: user.id, name: user.name, address }, { action: 'session.sign_in', subject: user, after: { by: 'oidc', role: user.role } })
-      return redirect('/dashboard/', cookie)
+      return redirect(`/dashboard/#/signed-in/${csrfToken}`, cookie)
     } catch (error) {
       return refuse(call, error)
     }

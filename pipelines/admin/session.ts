@@ -6,9 +6,9 @@ import { publicPart } from '../../lib/accounts/users.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Services } from '../../lib/services.ts'
-import type { SessionRow, UserRow } from '../../lib/stores/tables.ts'
+import type { UserRow } from '../../lib/stores/tables.ts'
 import { version } from '../../lib/text/version.ts'
-import type { Session } from '../../schemas/admin/session.ts'
+import type { NewSession, Session } from '../../schemas/admin/session.ts'
 import { audit, notFound, param, principalOf } from './acts.ts'
 import { mayEdit } from './configuration.ts'
 import { AdminReply, type AdminHandlers } from './handler.ts'
@@ -66,9 +66,17 @@ export const sessionHandlers: AdminHandlers<
 
 /** Begins a session, and answers with it. */
 export async function beginSession (call: AdminCall, services: Services, user: UserRow, byLink: boolean): Promise<AdminReply> {
-  const { cookie, row: { csrf_token: csrfToken, expires_at_ms: expiresAtMs } } = await createSession(call, user, byLink)
-  const body = JSON.stringify(await describeSession(call, services, user, { csrfToken, expiresAtMs }))
+  const { cookie, csrfToken, expiresAtMs } = await createSession(call, user, byLink)
+  const session: NewSession = { ...await describeSession(call, services, user, expiresAtMs), csrf_token: csrfToken }
+  const body = JSON.stringify(session)
   return new AdminReply({ status: 200, headers: { 'set-cookie': cookie }, body })
+}
+
+interface BegunSession {
+  /** A complete `Set-Cookie`. */
+  readonly cookie: string
+  readonly csrfToken: string
+  readonly expiresAtMs: number
 }
 
 /**
@@ -77,18 +85,18 @@ export async function beginSession (call: AdminCall, services: Services, user: U
  * @param user the row by which they proved who they are
  * @throws GatewayError `invalid_credentials` when it has changed since: what then ended their sessions did not find this one
  */
-export async function createSession (call: AdminCall, user: UserRow, byLink: boolean): Promise<{ readonly cookie: string, readonly row: SessionRow }> {
+export async function createSession (call: AdminCall, user: UserRow, byLink: boolean): Promise<BegunSession> {
   const { admin: { accounts: { sessions, users } }, origin: { address, secure }, headers: { 'user-agent': agent } } = call
   const presented = readCookie(call.headers, 'session', secure)
   const before = presented === undefined ? undefined : await sessions.find(presented)
   if (before !== undefined) await sessions.end(before.user.id, before.session.id)
-  const { token, row } = await sessions.create(user.id, { address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
+  const { token, csrfToken, row } = await sessions.create(user.id, { address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
   if (!hasSameRights(user, await users.find(user.id))) {
     await sessions.end(user.id, row.id)
     throw new GatewayError('invalid_credentials')
   }
   const maxAgeSeconds = Math.floor((row.expires_at_ms - row.created_at_ms) / 1000)
-  return { cookie: printCookie({ kind: 'session', value: token, secure, maxAgeSeconds }), row }
+  return { cookie: printCookie({ kind: 'session', value: token, secure, maxAgeSeconds }), csrfToken, expiresAtMs: row.expires_at_ms }
 }
 
 function hasSameRights (before: UserRow, now: UserRow | undefined): boolean {
@@ -105,18 +113,17 @@ export async function currentUser (call: AdminCall): Promise<UserRow> {
 async function currentSession (call: AdminCall, services: Services): Promise<Session> {
   const { session } = principalOf(call)
   if (session === undefined) throw new GatewayError('invalid_api_key')
-  return await describeSession(call, services, await currentUser(call), session)
+  return await describeSession(call, services, await currentUser(call), session.expiresAtMs)
 }
 
 async function describeSession (
-  { admin: { accounts, configuration }, origin }: AdminCall, { settings }: Services, user: UserRow, { csrfToken, expiresAtMs }: { readonly csrfToken: SessionRow['csrf_token'], readonly expiresAtMs: number }
+  { admin: { accounts, configuration }, origin }: AdminCall, { settings }: Services, user: UserRow, expiresAtMs: number
 ): Promise<Session> {
   const { id, name, email, role, password } = user
   const seen = role === 'owner' || role === 'admin' ? undefined : new Set((await accounts.users.projectsOf([id])).get(id))
   const [projects, passkeys] = [await accounts.projects.list({ limit: 200 }, seen), await accounts.passkeys.list(id)]
   return {
     user: { id, name, email, role },
-    csrf_token: csrfToken,
     expires_at_ms: expiresAtMs,
     has_password: password !== null,
     passkeys: passkeys.length,

@@ -6,7 +6,7 @@
  * type Answer<R extends AdminRoute> = Static<AdminRoutes[R]['answer']>
  * ```
  *
- * A request is made by a session (cookie, and `X-Headgate-CSRF` unless it is a GET) or by an admin key
+ * A request is made by a session (cookie and `X-Headgate-CSRF`) or by an admin key
  * (`Authorization: Bearer hga_…`). A POST may carry `Idempotency-Key`: sent again within a day, it has the answer of the first.
  * Errors are an `ErrorBody`, or 422 with a `ValidationErrorBody`.
  */
@@ -24,7 +24,7 @@ import {
 import { Passkey, PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from './passkeys.ts'
 import { CatalogueList, ProviderList, ToolServerList, ToolServerTools } from './resources.ts'
 import {
-  InvitationLink, InvitationPreview, InvitationSignIn, LinkSignIn, PasswordChange, PasswordSignIn, ProfileChange, Session, SignIn, SignInOptions
+  InvitationLink, InvitationPreview, InvitationSignIn, LinkSignIn, NewSession, PasswordChange, PasswordSignIn, ProfileChange, Session, SignIn, SignInOptions
 } from './session.ts'
 import { Usage, usageQuery } from './usage.ts'
 import { AnyObject } from '../nullable.ts'
@@ -47,12 +47,12 @@ export interface AdminRouteSpec {
 
 export const adminRoutes = {
   'GET /admin/v1/sign-in': { operationId: 'getSignInOptions', summary: 'List the ways to sign in.', role: 'none', answer: SignInOptions },
-  'POST /admin/v1/sign-in/password': { operationId: 'signInByPassword', summary: 'Sign in by password. Sets the cookie of the session.', role: 'none', request: PasswordSignIn, answer: Session },
-  'POST /admin/v1/sign-in/link': { operationId: 'signInByLink', summary: 'Sign in by a one-time link.', role: 'none', request: LinkSignIn, answer: Session },
+  'POST /admin/v1/sign-in/password': { operationId: 'signInByPassword', summary: 'Sign in by password. Sets the cookie of the session.', role: 'none', request: PasswordSignIn, answer: NewSession },
+  'POST /admin/v1/sign-in/link': { operationId: 'signInByLink', summary: 'Sign in by a one-time link.', role: 'none', request: LinkSignIn, answer: NewSession },
   'POST /admin/v1/invitation': { operationId: 'previewInvitation', summary: 'Describe an invitation.', role: 'none', request: InvitationLink, answer: InvitationPreview },
-  'POST /admin/v1/sign-in/invitation': { operationId: 'acceptInvitation', summary: 'Accept an invitation: makes the user, and signs in.', role: 'none', request: InvitationSignIn, answer: Session },
+  'POST /admin/v1/sign-in/invitation': { operationId: 'acceptInvitation', summary: 'Accept an invitation: makes the user, and signs in.', role: 'none', request: InvitationSignIn, answer: NewSession },
   'POST /admin/v1/sign-in/passkey/options': { operationId: 'beginPasskeySignIn', summary: 'Begin to sign in by passkey.', role: 'none', answer: PasskeyChallenge },
-  'POST /admin/v1/sign-in/passkey': { operationId: 'signInByPasskey', summary: 'Sign in by passkey.', role: 'none', request: PasskeySignIn, answer: Session },
+  'POST /admin/v1/sign-in/passkey': { operationId: 'signInByPasskey', summary: 'Sign in by passkey.', role: 'none', request: PasskeySignIn, answer: NewSession },
 
   'GET /admin/v1/sign-in/oidc': { operationId: 'beginOidcSignIn', summary: 'Send the browser to the provider of OpenID Connect.', role: 'none', answer: AnyObject, redirects: true },
   'GET /admin/v1/sign-in/oidc/callback': {
@@ -73,7 +73,7 @@ export const adminRoutes = {
   'GET /admin/v1/sessions': { operationId: 'listSessions', summary: 'List the sessions of the user.', role: 'self', answer: Page(SignIn) },
   'DELETE /admin/v1/sessions/:session_id': { operationId: 'endSession', summary: 'End a session of the user.', role: 'self', answer: Deleted },
   'POST /admin/v1/profile': { operationId: 'updateProfile', summary: 'Change the name or the email of the user.', role: 'self', request: ProfileChange, answer: Session },
-  'POST /admin/v1/profile/password': { operationId: 'setPassword', summary: 'Set the password of the user.', role: 'self', request: PasswordChange, answer: Session },
+  'POST /admin/v1/profile/password': { operationId: 'setPassword', summary: 'Set the password of the user.', role: 'self', request: PasswordChange, answer: NewSession },
   'GET /admin/v1/passkeys': { operationId: 'listPasskeys', summary: 'List the passkeys of the user.', role: 'self', answer: Page(Passkey) },
   'POST /admin/v1/passkeys/options': { operationId: 'beginPasskeyRegistration', summary: 'Begin to add a passkey.', role: 'self', answer: PasskeyCreation },
   'POST /admin/v1/passkeys': { operationId: 'addPasskey', summary: 'Add a passkey.', role: 'self', request: PasskeyRegistration, answer: Passkey },

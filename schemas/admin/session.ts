@@ -37,7 +37,6 @@ export type InvitationPreview = Static<typeof InvitationPreview>
 /** GET /admin/v1/session: who is signed in, and what the page may show. */
 export const Session = Type.Object({
   user: Type.Object({ id: Id, name: Type.String(), email: OrNull(Type.String()), role: Role }),
-  csrf_token: Type.String({ description: 'Send it as `X-Headgate-CSRF` with every request that is not GET.' }),
   expires_at_ms: Milliseconds,
   has_password: Type.Boolean(),
   passkeys: Type.Integer({ description: 'Number of passkeys of the user.' }),
@@ -51,6 +50,13 @@ export const Session = Type.Object({
   })
 })
 export type Session = Static<typeof Session>
+
+/** The answer to a sign-in. The token is in this answer and nowhere else. */
+export const NewSession = Type.Object({
+  ...Session.properties,
+  csrf_token: Type.String({ description: 'Send it as `X-Headgate-CSRF` with every request of the session. Given once: keep it.' })
+})
+export type NewSession = Static<typeof NewSession>
 
 /** One sign-in of the user, in the list of them. */
 export const SignIn = Type.Object({

@@ -11,9 +11,11 @@ import { hashPassword } from '../../lib/accounts/passwords.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { CallBodyStore } from '../../lib/stores/call-body-store.ts'
 import { providerSettings, settings } from '../support/settings.ts'
+import { httpServer } from '../support/http-server.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { wavOf } from '../support/forms.ts'
 import { eventually } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import { usageRowOf } from '../support/usage.ts'
 
 const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
@@ -147,6 +149,38 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     }
   })
 
+  t.test('what a program at another port of the host gets of a browser opens nothing, and a new tab needs no sign-in', async t => {
+    const caught = withResolvers<string>()
+    const other = await httpServer(t, (request, response) => {
+      caught.resolve(request.headers.cookie ?? '')
+      response.end()
+    })
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/calls`)
+    await page.getByRole('button', { name: 'Follow live' }).click()
+    await page.getByText('Waiting for calls').waitFor()
+    await page.goto(`${url}/dashboard/`)
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download as CSV' }).click()
+    t.match(readFileSync(await (await download).path(), 'utf8'), /^time,/)
+    const tab = await page.context().newPage()
+    await tab.goto(`${url}/dashboard/keys`)
+    await tab.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    t.same(faults, [])
+
+    await tab.goto(`${other.url}/admin/x`)
+    const cookie = await caught.promise
+    t.match(cookie, /^headgate_session=[\w-]{43}$/, 'the browser sends it there')
+    t.equal((await gateway.send('GET /admin/v1/session', undefined, { cookie })).status, 401)
+    t.equal((await gateway.send('POST /admin/v1/admin-keys', { name: 'x' }, { cookie })).status, 403)
+    await tab.goto(`${url}/dashboard/#/signed-in/${'A'.repeat(43)}`)
+    await tab.reload()
+    await tab.getByRole('link', { name: 'Overview' }).waitFor()
+    t.pass('a token that somebody else put into an address is not taken')
+    await page.context().close()
+  })
+
   t.test('pictures for the README', { skip: process.env['UPDATE_PICTURES'] === undefined && 'made with UPDATE_PICTURES=1' }, async () => {
     const { takePictures } = await import('./pictures.ts')
     await takePictures(browser, gateway, async page => await enter(page, gateway))
@@ -245,9 +279,8 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.same(await accessibilityFaults(page), [])
     t.same(faults, [])
     const member = await gateway.user('member', ['default'])
-    const [name = '', value = ''] = member.cookie.split('=')
     await page.context().clearCookies()
-    await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])
+    await become(page, member)
     await page.reload()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
     t.equal(await page.getByRole('heading', { name: 'Request and response' }).count(), 0)
@@ -607,10 +640,8 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   const refused = { viewer: ['keys', 'calls', 'playground', 'tools', 'configuration', 'members', 'audit'], member: ['configuration', 'members', 'audit'] } as const
   for (const role of ['viewer', 'member'] as const) {
     t.test(`a ${role} has the pages of the role, and no others`, async t => {
-      const { cookie } = await gateway.user(role)
       const { page, faults } = await visit(browser, url)
-      const [name = '', value = ''] = cookie.split('=')
-      await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])
+      await become(page, await gateway.user(role))
       await page.goto(`${url}/dashboard/`)
       await page.getByRole('link', { name: 'Overview' }).waitFor()
       t.equal(await page.getByRole('link', { name: 'Keys' }).count(), role === 'viewer' ? 0 : 1)
@@ -668,6 +699,13 @@ async function tabTo (page: Page, button: string): Promise<void> {
     await page.keyboard.press('Tab')
   }
   throw new Error(`the button "${button}" is not reached by Tab`)
+}
+
+/** Gives the pages of a browser the session of a person. */
+async function become (page: Page, { cookie, csrf }: Person): Promise<void> {
+  const [name = '', value = ''] = cookie.split('=')
+  await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])
+  await page.context().addInitScript(`localStorage.setItem('csrf_token', '${csrf}')`)
 }
 
 /** Signs the owner in. */

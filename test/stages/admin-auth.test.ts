@@ -47,12 +47,13 @@ t.test('a session gives its user, with the projects that they see', async t => {
   const { users, sessions } = admin.accounts
   for (const [role, projects] of [['owner', undefined], ['member', new Set(['default'])]] as const) {
     const user = await users.create({ name: role, role, projects: ['default'] })
-    const { token, row } = await sessions.create(user.id, { address: null, userAgent: null }, false)
-    const found = await authed(admin, { cookie: `a=b; headgate_session=${token}; c=d` })
-    t.match(found, { principal: { id: user.id, role, session: { csrfToken: row.csrf_token } }, origin: { address: '192.0.2.1', secure: false, url: 'http://gateway:8080' } })
+    const { token, csrfToken, row } = await sessions.create(user.id, { address: null, userAgent: null }, false)
+    const proof = { 'x-headgate-csrf': csrfToken }
+    const found = await authed(admin, { cookie: `a=b; headgate_session=${token}; c=d`, ...proof })
+    t.match(found, { principal: { id: user.id, role, session: { id: row.id } }, origin: { address: '192.0.2.1', secure: false, url: 'http://gateway:8080' } })
     t.same(typeof found === 'string' ? found : found.principal?.projects, projects)
-    t.equal(await authed(admin, { cookie: `headgate_session=${token}` }, { encrypted: true }), 'invalid_api_key', 'over TLS the cookie has another name')
-    t.match(await authed(admin, { cookie: `__Host-headgate=${token}` }, { encrypted: true }), { origin: { secure: true, url: 'https://gateway:8080' } })
+    t.equal(await authed(admin, { cookie: `headgate_session=${token}`, ...proof }, { encrypted: true }), 'invalid_api_key', 'over TLS the cookie has another name')
+    t.match(await authed(admin, { cookie: `__Host-headgate=${token}`, ...proof }, { encrypted: true }), { origin: { secure: true, url: 'https://gateway:8080' } })
   }
 })
 
@@ -73,13 +74,13 @@ t.test('without a store there is nothing', async t => {
 t.test('beyond loopback a session without a password or passkey may do nothing but add one', async t => {
   const admin = await open(t)
   const user = await admin.accounts.users.create({ name: 'Owner', role: 'owner' })
-  const { token } = await admin.accounts.sessions.create(user.id, { address: null, userAgent: null }, true)
-  const cookie = `headgate_session=${token}`
+  const { token, csrfToken } = await admin.accounts.sessions.create(user.id, { address: null, userAgent: null }, true)
+  const session = { cookie: `headgate_session=${token}`, 'x-headgate-csrf': csrfToken }
   const server = { ...settings().server, host: '0.0.0.0' }
-  t.equal(await authed(admin, { cookie }, { server }), 'insufficient_permissions')
-  t.match(await authed(admin, { cookie }, { server, role: 'self' }), { principal: { id: user.id } })
+  t.equal(await authed(admin, session, { server }), 'insufficient_permissions')
+  t.match(await authed(admin, session, { server, role: 'self' }), { principal: { id: user.id } })
   await admin.accounts.users.update(user.id, { password: 'its hash' })
-  t.match(await authed(admin, { cookie }, { server }), { principal: { id: user.id } })
+  t.match(await authed(admin, session, { server }), { principal: { id: user.id } })
 })
 
 t.test('the headers of a proxy count where one is trusted', async t => {

@@ -45,7 +45,14 @@ export interface Person {
   readonly user: UserRow
   readonly cookie: string
   readonly csrf: string
+  /** The headers of the session: its cookie and its token. */
+  readonly headers: Readonly<Record<string, string>>
   readonly send: Send
+}
+
+/** Returns the headers of the session that an answer to a sign-in begins. */
+export function sessionOf ({ body, response }: Awaited<ReturnType<Send>>): Record<string, string> {
+  return { cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? '', 'x-headgate-csrf': String(body.csrf_token) }
 }
 
 /** Starts the gateway, on PostgreSQL where there is one for tests. */
@@ -92,9 +99,10 @@ export async function adminGateway (t: Test, parts: Partial<Settings> = {}, more
     user: async (role, projects = []) => {
       const { users, sessions } = admin.accounts
       const user = await users.create({ name: `${role} ${++made}`, email: `${role}-${made}@example.com`, role, projects })
-      const { token, row } = await sessions.create(user.id, { address: null, userAgent: null }, false)
+      const { token, csrfToken: csrf } = await sessions.create(user.id, { address: null, userAgent: null }, false)
       const cookie = `headgate_session=${token}`
-      return { user, cookie, csrf: row.csrf_token, send: sender({ cookie, 'x-headgate-csrf': row.csrf_token }) }
+      const headers = { cookie, 'x-headgate-csrf': csrf }
+      return { user, cookie, csrf, headers, send: sender(headers) }
     }
   }
 }

@@ -38,8 +38,8 @@ async function open (t: Test, parts: Partial<OidcSettings> = {}): Promise<Place>
       provider.people.set(subject, person)
       provider.signsIn = subject
       const browser = new Browser()
-      const at = await browser.follow(`${url}/admin/v1/sign-in/oidc`)
-      const session = await browser.get(`${url}/admin/v1/session`)
+      const [at = '', csrf] = (await browser.follow(`${url}/admin/v1/sign-in/oidc`)).split('#/signed-in/')
+      const session = await browser.get(`${url}/admin/v1/session`, csrf)
       return { at: at.slice(url.length), session: session.status === 200 ? await session.json() : undefined }
     }
   }
@@ -49,10 +49,10 @@ async function open (t: Test, parts: Partial<OidcSettings> = {}): Promise<Place>
 class Browser {
   readonly #cookies = new Map<string, string>()
 
-  async get (address: string): Promise<Response> {
+  async get (address: string, csrf = ''): Promise<Response> {
     const { origin } = new URL(address)
     const pairs = [...this.#cookies].filter(([key]) => key.startsWith(`${origin} `)).map(([key, value]) => `${key.slice(origin.length + 1)}=${value}`)
-    const response = await fetch(address, { redirect: 'manual', headers: { cookie: pairs.join('; '), accept: 'text/html' } })
+    const response = await fetch(address, { redirect: 'manual', headers: { cookie: pairs.join('; '), accept: 'text/html', 'x-headgate-csrf': csrf } })
     for (const cookie of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
       this.#cookies.set(`${origin} ${name}`, value)

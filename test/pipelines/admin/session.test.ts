@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { hashPassword } from '../../../lib/accounts/passwords.ts'
+import { adminRoutes, type AdminRouteSpec } from '../../../schemas/admin/routes.ts'
 import { adminGateway, type AdminGateway } from '../../support/admin.ts'
 
 const password = 'tangerine-otter-quartz-91'
@@ -26,10 +27,11 @@ t.test('a password begins a session, whose cookie scripts cannot read and other 
   t.match(response.headers.get('set-cookie'), /^headgate_session=[\w-]{43}; Path=\/admin; HttpOnly; SameSite=Lax; Max-Age=1209600$/)
   t.match(body, { user: { id: user.id, role: 'member' }, has_password: true, needs_credential: false })
   const cookie = cookieOf(response)
-  t.equal((await place.send('GET /admin/v1/session', undefined, { cookie })).body.csrf_token, body.csrf_token)
-  const out = await place.send('DELETE /admin/v1/session', undefined, { cookie, 'x-headgate-csrf': body.csrf_token })
+  const session = { cookie, 'x-headgate-csrf': body.csrf_token }
+  t.match((await place.send('GET /admin/v1/session', undefined, session)).body, { user: { id: user.id }, csrf_token: undefined })
+  const out = await place.send('DELETE /admin/v1/session', undefined, session)
   t.match(out.response.headers.get('set-cookie'), /^headgate_session=; .*Max-Age=0$/)
-  t.equal((await place.send('GET /admin/v1/session', undefined, { cookie })).status, 401, 'it has ended')
+  t.equal((await place.send('GET /admin/v1/session', undefined, session)).status, 401, 'it has ended')
 })
 
 t.test('a wrong password and an unknown email look alike, and guessing ends soon', async t => {
@@ -70,13 +72,13 @@ t.test('a session that has ended sets no password, though the request came befor
 
 t.test('a session cannot be chosen, and ends when another begins in its place', async t => {
   const place = await adminGateway(t)
-  const { user, cookie: old } = await place.user('owner')
+  const { user, cookie: old, csrf } = await place.user('owner')
   await withPassword(place, user.id)
   const chosen = `headgate_session=${'A'.repeat(43)}`
   for (const cookie of [chosen, old]) {
     const { response } = await place.send(signInRoute, { email: user.email, password }, { cookie })
     t.not(cookieOf(response), cookie)
-    t.equal((await place.send('GET /admin/v1/session', undefined, { cookie })).status, 401)
+    t.equal((await place.send('GET /admin/v1/session', undefined, { cookie, 'x-headgate-csrf': csrf })).status, 401)
   }
 })
 
@@ -91,11 +93,31 @@ t.test('requests of other sites do nothing', async t => {
     { 'x-headgate-csrf': csrf, origin: 'https://evil.example' }, { 'x-headgate-csrf': csrf, origin: 'null' },
     { 'x-headgate-csrf': csrf, origin: `http://${host}.evil.example` }
   ]) t.equal((await project(headers)).status, 403, JSON.stringify(headers))
-  t.equal((await place.send('GET /admin/v1/session', undefined, { cookie, 'sec-fetch-site': 'cross-site' })).status, 403, 'nor do they read')
+  t.equal((await place.send('GET /admin/v1/session', undefined, { cookie, 'x-headgate-csrf': csrf, 'sec-fetch-site': 'cross-site' })).status, 403, 'nor do they read')
   t.equal((await place.send('POST /admin/v1/sign-in/link', { token: 'x'.repeat(43) }, { origin: 'https://evil.example' })).status, 403, 'nor sign anyone in')
   t.equal((await project({ 'x-headgate-csrf': csrf, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' })).status, 200)
   const form = await fetch(`${place.api.url}/admin/v1/projects`, { method: 'POST', headers: { cookie, 'x-headgate-csrf': csrf, 'content-type': 'text/plain' }, body: '{"name":"x"}' })
   t.equal(form.status, 415, 'what a form can send is no request')
+})
+
+t.test('the cookie alone, which browsers send to every port of the host, opens nothing', async t => {
+  const place = await adminGateway(t)
+  const [{ cookie, send, user }, other] = [await place.user('owner'), await place.user('owner')]
+  const { database, admin } = place
+  const [row] = await database.query.selectFrom('sessions').select(['csrf_token', 'digest']).where('user_id', '=', user.id).execute()
+  for (const [route, { role }] of Object.entries<AdminRouteSpec>(adminRoutes)) {
+    if (role === 'none') continue
+    const refusal = route.startsWith('GET') ? 401 : 403
+    for (const token of [undefined, '', other.csrf, row?.csrf_token, row?.digest]) {
+      const headers = { cookie, ...token !== undefined && { 'x-headgate-csrf': token } }
+      t.equal((await place.send(route.replaceAll(/:\w+/g, 'nothing'), route.startsWith('POST') ? {} : undefined, headers)).status, refusal, route)
+    }
+  }
+  t.notMatch(JSON.stringify((await send('GET /admin/v1/session')).body), /token/)
+  await admin.accounts.users.update(user.id, { password: hash })
+  const again = await place.send(signInRoute, { email: user.email, password }, { cookie })
+  t.match(again.body.csrf_token, /^[\w-]{43}$/)
+  t.equal((await send('GET /admin/v1/session')).status, 401, 'a sign-in replaces both')
 })
 
 t.test('a session ends with its time, and with its user', async t => {
@@ -107,8 +129,8 @@ t.test('a session ends with its time, and with its user', async t => {
   t.equal((await owner.send(`POST /admin/v1/users/${disabled.user.id}`, { disabled: true })).status, 200)
   await admin.accounts.users.update(disabled.user.id, { disabled: false })
   t.equal((await owner.send(`DELETE /admin/v1/users/${removed.user.id}`)).status, 200)
-  for (const { cookie, user } of [expired, idle, disabled, removed]) {
-    t.equal((await send('GET /admin/v1/session', undefined, { cookie })).status, 401, user.name)
+  for (const { headers, user } of [expired, idle, disabled, removed]) {
+    t.equal((await send('GET /admin/v1/session', undefined, headers)).status, 401, user.name)
   }
 })
 
@@ -128,7 +150,7 @@ t.test('a one-time link works once, and lets its user set a password', async t =
   const [entry] = (await admin.accounts.audit.list({ action: 'user.set_password' }, { limit: 1 })).data
   t.same([entry?.before, entry?.after], [{ email: null }, { email: 'a@example.com' }], 'the audit log has the new name to sign in with')
   t.match(done.body, { has_password: true, needs_credential: false })
-  t.equal((await send('GET /admin/v1/session', undefined, { cookie: session.cookie })).status, 401, 'the session has another cookie now')
+  t.equal((await send('GET /admin/v1/session', undefined, session)).status, 401, 'the session has another cookie and token now')
   const next = { cookie: cookieOf(done.response), 'x-headgate-csrf': done.body.csrf_token }
   const change = async (current?: string) => (await send('POST /admin/v1/profile/password', { new_password: `${password}!`, current_password: current }, next)).status
   t.same([await change(), await change('wrong'), await change(password)], [401, 401, 200], 'from now on the one before is needed')
@@ -159,11 +181,11 @@ t.test('an invitation makes a user with its role and projects, once', async t =>
 t.test('users see their own sessions, and end them', async t => {
   const { user, admin, send } = await adminGateway(t)
   const { user: { id }, send: own } = await user('viewer')
-  const { token } = await admin.accounts.sessions.create(id, { address: '192.0.2.1', userAgent: 'other' }, false)
+  const { token, csrfToken } = await admin.accounts.sessions.create(id, { address: '192.0.2.1', userAgent: 'other' }, false)
   const { data } = (await own('GET /admin/v1/sessions')).body
   t.same(data.map((one: { current: boolean, user_agent: string | null }) => [one.current, one.user_agent]).toSorted(), [[false, 'other'], [true, null]])
   const other = data.find((one: { current: boolean }) => !one.current)
   t.equal((await (await user('owner')).send(`DELETE /admin/v1/sessions/${other.id}`)).status, 404, 'not those of others')
   t.equal((await own(`DELETE /admin/v1/sessions/${other.id}`)).status, 200)
-  t.equal((await send('GET /admin/v1/session', undefined, { cookie: `headgate_session=${token}` })).status, 401)
+  t.equal((await send('GET /admin/v1/session', undefined, { cookie: `headgate_session=${token}`, 'x-headgate-csrf': csrfToken })).status, 401)
 })

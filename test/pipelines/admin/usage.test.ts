@@ -141,9 +141,9 @@ t.test('every number of a call has a filter', async t => {
 
 t.test('a wrong filter of calls to follow is refused before the stream begins', async t => {
   const place = await adminGateway(t)
-  const { cookie } = await place.user('owner')
+  const { headers } = await place.user('owner')
   for (const query of ['from_ms=abc', 'min_cost_usd=x']) {
-    const response = await fetch(`${place.api.url}/admin/v1/live-calls?${query}`, { headers: { cookie } })
+    const response = await fetch(`${place.api.url}/admin/v1/live-calls?${query}`, { headers })
     t.equal(response.status, 400, query)
     t.match(await response.json(), { error: { code: 'invalid_value' } })
   }
@@ -151,10 +151,10 @@ t.test('a wrong filter of calls to follow is refused before the stream begins', 
 
 t.test('calls are followed as they end', async t => {
   const place = await adminGateway(t)
-  const { cookie } = await place.user('owner')
+  const { headers } = await place.user('owner')
   const controller = new AbortController()
   t.teardown(() => controller.abort())
-  const response = await fetch(`${place.api.url}/admin/v1/live-calls?endpoint=chat&own_provider_key=false`, { headers: { cookie }, signal: controller.signal })
+  const response = await fetch(`${place.api.url}/admin/v1/live-calls?endpoint=chat&own_provider_key=false`, { headers, signal: controller.signal })
   t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   const messages = messagesOf(response)
   const follow = async (): Promise<{ ids: string[], skipped: boolean }> => {
@@ -185,7 +185,7 @@ t.test('calls are followed within the rights that the caller still has', async t
   const { keys, accounts: { adminKeys, projects, users } } = place.admin
   const [left, kept] = [await projects.create({ name: 'left' }), await projects.create({ name: 'kept' })]
   const [inLeft, inKept] = [await keys.create({ name: 'a', project_id: left.id }, 'test'), await keys.create({ name: 'b', project_id: kept.id }, 'test')]
-  const follow = async (headers: Record<string, string>): Promise<AsyncGenerator<LiveCalls, undefined>> => {
+  const follow = async (headers: Readonly<Record<string, string>>): Promise<AsyncGenerator<LiveCalls, undefined>> => {
     const messages = messagesOf(await fetch(`${place.api.url}/admin/v1/live-calls`, { headers, signal: controller.signal }))
     t.match((await messages.next()).value, { calls: [] })
     return messages
@@ -193,14 +193,14 @@ t.test('calls are followed within the rights that the caller still has', async t
   const controller = new AbortController()
   t.teardown(() => controller.abort())
   const member = await place.user('member', [left.id, kept.id])
-  const followed = await follow({ cookie: member.cookie })
+  const followed = await follow(member.headers)
   await users.leave(member.user.id, left.id)
   await record(place, [inLeft, inKept].map(({ key: { id, name } }) => ({ id: name, call_id: name, key_id: id, at_ms: Date.now() })))
   t.same((await followed.next()).value?.calls.map(({ request_id: id }) => id), ['b'], 'not of a project that they have left')
 
   const [disabled, lower] = [await place.user('admin'), await place.user('admin')]
   const { key, secret } = await adminKeys.create({ name: 'ops', role: 'admin', createdBy: 'test' })
-  const streams = [followed, ...await Promise.all([disabled, lower].map(async ({ cookie }) => await follow({ cookie }))), await follow({ authorization: `Bearer ${secret}` })]
+  const streams = [followed, ...await Promise.all([disabled, lower].map(async ({ headers }) => await follow(headers))), await follow({ authorization: `Bearer ${secret}` })]
   await member.send('DELETE /admin/v1/session')
   await users.update(disabled.user.id, { disabled: true })
   await users.update(lower.user.id, { role: 'viewer' })

@@ -1,11 +1,7 @@
 /** Users, roles and members. */
 
 import t from 'tap'
-import { adminGateway } from '../../support/admin.ts'
-
-function cookieOf (response: Response): string {
-  return response.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
-}
+import { adminGateway, sessionOf } from '../../support/admin.ts'
 
 t.test('no one changes a user above them, or gives more than they have', async t => {
   const { user } = await adminGateway(t)
@@ -85,17 +81,17 @@ t.test('what others made for a user ends with their role: links with any other o
   const path = `/admin/v1/users/${member.user.id}`
   const newLink = async (): Promise<string> => (await admin.send(`POST ${path}/link`)).body.url.split('/').at(-1)
   const signIn = async (token: string) => await send('POST /admin/v1/sign-in/link', { token })
-  const cookie = cookieOf((await signIn(await newLink())).response)
+  const session = sessionOf(await signIn(await newLink()))
   const kept = await newLink()
   t.match((await owner.send(`POST ${path}`, { name: 'Renamed' })).body, { name: 'Renamed' })
-  t.equal((await send('GET /admin/v1/session', undefined, { cookie })).status, 200, 'a name ends nothing')
+  t.equal((await send('GET /admin/v1/session', undefined, session)).status, 200, 'a name ends nothing')
   t.match((await owner.send(`POST ${path}`, { role: 'owner' })).body, { role: 'owner' })
-  t.match([(await signIn(kept)).status, (await send('GET /admin/v1/session', undefined, { cookie })).status, (await member.send('GET /admin/v1/session')).status], [401, 401, 401])
+  t.match([(await signIn(kept)).status, (await send('GET /admin/v1/session', undefined, session)).status, (await member.send('GET /admin/v1/session')).status], [401, 401, 401])
   const { url } = (await owner.send(`POST ${path}/link`)).body
-  const session = { cookie: cookieOf((await signIn(url.split('/').at(-1))).response) }
+  const next = sessionOf(await signIn(url.split('/').at(-1)))
   const lower = (await owner.send(`POST ${path}/link`)).body.url.split('/').at(-1)
   t.match((await owner.send(`POST ${path}`, { role: 'viewer' })).body, { role: 'viewer' })
-  t.match([(await signIn(lower)).status, (await send('GET /admin/v1/session', undefined, session)).body.user?.role], [401, 'viewer'])
+  t.match([(await signIn(lower)).status, (await send('GET /admin/v1/session', undefined, next)).body.user?.role], [401, 'viewer'])
 })
 
 t.test('a one-time link ends with a new password', async t => {

@@ -53,12 +53,18 @@ export class ApiError extends Error {
   }
 }
 
-let csrfToken = ''
 let onSignedOut = (): void => {}
 
-/** Sets the proof that requests carry which change something. */
-export function setCsrfToken (token: string): void {
-  csrfToken = token
+/**
+ * The name of the token that every request carries. It lies where only pages of this origin can read it, while the cookie goes to every
+ * port of the host; and it is read anew for each request, as another tab may have signed in meanwhile.
+ */
+const tokenName = 'csrf_token'
+
+/** Keeps the token of a sign-in, for all tabs; without one, forgets the last. */
+export function keepToken (token: string | undefined): void {
+  if (token === undefined) localStorage.removeItem(tokenName)
+  else localStorage.setItem(tokenName, token)
 }
 
 /** Sets what happens when the server no longer knows the session. */
@@ -67,26 +73,36 @@ export function whenSignedOut (listener: () => void): void {
 }
 
 export async function api<R extends AdminRoute> (route: R, ...[options]: Pick<CallOptions<R>, 'signal' | 'keepalive'> extends CallOptions<R> ? [CallOptions<R>?] : [CallOptions<R>]): Promise<Answer<R>> {
-  const { signal, keepalive = false, query, body, at }: AnyOptions = options ?? {}
+  const response = await request(route, 'application/json', options ?? {})
+  // The server validates nothing it sends: that its answers have these types is tested there.
+  return await response.json() as Answer<R>
+}
+
+/**
+ * Sends a request, for answers that are not JSON: files and event streams.
+ *
+ * @param accept media type of the answer
+ * @throws ApiError as `api`
+ */
+export async function request (route: AdminRoute, accept: string, { signal, keepalive = false, query, body, at }: AnyOptions): Promise<Response> {
   const [method = '', path = ''] = route.split(' ')
   const response = await fetch(addressOf(path, at, query), {
     method,
     keepalive,
     headers: {
-      accept: 'application/json',
+      accept,
       ...body !== undefined && { 'content-type': 'application/json' },
-      ...method !== 'GET' && { 'x-headgate-csrf': csrfToken },
+      'x-headgate-csrf': localStorage.getItem(tokenName) ?? '',
       ...method === 'POST' && { 'idempotency-key': crypto.getRandomValues(new Uint32Array(4)).join('-') }
     },
     ...body !== undefined && { body: JSON.stringify(body) },
     ...signal !== undefined && { signal }
   })
   if (!response.ok) throw await readError(response, !path.startsWith('/admin/v1/sign-in'))
-  // The server validates nothing it sends: that its answers have these types is tested there.
-  return await response.json() as Answer<R>
+  return response
 }
 
-/** Returns the address of a route, for links and event streams. */
+/** Returns the address of a route. */
 export function addressOf (path: string, parameters: AnyOptions['at'] = {}, query: AnyOptions['query'] = {}): string {
   const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
   const search = new URLSearchParams()

@@ -1,8 +1,9 @@
 /** Follows calls as they end, over server-sent events; the newest are kept. */
 
-import { useSignal } from '@preact/signals'
+import { useSignal, type Signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { addressOf, type Answer } from '../api/client.ts'
+import { readEvents } from '../api/read-events.ts'
+import { ApiError, request, type Answer } from '../api/client.ts'
 import type { CallFilters } from './filters.ts'
 import type { CallSummary } from './outcome.tsx'
 
@@ -15,22 +16,37 @@ export interface LiveTail {
   readonly skipped: boolean
 }
 
+/** Time to wait before connecting again. */
+const reconnectMs = 3000
+
 export function useLiveCalls (on: boolean, filters: CallFilters): LiveTail {
   const tail = useSignal<LiveTail>({ calls: [], state: 'connecting', skipped: false })
-  const address = addressOf('/admin/v1/live-calls', {}, filters)
   useEffect(() => {
     if (!on) return
     tail.value = { calls: [], state: 'connecting', skipped: false }
-    const source = new EventSource(address)
-    source.addEventListener('open', () => { tail.value = { ...tail.peek(), state: 'open' } })
-    // The browser connects again by itself, unless the server refused.
-    source.addEventListener('error', () => { tail.value = { ...tail.peek(), state: source.readyState === EventSource.CLOSED ? 'lost' : 'connecting' } })
-    source.addEventListener('message', ({ data }: MessageEvent<string>) => {
-      const { calls, skipped } = JSON.parse(data) as Answer<'GET /admin/v1/live-calls'>
-      const { calls: former, skipped: before } = tail.peek()
-      tail.value = { calls: [...calls.toReversed(), ...former].slice(0, maxKept), state: 'open', skipped: before || skipped }
-    })
-    return () => source.close()
-  }, [on, address])
+    const controller = new AbortController()
+    void follow(filters, tail, controller.signal)
+    return () => controller.abort()
+  }, [on, JSON.stringify(filters)])
   return tail.value
+}
+
+/** Reads the stream until the page no longer shows it, and again after it was cut; not when the server refuses it. */
+async function follow (filters: CallFilters, tail: Signal<LiveTail>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const response = await request('GET /admin/v1/live-calls', 'text/event-stream', { query: filters, signal })
+      for await (const messages of readEvents<Answer<'GET /admin/v1/live-calls'>>(response)) {
+        for (const { calls, skipped } of messages) {
+          const { calls: former, skipped: before } = tail.peek()
+          tail.value = { calls: [...calls.toReversed(), ...former].slice(0, maxKept), state: 'open', skipped: before || skipped }
+        }
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      if (ApiError.of(error).status !== 0) return void (tail.value = { ...tail.peek(), state: 'lost' })
+    }
+    tail.value = { ...tail.peek(), state: 'connecting' }
+    await new Promise(resolve => setTimeout(resolve, reconnectMs))
+  }
 }

@@ -9,7 +9,7 @@ import { Failure } from '../parts/notice.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
 import { useAction } from '../state/action.ts'
 import { useResource } from '../state/resource.ts'
-import { enter } from '../state/session.ts'
+import { begin } from '../state/session.ts'
 import { Frame } from './frame.tsx'
 import { forgetLink } from './link.ts'
 
@@ -23,7 +23,7 @@ export function AcceptInvitation ({ token }: { readonly token: string }): JSX.El
     void run(async () => {
       const session = await api('POST /admin/v1/sign-in/invitation', { body: { token, name: name.value.trim(), password: password.value } })
       forgetLink()
-      enter(session)
+      begin(session)
     })
   }
   if (invitation.data === undefined) {

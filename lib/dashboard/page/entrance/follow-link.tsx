@@ -5,7 +5,7 @@ import { api } from '../api/client.ts'
 import { Button } from '../parts/button.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { useAction } from '../state/action.ts'
-import { enter } from '../state/session.ts'
+import { begin } from '../state/session.ts'
 import { Frame } from './frame.tsx'
 import { forgetLink } from './link.ts'
 
@@ -14,7 +14,7 @@ export function FollowLink ({ token }: { readonly token: string }): JSX.Element 
   const follow = async (): Promise<void> => {
     const session = await api('POST /admin/v1/sign-in/link', { body: { token } })
     forgetLink()
-    enter(session)
+    begin(session)
   }
   return (
     <Frame title='Welcome to Headgate' intro='This link signs you in once, on this browser.'>

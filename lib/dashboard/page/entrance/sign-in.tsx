@@ -10,7 +10,7 @@ import { Failure } from '../parts/notice.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
 import { useAction } from '../state/action.ts'
 import { useResource } from '../state/resource.ts'
-import { enter } from '../state/session.ts'
+import { begin, leaveToSignIn } from '../state/session.ts'
 import { Frame } from './frame.tsx'
 import { keepsPasskeys, readPasskey } from './passkey.ts'
 import { Refused } from './refused.tsx'
@@ -30,7 +30,7 @@ export function SignIn (): JSX.Element {
       {(byPasskey || oidc !== null) && (
         <div class='stack tight'>
           {byPasskey && <Button icon='key' busy={passkey.busy} onClick={() => void passkey.run(signInByPasskey)}>Use a passkey</Button>}
-          {oidc !== null && <Button icon='lock' href={oidc.url}>Continue with {oidc.name}</Button>}
+          {oidc !== null && <Button icon='lock' href={oidc.url} onClick={leaveToSignIn}>Continue with {oidc.name}</Button>}
           <Failure error={passkey.error} />
         </div>
       )}
@@ -45,7 +45,7 @@ function PasswordForm (): JSX.Element {
   const { run, busy, error } = useAction()
   const submit = (event: Event): void => {
     event.preventDefault()
-    void run(async () => enter(await api('POST /admin/v1/sign-in/password', { body: { email: email.value.trim(), password: password.value } })))
+    void run(async () => begin(await api('POST /admin/v1/sign-in/password', { body: { email: email.value.trim(), password: password.value } })))
   }
   return (
     <form onSubmit={submit}>
@@ -59,7 +59,7 @@ function PasswordForm (): JSX.Element {
 
 async function signInByPasskey (): Promise<void> {
   const { challenge_id, options } = await api('POST /admin/v1/sign-in/passkey/options')
-  enter(await api('POST /admin/v1/sign-in/passkey', { body: { challenge_id, credential: await readPasskey(options) } }))
+  begin(await api('POST /admin/v1/sign-in/passkey', { body: { challenge_id, credential: await readPasskey(options) } }))
 }
 
 function FirstStart (): JSX.Element {

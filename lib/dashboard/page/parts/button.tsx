@@ -22,7 +22,7 @@ export interface ButtonProps {
 export function Button ({ children, label, icon, kind, small = false, type = 'button', disabled = false, busy = false, href, pressed, onClick }: ButtonProps): JSX.Element {
   const names = ['button', kind, small && 'small', children === undefined && 'icon'].filter(Boolean).join(' ')
   const inside = <>{icon !== undefined && <Icon name={icon} />}{children}</>
-  if (href !== undefined) return <a class={names} href={href} aria-label={label} title={label}>{inside}</a>
+  if (href !== undefined) return <a class={names} href={href} aria-label={label} title={label} onClick={onClick}>{inside}</a>
   return (
     <button
       class={names} type={type} disabled={disabled} aria-disabled={busy} aria-busy={busy} aria-label={label}

@@ -8,7 +8,7 @@ import type { CatalogueEntry } from '../state/catalogue.ts'
 import { call } from './call.ts'
 import { ModelField } from './model-field.tsx'
 import { ParametersForm } from './parameters-form.tsx'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '../api/read-events.ts'
 import { Trial } from './trial.tsx'
 
 /** The fields that are read of a complete answer and of the events of a stream. */

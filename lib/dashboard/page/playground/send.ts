@@ -6,7 +6,7 @@ import { newAnswer, withChunk, type Chunk } from './answer.ts'
 import type { Attachment } from './attachments.ts'
 import { call } from './call.ts'
 import { newId, panes, type Pane, type Turn } from './conversation.ts'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '../api/read-events.ts'
 import { chatBody } from './request.ts'
 
 let running = new AbortController()

@@ -9,7 +9,7 @@ import { Input } from '../parts/input.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useAction } from '../state/action.ts'
-import { currentSession, enter } from '../state/session.ts'
+import { begin, currentSession } from '../state/session.ts'
 
 export function PasswordCard (): JSX.Element {
   const { has_password, user } = currentSession()
@@ -20,7 +20,7 @@ export function PasswordCard (): JSX.Element {
   const save = (event: Event): void => {
     event.preventDefault()
     void run(async () => {
-      enter(await api('POST /admin/v1/profile/password', {
+      begin(await api('POST /admin/v1/profile/password', {
         body: { new_password: next.value, ...former.value !== '' && { current_password: former.value }, ...user.email === null && { email: email.value.trim() } }
       }))
       former.value = ''

@@ -1,18 +1,27 @@
 /** The session: the user who is signed in, and what that allows. */
 
 import { signal } from '@preact/signals'
-import { api, ApiError, setCsrfToken, whenSignedOut, type Answer } from '../api/client.ts'
+import { api, ApiError, keepToken, whenSignedOut, type Answer } from '../api/client.ts'
 import type { Role } from '../../../../schemas/admin/common.ts'
 
 export type Session = Answer<'GET /admin/v1/session'>
+export type NewSession = Answer<'POST /admin/v1/sign-in/password'>
 
 /** `undefined` until it is known, `null` without a sign-in. */
 export const session = signal<Session | null | undefined>(undefined)
 
 export const sessionError = signal<ApiError | undefined>(undefined)
 
+const signingIn = 'signing_in'
+
+/** Notes that this tab goes to a provider of OpenID Connect to sign in. */
+export function leaveToSignIn (): void {
+  sessionStorage.setItem(signingIn, '1')
+}
+
 export async function loadSession (): Promise<void> {
   sessionError.value = undefined
+  takeToken()
   try {
     enter(await api('GET /admin/v1/session'))
   } catch (error) {
@@ -20,6 +29,16 @@ export async function loadSession (): Promise<void> {
     if (failure.status === 401) session.value = null
     else sessionError.value = failure
   }
+}
+
+/** Takes the token of a sign-in at a provider out of the address. Of a sign-in that this tab did not begin, it is somebody else's. */
+function takeToken (): void {
+  const began = sessionStorage.getItem(signingIn) !== null
+  sessionStorage.removeItem(signingIn)
+  const token = /^#\/signed-in\/([\w-]+)$/.exec(location.hash)?.[1]
+  if (token === undefined) return
+  history.replaceState(null, '', location.pathname + location.search)
+  if (began) keepToken(token)
 }
 
 /** The last user of this page. */
@@ -36,14 +55,20 @@ export function beforeSignOut (listener: () => Promise<void>): void {
 export function enter (next: Session): void {
   if (lastUser !== undefined && lastUser !== next.user.id) return location.reload()
   lastUser = next.user.id
-  setCsrfToken(next.csrf_token)
   session.value = next
+}
+
+/** Shows the page to a user who has just signed in. */
+export function begin ({ csrf_token: token, ...next }: NewSession): void {
+  keepToken(token)
+  enter(next)
 }
 
 /** Ends the session, and forgets all that the page has in memory. */
 export async function signOut (): Promise<void> {
   await onSignOut()
   await api('DELETE /admin/v1/session')
+  keepToken(undefined)
   location.reload()
 }
 

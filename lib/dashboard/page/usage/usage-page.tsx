@@ -1,7 +1,8 @@
 /** The overview: what was called, what it cost and how fast it was. */
 
 import type { JSX } from 'preact'
-import { addressOf, api } from '../api/client.ts'
+import { addressOf, api, request } from '../api/client.ts'
+import { saveFile } from '../api/save-file.ts'
 import { range } from '../format/time.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
@@ -10,6 +11,7 @@ import { Page } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { PlainSelect } from '../parts/select.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
+import { useAction } from '../state/action.ts'
 import { projectChoices } from '../state/names.ts'
 import { useResource } from '../state/resource.ts'
 import { at, query, setQuery } from '../state/router.ts'
@@ -27,6 +29,11 @@ export function UsagePage (): JSX.Element {
   const split = query.value.get('split') === 'group'
   const parameters = { from_ms: period.fromMs, until_ms: period.untilMs, compare: true, group_by: group, project }
   const { data, error, loading, reload } = useResource(query.value.toString(), signal => api('GET /admin/v1/usage', { query: parameters, signal }))
+  const csv = useAction()
+  const download = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    saveFile('usage.csv', await (await request('GET /admin/v1/usage.csv', 'text/csv', { query: parameters })).blob())
+  }
   const custom = period.name === 'custom' ? [{ value: 'custom', label: range(period.fromMs, period.untilMs) }] : []
   return (
     <Page
@@ -35,10 +42,11 @@ export function UsagePage (): JSX.Element {
         <>
           {projectChoices().length > 1 && <PlainSelect name='Project' value={project} choices={[{ value: '', label: 'All projects' }, ...projectChoices()]} onChange={value => setQuery({ project: value })} />}
           <Segments label='Period' value={period.name} choices={[...periodChoices, ...custom]} onChange={choosePeriod} />
-          <Button icon='download' href={addressOf('/admin/v1/usage.csv', {}, parameters)} label='Download as CSV'>CSV</Button>
+          <Button icon='download' href={addressOf('/admin/v1/usage.csv', {}, parameters)} onClick={event => void csv.run(async () => await download(event))} label='Download as CSV'>CSV</Button>
         </>
       )}
     >
+      <Failure error={csv.error} />
       <Failure error={error} retry={() => void reload()} />
       {data === undefined && error !== undefined ? null : data?.totals.calls === 0 && (data.previous?.totals.calls ?? 0) === 0 ? <NothingYet /> : (
         <div class={`stack${loading && data !== undefined ? ' stale' : ''}`}>
