@@ -11,6 +11,13 @@ export interface WorkerJob {
   readonly signal: CallSignal
 }
 
+let ending = 0
+
+/** Returns true while threads have not ended that should have: `process.exit` waits for them without end. */
+export function hasUnendedThreads (): boolean {
+  return ending > 0
+}
+
 /**
  * @param module has the job in `workerData`, and posts its result as its one message
  * @returns the result; `undefined` for a job that takes too long, or is too much for the thread
@@ -33,6 +40,9 @@ export async function runInWorker (module: URL, { workerData, limitMs, resourceL
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
-    await worker.terminate()
+    // Not awaited: a thread that waits for a file of a server that is gone does not end.
+    ending++
+    void worker.terminate().finally(() => { ending-- })
+    worker.unref()
   }
 }

@@ -41,8 +41,8 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
     closeGoneTerminalAtExit()
     if (cluster.isWorker) return await runWorker(sources)
-    const { settings, hasFile, text, warnings } = readSettings(sources)
-    const started = { settings, hasFile, text }
+    const { settings, hasFile, hasEntries, text, warnings } = readSettings(sources)
+    const started = { settings, hasFile, hasEntries, text }
     const options = { sources, started, log: createLog(settings.server.logLevel) }
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)

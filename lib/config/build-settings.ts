@@ -25,6 +25,8 @@ export interface SettingsSources {
   /** The keys of `HEADGATE_API_KEYS`. */
   readonly ownKeys: readonly KeySettings[]
   readonly cwd: string
+  /** That of the configuration file. */
+  readonly directory: string
   /** The models of the file that `catalogue` names. */
   readonly catalogue?: CatalogueSettings | undefined
 }
@@ -35,7 +37,7 @@ type ReadSecret = (reference: string) => Secret
 const Sections = Type.Omit(Config, ['catalogue', 'providers', 'models', 'routes', 'mcp_servers', 'keys', 'server'])
 
 /** @param config without problems: every reference in it names one of the secrets */
-export function buildSettings (config: Config, { secrets, ownKeys, cwd, catalogue }: SettingsSources): Settings {
+export function buildSettings (config: Config, { secrets, ownKeys, cwd, directory, catalogue }: SettingsSources): Settings {
   const secret: ReadSecret = reference => {
     const found = secrets.get(reference)
     if (found === undefined) throw new Error('a secret of the configuration was not resolved')
@@ -52,7 +54,7 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd, catalogu
       ...serverSettings,
       workers: workers === 'auto' ? availableParallelism() : workers,
       dataDir: resolve(cwd, server.data_dir),
-      ...server.tls !== undefined && { tls: { certificate: resolve(cwd, server.tls.certificate), key: resolve(cwd, server.tls.key) } }
+      ...server.tls !== undefined && { tls: { certificate: resolve(directory, server.tls.certificate), key: resolve(directory, server.tls.key) } }
     },
     providers: providers.map(([id, entry]) => provider(id, entry, secret)),
     // A provider may be off in one environment and on in another: its models come and go with it.

@@ -23,9 +23,15 @@ const maxProblems = 100
 
 export function checkDraft ({ sources, draft, file, current, started }: Draft): ConfigurationCheck {
   const diff = lineDifference(file, draft)
-  const read = (text: string): ReturnType<typeof readSettings> => readSettings({ ...sources, text })
+  const filesInUse = new Set<string>()
+  const read = (text: string): ReturnType<typeof readSettings> => readSettings({ ...sources, text }, path => filesInUse.add(path))
   try {
-    const { settings, warnings } = read(draft)
+    read(current)
+  } catch {
+    // A file that it names may be gone by now; its path is noted all the same.
+  }
+  try {
+    const { settings, warnings } = readSettings({ ...sources, text: draft, filesInUse })
     return {
       valid: true,
       problems: [],

@@ -6,8 +6,8 @@
  * like any other secret.
  */
 
+import { readTextFile } from '../net/read-regular-file.ts'
 import { isObject } from '../json/guards.ts'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { formatPath, type Path } from './path.ts'
@@ -70,9 +70,10 @@ export function readEnvironment (
   return values
 }
 
-function readDotenv (cwd: string): Record<string, string | undefined> {
+/** @throws ConfigError when there is a `.env` that cannot be read. */
+export function readDotenv (cwd: string): Record<string, string | undefined> {
   try {
-    return parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+    return parseEnv(readTextFile(join(cwd, '.env')))
   } catch (error) {
     const code = errorCode(error)
     if (code === 'ENOENT') return {}

@@ -1,11 +1,12 @@
 /** Shows the configuration of a running process, with what reloads changed, and saves its file. */
 
-import { readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import type { Configuration, ConfigurationCheck } from '../../schemas/admin/configuration.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runInWorker } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call-signal.ts'
+import { readTextFile } from '../net/read-regular-file.ts'
 import { GatewayError } from '../core/errors.ts'
 import { changedEntries, restartOnlyChanges } from './changed-entries.ts'
 import { problemsOf, wireProblems, type Draft } from './check-draft.ts'
@@ -119,7 +120,7 @@ export class LiveConfiguration {
   /** Returns the text of the file; `null` where there is none. */
   #text (): string | null {
     try {
-      return readFileSync(configFile(this.#sources).path, 'utf8')
+      return readTextFile(configFile(this.#sources).path)
     } catch (error) {
       if (errorCode(error) === 'ENOENT') return null
       throw new GatewayError('invalid_value', { message: `The file of the configuration cannot be read (${errorCode(error)}).` })

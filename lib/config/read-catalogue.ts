@@ -3,7 +3,6 @@
  * mistyped price is a wrong bill that goes unnoticed.
  */
 
-import { readFileSync } from 'node:fs'
 import type { ErrorObject } from 'ajv/dist/2019.js'
 import { Check } from 'typebox/schema'
 import { Catalogue } from '../../schemas/catalogue.ts'
@@ -12,6 +11,7 @@ import { loadAjv } from '../validation/load-ajv.ts'
 import { reportErrors } from './check-shape.ts'
 import { readDocument } from './config-document.ts'
 import { errorCode } from './environment.ts'
+import type { NamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { createReport, type Report } from './report.ts'
 
@@ -30,10 +30,10 @@ export interface ReadCatalogue {
  * @param shown the name of the file in problems
  * @returns the code of the error (`ENOENT`) when the file cannot be read
  */
-export function readCatalogueFile (path: string, shown: string): ReadCatalogue | string {
+export function readCatalogueFile (path: string, shown: string, read: NamedFiles['read']): ReadCatalogue | string {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = read(path)
   } catch (error) {
     return errorCode(error)
   }

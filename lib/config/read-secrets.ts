@@ -7,13 +7,12 @@
  */
 
 import { isObject } from '../json/guards.ts'
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { Config } from '../../schemas/config.ts'
 import { secretReference } from '../../schemas/config/secret.ts'
 import { Secret } from '../core/secret.ts'
 import { isHeaderSafe, firstInvalidChar } from '../text/header-value.ts'
 import { errorCode } from './environment.ts'
+import type { NamedFiles } from './named-files.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
@@ -26,8 +25,7 @@ const isVariable = ([section, , entry]: Path): boolean => section === 'mcp_serve
 
 export interface SecretSources {
   readonly environment: ReadonlyMap<string, string>
-  /** The base of relative paths: the directory of the configuration file. */
-  readonly directory: string
+  readonly files: NamedFiles
 }
 
 /**
@@ -76,14 +74,14 @@ function references (value: unknown, place: readonly string[], path: Path = []):
 }
 
 /** Returns the secret, or what is wrong with it. */
-function read (reference: string, { environment, directory }: SecretSources): Secret | string {
+function read (reference: string, { environment, files }: SecretSources): Secret | string {
   const target = targetOf(reference)
   if (reference.startsWith('env:')) {
     const value = environment.get(target)
     return value === undefined ? `${sourceOf(reference)} is not set` : new Secret(value, target)
   }
   try {
-    const text = readFileSync(resolve(directory, target), 'utf8').trim()
+    const text = files.read(target).trim()
     return text === '' ? `${sourceOf(reference)} is empty` : new Secret(text, target)
   } catch (error) {
     return `${sourceOf(reference)} cannot be read (${errorCode(error)})`

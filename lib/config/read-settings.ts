@@ -7,9 +7,10 @@
  * wrong is reported at once, each problem with its place; nothing is skipped or guessed.
  */
 
+import { readTextFile } from '../net/read-regular-file.ts'
 import { isObject } from '../json/guards.ts'
 import { providerLabels } from '../../schemas/providers.ts'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { buildSettings, environmentKeys } from './build-settings.ts'
 import { catalogueOf } from '../models/catalogue.ts'
@@ -21,6 +22,7 @@ import { checkCrossReferences } from './check-cross-references.ts'
 import { acceptEarlierNames } from './earlier-names.ts'
 import { emptyDocument, readDocument, type ConfigDocument } from './config-document.ts'
 import { applyEnvironment, errorCode, readEnvironment } from './environment.ts'
+import { namedFiles, type NamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { readCatalogueFile } from './read-catalogue.ts'
 import { readSecrets } from './read-secrets.ts'
@@ -36,6 +38,8 @@ export interface ConfigSources {
   readonly file?: string | undefined
   /** The text of the file, in place of what it holds. */
   readonly text?: string | undefined
+  /** Of a draft: the only files outside of the directory of the file that it may name. Default: all. */
+  readonly filesInUse?: ReadonlySet<string>
   /** The entries of a configuration file, given instead of one. */
   readonly config?: Readonly<Record<string, unknown>>
 }
@@ -54,6 +58,8 @@ export interface ReadSettings {
   readonly settings: Settings
   /** True when there is a file that they were read from. */
   readonly hasFile: boolean
+  /** True when that file has entries: not one of comments alone. */
+  readonly hasEntries: boolean
   /** The text of that file; empty without one. */
   readonly text: string
   readonly warnings: readonly Problem[]
@@ -73,7 +79,7 @@ export type AppliedConfiguration = Omit<ReadSettings, 'warnings' | 'checked'>
 /**
  * Reads the same, with the warnings.
  *
- * @param onFile called with the path of each further file that is read with the configuration
+ * @param onFile called with the path of each further file that the configuration names, also when there are problems
  */
 export function readSettings (sources: ConfigSources, onFile: (path: string) => void = () => {}): ReadSettings {
   const { env, cwd } = sources
@@ -82,33 +88,35 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const hasFile = existsSync(file.path)
   const document = readFile(sources)
   const { value, text } = document
+  const hasEntries = Object.keys(value).length > 0
   const report = createReport(document, applyEnvironment(value, environment))
   acceptEarlierNames(value, report)
   warnOfUnknownVariables(environment, value, report)
   if (value.dashboard === false) value.dashboard = { enabled: false }
   const providerNames = isObject(value.providers) ? Object.keys(value.providers) : []
-  const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
+  const files = namedFiles(dirname(file.path), sources.filesInUse)
+  const secrets = readSecrets(value, { environment, files }, report)
   if (isObject(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
   const { config, written } = checkShape(value, report)
-  const catalogue = readCatalogue(config.catalogue, { directory: dirname(file.path), cwd, onFile }, report)
+  const catalogue = readCatalogue(config.catalogue, { directory: dirname(file.path), cwd, files }, report)
+  files.named.forEach(onFile)
   const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
   const known: KnownNames = { providerNames, catalogue: catalogueOf({ catalogue }).models }
   checkCrossReferences(config, known, reportFor(report, written))
   checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
   report.throwIfAny()
-  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), hasFile, text, warnings: report.warnings(), checked: { config, known } }
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd, directory: dirname(file.path), catalogue }), hasFile, hasEntries, text, warnings: report.warnings(), checked: { config, known } }
 }
 
 /** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */
 function readCatalogue (
   file: string | undefined,
-  { directory, cwd, onFile }: { readonly directory: string, readonly cwd: string, readonly onFile: (path: string) => void },
+  { directory, cwd, files }: { readonly directory: string, readonly cwd: string, readonly files: NamedFiles },
   report: Report
 ): CatalogueSettings | undefined {
   if (file === undefined) return undefined
   const path = resolve(directory, file)
-  onFile(path)
-  const found = readCatalogueFile(path, shownName(path, cwd))
+  const found = readCatalogueFile(path, shownName(path, cwd), files.read)
   if (typeof found === 'string') {
     report.add(['catalogue'], found === 'ENOENT' ? 'file not found' : `cannot be read (${found})`)
     return undefined
@@ -145,7 +153,7 @@ function documentOf (config: Readonly<Record<string, unknown>>): ConfigDocument 
 function openDocument ({ path, explicit }: ConfigFile, cwd: string): ConfigDocument {
   const shown = shownName(path, cwd)
   try {
-    return readDocument(readFileSync(path, 'utf8'), shown)
+    return readDocument(readTextFile(path), shown)
   } catch (error) {
     if (error instanceof ConfigError) throw error
     const code = errorCode(error)

@@ -3,13 +3,16 @@
 import { createHash } from 'node:crypto'
 import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { configFile, readSettings, type ConfigSources, type ReadSettings } from './read-settings.ts'
+import { configFile, readSettings, shownName, type ConfigSources, type ReadSettings } from './read-settings.ts'
 import type { Settings } from '../core/settings.ts'
+import { readDotenv } from './environment.ts'
 import { printSettings } from './print-settings.ts'
 import { ConfigError, type Problem } from './problems.ts'
 
 /** Editors and deployments write in several steps; one look after the last of them is enough. */
 const debounceMs = 200
+/** Changes without a pause do not put that look off for longer. */
+const maxDelayMs = 2000
 
 export interface SettingsWatch {
   /** Stops watching; nothing is called after it. */
@@ -17,12 +20,11 @@ export interface SettingsWatch {
 }
 
 /**
- * Calls `onSettings` with the new settings after each change of the configuration file, of the catalogue it
- * names or of `.env`, and on SIGHUP, which also sees changed secret files. Changes without effect, such as comments,
- * are passed over in silence.
+ * Calls `onSettings` with the new settings after each change of the configuration file, of the catalogue and the secret files that it
+ * names or of `.env`, and on SIGHUP. Changes without effect, such as comments, are passed over in silence.
  *
- * A file that was there and is gone is a problem like any other: more likely a deployment half done
- * than the wish to run without one.
+ * A file that was there and is gone is a problem like any other, and so is one that had entries and has none: more likely a
+ * deployment half done than the wish to run without one.
  *
  * A configuration with problems goes to `onProblem`, once, and the settings that were given out
  * last stay good. The next good one goes to `onSettings` even when nothing differs, so that the
@@ -35,17 +37,20 @@ export function watchSettings (
   sources: ConfigSources,
   onSettings: (settings: Settings, warnings: readonly Problem[], read: ReadSettings) => void,
   onProblem: (error: ConfigError) => void,
-  inUse?: Pick<ReadSettings, 'settings' | 'hasFile'>
+  inUse?: Pick<ReadSettings, 'settings' | 'hasFile'> & Partial<Pick<ReadSettings, 'hasEntries'>>
 ): SettingsWatch {
   const file = configFile(sources).path
   // Directories, not files: a file replaced by renaming is another file, and a watch on it is lost.
   const watched = new Map<string, { readonly names: Set<string>, readonly watcher: FSWatcher }>()
   let timer: NodeJS.Timeout | undefined
   let expected = inUse?.hasFile ?? existsSync(file)
+  const filled: FilledFiles = { configuration: inUse?.hasEntries ?? false, dotenv: hasVariables(sources.cwd) }
+  let firstChangeMs: number | undefined
 
   const reload = (): void => {
+    firstChangeMs = undefined
     expected ||= existsSync(file)
-    const { fingerprint, outcome } = attempt(sources, expected, watchNamed)
+    const { fingerprint, outcome } = attempt(sources, { expected, filled }, watchNamed)
     seen ??= inUse && digest(inUse.settings)
     if (fingerprint === seen) return
     seen = fingerprint
@@ -54,7 +59,9 @@ export function watchSettings (
   }
   const reloadSoon = (): void => {
     clearTimeout(timer)
-    timer = setTimeout(reload, debounceMs)
+    const nowMs = performance.now()
+    firstChangeMs ??= nowMs
+    timer = setTimeout(reload, Math.max(0, Math.min(debounceMs, firstChangeMs + maxDelayMs - nowMs)))
   }
   const watchFile = (path: string): void => {
     const directory = dirname(path)
@@ -78,7 +85,7 @@ export function watchSettings (
 
   watchFile(resolve(sources.cwd, '.env'))
   watchFile(file)
-  let seen = inUse === undefined ? attempt(sources, expected, watchNamed).fingerprint : undefined
+  let seen = inUse === undefined ? attempt(sources, { expected, filled }, watchNamed).fingerprint : undefined
   if (inUse !== undefined) reloadSoon()
   process.on('SIGHUP', reloadSoon)
   return {
@@ -96,19 +103,48 @@ interface Attempt {
   readonly outcome: ReadSettings | ConfigError
 }
 
-/**
- * @param expected true when a file must exist although it was not requested
- * @param onFile called with each further file the configuration names
- */
-function attempt (sources: ConfigSources, expected: boolean, onFile: (path: string) => void): Attempt {
+/** Whether a file has had entries while the process ran. */
+interface FilledFiles {
+  configuration: boolean
+  dotenv: boolean
+}
+
+interface Expectations {
+  /** True when a file must exist although it was not requested. */
+  readonly expected: boolean
+  /** Files that must not have become empty; those with entries are noted. */
+  readonly filled: FilledFiles
+}
+
+/** @param onFile called with each further file the configuration names */
+function attempt (sources: ConfigSources, { expected, filled }: Expectations, onFile: (path: string) => void): Attempt {
   try {
     const { path, explicit } = configFile(sources)
     const outcome = readSettings(expected && !explicit ? { ...sources, file: path } : sources, onFile)
+    const hasDotenv = hasVariables(sources.cwd)
+    if (filled.configuration && !outcome.hasEntries) throw emptied(shownName(path, sources.cwd), 'entries')
+    if (filled.dotenv && !hasDotenv) throw emptied('.env', 'variables')
+    filled.configuration ||= outcome.hasEntries
+    filled.dotenv ||= hasDotenv
     return { outcome, fingerprint: digest(outcome.settings) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return { outcome: error, fingerprint: `problems: ${error.message}` }
   }
+}
+
+/** Returns true for a `.env` with variables; one that cannot be read is a problem of the configuration. */
+function hasVariables (cwd: string): boolean {
+  try {
+    return Object.keys(readDotenv(cwd)).length > 0
+  } catch (error) {
+    if (error instanceof ConfigError) return false
+    throw error
+  }
+}
+
+function emptied (file: string, what: string): ConfigError {
+  return new ConfigError([{ file, line: 0, column: 0, path: '', message: `has no ${what} any more; restart the gateway to run without them` }])
 }
 
 /** Returns a digest, so that no copy of a secret is kept in the clear. */

@@ -1,10 +1,10 @@
 /** Makes clients of one Redis, of the primary that Sentinels know, or of a cluster. */
 
-import { readFileSync } from 'node:fs'
 import type { EventEmitter } from 'node:events'
 import type { ConnectionOptions } from 'node:tls'
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
 import type { Secret } from '../core/secret.ts'
+import { readRegularFile } from '../net/read-regular-file.ts'
 import type { RedisAddress } from './redis-address.ts'
 import { scripts, type ScriptName } from './scripts.ts'
 
@@ -131,5 +131,5 @@ function nodeOptions ({ address }: RedisPlace, { timeoutMs, subscribes = false }
 
 function tlsOf ({ isSecure, authorityFile }: RedisAddress): ConnectionOptions | undefined {
   if (!isSecure) return undefined
-  return authorityFile === undefined ? {} : { ca: readFileSync(authorityFile) }
+  return authorityFile === undefined ? {} : { ca: readRegularFile(authorityFile) }
 }

@@ -1,8 +1,9 @@
 /** The certificate and the key of HTTPS, from files that another program renews: new ones are used from the next connection on. */
 
-import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import type { Server } from 'node:https'
+import { readRegularFile } from '../net/read-regular-file.ts'
 
 export interface TlsPaths {
   readonly certificate: string
@@ -23,7 +24,7 @@ export interface TlsWatchOptions {
 
 /** @throws Error for files that cannot be read, or that do not belong together */
 export function readTlsFiles ({ certificate, key }: TlsPaths): TlsPair {
-  const pair = { cert: readFileSync(certificate), key: readFileSync(key) }
+  const pair = { cert: readRegularFile(certificate), key: readRegularFile(key) }
   createSecureContext(pair)
   return pair
 }

@@ -1,5 +1,6 @@
 /** Ways to exit that cannot hang. */
 
+import { hasUnendedThreads } from '../async/run-in-worker.ts'
 import type { ServerSettings } from '../core/settings.ts'
 
 /** Milliseconds that closing may take beyond the delay and the drain. */
@@ -8,12 +9,18 @@ const maxOutputMs = 1000
 
 /** Exits with 1 once a stop has taken longer than its settings allow, whatever hangs. */
 export function exitIfStopHangs ({ shutdownDelayMs, drainMs }: Pick<ServerSettings, 'shutdownDelayMs' | 'drainMs'>): void {
-  setTimeout(() => process.exit(1), shutdownDelayMs + drainMs + closeGraceMs).unref()
+  setTimeout(() => exitNow(1), shutdownDelayMs + drainMs + closeGraceMs).unref()
 }
 
 /** Exits once everything is printed, or nothing has read it for a second. */
 export function exitWhenPrinted (code: number): void {
-  const exit = (): void => process.exit(code)
+  const exit = (): void => exitNow(code)
   setTimeout(exit, maxOutputMs)
   process.stdout.write('', exit)
+}
+
+/** Exits. A thread that does not end would keep `process.exit` waiting: then the process is killed. */
+function exitNow (code: number): void {
+  if (hasUnendedThreads()) process.kill(process.pid, 'SIGKILL')
+  else process.exit(code)
 }

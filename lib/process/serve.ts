@@ -144,9 +144,9 @@ function watchForChanges (
   sources: ConfigSources, inUse: AppliedConfiguration, reload: (next: AppliedConfiguration) => Promise<void>, log: Log
 ): SettingsWatch | undefined {
   try {
-    return watchSettings(sources, (_settings, warnings, { settings, hasFile, text }) => {
+    return watchSettings(sources, (_settings, warnings, { settings, hasFile, hasEntries, text }) => {
       logWarnings(warnings, log)
-      reload({ settings, hasFile, text }).catch((error: unknown) => {
+      reload({ settings, hasFile, hasEntries, text }).catch((error: unknown) => {
         log.error({ cause: loggableError(error) }, 'failed to reload the configuration; keeping the current one')
       })
     }, error => log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one'), inUse)

@@ -44,8 +44,8 @@ export const ServerConfig = Section({
     description: 'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and ends TLS. The dashboard relies on them.'
   }),
   tls: Type.Optional(Closed({
-    certificate: Text('File of the certificate with its chain, PEM, relative to the working directory.'),
-    key: Text('File of its private key, PEM, relative to the working directory.')
+    certificate: Text('File of the certificate with its chain, PEM, relative to the configuration file.'),
+    key: Text('File of its private key, PEM, relative to the configuration file.')
   }, { description: 'Serves HTTPS. Files that change are used for new connections within seconds. Default: HTTP.' })),
   cors_origins: Type.Array(Type.String({
     pattern: '^(\\*|https?://[^\\s/?#@]+)$', patternErrorMessage: 'must be an origin such as `https://app.example.com`, or `*`'

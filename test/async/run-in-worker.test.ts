@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { runInWorker } from '../../lib/async/run-in-worker.ts'
+import { until } from '../support/until.ts'
+import { hasUnendedThreads, runInWorker } from '../../lib/async/run-in-worker.ts'
 
 const resourceLimits = { maxOldGenerationSizeMb: 16 }
 const limits = { limitMs: 60_000, resourceLimits, signal: new AbortController().signal }
@@ -22,3 +26,28 @@ t.test('a caller who leaves ends the job', async t => {
   await t.rejects(run, { message: 'gone' })
   await t.rejects(runInWorker(endless, { ...limits, signal: caller.signal, workerData: undefined }), { message: 'gone' })
 })
+
+t.test('a thread that does not end is not waited for', async t => {
+  const pipe = join(t.testdir({}), 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const blocked = module(`import { readFileSync } from 'node:fs'; readFileSync(${JSON.stringify(pipe)})`)
+  const caller = new AbortController()
+  const run = runInWorker(blocked, { ...limits, signal: caller.signal, workerData: undefined })
+  t.equal(await runInWorker(blocked, { ...limits, limitMs: 500, workerData: undefined }), undefined)
+  caller.abort(new Error('gone'))
+  await t.rejects(run, { message: 'gone' })
+  t.ok(hasUnendedThreads())
+  await until(() => {
+    letGo(pipe)
+    return !hasUnendedThreads()
+  }, 'the threads to end')
+})
+
+/** Ends the reading of a pipe, if anyone reads it. */
+function letGo (pipe: string): void {
+  try {
+    closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENXIO')) throw error
+  }
+}

@@ -38,6 +38,47 @@ t.test('a change of the file is seen, also when the file is replaced', async t =
   t.same(unheard, [])
 })
 
+t.test('a file that has become empty is a problem, and what is in effect stays', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}', '.env': 'HEADGATE_LOG_LEVEL=warn\n' })
+  const { next, unheard } = observe(t, cwd, {}, readSettings({ env: {}, cwd }))
+  for (const text of ['', '# server: {port: 2}\n', '---\n', '{}']) {
+    writeFileSync(join(cwd, 'headgate.yaml'), text)
+    t.equal(port(await next()), 'headgate.yaml  has no entries any more; restart the gateway to run without them', JSON.stringify(text))
+    writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 3}')
+    t.equal(port(await next()), 3)
+  }
+  writeFileSync(join(cwd, '.env'), '# nothing\n')
+  t.equal(port(await next()), '.env  has no variables any more; restart the gateway to run without them')
+  writeFileSync(join(cwd, '.env'), 'PORT=4\n')
+  t.equal(port(await next()), 4)
+  t.same(unheard, [])
+})
+
+t.test('a file without entries may stay one, and get some', async t => {
+  const cwd = directory(t, { 'headgate.yaml': '# nothing yet\n' })
+  const { next } = observe(t, cwd, {}, readSettings({ env: {}, cwd }))
+  writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
+  t.equal(port(await next()), 2)
+})
+
+t.test('changes without a pause are read all the same', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+  const { next } = observe(t, cwd)
+  let written = 1
+  const timer = setInterval(() => writeFileSync(join(cwd, 'headgate.yaml'), `server: {port: ${++written}}`), 50)
+  t.teardown(() => clearInterval(timer))
+  const seen = Number(port(await next()))
+  t.ok(seen > 1 && seen <= written, `${seen} of ${written}`)
+})
+
+t.test('a changed file of a secret is seen', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'keys: [{name: a, key: file:secrets/a}]', 'secrets/a': 'a'.repeat(32) })
+  const { next } = observe(t, cwd)
+  writeFileSync(join(cwd, 'secrets/a'), 'b'.repeat(32))
+  const settings = await next()
+  t.equal(settings instanceof ConfigError ? settings.message : settings.keys[0]?.key.reveal(), 'b'.repeat(32))
+})
+
 t.test('SIGHUP reads secrets again', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'keys: [{name: a, key: file:secret}]', secret: 'old' })
   const { next, unheard } = observe(t, cwd)

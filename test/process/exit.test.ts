@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -35,6 +35,16 @@ t.test('output that no one reads does not keep a process', async t => {
 t.test('a stop that hangs ends with 1; the clock itself keeps nothing alive', async t => {
   t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 0, drainMs: 0 }); setInterval(() => {}, 1000)'), 'exit'), [1, null])
   t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 60_000, drainMs: 0 })'), 'exit'), [0, null])
+})
+
+t.test('a thread that does not end keeps no process', async t => {
+  const pipe = join(t.testdir({}), 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const worker = pathToFileURL(join(import.meta.dirname, '../../lib/async/run-in-worker.js')).href
+  const blocked = `data:text/javascript,${encodeURIComponent(`import { readFileSync } from 'node:fs'; readFileSync(${JSON.stringify(pipe)})`)}`
+  const job = '{ limitMs: 500, resourceLimits: {}, signal: new AbortController().signal, workerData: undefined }'
+  const child = start(t, `import { runInWorker } from '${worker}'\nawait runInWorker(new URL(${JSON.stringify(blocked)}), ${job})\nexit.exitWhenPrinted(0)`)
+  t.same(await once(child, 'exit'), [null, 'SIGKILL'])
 })
 
 t.test('a stop with the default settings fits the ten seconds that Docker gives it, whatever hangs', async t => {

@@ -1,7 +1,10 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { readSettings } from '../../../lib/config/read-settings.ts'
 import { adminGateway } from '../../support/admin.ts'
+import { directory } from '../../support/config.ts'
 import { configuredGateway } from '../../support/configured.ts'
 import { countTurns } from '../../support/turns.ts'
 
@@ -41,6 +44,28 @@ t.test('a draft is checked and compared; nothing is saved', async t => {
   t.match(await check('a: [b'), { valid: false, problems: [{ line: 1 }] })
   t.match(await check(text.replace('OPENAI_KEY', 'NOT_SET')), { valid: false, problems: [{ path: 'providers.openai.api_key' }] })
   t.equal(readFileSync(file, 'utf8'), text)
+})
+
+t.test('a draft reads no file that the configuration does not use, and waits for none', async t => {
+  const elsewhere = directory(t, { secret: 'a-name-nobody-should-see: 1', used: 'x'.repeat(40) })
+  const { user, file } = await configuredGateway(t, `${text}keys: [{name: a, key: 'file:${elsewhere}/used'}]\n`, true)
+  const { send } = await user('owner')
+  const own = dirname(file)
+  execFileSync('mkfifo', [join(own, 'pipe'), join(elsewhere, 'pipe')])
+  symlinkSync(join(elsewhere, 'secret'), join(own, 'link'))
+  writeFileSync(join(own, 'own'), 'y'.repeat(40))
+  const check = async (draft: string) => (await send('POST /admin/v1/configuration/check', { text: draft })).body
+  for (const path of [`${elsewhere}/secret`, 'link', '/etc/passwd', `${elsewhere}/pipe`]) {
+    for (const draft of [`catalogue: ${path}`, `keys: [{name: a, key: 'file:${path}'}]`, `metrics: {host: a}\nproviders: {openai: {api_key: 'file:${path}'}}`]) {
+      const { valid, problems } = await check(draft)
+      t.match([valid, problems[0]?.message], [false, /cannot be read \(outside of the directory/], draft)
+      t.notMatch(JSON.stringify(problems), /a-name-nobody-should-see|root:/)
+    }
+  }
+  for (const draft of ['catalogue: pipe', 'keys: [{name: a, key: file:pipe}]']) {
+    t.match(await check(draft), { valid: false, problems: [{ message: /cannot be read \(not a regular file\)/ }] }, draft)
+  }
+  t.match(await check(`keys: [{name: a, key: 'file:${elsewhere}/used'}, {name: b, key: file:own}]`), { valid: true, problems: [] })
 })
 
 t.test('others run while a large draft is checked, and its answer is bounded', async t => {
