@@ -10,7 +10,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { path, type Contender, type Running } from './support/contenders.ts'
+import type { Contender, Running } from './support/contenders.ts'
 import { lanes, type Lane } from './support/lanes.ts'
 import { measureLane, startLoad, startMock, type Times } from './support/measure-lane.ts'
 import { cores, freePort, start } from './support/processes.ts'
@@ -27,8 +27,7 @@ const parts = {
   limits: 'limits of the key',
   metrics: 'metrics of each call',
   validation: 'the schema of the request',
-  translation: 'adapter, events, usage, and the answer made of them',
-  'short cut': 'nothing; calls pass Koa and its router, which the paths of endpoints need not'
+  translation: 'adapter, events, usage, and the answer made of them'
 } as const
 
 export type Part = keyof typeof parts
@@ -75,7 +74,7 @@ async function ablated (lane: Lane): Promise<string> {
     for (const [part, target] of order) {
       const contender: Contender = { name: part, headers: () => bearer }
       const { cpuUsPerUnit } = await measureLane(load, lane, contender, target, upstreamPort, {
-        ...times, ...round === 0 && { warmUpMs: firstWarmUpMs }, path: part === 'short cut' ? `${path}?koa` : path
+        ...times, ...round === 0 && { warmUpMs: firstWarmUpMs }
       })
       if (round > 0) costs.get(part)?.push(cpuUsPerUnit) // round 0 is for the compiler of V8
     }

@@ -21,7 +21,6 @@ import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp } from './http/app.ts'
-import { withCors } from './http/cors.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
@@ -215,6 +214,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     endpoints: () => endpoints,
     limits: settings.limits,
     allowsHost: allowedHosts(settings.server),
+    corsOrigins: settings.server.corsOrigins,
     draining: () => draining,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beforeLastByte: call => {
@@ -235,7 +235,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     responseStore?.expire(Date.now()).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired responses'))
     bodyStore?.expire(Date.now(), services.settings.usage.keepDays).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired bodies of calls'))
   }, expireEveryMs).unref()
-  const { tls, corsOrigins } = settings.server
+  const { tls } = settings.server
   const { server, close: closeServer } = await createHttpServer({
     keepAliveTimeout: settings.server.keepAliveMs,
     headersTimeout: settings.limits.headersMs,
@@ -244,7 +244,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     requestTimeout: 0, // bodies have a clock of their own
     requireHostHeader: false, // refused by the app, with a body and an id
     maxHeaderSize: 32 * 1024
-  }, withCors(corsOrigins, app.handle), tls && {
+  }, app.handle, tls && {
     ...tls,
     onReload: () => log.info({ certificate: tls.certificate }, 'TLS certificate reloaded'),
     onFailure: error => log.error({ cause: loggableError(error) }, 'TLS certificate unusable; keeping the current one')

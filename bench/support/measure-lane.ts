@@ -19,8 +19,6 @@ export interface Sample extends JobResult {
 export interface Times {
   readonly warmUpMs: number
   readonly durationMs: number
-  /** Requested instead of chat completions. */
-  readonly path?: string
 }
 
 /** Starts the callers' process. */

@@ -4,41 +4,42 @@
  * @see https://fetch.spec.whatwg.org/#http-cors-protocol
  */
 
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Context, Middleware } from 'koa'
 
 /** Seconds for which a browser keeps the answer to a preflight: the most that any does. */
 const keepSeconds = 86_400
 
-/** Returns a listener that says which pages may read its answers, and answers preflights itself; the same one without any. */
-export function withCors (origins: readonly string[], handle: RequestListener): RequestListener {
-  if (origins.length === 0) return handle
+/** Returns middleware that says which pages may read answers, and answers preflights. */
+export function allowOrigins (origins: readonly string[]): Middleware {
+  if (origins.length === 0) return (_context, next) => next()
   const allowed = new Set(origins)
-  return (request, response) => {
-    if (!isOfApi(request)) return handle(request, response)
-    const { origin } = request.headers
-    response.setHeader('vary', 'origin')
-    if (origin === undefined || !(allowed.has('*') || allowed.has(origin))) return handle(request, response)
-    response.setHeader('access-control-allow-origin', origin)
-    if (isPreflight(request)) return answerPreflight(request, response)
-    response.setHeader('access-control-expose-headers', '*')
-    handle(request, response)
+  return async (context, next) => {
+    if (!isOfApi(context)) return await next()
+    const { origin } = context.req.headers
+    context.vary('origin')
+    if (origin === undefined || !(allowed.has('*') || allowed.has(origin))) return await next()
+    context.set('access-control-allow-origin', origin)
+    if (isPreflight(context)) return answerPreflight(context)
+    context.set('access-control-expose-headers', '*')
+    await next()
   }
 }
 
-function isOfApi ({ url = '' }: IncomingMessage): boolean {
+function isOfApi ({ req: { url = '' } }: Context): boolean {
   return url.startsWith('/v1/') || url === '/openapi.json'
 }
 
-function isPreflight ({ method, headers }: IncomingMessage): boolean {
+function isPreflight ({ req: { method, headers } }: Context): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
 /** Callers authenticate by a header that the page itself sends, so any header may be there: a browser adds no credential. */
-function answerPreflight ({ headers }: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(204, {
+function answerPreflight (context: Context): void {
+  context.status = 204
+  context.vary('access-control-request-headers')
+  context.set({
     'access-control-allow-methods': 'GET, POST, DELETE',
-    'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
-    'access-control-max-age': String(keepSeconds),
-    vary: 'origin, access-control-request-headers'
-  }).end()
+    'access-control-allow-headers': context.get('access-control-request-headers'),
+    'access-control-max-age': String(keepSeconds)
+  })
 }

@@ -30,6 +30,7 @@ export class OpenCalls implements Iterable<OpenCall> {
   #timer: NodeJS.Timeout | undefined
   /** The time of the next sweep, by `performance.now()`. */
   #sweepAtMs = Infinity
+  readonly #waiting = new Set<{ readonly calls: Set<OpenCall>, readonly resolve: () => void }>()
 
   get size (): number {
     return this.#calls.size
@@ -42,6 +43,18 @@ export class OpenCalls implements Iterable<OpenCall> {
 
   delete (call: OpenCall): void {
     this.#calls.delete(call)
+    for (const waiter of this.#waiting) {
+      waiter.calls.delete(call)
+      if (waiter.calls.size > 0) continue
+      this.#waiting.delete(waiter)
+      waiter.resolve()
+    }
+  }
+
+  /** Resolves when the calls that are open now have ended; later ones do not count. */
+  async whenIdle (): Promise<void> {
+    if (this.size === 0) return
+    await new Promise<void>(resolve => { this.#waiting.add({ calls: new Set(this), resolve }) })
   }
 
   /** Iterates over the calls open now: additions and deletions meanwhile change nothing. */

@@ -6,9 +6,13 @@
  * are dropped with it.
  */
 
-import { waitsForConnection } from './node-internals.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+
+/** Returns whether a response waits behind another one of its connection. */
+export function waitsForConnection (response: ServerResponse): boolean {
+  return response.socket === null
+}
 
 export class Pipelining {
   #maxWaiting: number
@@ -19,6 +23,10 @@ export class Pipelining {
   /** @param maxOutstanding answers a connection may wait for */
   constructor (maxOutstanding: number) {
     this.#maxWaiting = maxOutstanding - 1
+  }
+
+  get maxOutstanding (): number {
+    return this.#maxWaiting + 1
   }
 
   set maxOutstanding (maxOutstanding: number) {
@@ -32,7 +40,7 @@ export class Pipelining {
     const waiting = this.#waiting.get(socket) ?? 0
     if (waiting >= this.#maxWaiting) {
       this.#refused.add(socket)
-      response.shouldKeepAlive = false
+      response.setHeader('connection', 'close')
       socket.pause()
       return 'refuse'
     }

@@ -9,7 +9,8 @@ import { requestId } from '../text/ids.ts'
 import { LargeStringExtractor } from '../json/extract-large-strings.ts'
 import { MediaStrings } from '../json/media-strings.ts'
 import { ParsedText } from '../json/parsed-text.ts'
-import { closeWaitingResponse, waitsForConnection } from './node-internals.ts'
+import { closeWaitingResponse } from './node-internals.ts'
+import { waitsForConnection } from './pipelining.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -86,7 +87,7 @@ export function readCall (
 
   const waits = request.headers.expect !== undefined && body !== 'none'
   // A caller who is refused while waiting to send a body may send it or not: no request can follow.
-  if (waits) response.shouldKeepAlive = false
+  if (waits) response.setHeader('connection', 'close')
 
   const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)

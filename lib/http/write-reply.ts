@@ -1,7 +1,7 @@
 /** The only writer of replies. */
 
 import { explainRoute } from '../routing/explain-route.ts'
-import { endInOneWrite, endWithChunk, flushedMustWait, releaseHead, writeChunk, writeHead } from './node-internals.ts'
+import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
@@ -30,12 +30,11 @@ export function writeReply (response: ServerResponse, reply: Reply, call: Call, 
 function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
 ): Promise<void> {
-  const sizeBytes = Buffer.byteLength(body)
-  writeHead(response, reply.status, headersOf(reply, call), sizeBytes)
+  response.writeHead(reply.status, { ...headersOf(reply, call), 'content-length': String(Buffer.byteLength(body)) })
   call.record.firstByteMs ??= performance.now() - call.receivedAtMs
   const end = (): Promise<void> => {
     if (response.destroyed) return Promise.resolve()
-    endInOneWrite(response, body, sizeBytes)
+    response.end(body)
     return written(response, call.signal, graceMs)
   }
   const recorded = beforeLastByte?.(call)
@@ -100,7 +99,7 @@ class StreamWriter extends TimedMember {
   start (reply: Reply): void {
     const { keepAlive } = reply
     try {
-      writeHead(this.#response, reply.status, headersOf(reply, this.#options.call))
+      this.#response.writeHead(reply.status, headersOf(reply, this.#options.call))
     } catch (error) {
       return this.#settle(this.#break(error))
     }
@@ -168,7 +167,6 @@ class StreamWriter extends TimedMember {
   /** Returns whether there is room for more. */
   #send (piece: Piece): boolean {
     const hasRoom = writeChunk(this.#response, piece)
-    if (!this.#isBegun) releaseHead(this.#response)
     this.#isBegun = true
     this.#silence?.start(this)
     return hasRoom
@@ -185,7 +183,10 @@ class StreamWriter extends TimedMember {
       if (response.destroyed) await this.#pieces.return?.()
       const recorded = response.destroyed ? undefined : beforeLastByte?.(call)
       if (recorded !== undefined) await recorded
-      if (!response.destroyed) endWithChunk(response, ...last)
+      if (!response.destroyed) {
+        for (const piece of last) writeChunk(response, piece)
+        response.end()
+      }
     } catch (error) {
       return await this.#break(error)
     }
@@ -205,6 +206,15 @@ class StreamWriter extends TimedMember {
 type Piece = string | Uint8Array
 /** The next pull; `undefined` where a function is called when it is time for that. */
 type Next = PullResult<Piece> | Promise<PullResult<Piece>> | undefined
+
+/**
+ * Gives the system what is written, and returns whether bytes still wait for the caller to read. `write` keeps them until the end of
+ * the turn, and says that there is no room for more when they are many; mostly the system takes all of them.
+ */
+function flushedMustWait (response: ServerResponse): boolean {
+  response.socket?.uncork()
+  return response.writableLength > 0
+}
 
 /** Characters of a piece for which there is room in any case where nothing waits to be sent. */
 const smallLength = 4096

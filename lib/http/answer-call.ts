@@ -1,0 +1,162 @@
+/** Answers one request: makes a call of it, runs its endpoint and writes the reply. */
+
+import { watched } from '../core/body-capture.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { noteError } from '../core/record.ts'
+import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
+import { OpenCall, type OpenCalls } from './open-calls.ts'
+import { readCall, type EdgeLimits } from './read-call.ts'
+import { writeReply } from './write-reply.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Context } from 'koa'
+import type { Call, RecordAnswer } from '../core/call.ts'
+import type { Endpoint } from '../core/endpoint.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Admission } from './admission.ts'
+
+/** Longest method and path in the log; a query may hold secrets and is left out. */
+const maxLoggedTarget = 200
+
+/** Milliseconds in which a caller may finish sending a body that was not read. */
+const discardMs = 2000
+
+export interface CallLimits extends EdgeLimits {
+  /** The longest that a call may take. */
+  readonly callMs: number
+}
+
+export interface AnswerOptions {
+  /** Writes an error before the head of an answer. Default: as chat completions do. */
+  readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
+  /** True once no new calls should come over connections that are kept alive. */
+  readonly draining: () => boolean
+  /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
+  readonly beforeLastByte?: RecordAnswer
+  /** Called with the error when uploaded files of a call could not be deleted. */
+  readonly onUploadDeleteFailed?: (error: unknown) => void
+  /** Called after each call, once its answer is written or abandoned and its record is complete. */
+  readonly onEnd: (call: Call) => void
+}
+
+/**
+ * Answers a request and resolves once its call has ended. Never rejects: a fault beyond the answer itself ends the connection.
+ *
+ * @param target the endpoint, or why none serves the request
+ */
+export type AnswerCall = (context: Context, target: Endpoint | GatewayError, params?: Record<string, string>) => Promise<void>
+
+export interface AnswerParts {
+  readonly options: AnswerOptions
+  /** Limits of calls that begin now. */
+  readonly limits: () => CallLimits
+  readonly admission: Admission
+  readonly open: OpenCalls
+}
+
+/**
+ * Returns the function that answers requests. Koa does not write the answers (`ctx.respond = false`): handing it a stream
+ * costs half as much again per event, and it would cut a stream that fails without a word.
+ */
+export function answerCalls (parts: AnswerParts): AnswerCall {
+  return async (context, target, params = {}) => {
+    context.respond = false
+    try {
+      await new CallInFlight(parts, context, target, params).run()
+    } catch {
+      context.res.destroy()
+    }
+  }
+}
+
+class CallInFlight {
+  readonly #parts: AnswerParts
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #target: Endpoint | GatewayError
+  readonly #graceMs: number | undefined
+  readonly #call: Call
+  readonly #abort: (reason: GatewayError) => void
+  readonly #close: (onUploadDeleteFailed?: (error: unknown) => void) => void
+  readonly #entry: OpenCall
+
+  constructor (parts: AnswerParts, { req, res }: Context, target: Endpoint | GatewayError, params: Record<string, string>) {
+    const limits = parts.limits()
+    const endpoint = target instanceof GatewayError ? undefined : target
+    const { call, abort, close } = readCall(req, res, params, endpoint, limits, parts.admission)
+    this.#parts = parts
+    this.#request = req
+    this.#response = res
+    this.#target = target
+    this.#graceMs = limits.graceMs
+    this.#call = call
+    this.#abort = abort
+    this.#close = close
+    this.#entry = new OpenCall(call, abort, call.receivedAtMs + limits.callMs)
+  }
+
+  async run (): Promise<void> {
+    const { open, options } = this.#parts
+    open.add(this.#entry)
+    if (options.draining()) this.#response.setHeader('connection', 'close')
+    try {
+      if (this.#target instanceof GatewayError) throw this.#target
+      await this.#write(await this.#target.handle(this.#call))
+    } catch (error) {
+      await this.#fail(error)
+    }
+    if (!this.#request.complete) discardBody(this.#request)
+    await this.#call.record.whenUsageKnown
+    this.#end()
+  }
+
+  async #write (reply: Reply): Promise<void> {
+    const { record } = this.#call
+    await writeReply(this.#response, watched(reply, record), this.#call, this.#graceMs, this.#parts.options.beforeLastByte)
+  }
+
+  /** Sends an error; one that comes after the head ends the connection. */
+  async #fail (error: unknown): Promise<void> {
+    const { errorReply = chatCompletionsErrors } = this.#parts.options
+    const failure = asGatewayError(error)
+    const { record } = this.#call
+    this.#abort(failure) // releases what the pipeline has open
+    noteError(record, failure)
+    record.status ??= failure.status
+    try {
+      if (this.#response.headersSent || this.#response.destroyed) this.#response.destroy()
+      else await this.#write(errorReply(failure, this.#call, pathOf(this.#request)))
+    } catch {
+      this.#response.destroy()
+    }
+  }
+
+  #end (): void {
+    const { open, options } = this.#parts
+    const { record, signal } = this.#call
+    open.delete(this.#entry)
+    this.#close(options.onUploadDeleteFailed)
+    record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
+    // Whatever the head had said: the caller did not read the answer to its end.
+    if (record.outcome === 'client_closed') record.status = 499
+    if (this.#target instanceof GatewayError) record.unmatchedRequest = targetOf(this.#request)
+    options.onEnd(this.#call)
+  }
+}
+
+/** Returns method and path, for the log. */
+function targetOf (request: IncomingMessage): string {
+  return `${request.method ?? ''} ${pathOf(request)}`.slice(0, maxLoggedTarget)
+}
+
+/** Returns the path as the caller wrote it, without the query. */
+function pathOf ({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? url
+}
+
+/** Drops the rest of a body for a moment, then closes: the caller may still be sending it and must get to read the answer. */
+function discardBody (request: IncomingMessage): void {
+  // Not the response's `close`: that comes as soon as the answer is written.
+  const timer = setTimeout(() => request.destroy(), discardMs)
+  request.once('close', () => clearTimeout(timer))
+  request.resume()
+}

@@ -1,0 +1,54 @@
+/** Refuses requests that no endpoint can answer, whichever path they have. */
+
+import { GatewayError } from '../core/errors.ts'
+import type { Context, Middleware } from 'koa'
+import type { AnswerCall } from './answer-call.ts'
+import type { Pipelining } from './pipelining.ts'
+
+/** Returns middleware that refuses requests whose `Host`, expectation or URL cannot be served. */
+export function guardRequest (allowsHost: (header: string) => boolean, answer: AnswerCall): Middleware {
+  return (context, next) => {
+    const refusal = refusalOf(context, allowsHost)
+    return refusal === undefined ? next() : answer(context, refusal)
+  }
+}
+
+/** Returns middleware that bounds the requests that wait behind another one of their connection. */
+export function boundPipelining (pipelining: Pipelining, answer: AnswerCall): Middleware {
+  return async (context, next) => {
+    switch (pipelining.admit(context.req, context.res)) {
+      case 'serve': return await next()
+      case 'refuse': return await answer(context, tooManyOutstanding(pipelining.maxOutstanding))
+      case 'drop': context.respond = false
+    }
+  }
+}
+
+function tooManyOutstanding (limit: number): GatewayError {
+  return new GatewayError('overloaded', { message: `Too many pipelined requests on this connection (limit ${limit}).` })
+}
+
+function refusalOf (context: Context, allowsHost: (header: string) => boolean): GatewayError | undefined {
+  const { headers, httpVersion } = context.req
+  if (headers.host !== undefined && !allowsHost(headers.host)) {
+    return new GatewayError('invalid_value', { status: 421, message: 'The gateway is not served under the host name of the request. The operator can list it in `server.accepted_hosts`.' })
+  }
+  if (httpVersion === '1.1') { // older callers know neither header
+    // https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+    if (headers.host === undefined) return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
+    // https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
+    if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
+      return new GatewayError('invalid_value', { status: 417, message: 'Only the expectation `100-continue` is supported.' })
+    }
+  }
+  return hasReadableUrl(context) ? undefined : new GatewayError('invalid_value', { message: 'The URL of the request is not valid.' })
+}
+
+/** Callers may write anything as the target of a request, `http://[` too. */
+function hasReadableUrl (context: Context): boolean {
+  try {
+    return typeof context.path === 'string'
+  } catch {
+    return false
+  }
+}
