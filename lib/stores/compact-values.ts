@@ -1,11 +1,5 @@
-/**
- * Usage rows in a compact form, lists of values: those of most calls, whose other columns are empty.
- *
- * A list is printed in 0.3 µs, the row in 1.6, in a third of the bytes.
- */
+/** Usage rows of most calls as lists of values, without the columns that are empty: a third of the bytes. */
 
-import { printId } from '../json/print-id.ts'
-import { KeptTexts } from '../text/kept-texts.ts'
 import type { UsageColumn } from './usage-columns.ts'
 import type { UsageRow } from './tables.ts'
 
@@ -33,17 +27,9 @@ export function isCompact (row: UsageRow): boolean {
     row.searches === null && row.image_size === null && row.image_quality === null && row.steps === null
 }
 
-/** The values that the rows of most calls of a key have in common, printed; they stand next to each other. */
-const commonValues = new KeptTexts<readonly [string, string, string | null, string | null, string | null, string, number | null, number, number]>(
-  values => JSON.stringify(values).slice(1, -1)
-)
-
 /** Prints the values of a row as a JSON list; `undefined` for a row that has others. */
 export function printCompact (row: UsageRow): string | undefined {
-  if (!isCompact(row)) return undefined
-  const common = commonValues.of([row.key_id, row.endpoint, row.requested_model, row.model, row.provider, row.outcome, row.status, row.streamed, row.attempts])
-  return `[${printId(row.id)},${printId(row.call_id)},${row.at_ms},${common},${row.prompt_tokens},${row.completion_tokens},${row.cached_tokens},` +
-    `${row.reasoning_tokens},${row.estimated},${row.cost_nano_usd},${row.own_provider_key},${row.duration_ms},${row.first_byte_ms},${row.cache_write_tokens}]`
+  return isCompact(row) ? JSON.stringify(compactColumns.map(column => row[column])) : undefined
 }
 
 /** Returns the row of values that `printCompact` printed. */

@@ -2,8 +2,6 @@
 
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
 import { loggableError } from '../text/describe-error.ts'
-import { printId } from '../json/print-id.ts'
-import { KeptTexts } from '../text/kept-texts.ts'
 import type { Call } from '../core/call.ts'
 import { charactersPerToken } from '../core/usage.ts'
 import type { CallRecord } from '../core/record.ts'
@@ -15,7 +13,7 @@ export function logCall (log: Log, call: Call, row?: UsageRow): void {
   const level = levelOf(call.record)
   if (!log.isLevelEnabled(level)) return
   const totalMs = performance.now() - call.receivedAtMs
-  writeLine(log, level, row !== undefined && isPlain(call.record) ? printPlain(call, row, totalMs) : JSON.stringify(fieldsOf(call, row, totalMs)).slice(1, -1), 'call')
+  writeLine(log, level, JSON.stringify(fieldsOf(call, row, totalMs)).slice(1, -1), 'call')
 }
 
 function fieldsOf ({ id, record }: Call, row: UsageRow | undefined, totalMs: number): object {
@@ -49,35 +47,6 @@ function fieldsOf ({ id, record }: Call, row: UsageRow | undefined, totalMs: num
   }
 }
 
-/** The fields of a plain line that calls of a key have in common. */
-const commonFields = new KeptTexts<readonly [...Common]>(([key, endpoint, requested, model, provider, status, outcome, streamed, attempts]) =>
-  JSON.stringify({ key, endpoint, requested, model, provider, status, outcome, streamed, attempts }).slice(1, -1))
-
-type Common = [
-  key: string | undefined, endpoint: string, requested: string | undefined, model: string | undefined, provider: string | undefined, status: number | undefined,
-  outcome: string | undefined, streamed: boolean | undefined, attempts: number
-]
-
-/** Returns true for a call of whose fields only those are known that nearly every line has. */
-function isPlain (record: CallRecord): boolean {
-  return record.unmatchedRequest === undefined && record.session === undefined && record.errorCode === undefined && record.cause === undefined &&
-    record.hedges === undefined && record.failedAttempts === undefined && record.dryRun === undefined && record.pages === undefined &&
-    record.audioSeconds === undefined && record.spokenCharacters === undefined && (record.routes === undefined || record.routes.length < 2)
-}
-
-/** Prints the fields of a plain line as `JSON.stringify` does of all of them, in a quarter of the time. */
-function printPlain ({ id, record }: Call, row: UsageRow, totalMs: number): string {
-  const { keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts, upstreamRequestId, firstByteMs, upstreamWaitMs } = record
-  const common = commonFields.of([keyId, endpoint, requestedModel, modelId, providerId, status, outcome, streamed, attempts])
-  const upstreamId = upstreamRequestId === undefined ? '' : `,"upstream_id":${printId(upstreamRequestId)}`
-  const firstByte = firstByteMs === undefined ? '' : `,"first_byte_ms":${printMs(firstByteMs)}`
-  const { prompt_tokens: prompt, completion_tokens: completion, estimated } = row
-  const usage = prompt === null && completion === null
-    ? ''
-    : `,"usage":{"prompt":${prompt ?? 0},"completion":${completion ?? 0},"total":${(prompt ?? 0) + (completion ?? 0)}${estimated === 1 ? ',"estimated":true' : ''}}`
-  return `"id":${printId(id)},${common}${upstreamId},"total_ms":${printMs(totalMs)}${firstByte},"upstream_wait_ms":${printMs(upstreamWaitMs)}${usage}`
-}
-
 function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'warn' | 'error' {
   if (errorCode === 'internal_error') return 'error'
   return outcome === 'error' && (status >= 500 || status < 400) ? 'warn' : 'info'
@@ -98,15 +67,6 @@ function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRe
   return outputCharacters === undefined
     ? undefined
     : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
-}
-
-/** Prints what `rounded` returns of a time that is not negative, as integers: V8 takes three times as long to print a fraction. */
-function printMs (ms: number): string {
-  const hundredths = Math.round(ms * 100)
-  const units = Math.floor(hundredths / 100)
-  const rest = hundredths - 100 * units
-  if (rest === 0) return `${units}`
-  return rest % 10 === 0 ? `${units}.${rest / 10}` : `${units}.${rest < 10 ? '0' : ''}${rest}`
 }
 
 function rounded (ms: number | undefined): number | undefined {
