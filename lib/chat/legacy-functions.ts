@@ -80,7 +80,24 @@ export function asFunctionCall (events: readonly ChatEvent[]): ChatEvent[] {
       case 'tool-call-delta': return event.call === 0 ? [{ ...event, kind: 'legacy' }] : []
       case 'tool-call-end': return event.call === 0 ? [event] : []
       case 'choice-end': return [event.reason === 'tool_calls' ? { ...event, reason: 'function_call' } : event]
-      default: return [event]
+      case 'response-start':
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'refusal-delta':
+      case 'thinking-block':
+      case 'audio-delta':
+      case 'annotation-delta':
+      case 'extra':
+      case 'usage':
+      case 'direct-frame':
+      case 'direct-answer':
+      case 'tool-result':
+      case 'tools-listed':
+      case 'tool-approval-needed':
+      case 'tool-servers-failed':
+        return [event]
+      default:
+        return event satisfies never
     }
   })
 }

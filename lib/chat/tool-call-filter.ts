@@ -76,8 +76,21 @@ export class ToolCallFilter {
           break
         case 'usage':
           break
-        default:
+        case 'reasoning-delta':
+        case 'refusal-delta':
+        case 'audio-delta':
+        case 'annotation-delta':
+        case 'extra':
+        case 'direct-frame':
+        case 'direct-answer':
+        case 'tool-result':
+        case 'tools-listed':
+        case 'tool-approval-needed':
+        case 'tool-servers-failed':
           shown.push(event)
+          break
+        default:
+          event satisfies never
       }
     }
     return shown

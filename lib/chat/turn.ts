@@ -57,7 +57,20 @@ export class Turn {
       case 'usage':
         this.#usage = event.usage
         break
+      case 'response-start':
+      case 'audio-delta':
+      case 'tool-call-end':
+      case 'annotation-delta':
+      case 'extra':
+      case 'direct-frame':
+      case 'direct-answer':
+      case 'tool-result':
+      case 'tools-listed':
+      case 'tool-approval-needed':
+      case 'tool-servers-failed':
+        break
       default:
+        event satisfies never
     }
   }
 

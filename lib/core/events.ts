@@ -223,3 +223,7 @@ export interface ResultEvent<T = unknown> {
   readonly type: 'result'
   readonly result: T
 }
+
+/** An event of any answer. */
+export type AnswerEvent =
+  | ChatEvent | SpeechEvent | ImageEvent | EmbeddingsEvent | TranscriptEvent | ResultEvent

@@ -235,15 +235,8 @@ export function estimatedTurn ({ countPrompt, outputCharacters: before }: OpenTu
 }
 
 /** Notes the length of an answer's text as it grows, for one that is cut short without usage. */
-export function noteOutput (record: CallRecord, events: Iterable<{ readonly type: string, readonly text?: string, readonly characters?: number }>): void {
-  let characters = 0
-  for (const { type, text, characters: counted = 0 } of events) characters += isOutput(type) ? text?.length ?? 0 : counted
+export function noteOutput (record: CallRecord, characters: number): void {
   if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
-}
-
-/** Returns true for what a chat model is billed for as output. */
-export function isOutput (type: string): boolean {
-  return type === 'text-delta' || type === 'reasoning-delta' || type === 'tool-call-delta' || type === 'refusal-delta'
 }
 
 /** Notes how a call failed, and returns the outcome that makes it. The first note stays. */

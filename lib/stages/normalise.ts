@@ -72,8 +72,26 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
         case 'usage':
           this.#usage = event
           break
-        default:
+        case 'text-delta':
+        case 'reasoning-delta':
+        case 'refusal-delta':
+        case 'thinking-block':
+        case 'audio-delta':
+        case 'tool-call-start':
+        case 'tool-call-delta':
+        case 'tool-call-end':
+        case 'annotation-delta':
+        case 'extra':
+        case 'direct-frame':
+        case 'direct-answer':
+        case 'tool-result':
+        case 'tools-listed':
+        case 'tool-approval-needed':
+        case 'tool-servers-failed':
           passed.push(event)
+          break
+        default:
+          event satisfies never
       }
     }
     return passed

@@ -26,7 +26,7 @@ import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
 import type { Adapter, Ask, Capability, EventOf, Provider, RequestOf } from '../providers/provider.ts'
-import type { MeteredEvent } from '../usage/usage-meter.ts'
+import type { AnswerEvent } from '../core/events.ts'
 import type { Services } from '../services.ts'
 import type { Usage } from '../core/usage.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
@@ -100,7 +100,7 @@ interface SharedByRequests {
 }
 
 /** The request of a call to one route. Its parts are made once, however often they are sent, but for each account that keeps something. */
-class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E extends AnyEvent & MeteredEvent> implements RouteRequest<OpenAttempt<E>> {
+class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E extends AnyEvent & AnswerEvent> implements RouteRequest<OpenAttempt<E>> {
   readonly provider: Provider
   readonly readsToEnd: boolean
   readonly #call: RoutedCall<R>

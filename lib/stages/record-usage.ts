@@ -1,6 +1,7 @@
 import { transform, type PassThroughStage, type Stage, type Transformer } from '../pipeline/stage.ts'
-import { UsageMeter, type MeteredEvent } from '../usage/usage-meter.ts'
+import { UsageMeter } from '../usage/usage-meter.ts'
 import type { Batch } from '../core/batch.ts'
+import type { AnswerEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 
 export interface RecordUsageOptions<R> {
@@ -13,15 +14,15 @@ export interface RecordUsageOptions<R> {
  * those of earlier turns; the length of its text so far; images, pages, seconds of audio, characters that were spoken. Batches
  * pass unchanged. In the first place of a `chain`, name what it passes: `recordUsage<ChatInput, ChatEvent>()`. `usage/usage-meter` is the definition, for answers that are read on without their caller as well.
  */
-export function recordUsage<R = unknown, E extends MeteredEvent = MeteredEvent> (
+export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
   options: RecordUsageOptions<R> = {}
 ): PassThroughStage<Batch<R, E>> {
-  const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(options))
+  const stage: Stage<Batch<R, AnswerEvent>> = transform(() => new UsageRecorder(options))
   return stage as PassThroughStage<Batch<R, E>> // each batch comes out as it went in
 }
 
 /** One answer, of one turn. */
-class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, MeteredEvent>> {
+class UsageRecorder<R> implements Transformer<Batch<R, AnswerEvent>, Batch<R, AnswerEvent>> {
   readonly #options: RecordUsageOptions<R>
   #meter: UsageMeter | undefined
 
@@ -29,7 +30,7 @@ class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, M
     this.#options = options
   }
 
-  push (batch: Batch<R, MeteredEvent>): Batch<R, MeteredEvent> {
+  push (batch: Batch<R, AnswerEvent>): Batch<R, AnswerEvent> {
     const { record, request } = batch.call
     const { estimate } = this.#options
     this.#meter ??= new UsageMeter(record)

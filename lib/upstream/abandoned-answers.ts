@@ -9,7 +9,8 @@
 import { CallCancellation } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
-import { UsageMeter, type MeteredEvent } from '../usage/usage-meter.ts'
+import { UsageMeter } from '../usage/usage-meter.ts'
+import type { AnswerEvent } from '../core/events.ts'
 import type { CallRecord } from '../core/record.ts'
 
 export interface AbandonedAnswerLimits {
@@ -49,7 +50,7 @@ export class AbandonedAnswers {
    *
    * @throws what `open` throws
    */
-  async open<C extends AbandonableCall, E extends MeteredEvent> (
+  async open<C extends AbandonableCall, E extends AnswerEvent> (
     call: C, open: (call: C) => Promise<Readable<E>>
   ): Promise<Readable<E>> {
     const { signal, record } = call
@@ -108,7 +109,7 @@ export class AbandonedAnswers {
     this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.maxMs))
   }
 
-  async #read<E extends MeteredEvent> (
+  async #read<E extends AnswerEvent> (
     answer: Readable<E>, record: CallRecord, meter: UsageMeter
   ): Promise<void> {
     const before = answer.sizeBytes()

@@ -1,26 +1,9 @@
 /** Reads out of the events of one answer what it used, into the record of its call. */
 
 import { property } from '../json/guards.ts'
-import { isOutput, noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
-import type { Transcript } from '../core/events.ts'
+import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
+import type { AnswerEvent, Transcript } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
-
-/** The fields of any event that say how much was used. */
-export interface MeteredEvent {
-  readonly type: string
-  readonly usage?: Usage
-  readonly text?: string
-  /** The output in an event that is passed on unread. */
-  readonly characters?: number
-  /** The images of an `image-answer`. */
-  readonly data?: readonly unknown[]
-  /** The provider's words about images. */
-  readonly about?: Readonly<Record<string, unknown>>
-  readonly transcript?: Transcript
-  readonly result?: unknown
-  /** The id of a `tool-call-start`. */
-  readonly id?: string
-}
 
 export class UsageMeter {
   readonly #record: CallRecord
@@ -45,34 +28,63 @@ export class UsageMeter {
     this.#record.usageEstimated = true
   }
 
-  read (events: readonly MeteredEvent[]): void {
-    for (const event of events) if (!isOutput(event.type)) this.#note(event)
-    noteOutput(this.#record, events)
+  read (events: readonly AnswerEvent[]): void {
+    let characters = 0
+    for (const event of events) characters += this.#note(event)
+    noteOutput(this.#record, characters)
   }
 
-  #note ({ type, usage, data = [], about, transcript, result, id }: MeteredEvent): void {
-    switch (type) {
+  /** Returns the characters of text in the event, for which a chat model is billed. */
+  #note (event: AnswerEvent): number {
+    switch (event.type) {
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'refusal-delta':
+      case 'tool-call-delta':
+        return event.text.length
+      case 'direct-frame':
+      case 'direct-answer':
+        return event.characters ?? 0
       case 'tool-call-start':
-        if (id !== undefined && id !== '') (this.#record.toolCallIds ??= []).push(id)
-        break
+        if (event.id !== '') (this.#record.toolCallIds ??= []).push(event.id)
+        return 0
       case 'usage':
-        if (usage !== undefined) this.#report(usage)
-        break
+        this.#report(event.usage)
+        return 0
       case 'audio-start':
       case 'speech-delta':
         this.#record.spokenCharacters ??= this.#record.estimate?.estimateUnits()?.characters
-        break
+        return 0
       case 'image-end':
-        this.#noteImages(1, about)
-        break
+        this.#noteImages(1, event.about)
+        return 0
       case 'image-answer':
-        this.#noteImages(data.length, about)
-        break
+        this.#noteImages(event.data.length, event.about)
+        return 0
       case 'transcript-end':
-        if (transcript !== undefined) this.#noteTranscript(transcript)
-        break
+        this.#noteTranscript(event.transcript)
+        return 0
       case 'result':
-        if (hasPages(result)) this.#record.pages = result.pages.length
+        if (hasPages(event.result)) this.#record.pages = event.result.pages.length
+        return 0
+      case 'response-start':
+      case 'thinking-block':
+      case 'audio-delta':
+      case 'tool-call-end':
+      case 'annotation-delta':
+      case 'extra':
+      case 'choice-end':
+      case 'tool-result':
+      case 'tools-listed':
+      case 'tool-approval-needed':
+      case 'tool-servers-failed':
+      case 'audio-chunk':
+      case 'image-partial':
+      case 'embeddings':
+      case 'transcript-delta':
+        return 0
+      default:
+        return event satisfies never
     }
   }
 

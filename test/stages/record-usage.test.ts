@@ -2,11 +2,11 @@ import t from 'tap'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import type { CallRecord } from '../../lib/core/record.ts'
-import type { Transcript } from '../../lib/core/events.ts'
+import type { AnswerEvent, Transcript } from '../../lib/core/events.ts'
 
 const usage = { promptTokens: 3, completionTokens: 2, totalTokens: 5 }
 
-async function recorded (lists: ReadonlyArray<ReadonlyArray<{ type: string }>>, call = routedCall({})): Promise<CallRecord> {
+async function recorded (lists: ReadonlyArray<readonly AnswerEvent[]>, call = routedCall({})): Promise<CallRecord> {
   const batches = await collect(recordUsage()(batchesOf(call, lists)))
   t.same(batches.map(({ events }) => events), lists, 'batches go through as they are')
   return call.record
@@ -14,37 +14,40 @@ async function recorded (lists: ReadonlyArray<ReadonlyArray<{ type: string }>>, 
 
 t.test('tokens are as reported, on top of those of earlier turns of the call', async t => {
   const call = routedCall({})
-  t.match(await recorded([[{ type: 'text-delta' }], [{ type: 'usage', usage } as { type: string }]], call), { usage, usageEstimated: false })
+  t.match(await recorded([[{ type: 'text-delta', choice: 0, text: '' }], [{ type: 'usage', usage }]], call), { usage, usageEstimated: false })
   call.record.usageEstimated = true
-  await recorded([[{ type: 'usage', usage } as { type: string }]], call)
+  await recorded([[{ type: 'usage', usage }]], call)
   t.match(call.record, { usage: { promptTokens: 6, completionTokens: 4, totalTokens: 10 }, usageEstimated: false })
 })
 
 t.test('a later report of one answer replaces an earlier one', async t => {
   const grown = { ...usage, completionTokens: 9, totalTokens: 12 }
-  t.same((await recorded([[{ type: 'usage', usage } as { type: string }], [{ type: 'usage', usage: grown } as { type: string }]])).usage, grown)
+  t.same((await recorded([[{ type: 'usage', usage }], [{ type: 'usage', usage: grown }]])).usage, grown)
 })
 
 t.test('the length of the text is known while the answer grows', async t => {
   const call = routedCall({})
-  const lists = [[{ type: 'text-delta', text: 'four' }], [{ type: 'reasoning-delta', text: 'six...' }, { type: 'tool-call-delta', text: '{}' }]]
+  const lists: AnswerEvent[][] = [
+    [{ type: 'text-delta', choice: 0, text: 'four' }],
+    [{ type: 'reasoning-delta', choice: 0, text: 'six...' }, { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' }]
+  ]
   const lengths: Array<number | undefined> = []
   for await (const batch of recordUsage()(batchesOf(call, lists))) lengths.push(batch.call.record.outputCharacters)
   t.same(lengths, [4, 12])
   t.equal(call.record.usage, undefined, 'the ledger estimates')
-  t.equal((await recorded([[{ type: 'transcript-delta', text: 'words' } as { type: string }]])).outputCharacters, undefined, 'recordings are not billed by their text')
+  t.equal((await recorded([[{ type: 'transcript-delta', text: 'words' }]])).outputCharacters, undefined, 'recordings are not billed by their text')
 })
 
 t.test('images, pages and seconds of sound are counted', async t => {
-  const image = [{ type: 'image-partial' }, { type: 'image-end' }]
+  const image: AnswerEvent[] = [{ type: 'image-partial', json: '{}' }, { type: 'image-end', json: '{}' }]
   t.equal((await recorded([image, image])).images, 2)
-  t.equal((await recorded([[{ type: 'image-answer', data: [1, 2, 3] } as { type: string }]])).images, 3)
-  t.equal((await recorded([[{ type: 'result', result: { pages: [1, 2] } } as { type: string }]])).pages, 2)
-  t.equal((await recorded([[{ type: 'result', result: 'an id' } as { type: string }]])).pages, undefined)
+  t.equal((await recorded([[{ type: 'image-answer', createdSeconds: 7, data: [{}, {}, {}], about: {} }]])).images, 3)
+  t.equal((await recorded([[{ type: 'result', result: { pages: [1, 2] } }]])).pages, 2)
+  t.equal((await recorded([[{ type: 'result', result: 'an id' }]])).pages, undefined)
 })
 
 t.test('a transcript is billed by tokens or by seconds', async t => {
-  const ended = (transcript: Partial<Transcript>) => [[{ type: 'transcript-end', transcript: { text: '', ...transcript } }]]
+  const ended = (transcript: Partial<Transcript>): AnswerEvent[][] => [[{ type: 'transcript-end', transcript: { text: '', ...transcript } }]]
   t.match(await recorded(ended({ durationSeconds: 2.5 })), { audioSeconds: 2.5, usage: undefined })
   t.match(await recorded(ended({ durationSeconds: 2.5, usage: { type: 'duration', seconds: 3 } })), { audioSeconds: 3 })
   t.match(await recorded(ended({
@@ -53,11 +56,11 @@ t.test('a transcript is billed by tokens or by seconds', async t => {
 })
 
 t.test('an answer that reports nothing is estimated where that is wanted', async t => {
-  const estimated = async (events: ReadonlyArray<{ type: string }>): Promise<CallRecord> => {
+  const estimated = async (events: readonly AnswerEvent[]): Promise<CallRecord> => {
     const call = routedCall({ input: 'four' })
     await collect(recordUsage({ estimate: ({ input }: { input: string }) => ({ ...usage, promptTokens: input.length }) })(batchesOf(call, [events])))
     return call.record
   }
-  t.match(await estimated([{ type: 'embeddings' }]), { usage: { promptTokens: 4 }, usageEstimated: true })
-  t.match(await estimated([{ type: 'usage', usage } as { type: string }]), { usage, usageEstimated: false })
+  t.match(await estimated([{ type: 'embeddings', vectors: [] }]), { usage: { promptTokens: 4 }, usageEstimated: true })
+  t.match(await estimated([{ type: 'usage', usage }]), { usage, usageEstimated: false })
 })

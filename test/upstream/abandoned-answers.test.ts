@@ -1,5 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
+import type { AnswerEvent } from '../../lib/core/events.ts'
 import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
@@ -10,7 +11,6 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { ApiKey, KeyLimits } from '../../lib/core/key.ts'
 import type { FakeUpstream, SeenRequest } from '../support/upstream.ts'
-import type { Usage } from '../../lib/core/usage.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
@@ -132,7 +132,7 @@ async function endless (abandoned: AbandonedAnswers): Promise<Reading> {
   const record = new CallRecord('chat')
   let inner = new AbortController().signal
   let sizeBytes = 0
-  const answer = await abandoned.open<{ signal: AbortSignal, record: CallRecord }, { type: string, usage?: Usage }>({ signal: caller.signal, record }, async ({ signal }) => {
+  const answer = await abandoned.open<{ signal: AbortSignal, record: CallRecord }, AnswerEvent>({ signal: caller.signal, record }, async ({ signal }) => {
     inner = signal
     return {
       next: async () => {

@@ -1,11 +1,12 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { UsageMeter, type MeteredEvent } from '../../lib/usage/usage-meter.ts'
+import { UsageMeter } from '../../lib/usage/usage-meter.ts'
+import type { AnswerEvent } from '../../lib/core/events.ts'
 import { recordedEstimate } from '../support/usage.ts'
 
 const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
 
-function read (events: readonly MeteredEvent[], record = new CallRecord('chat')) {
+function read (events: readonly AnswerEvent[], record = new CallRecord('chat')) {
   const meter = new UsageMeter(record)
   meter.read(events)
   return { record, reported: meter.reported }
@@ -20,13 +21,25 @@ t.test('what a provider reports is added to what the turns before used', async t
 })
 
 t.test('without a report the length of the text is known, and nothing else', async t => {
-  const { record, reported } = read([{ type: 'response-start' }, { type: 'text-delta', text: 'abc' }])
+  const { record, reported } = read([{ type: 'response-start' }, { type: 'text-delta', choice: 0, text: 'abc' }])
   t.same([reported, record.usage, record.outputCharacters], [false, undefined, 3])
+})
+
+t.test('what a model wrote counts by its characters, in a direct answer by what its reader found', async t => {
+  const call = { choice: 0, call: 0, kind: 'function' } as const
+  const { record } = read([
+    { type: 'reasoning-delta', choice: 0, text: 'a' }, { type: 'refusal-delta', choice: 0, text: 'bc' }, { type: 'tool-call-delta', ...call, text: 'def' },
+    { type: 'direct-frame', name: undefined, json: '{}', characters: 10 }, { type: 'direct-frame', name: undefined, json: '{}' },
+    { type: 'direct-answer', json: '{}', characters: 100 }, { type: 'transcript-delta', text: 'billed by the second' }
+  ])
+  t.equal(record.outputCharacters, 116)
 })
 
 t.test('images are counted, with what the provider says of them', async t => {
   const { record } = read([
-    { type: 'image-partial' }, { type: 'image-end', about: { size: '1x1', quality: 'low' } }, { type: 'image-answer', data: [{}, {}], about: { size: '2x2', quality: 7 } }
+    { type: 'image-partial', json: '{}' },
+    { type: 'image-end', json: '{}', about: { size: '1x1', quality: 'low' } },
+    { type: 'image-answer', createdSeconds: 7, data: [{}, {}], about: { size: '2x2', quality: 7 } }
   ])
   t.same([record.images, record.imageSize, record.imageQuality], [3, '2x2', 'low'])
 })
@@ -34,11 +47,11 @@ t.test('images are counted, with what the provider says of them', async t => {
 t.test('what the provider does not say of images, and the length of a spoken text, are as requested', async t => {
   const record = new CallRecord('images')
   record.estimate = recordedEstimate({ estimateUnits: () => ({ images: { count: 2, size: '4x4', quality: 'high' }, characters: 7, promptTokens: 1, completionTokens: 1 }) })
-  read([{ type: 'image-end' }, { type: 'image-end', about: { quality: 'low' } }], record)
+  read([{ type: 'image-end', json: '{}' }, { type: 'image-end', json: '{}', about: { quality: 'low' } }], record)
   t.same([record.images, record.imageSize, record.imageQuality, record.spokenCharacters], [2, '4x4', 'low', undefined])
-  for (const type of ['audio-start', 'speech-delta']) {
+  for (const event of [{ type: 'audio-start', mediaType: 'audio/mpeg' }, { type: 'speech-delta', audio: '' }] as const) {
     const spoken = Object.assign(new CallRecord('speech'), { estimate: record.estimate })
-    t.equal(read([{ type }], spoken).record.spokenCharacters, 7, type)
+    t.equal(read([event], spoken).record.spokenCharacters, 7, event.type)
   }
 })
 

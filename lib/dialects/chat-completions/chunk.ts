@@ -90,6 +90,8 @@ export class ChunkBuilder {
       case 'tools-listed':
       case 'tool-approval-needed':
         return []
+      default:
+        return event satisfies never
     }
   }
 

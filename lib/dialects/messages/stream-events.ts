@@ -163,7 +163,23 @@ export class StreamEvents {
       case 'tool-call-start':
         this.#startCall(event)
         break
+      case 'response-start':
+      case 'audio-delta':
+      case 'tool-call-delta':
+      case 'tool-call-end':
+      case 'annotation-delta':
+      case 'extra':
+      case 'choice-end':
+      case 'usage':
+      case 'direct-frame':
+      case 'direct-answer':
+      case 'tool-result':
+      case 'tools-listed':
+      case 'tool-approval-needed':
+      case 'tool-servers-failed':
+        break
       default:
+        event satisfies never
     }
   }
 

@@ -18,7 +18,23 @@ export function keptLength (event: ChatEvent): number {
     case 'reasoning-delta':
     case 'tool-call-delta': return event.text.length
     case 'annotation-delta': return JSON.stringify(event.annotations).length
-    default: return 0
+    case 'response-start':
+    case 'thinking-block':
+    case 'audio-delta':
+    case 'tool-call-start':
+    case 'tool-call-end':
+    case 'extra':
+    case 'choice-end':
+    case 'usage':
+    case 'direct-frame':
+    case 'direct-answer':
+    case 'tool-result':
+    case 'tools-listed':
+    case 'tool-approval-needed':
+    case 'tool-servers-failed':
+      return 0
+    default:
+      return event satisfies never
   }
 }
 

@@ -118,6 +118,11 @@ export class OutputItems {
         break
       case 'response-start':
       case 'audio-delta':
+      case 'direct-frame':
+      case 'direct-answer':
+        break
+      default:
+        event satisfies never
     }
   }
 

@@ -30,7 +30,24 @@ export class TextChunks {
         return this.#chunk(this.#choice(event.choice, event.text, event.logprobs))
       case 'choice-end': return this.#chunk({ ...this.#choice(event.choice, ''), finish_reason: finishOf(event.reason) })
       case 'usage': return { ...this.head, choices: [], usage: completionUsage(event.usage) }
-      default: return undefined
+      case 'response-start':
+      case 'reasoning-delta':
+      case 'thinking-block':
+      case 'audio-delta':
+      case 'tool-call-start':
+      case 'tool-call-delta':
+      case 'tool-call-end':
+      case 'annotation-delta':
+      case 'extra':
+      case 'direct-frame':
+      case 'direct-answer':
+      case 'tool-result':
+      case 'tools-listed':
+      case 'tool-approval-needed':
+      case 'tool-servers-failed':
+        return undefined
+      default:
+        return event satisfies never
     }
   }
 

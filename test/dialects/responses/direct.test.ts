@@ -13,7 +13,8 @@ import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { toThinkingBlock } from '../../../lib/chat/reasoning-item.ts'
 import { readObjectText } from '../../../lib/json/object-text.ts'
-import { CallRecord, noteOutput } from '../../../lib/core/record.ts'
+import { CallRecord } from '../../../lib/core/record.ts'
+import { UsageMeter } from '../../../lib/usage/usage-meter.ts'
 import { PrintedJson } from '../../../lib/core/reply.ts'
 import { openaiAdapters } from '../../../lib/providers/openai/index.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
@@ -230,7 +231,8 @@ async function passedOn (pieces: readonly Buffer[]): Promise<{ readonly text: st
   const batches = await readPieces(pieces, streamOf(openaiAdapters.chat, directAsk))
   const printer = directPrinter()
   const record = new CallRecord('responses')
-  for (const batch of batches) noteOutput(record, batch)
+  const meter = new UsageMeter(record)
+  for (const batch of batches) meter.read(batch)
   return {
     text: batches.map(batch => printedText(printer, batch)).join('') + printer.end(),
     characters: record.outputCharacters ?? 0
