@@ -15,20 +15,19 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
 import { requestBody, texts, type BodySize } from './support/answers.ts'
-import { benchKey, benchSettings } from './support/settings.ts'
+import { benchApiKey, benchKey, benchSettings } from './support/settings.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { AuthedCall, Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
 import type { Scenario } from './support/scenario.ts'
 
-const key = { id: 'key-bench', name: 'bench' }
 const settings = benchSettings()
 const models = createModels(settings, new Set(['mock']))
 const providers = new Map(settings.providers.map(entry => [
   entry.id, createProvider(entry, { send: async () => await Promise.reject(new Error('nothing is sent')) })
 ]))
 
-const authStage = auth({ keys: { check: presented => presented === benchKey ? key : undefined } })
+const authStage = auth({ keys: { check: presented => presented === benchKey ? benchApiKey : undefined } })
 const validateStage = validate(ChatRequest)
 const promptStage = map(chatInput)
 const rulesStage = map(checkChatRules)
@@ -72,8 +71,8 @@ function oneCall<In, Out> (name: string, stage: Stage<In, Out>, call: In, check:
 }
 
 const plain = callOf('1 KB')
-const authed: AuthedCall = { ...plain, key }
-const large: AuthedCall = { ...callOf('33 KB'), key }
+const authed: AuthedCall = { ...plain, key: benchApiKey }
+const large: AuthedCall = { ...callOf('33 KB'), key: benchApiKey }
 const valid = await first(validateStage(once(authed)))
 const prompted = chatInput(valid)
 const routed = await routedCall()
@@ -114,7 +113,7 @@ export async function * each<T> (values: readonly T[]): AsyncGenerator<T, void, 
 }
 
 export const scenarios: readonly Scenario[] = [
-  oneCall<Call, AuthedCall>('auth', authStage, plain, call => equal(call.key.id, key.id)),
+  oneCall<Call, AuthedCall>('auth', authStage, plain, call => equal(call.key.id, benchApiKey.id)),
   oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 1 KB', validateStage, authed, call => equal(call.request.messages?.length, 2)),
   oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 33 KB', validateStage, large, call => equal(call.request.messages?.length, 40)),
   oneCall('resolve-prompt', promptStage, valid, call => equal(call.request.messages.length, 2)),

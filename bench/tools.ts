@@ -18,7 +18,7 @@ import { completeText } from './support/answers.ts'
 import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
 import { rotated } from './support/rotated.ts'
 import { scratchFolder } from './support/scratch-folder.ts'
-import { benchKey } from './support/settings.ts'
+import { benchKey, benchLimits } from './support/settings.ts'
 import { median, medianError, percentile } from './support/statistics.ts'
 
 const { values: flags } = parseArgs({ options: { runs: { type: 'string', default: '500' }, soak: { type: 'string' } } })
@@ -167,7 +167,7 @@ function configuration (): string {
     providers: {
       mock: { kind: 'openai', base_url: `http://127.0.0.1:${worldPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
     },
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY' }],
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }],
     mcp_servers: {
       'bench/remote': { url: `http://127.0.0.1:${worldPort}/mcp` },
       'bench/local': { command: process.execPath, args: [world, 'stdio'] }

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 import { Agent } from 'undici'
 import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
 import { scratchFolder } from './support/scratch-folder.ts'
-import { benchKey } from './support/settings.ts'
+import { benchKey, benchLimits } from './support/settings.ts'
 import type { LoopDelay } from './support/loop-delay.ts'
 
 interface Upload {
@@ -128,7 +128,7 @@ function configuration (): string {
   writeFileSync(file, JSON.stringify({
     server: { port, data_dir: join(directory, 'data') },
     providers: { mock: { kind: 'openai', ...provider }, reader: { kind: 'mistral', ...provider } },
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }]
   }))
   return file
 }

@@ -27,7 +27,7 @@ import type { Call, RoutedCall } from '../../lib/core/call.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { Services } from '../../lib/services.ts'
 import type { Part } from '../ablate.ts'
-import { benchKey, benchLimits } from './settings.ts'
+import { benchKey, benchLimits, benchPrices } from './settings.ts'
 
 const [name = '', port, upstreamPort, dataDir = ''] = process.argv.slice(2)
 const without = name as Part // as `ablate` starts it
@@ -42,7 +42,8 @@ const settings = loadSettings({
       name: 'bench',
       key: 'env:BENCH_KEY',
       ...without !== 'limits' && { limits: benchLimits }
-    }]
+    }],
+    models: benchPrices
   }
 })
 

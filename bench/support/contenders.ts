@@ -11,7 +11,7 @@ import { plainCall, type Lane } from './lanes.ts'
 import { portkeyEntry } from './portkey.ts'
 import { cores, freePort, start, type Started } from './processes.ts'
 import { scratchFolder } from './scratch-folder.ts'
-import { benchKey, benchLimits } from './settings.ts'
+import { benchKey, benchLimits, benchPrices } from './settings.ts'
 import { forTensorZero, tensorZeroArguments, tensorZeroEntry, tensorZeroPort } from './tensorzero.ts'
 
 export interface Contender {
@@ -214,7 +214,8 @@ function headgateConfiguration (port: number, dataDir: string, upstreamPort: num
       anthropic: { base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false },
       google: { base_url: `http://127.0.0.1:${upstreamPort}/v1beta`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
     },
-    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }]
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY', limits: benchLimits }],
+    models: benchPrices
   }
 }
 

@@ -7,13 +7,11 @@ import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { benchKey, benchSettings } from './settings.ts'
+import { benchApiKey, benchKey, benchSettings } from './settings.ts'
 import type { Transport } from '../../lib/providers/provider.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { Services } from '../../lib/services.ts'
 import type { ProviderSettings } from '../../lib/core/settings.ts'
-
-const key = { id: 'key-bench', name: 'bench' }
 
 /**
  * @param pieces of the provider's answer, one network read each
@@ -36,7 +34,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
   const providers = new Map(settings.providers.map(entry => [entry.id, createProvider(entry, transport)]))
   return {
     settings,
-    keys: { check: presented => presented === benchKey ? key : undefined },
+    keys: { check: presented => presented === benchKey ? benchApiKey : undefined },
     models: createModels(settings, new Set(providers.keys())),
     providers,
     toolServers: createToolServers(settings),

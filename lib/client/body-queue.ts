@@ -14,8 +14,6 @@ import type { UpstreamBody } from '../providers/provider.ts'
 const highWaterMark = 32 * 1024
 /** Larger bodies are put together in turns of the event loop. */
 const largeBytes = 4 * 1024 * 1024
-/** A body that has more than these to come when it is waited for is received into memory for all of it, if its length is known. */
-const longBodyBytes = 128 * 1024
 
 /** A small body in one piece, a large one in those that arrived. */
 type BufferedBody = readonly Buffer[]
@@ -53,24 +51,12 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   #onReady: (() => void) | undefined
   /** Set while all of the body is waited for. */
   #buffering: Waiter<BufferedBody> & { readonly maxBytes: number } | undefined
-  /** Memory for all of the body, in place of pieces that would have to be put together. */
-  #memory: Buffer | undefined
 
   constructor (source: BodySource) {
     this.#source = source
   }
 
-  /**
-   * Returns memory for what will be pushed next.
-   *
-   * @param leftBytes of the body, these included; absent where that is not known
-   */
-  allocate (sizeBytes: number, leftBytes = 0): Buffer {
-    if (leftBytes > longBodyBytes && this.#buffering !== undefined) this.#memory ??= this.#allocateRest(leftBytes, this.#buffering.maxBytes)
-    return this.#memory?.subarray(this.#sizeBytes, this.#sizeBytes + sizeBytes) ?? Buffer.allocUnsafe(sizeBytes)
-  }
-
-  /** @param bytes as `allocate` returned them, or their beginning */
+  /** @param bytes its own to keep */
   push (bytes: Buffer): void {
     if (this.#ended) return
     if (this.#waiting !== undefined) {
@@ -79,10 +65,9 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
       resolve({ done: false, value: bytes })
       return
     }
-    if (this.#memory === undefined) {
-      if (this.#pieces === undefined) this.#pieces = [bytes]
-      else this.#pieces.push(bytes)
-    }
+    const piece = withoutRest(bytes)
+    if (this.#pieces === undefined) this.#pieces = [piece]
+    else this.#pieces.push(piece)
     this.#sizeBytes += bytes.length
     if (this.#onReady !== undefined) return this.#beReady() // who waited takes it in this turn
     if (this.#buffering !== undefined) {
@@ -118,8 +103,8 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
 
   whenReady (go: () => void): boolean {
     if (this.#pieces !== undefined || this.#ended) return false
-    this.#unpause()
     this.#onReady = go
+    this.#unpause()
     return true
   }
 
@@ -142,8 +127,10 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     }
     if (this.#error !== undefined) return Promise.reject(this.#error)
     if (this.#ended) return done
-    this.#unpause()
-    return new Promise((resolve, reject) => { this.#waiting = { resolve, reject } })
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject }
+      this.#unpause() // what comes at once is for who waits
+    })
   }
 
   return (): Promise<Result> {
@@ -157,7 +144,6 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
 
   cancel (): void {
     this.#pieces = undefined
-    this.#memory = undefined
     if (!this.#ended) this.#source.cancel()
   }
 
@@ -188,17 +174,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     if (go !== undefined) void settled.then(go)
   }
 
-  /** Returns memory for what is there, copied into it, and for the rest. */
-  #allocateRest (leftBytes: number, maxBytes: number): Buffer | undefined {
-    if (this.#sizeBytes + leftBytes > maxBytes) return undefined // and will be refused
-    const memory = Buffer.allocUnsafeSlow(this.#sizeBytes + leftBytes)
-    let at = 0
-    for (const piece of this.#takePieces()) at += piece.copy(memory, at)
-    return memory
-  }
-
   #takeBody (): BufferedBody {
-    if (this.#memory !== undefined) return [this.#memory]
     if (this.#sizeBytes < largeBytes) return [this.#takeAll()]
     this.#sizeBytes = 0
     return this.#takePieces()
@@ -229,6 +205,14 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.cancel()
     reject(tooLarge())
   }
+}
+
+/** Returns a piece that keeps no more than twice its size in memory: most of the read it came with may be extensions of its chunks. */
+function withoutRest (bytes: Buffer): Buffer {
+  if (2 * bytes.length >= bytes.buffer.byteLength) return bytes
+  const copy = Buffer.allocUnsafeSlow(bytes.length) // not of a pool, which is larger
+  bytes.copy(copy)
+  return copy
 }
 
 function tooLarge (): GatewayError {

@@ -1,7 +1,4 @@
-/**
- * Loads undici when the first tool server or sign-in needs its `fetch`: 50 ms, and 8 MB with what it loads of Node.js. Requests to
- * model providers do not use it.
- */
+/** Loads undici when the first request to a provider, a tool server or a sign-in needs it: a start does without its 50 ms and 8 MB. */
 
 import { createRequire } from 'node:module'
 import type * as Undici from 'undici'

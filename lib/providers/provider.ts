@@ -164,7 +164,7 @@ export interface TransportLoad {
 }
 
 /**
- * Carries requests to a provider: over HTTP (`lib/upstream`), or inside the process (sandbox).
+ * Carries requests to a provider: over HTTP (`lib/client`), or inside the process (sandbox).
  *
  * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, `upstream_invalid_response` for a head that cannot be read, or the
  *   signal's reason.

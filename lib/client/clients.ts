@@ -1,0 +1,95 @@
+/**
+ * Keeps one-connection clients of undici and finds a free one without looking through them: the one that was used last, so that
+ * those a burst has opened come to rest and are closed. undici's own pool looks through all of them for each request.
+ */
+
+import type { Dispatcher } from 'undici'
+import type { Connection, Connections, OutgoingRequest } from './connections.ts'
+
+/** A dispatcher with one connection. */
+export interface Client {
+  readonly dispatcher: Dispatcher
+  /** Closes the connection, or stops connecting. */
+  readonly destroy: () => void
+}
+
+/** Makes a client; `onDisconnect` is called whenever its connection has closed. */
+export type CreateClient = (onDisconnect: () => void) => Client
+
+export class Clients implements Connections {
+  readonly #origin: string
+  readonly #create: CreateClient
+  readonly #free: PooledClient[] = []
+  #busy = 0
+
+  constructor (origin: string, create: CreateClient) {
+    this.#origin = origin
+    this.#create = create
+  }
+
+  get open (): number {
+    return this.#busy + this.#free.length
+  }
+
+  acquire (): Connection {
+    this.#busy++
+    return this.#free.pop() ?? new PooledClient(this, this.#origin, this.#create)
+  }
+
+  close (): void {
+    for (const client of this.#free.splice(0)) client.destroy()
+  }
+
+  /** Takes a client back that a request has had, if it can have another. */
+  putBack (client: PooledClient, isUsable: boolean): void {
+    this.#busy--
+    if (isUsable) this.#free.push(client)
+    else client.destroy()
+  }
+
+  /** Forgets a client whose connection has closed while it was free. */
+  drop (client: PooledClient): void {
+    const place = this.#free.lastIndexOf(client)
+    if (place === -1) return
+    this.#free.splice(place, 1)
+    client.destroy()
+  }
+}
+
+class PooledClient implements Connection {
+  readonly #owner: Clients
+  readonly #origin: string
+  readonly #client: Client
+  wasIdle = false
+
+  constructor (owner: Clients, origin: string, create: CreateClient) {
+    this.#owner = owner
+    this.#origin = origin
+    this.#client = create(() => {
+      this.wasIdle = false
+      owner.drop(this)
+    })
+  }
+
+  send (request: OutgoingRequest, handler: Dispatcher.DispatchHandler): void {
+    const options = { origin: this.#origin, ...request } as Dispatcher.DispatchOptions // iterables are documented, and missing from its types
+    const dispatch = (): void => { this.#client.dispatcher.dispatch(options, handler) }
+    // undici writes to an idle connection after one `setImmediate`, which runs before the next poll where this is called by a socket:
+    // a response that nobody requested and that lies in the kernel would be the answer. After two, it has been read.
+    if (this.wasIdle) setImmediate(dispatch)
+    else dispatch()
+  }
+
+  release (): void {
+    this.wasIdle = true
+    this.#owner.putBack(this, true)
+  }
+
+  cancel (): void {
+    this.#owner.putBack(this, false)
+  }
+
+  destroy (): void {
+    this.#client.destroy()
+  }
+}

@@ -1,0 +1,29 @@
+/** What carries the requests to one provider. */
+
+import type { Dispatcher } from 'undici'
+
+export interface OutgoingRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body: string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | null
+}
+
+/** A connection that one request has to itself, or its share of one. It ends by `release` or `cancel`. */
+export interface Connection {
+  /** True for one that had been idle and is still open: what breaks it before a request is written concerns no request. */
+  readonly wasIdle: boolean
+  readonly send: (request: OutgoingRequest, handler: Dispatcher.DispatchHandler) => void
+  /** Gives it back after a complete response. */
+  readonly release: () => void
+  /** Gives up the request, and closes what it has to itself. @param controller of the request, once it has started */
+  readonly cancel: (controller: Dispatcher.DispatchController | undefined) => void
+}
+
+export interface Connections {
+  /** Counts those that are open or about to be. */
+  readonly open: number
+  readonly acquire: () => Connection
+  /** Closes those that are free, once no request is left. */
+  readonly close: () => void
+}

@@ -1,0 +1,28 @@
+/** Makes undici's clients of one connection, over HTTP/1.1. */
+
+import type { Client as UndiciClient } from 'undici'
+import type { Socket } from 'node:net'
+import { connector, type ConnectorOptions } from './connector.ts'
+import { loadUndici } from '../net/load-undici.ts'
+import type { CreateClient } from './clients.ts'
+
+/** The exchange has clocks of its own. An idle connection is kept for half a minute where the server does not say how long. */
+const options: UndiciClient.Options = { keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 }
+
+/** Makes clients that connect to the server itself. */
+export function directClients (server: URL, connecting: ConnectorOptions): CreateClient {
+  const connect = connector(server, connecting)
+  return onDisconnect => {
+    const { Client } = loadUndici()
+    let socket: Socket | undefined
+    const dispatcher = new Client(server.origin, { ...options, connect: (_options, onConnected) => { socket = connect(onConnected) } })
+    dispatcher.on('disconnect', onDisconnect)
+    return {
+      dispatcher,
+      destroy: () => {
+        void dispatcher.destroy()
+        socket?.destroy() // undici would let the connection come about first
+      }
+    }
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * One request, from its place in the queue to the end of its response: what undici tells of it becomes the promise of the head, then the
+ * queue of the body. A single timer guards whichever wait is the current one: for a place, for the head, then between two pieces.
+ */
+
+import { BodyQueue, type BodySource } from './body-queue.ts'
+import { decompressed } from './decompress.ts'
+import { failureBeforeHead, tooManyInterimResponses } from './failures.ts'
+import { GatewayError } from '../core/errors.ts'
+import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
+import type { Dispatcher } from 'undici'
+import type { Connection, Connections, OutgoingRequest } from './connections.ts'
+import type { Semaphore, Waiter } from '../async/semaphore.ts'
+import type { SendOptions, UpstreamHead, UpstreamResponse } from '../providers/provider.ts'
+
+/** Holds what the requests to one provider share. */
+export interface ExchangeContext {
+  readonly connections: Connections
+  readonly semaphore: Semaphore
+  readonly maxWaitingMs: number | undefined
+  refused: number
+}
+
+type Controller = Dispatcher.DispatchController
+
+const maxInterimResponses = 100
+
+export class Exchange extends TimedMember implements Dispatcher.DispatchHandler, BodySource, Waiter {
+  readonly #options: SendOptions
+  readonly #context: ExchangeContext
+  /** Both are released once the head is there: they hold the answer, with its headers. */
+  #resolve: ((answer: UpstreamResponse) => void) | undefined
+  #reject: ((error: unknown) => void) | undefined
+  #queue: BodyQueue | undefined
+  /** The request until it is written: it is not kept for as long as the answer takes. */
+  #unsent: OutgoingRequest | undefined
+  #connection: Connection | undefined
+  /** Set once the request is written. */
+  #controller: Controller | undefined
+  #writtenAtMs = 0
+  #hasResponseBegun = false
+  #interimResponses = 0
+  #isOver = false
+  #timer: SharedTimer | undefined
+
+  constructor (options: SendOptions, context: ExchangeContext, resolve: (answer: UpstreamResponse) => void, reject: (error: unknown) => void) {
+    super()
+    this.#options = options
+    this.#context = context
+    this.#resolve = resolve
+    this.#reject = reject
+    options.signal.addEventListener('abort', this, { once: true })
+  }
+
+  /** Ends with the call. */
+  handleEvent (): void {
+    this.#stop(this.#options.signal.reason)
+  }
+
+  /** Sends the request when there is a place, unless the signal aborts before. */
+  start (request: OutgoingRequest): void {
+    const { semaphore, maxWaitingMs } = this.#context
+    this.#unsent = request
+    semaphore.acquire(this, this.#options.keyId ?? '')
+    const isWaiting = this.#connection === undefined && !this.#isOver
+    if (isWaiting && maxWaitingMs !== undefined) this.#startTimer(maxWaitingMs)
+  }
+
+  enter (): void {
+    const { timeouts, streamed } = this.#options
+    this.#startTimer(streamed ? timeouts.firstByteMs : timeouts.responseMs)
+    this.#send()
+  }
+
+  refuse (): void {
+    this.#context.refused++
+    // Another model may answer instead; the provider is not to blame, and another attempt would wait in the same queue.
+    this.#stop(new GatewayError('overloaded', {
+      message: 'Too many calls are waiting for this provider. Try again later.',
+      fault: 'model'
+    }))
+  }
+
+  /** Ends the wait that has taken too long: for a place, or for the provider. */
+  onDue (): void {
+    if (this.#connection === undefined) return this.refuse()
+    this.#stop(new GatewayError('upstream_timeout', { mayBeBilled: this.#controller !== undefined }))
+  }
+
+  onRequestStart (controller: Controller): void {
+    // Over HTTP/2 a connection that breaks may have undici send a request once more, although the server may have worked on it.
+    if (this.#isOver || this.#controller !== undefined) return controller.abort(new Error('a request is sent once, unless its call has ended'))
+    this.#controller = controller
+    this.#unsent = undefined
+    this.#writtenAtMs = performance.now()
+  }
+
+  onResponseStarted (): void {
+    this.#hasResponseBegun = true
+  }
+
+  onResponseStart (controller: Controller, status: number, headers: UpstreamHead['headers']): void {
+    if (status < 200) {
+      if (++this.#interimResponses > maxInterimResponses) controller.abort(tooManyInterimResponses())
+      return // the time for the head runs on
+    }
+    const queue = new BodyQueue(this)
+    this.#queue = queue
+    this.#startTimer(this.#options.timeouts.idleBytesMs)
+    this.#resolve?.({ status, headers, body: decompressed(queue, headers['content-encoding']) })
+    this.#resolve = undefined
+    this.#reject = undefined
+  }
+
+  onResponseData (_controller: Controller, bytes: Buffer): void {
+    if (this.#isOver) return
+    this.#timer?.start(this)
+    this.#queue?.push(bytes)
+  }
+
+  onResponseEnd (): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#connection?.release()
+    this.#context.semaphore.release()
+    this.#queue?.end()
+  }
+
+  onResponseError (_controller: Controller, error: Error): void {
+    if (this.#isOver) return
+    if (this.#unsent !== undefined && this.#connection?.wasIdle === true) {
+      this.#connection.cancel(undefined)
+      return this.#send() // what broke the idle connection says nothing about another one
+    }
+    this.#stop(this.#queue === undefined ? this.#failureBeforeHead(error) : new GatewayError('upstream_stream_interrupted', { cause: error }))
+  }
+
+  pause (): void {
+    this.#stopTimer()
+    this.#controller?.pause()
+  }
+
+  resume (): void {
+    this.#startTimer(this.#options.timeouts.idleBytesMs)
+    this.#controller?.resume()
+  }
+
+  cancel (): void {
+    this.#stop(new GatewayError('upstream_stream_interrupted'))
+  }
+
+  #send (): void {
+    if (this.#unsent === undefined) return // called before it is sent
+    this.#connection = this.#context.connections.acquire()
+    this.#connection.send(this.#unsent, this)
+  }
+
+  #failureBeforeHead (error: Error): GatewayError {
+    return failureBeforeHead(error, {
+      wasIdle: this.#connection?.wasIdle === true,
+      hasResponseBegun: this.#hasResponseBegun,
+      sentMs: this.#controller === undefined ? undefined : performance.now() - this.#writtenAtMs
+    })
+  }
+
+  /** Ends the exchange from our side, or with a failure: its connection is not used again. */
+  #stop (reason: unknown): void {
+    if (this.#isOver) return
+    this.#end()
+    if (this.#connection === undefined) this.#context.semaphore.cancel(this, this.#options.keyId ?? '')
+    else {
+      this.#connection.cancel(this.#controller)
+      this.#context.semaphore.release()
+    }
+    this.#reject?.(reason)
+    this.#queue?.fail(reason)
+  }
+
+  #end (): void {
+    this.#isOver = true
+    this.#unsent = undefined
+    this.#stopTimer()
+    this.#options.signal.removeEventListener('abort', this)
+  }
+
+  #startTimer (ms: number): void {
+    this.#stopTimer()
+    this.#timer = sharedTimer(ms)
+    this.#timer.start(this)
+  }
+
+  #stopTimer (): void {
+    this.#timer?.stop(this)
+    this.#timer = undefined
+  }
+}

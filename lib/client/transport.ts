@@ -1,0 +1,113 @@
+/**
+ * Sends requests to providers: the only HTTP client that does. undici speaks HTTP; what is here is what a gateway needs around it: a
+ * bounded and fair queue, cancellation by the call, timeouts, and bodies with back-pressure (`exchange`).
+ *
+ * Redirects are never followed, so a credential cannot travel to another host. Requests wait for a connection in a queue of the
+ * gateway, so that the clock of an answer does not run before its request is sent.
+ */
+
+import { Clients } from './clients.ts'
+import { directClients } from './create-client.ts'
+import { Exchange, type ExchangeContext } from './exchange.ts'
+import { GatewayError } from '../core/errors.ts'
+import { Semaphore } from '../async/semaphore.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
+import type { OutgoingRequest } from './connections.ts'
+import type { Secret } from '../core/secret.ts'
+import type { SendOptions, Transport, TransportLoad, UpstreamRequest } from '../providers/provider.ts'
+
+export interface HttpTransportOptions {
+  /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
+  readonly baseUrl: string
+  /** Sockets to it at most; further requests wait for a free one. Default: any number. */
+  readonly connections?: number | undefined
+  /** Requests that may wait for a socket; more are 503. Default: any number. */
+  readonly maxWaiting?: number
+  /** Milliseconds that a request waits for a socket; then it is 503. Default: as long as its signal lets it. */
+  readonly maxWaitingMs?: number
+  readonly connectMs: number
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, Secret>>
+}
+
+export interface HttpTransport extends Transport {
+  /** Waits for open requests, then closes the sockets. */
+  readonly close: () => Promise<void>
+  readonly load: () => TransportLoad
+}
+
+/** A body of so many characters takes a few milliseconds to encode. */
+const largeBodyLength = 2 * 1024 * 1024
+/** A larger body is written in pieces: a server may answer before it has read all, and its connection must not be used again then. */
+const pieceBytes = 64 * 1024
+
+/** Carries requests to one provider. */
+export function httpTransport (options: HttpTransportOptions): HttpTransport {
+  const base = new URL(options.baseUrl)
+  const prefix = withoutTrailingSlashes(base.pathname)
+  const connections = new Clients(base.origin, directClients(base, { timeoutMs: options.connectMs }))
+  const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
+  for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
+
+  const semaphore = new Semaphore(options.connections ?? Infinity, options.maxWaiting)
+  const context: ExchangeContext = { connections, semaphore, maxWaitingMs: options.maxWaitingMs, refused: 0 }
+  let isClosed = false
+  const close = async (): Promise<void> => {
+    await new Promise<void>(resolve => { semaphore.whenIdle(resolve) })
+    isClosed = true
+    connections.close()
+  }
+  const outgoing = ({ method, path, headers }: UpstreamRequest, { credential }: SendOptions, body: UpstreamRequest['body']): OutgoingRequest => {
+    const all: Record<string, string> = { ...fixed, ...headers, ...credential }
+    return { method, path: withQuery(prefix + path, base.search), headers: all, body: outgoingBody(body, all) }
+  }
+  let closing: Promise<void> | undefined
+  return {
+    send: (request, sendOptions) => new Promise((resolve, reject) => {
+      const send = (body: UpstreamRequest['body']): void => {
+        const { signal } = sendOptions
+        if (signal.aborted) throw signal.reason
+        if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
+        new Exchange(sendOptions, context, resolve, reject).start(outgoing(request, sendOptions, body))
+      }
+      const prepared = preparedBody(request)
+      if (prepared instanceof Promise) prepared.then(send).catch(reject)
+      else send(prepared)
+    }),
+    close: async () => await (closing ??= close()),
+    load: () => ({ connections: connections.open, waiting: semaphore.waiting, refused: context.refused })
+  }
+}
+
+/** @param search a query with its `?`, or the empty text */
+function withQuery (path: string, search: string): string {
+  return path.includes('?') ? path + search.replace('?', '&') : path + search
+}
+
+/** Recognises JSON that is printed in parts: some servers take none without its length. */
+function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
+  return typeof body === 'function' && headers['content-type'] === 'application/json' && headers['content-length'] === undefined
+}
+
+/** Returns the body to send: what printed a large one has taken a turn of the event loop; to encode and write it takes another. */
+function preparedBody (request: UpstreamRequest): UpstreamRequest['body'] | Promise<UpstreamRequest['body']> {
+  const { body } = request
+  if (typeof body === 'string') return body.length > largeBodyLength ? yieldFairly().then(() => body) : body
+  return isLargeJson(request) ? bufferBody(body) : body
+}
+
+/** Returns the body as undici takes it. One in pieces gets a header with its length, if that is known. */
+function outgoingBody (body: UpstreamRequest['body'], headers: Record<string, string>): OutgoingRequest['body'] {
+  if (typeof body === 'function') return body()
+  if (body === undefined || body.length <= pieceBytes / 3) return body ?? null
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  if (bytes.length <= pieceBytes) return bytes
+  headers['content-length'] = String(bytes.length)
+  return inPieces(bytes)
+}
+
+function * inPieces (bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+}

@@ -1,0 +1,97 @@
+import t from 'tap'
+import { Clients } from '../../lib/client/clients.ts'
+import { directClients } from '../../lib/client/create-client.ts'
+import { httpServer } from '../support/http-server.ts'
+import { until } from '../support/until.ts'
+import type { Connection } from '../../lib/client/connections.ts'
+
+const clientsOf = (url: string): Clients => new Clients(new URL(url).origin, directClients(new URL(url), { timeoutMs: 2000 }))
+
+/** Sends a request, and resolves when its answer is complete, or with the error. */
+async function use (connection: Connection): Promise<Error | undefined> {
+  return await new Promise(resolve => {
+    connection.send({ method: 'GET', path: '/', headers: {}, body: null }, {
+      onRequestStart: () => undefined,
+      onResponseEnd: () => {
+        connection.release()
+        resolve(undefined)
+      },
+      onResponseError: (_controller, error) => {
+        connection.cancel(undefined)
+        resolve(error)
+      }
+    })
+  })
+}
+
+t.test('a connection that is free is used again, the last one first', async t => {
+  const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
+  let sockets = 0
+  server.on('connection', () => { sockets++ })
+  const clients = clientsOf(url)
+  const [first, second] = [clients.acquire(), clients.acquire()]
+  t.not(first, second, 'a connection has one request at a time')
+  t.equal(clients.open, 2)
+  t.equal(first.wasIdle, false)
+  await use(first)
+  await use(second)
+  t.equal(clients.acquire(), second)
+  t.equal(clients.acquire(), first)
+  t.equal(first.wasIdle, true)
+  await Promise.all([use(first), use(second)])
+  t.equal(sockets, 2)
+  clients.close()
+  t.equal(clients.open, 0)
+})
+
+t.test('a connection that the provider closed is forgotten, wherever it stands in the list', async t => {
+  const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
+  const clients = clientsOf(url)
+  const three = [clients.acquire(), clients.acquire(), clients.acquire()]
+  await Promise.all(three.map(use))
+  t.equal(clients.open, 3)
+  server.closeIdleConnections()
+  await until(() => clients.open === 0, 'all connections to be forgotten')
+  const fresh = clients.acquire()
+  t.notOk(three.includes(fresh))
+  await use(fresh)
+  t.equal(clients.open, 1)
+  clients.close()
+})
+
+t.test('a connection is not used in the last moments for which the provider keeps it', async t => {
+  const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
+  server.keepAliveTimeout = 2000 // Node says so in a header
+  const clients = clientsOf(url)
+  await use(clients.acquire())
+  await until(() => clients.open === 0, 'the connection to be closed')
+})
+
+t.test('one that never came about is not kept', async t => {
+  const clients = clientsOf('http://127.0.0.1:9')
+  t.match(await use(clients.acquire()), { code: 'ECONNREFUSED' })
+  t.equal(clients.open, 0)
+})
+
+t.test('a connection that is given up while it comes about is closed at once', async t => {
+  const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
+  const open = new Set<object>()
+  server.on('connection', socket => {
+    open.add(socket)
+    socket.on('close', () => open.delete(socket))
+  })
+  const clients = clientsOf(url)
+  const connection = clients.acquire()
+  const failed = new Promise(resolve => {
+    connection.send({ method: 'GET', path: '/', headers: {}, body: null }, {
+      onRequestStart: () => t.fail('it is not sent'),
+      onResponseError: (_controller, error) => resolve(error)
+    })
+  })
+  connection.cancel(undefined)
+  t.equal(clients.open, 0)
+  t.ok(await failed instanceof Error)
+  await use(clients.acquire())
+  await until(() => open.size === 1, 'the first one to be closed')
+  clients.close()
+})
