@@ -185,10 +185,15 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       onFailure: error => log.error({ cause: loggableError(error) }, 'failed to store the bodies of a call')
     })
   }
+  const recordAnswer = (call: Call): Promise<void> | undefined => {
+    const { toolCallIds, providerId } = call.record
+    if (toolCallIds !== undefined && providerId !== undefined) services.routeHealth.toolCalls.note(toolCallIds, providerId)
+    return recorder.recordBeforeLastByte(call)
+  }
   const parts = {
     keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns }, ...admin !== undefined && { admin },
-    recordAnswer: (call: Call) => recorder.recordBeforeLastByte(call),
+    recordAnswer,
     recordSent: (call: Call, isFree?: boolean) => recorder.recordSent(call, isFree),
     ...coordination !== undefined && { onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown) }
   }
@@ -217,11 +222,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     corsOrigins: settings.server.corsOrigins,
     draining: () => draining,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
-    beforeLastByte: call => {
-      const { toolCallIds, providerId } = call.record
-      if (toolCallIds !== undefined && providerId !== undefined) services.routeHealth.toolCalls.note(toolCallIds, providerId)
-      return recorder.recordBeforeLastByte(call)
-    },
+    beforeLastByte: recordAnswer,
     onUploadDeleteFailed: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd
   })

@@ -3,7 +3,6 @@
  * nothing is read that would not be read anyway.
  */
 
-import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import type { BodyCapture } from '../core/body-capture.ts'
 import type { Reply } from '../core/reply.ts'
 import type { UploadForm } from '../core/upload.ts'
@@ -135,39 +134,28 @@ class GrowingBody implements NotedBody {
 }
 
 /** Passes the pieces of a body on, and calls back with each. */
-class WatchedPieces implements AsyncIterableIterator<Piece, undefined>, PullSource<Piece> {
-  readonly #pieces: PullSource<Piece>
+class WatchedPieces implements AsyncIterableIterator<Piece> {
+  readonly #pieces: AsyncIterator<Piece>
   readonly #onPiece: (piece: Piece) => void
 
   constructor (body: AsyncIterable<Piece>, onPiece: (piece: Piece) => void) {
-    this.#pieces = pulling(body)
+    this.#pieces = body[Symbol.asyncIterator]()
     this.#onPiece = onPiece
   }
 
-  get hasEnded (): boolean {
-    return this.#pieces.hasEnded === true
+  async next (): Promise<IteratorResult<Piece, undefined>> {
+    const given = await this.#pieces.next()
+    if (given.done === true) return { done: true, value: undefined }
+    this.#onPiece(given.value)
+    return given
   }
 
-  pull (): PullResult<Piece> | Promise<PullResult<Piece>> {
-    const given = this.#pieces.pull()
-    return given instanceof Promise ? given.then(there => this.#note(there)) : this.#note(given)
-  }
-
-  async next (): Promise<PullResult<Piece>> {
-    return await this.pull()
-  }
-
-  async return (): Promise<PullResult<Piece>> {
+  async return (): Promise<IteratorResult<Piece, undefined>> {
     await this.#pieces.return?.()
     return { done: true, value: undefined }
   }
 
   [Symbol.asyncIterator] (): this {
     return this
-  }
-
-  #note (given: PullResult<Piece>): PullResult<Piece> {
-    if (given.done !== true) this.#onPiece(given.value)
-    return given
   }
 }

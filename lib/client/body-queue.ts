@@ -1,14 +1,13 @@
 /**
- * Bytes between a socket that pushes and a pipeline that pulls.
+ * Bytes between a socket that pushes and a pipeline that reads.
  *
- * What has arrived since the last pull is handed over as one piece, so a consumer that falls
+ * What has arrived since the last read is handed over as one piece, so a consumer that falls
  * behind does more per step instead of falling further behind. Above 32 KiB (the high-water
  * mark) the socket is paused: a caller who never reads costs that and a read of 64 KiB, not the complete answer.
  */
 
 import { GatewayError } from '../core/errors.ts'
 import { joinInTurns } from '../wire/join-in-turns.ts'
-import type { PullResult, PullSource } from '../core/flow.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
 const highWaterMark = 32 * 1024
@@ -25,7 +24,7 @@ export interface BodySource {
   readonly cancel: () => void
 }
 
-type Result = PullResult<Uint8Array>
+type Result = IteratorResult<Uint8Array, undefined>
 
 interface Waiter<T> {
   readonly resolve: (value: T) => void
@@ -33,9 +32,8 @@ interface Waiter<T> {
 }
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
-const settled = Promise.resolve()
 
-export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
+export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #source: BodySource
   /**
    * Unset until something comes: a list that waits for its first piece is soon in old space, and the piece, though dead, would follow
@@ -47,8 +45,6 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   #ended = false
   #error: unknown
   #waiting: Waiter<Result> | undefined
-  /** Called when there is something to pull. */
-  #onReady: (() => void) | undefined
   /** Set while all of the body is waited for. */
   #buffering: Waiter<BufferedBody> & { readonly maxBytes: number } | undefined
 
@@ -69,7 +65,6 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     if (this.#pieces === undefined) this.#pieces = [piece]
     else this.#pieces.push(piece)
     this.#sizeBytes += bytes.length
-    if (this.#onReady !== undefined) return this.#beReady() // who waited takes it in this turn
     if (this.#buffering !== undefined) {
       if (this.#sizeBytes > this.#buffering.maxBytes) this.#refuse(this.#buffering)
       return
@@ -86,7 +81,6 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.#waiting = undefined
     this.#buffering?.resolve(this.#takeBody())
     this.#buffering = undefined
-    this.#beReady()
   }
 
   /** Ends the queue with an error; what has already arrived is still handed over first. */
@@ -98,39 +92,17 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.#waiting = undefined
     this.#buffering?.reject(error)
     this.#buffering = undefined
-    this.#beReady()
   }
 
-  whenReady (go: () => void): boolean {
-    if (this.#pieces !== undefined || this.#ended) return false
-    this.#onReady = go
-    this.#unpause()
-    return true
-  }
-
-  pause (): void {
-    const isAwaited = this.#waiting !== undefined || this.#onReady !== undefined || this.#buffering !== undefined
-    if (this.#paused || this.#ended || isAwaited) return
-    this.#paused = true
-    this.#source.pause()
-  }
-
-  async next (): Promise<Result> {
-    return await this.pull()
-  }
-
-  pull (): Result | Promise<Result> {
+  next (): Promise<Result> {
     if (this.#pieces !== undefined) {
       const value = this.#takeAll()
       this.#unpause()
-      return { done: false, value }
+      return Promise.resolve({ done: false, value })
     }
     if (this.#error !== undefined) return Promise.reject(this.#error)
-    if (this.#ended) return done
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject }
-      this.#unpause() // what comes at once is for who waits
-    })
+    if (this.#ended) return Promise.resolve(done)
+    return new Promise((resolve, reject) => { this.#waiting = { resolve, reject } })
   }
 
   return (): Promise<Result> {
@@ -165,13 +137,6 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     })
     const [first] = body
     return body.length === 1 && first !== undefined ? first : await joinInTurns(body)
-  }
-
-  /** Calls who waits after the read that is being parsed: what it does may end the response. */
-  #beReady (): void {
-    const go = this.#onReady
-    this.#onReady = undefined
-    if (go !== undefined) void settled.then(go)
   }
 
   #takeBody (): BufferedBody {

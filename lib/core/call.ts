@@ -74,6 +74,8 @@ export interface Connection {
 
 export interface AuthedCall extends Call {
   readonly key: ApiKey
+  /** Puts the call on record. The last frame of a stream waits for it. Absent: nothing is recorded. */
+  readonly recordAnswer?: RecordAnswer | undefined
 }
 
 export interface ValidCall<R> extends AuthedCall {

@@ -4,7 +4,6 @@ import { explainRoute } from '../routing/explain-route.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
-import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
@@ -63,7 +62,7 @@ function printable (text: string): string {
 function writeStream (
   response: ServerResponse, body: AsyncIterable<Piece>, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
 ): Promise<void> {
-  return new Promise(resolve => { new StreamWriter(response, pulling(body), { call, graceMs, beforeLastByte }, resolve).start(reply) })
+  return new Promise(resolve => { new StreamWriter(response, body[Symbol.asyncIterator](), { call, graceMs, beforeLastByte }, resolve).start(reply) })
 }
 
 interface StreamWriterOptions {
@@ -78,17 +77,16 @@ interface StreamWriterOptions {
  */
 class StreamWriter extends TimedMember {
   readonly #response: ServerResponse
-  readonly #pieces: PullSource<Piece>
+  readonly #pieces: AsyncIterator<Piece>
   readonly #options: StreamWriterOptions
   readonly #settle: (end: Promise<void>) => void
-  readonly #go = (): void => this.#run(undefined)
   #keepAlive: Reply['keepAlive']
   #silence: SharedTimer | undefined
-  /** Sends the head once the first piece has taken longer than a turn. */
+  /** Sends the head alone where the first piece takes longer than a turn; else both are one packet. */
   #head: NodeJS.Immediate | undefined
   #isBegun = false
 
-  constructor (response: ServerResponse, pieces: PullSource<Piece>, options: StreamWriterOptions, settle: (end: Promise<void>) => void) {
+  constructor (response: ServerResponse, pieces: AsyncIterator<Piece>, options: StreamWriterOptions, settle: (end: Promise<void>) => void) {
     super()
     this.#response = response
     this.#pieces = pieces
@@ -106,7 +104,8 @@ class StreamWriter extends TimedMember {
     this.#keepAlive = keepAlive
     this.#silence = keepAlive && sharedTimer(keepAlive.everyMs)
     this.#silence?.start(this)
-    this.#run(undefined)
+    this.#head = setImmediate(() => { this.#response.flushHeaders() })
+    this.#read()
   }
 
   /** Writes a sign of life when nothing else was written for a while. */
@@ -117,52 +116,28 @@ class StreamWriter extends TimedMember {
     writeChunk(this.#response, typeof text === 'string' ? text : text())
   }
 
-  /** Writes what is there, beginning with what was pulled already, if any; called again when there is more. */
-  #run (pulled: PullResult<Piece> | undefined): void {
+  readonly #read = (): void => {
     try {
-      let next: Next = pulled ?? this.#pull()
-      // The head is sent with the first piece in one packet, unless that takes longer than a turn.
-      if (!this.#isBegun && (next === undefined || next instanceof Promise)) this.#head ??= setImmediate(() => { this.#response.flushHeaders() })
-      while (next !== undefined && !(next instanceof Promise)) next = this.#write(next)
-      next?.then(there => this.#run(there), (error: unknown) => this.#settle(this.#break(error)))
+      this.#pieces.next().then(this.#onPiece, this.#onFailure)
     } catch (error) {
-      this.#settle(this.#break(error))
+      this.#onFailure(error) // of an iterator that was written by hand
     }
   }
 
-  #pull (): Next {
-    return this.#pieces.whenReady?.(this.#go) === true ? undefined : this.#pieces.pull()
-  }
-
-  /** Writes a piece, or ends. @returns the next one where it is pulled already; `undefined` to be called again, or not */
-  #write (given: PullResult<Piece>): Next {
-    const [response, pieces, { call }] = [this.#response, this.#pieces, this.#options]
+  readonly #onPiece = (given: IteratorResult<Piece>): void => {
+    const [response, { call }] = [this.#response, this.#options]
     this.#head = clearImmediate(this.#head) as undefined
-    if (given.done === true || response.destroyed) return this.#end([])
-    const { value } = given
+    if (given.done === true || response.destroyed) return this.#settle(this.#finish())
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
-    if (haveEnded(pieces)) return this.#end([value])
-    if (!mayReadAhead(response, value, pieces)) {
-      if (this.#send(value) || !flushedMustWait(response)) return this.#pull()
-      pieces.pause?.()
-      void drained(response, call.signal).then(this.#go)
-      return undefined
+    try {
+      if (this.#send(given.value) || !flushedMustWait(response)) this.#read()
+      else void drained(response, call.signal).then(this.#read)
+    } catch (error) {
+      this.#onFailure(error)
     }
-    const ahead = this.#pullAhead()
-    if (ahead !== undefined && !(ahead instanceof Promise) && ahead.done !== true && haveEnded(pieces)) return this.#end([value, ahead.value])
-    if (this.#send(value) || ahead === undefined || ahead instanceof Promise || !flushedMustWait(response)) return ahead
-    void drained(response, call.signal).then(() => this.#run(ahead))
-    return undefined
   }
 
-  /** Pulls; what is thrown is given as a promise, so that the piece before it is written before it. */
-  #pullAhead (): Next {
-    try {
-      return this.#pull()
-    } catch (error) {
-      return Promise.reject(error) // as a source rejects with it
-    }
-  }
+  readonly #onFailure = (error: unknown): void => this.#settle(this.#break(error))
 
   /** Returns whether there is room for more. */
   #send (piece: Piece): boolean {
@@ -172,21 +147,12 @@ class StreamWriter extends TimedMember {
     return hasRoom
   }
 
-  #end (last: readonly Piece[]): undefined {
-    this.#settle(this.#finish(last))
-    return undefined
-  }
-
-  async #finish (last: readonly Piece[]): Promise<void> {
+  async #finish (): Promise<void> {
     const [response, { call, graceMs, beforeLastByte }] = [this.#response, this.#options]
     try {
       if (response.destroyed) await this.#pieces.return?.()
-      const recorded = response.destroyed ? undefined : beforeLastByte?.(call)
-      if (recorded !== undefined) await recorded
-      if (!response.destroyed) {
-        for (const piece of last) writeChunk(response, piece)
-        response.end()
-      }
+      if (!response.destroyed) await beforeLastByte?.(call)
+      if (!response.destroyed) response.end()
     } catch (error) {
       return await this.#break(error)
     }
@@ -197,15 +163,16 @@ class StreamWriter extends TimedMember {
   async #break (error: unknown): Promise<never> {
     this.#silence?.stop(this)
     clearImmediate(this.#head)
-    if (this.#response.headersSent) this.#response.destroy()
+    if (this.#response.headersSent) {
+      flushedMustWait(this.#response) // what came before the error goes out
+      this.#response.destroy()
+    }
     await this.#pieces.return?.()
     throw error
   }
 }
 
 type Piece = string | Uint8Array
-/** The next pull; `undefined` where a function is called when it is time for that. */
-type Next = PullResult<Piece> | Promise<PullResult<Piece>> | undefined
 
 /**
  * Gives the system what is written, and returns whether bytes still wait for the caller to read. `write` keeps them until the end of
@@ -214,22 +181,6 @@ type Next = PullResult<Piece> | Promise<PullResult<Piece>> | undefined
 function flushedMustWait (response: ServerResponse): boolean {
   response.socket?.uncork()
   return response.writableLength > 0
-}
-
-/** Characters of a piece for which there is room in any case where nothing waits to be sent. */
-const smallLength = 4096
-
-/**
- * Returns whether to look for the next piece before this one is written: what is there already may be the last, and is one write
- * with it. Not for a caller who does not read, for whom nothing should be read ahead. Where nothing is left to be read, the next piece is there in any case.
- */
-function mayReadAhead (response: ServerResponse, piece: string | Uint8Array, { isRead = false }: PullSource<unknown>): boolean {
-  return (piece.length <= smallLength || isRead) && response.writableLength === 0
-}
-
-/** Returns whether what was pulled last is all. */
-function haveEnded (pieces: PullSource<unknown>): boolean {
-  return pieces.hasEnded === true
 }
 
 /**

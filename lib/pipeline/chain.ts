@@ -1,26 +1,34 @@
 /** Several stages as one. */
 
-import { made, mapAll, recipeOf, type Stage } from './stage.ts'
+import { partsOf, stageOf, type Stage } from './stage.ts'
+import type { RunParts } from './stage-run.ts'
 import type { AnyStage, Connected, FirstIn, LastOut } from './stage-list.ts'
 
+/** The stages of each chain that is not one run. */
+const chained = new WeakMap<AnyStage, readonly AnyStage[]>()
+
 /**
- * Returns the same stages, those of a `chain` one by one, and neighbours of `map` as one, which is one iterator less for
- * each: seven pure steps on a call take 1.0 µs instead of 4.4.
+ * Returns stages that do the same, with one for neighbours that are one run: steps, then at most one source for each value, then
+ * transformers. Stages of a `chain` are taken one by one.
  */
-export function fuse (stages: ReadonlyArray<Stage<never, unknown>>): Array<Stage<never, unknown>> {
-  const fused: Array<Stage<never, unknown>> = []
-  for (const stage of stages.flatMap(unchained)) {
-    const [last, next] = [fused.at(-1), recipeOf(stage)]
-    const before = last === undefined ? undefined : recipeOf(last)
-    if (before?.kind === 'map' && next?.kind === 'map') fused.splice(-1, 1, mapAll([...before.steps, ...next.steps]))
-    else fused.push(stage)
+export function fuse (stages: readonly AnyStage[]): AnyStage[] {
+  const fused: AnyStage[] = []
+  for (const stage of stages.flatMap(one => chained.get(one) ?? [one])) {
+    const before = fused.at(-1)
+    const joined = before && join(partsOf(before), partsOf(stage))
+    if (joined === undefined) fused.push(stage)
+    else fused.splice(-1, 1, stageOf(joined))
   }
   return fused
 }
 
-function unchained (stage: Stage<never, unknown>): ReadonlyArray<Stage<never, unknown>> {
-  const recipe = recipeOf(stage)
-  return recipe?.kind === 'chain' ? recipe.stages : [stage]
+/** Joins what is one run; no step moves over a source or a transformer before it. */
+function join (one: RunParts | undefined, next: RunParts | undefined): RunParts | undefined {
+  if (one === undefined || next === undefined) return undefined
+  const beginsWithSteps = one.open === undefined && one.begins.length === 0
+  const endsWithTransformers = next.open === undefined && next.steps.length === 0
+  if (!beginsWithSteps && !endsWithTransformers) return undefined
+  return { steps: [...one.steps, ...next.steps], open: one.open ?? next.open, begins: [...one.begins, ...next.begins] }
 }
 
 /**
@@ -28,8 +36,11 @@ function unchained (stage: Stage<never, unknown>): ReadonlyArray<Stage<never, un
  * pipelines have in common. `chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())`
  */
 export function chain<const L extends readonly AnyStage[]> (...list: Connected<L>): Stage<FirstIn<L>, LastOut<L>> {
-  const stages = fuse(list as ReadonlyArray<Stage<never, unknown>>) // by its type
-  const run = (source: AsyncIterable<unknown>): AsyncIterable<unknown> =>
-    stages.reduce<AsyncIterable<unknown>>((before, stage) => stage(before as AsyncIterable<never>), source) // each takes what the one before it gives
-  return made(run, { kind: 'chain', stages }) as Stage<FirstIn<L>, LastOut<L>>
+  const stages = fuse(list as readonly AnyStage[]) // by its type
+  const [first, ...others] = stages
+  const stage = others.length === 0 && first !== undefined
+    ? first
+    : (source: AsyncIterable<unknown>) => stages.reduce((before, next) => next(before as AsyncIterable<never>), source) // as each takes it
+  if (stages.length > 1) chained.set(stage, stages)
+  return stage as Stage<FirstIn<L>, LastOut<L>>
 }

@@ -33,7 +33,7 @@ export interface StageKind {
 /** A generic stage and its kind. The kind exists in types alone. */
 export type GenericStage<S, K extends StageKind> = S & { readonly kind?: K }
 
-export type AnyStage = (source: never) => AsyncIterable<unknown>
+export type AnyStage = Stage<never, unknown>
 
 /** Stages and, at the end, a sink. */
 export type ListWithSink<Out> = readonly [...AnyStage[], Sink<never, Out>]

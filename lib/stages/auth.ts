@@ -18,7 +18,7 @@ export interface AuthOptions {
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
  */
-export function auth ({ keys, captureBodies }: Pick<Services, 'keys' | 'captureBodies'>, { eitherKey = false }: AuthOptions = {}): Stage<Call, AuthedCall> {
+export function auth ({ keys, captureBodies, recordAnswer }: Pick<Services, 'keys' | 'captureBodies' | 'recordAnswer'>, { eitherKey = false }: AuthOptions = {}): Stage<Call, AuthedCall> {
   const check = (presented: string | undefined): ApiKey | undefined => presented === undefined ? undefined : keys.check(presented)
   return map(call => {
     const [first, second] = presentedKeys(call.headers)
@@ -30,7 +30,7 @@ export function auth ({ keys, captureBodies }: Pick<Services, 'keys' | 'captureB
       throw new GatewayError('insufficient_permissions')
     }
     if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)
-    return refine(call, { key })
+    return refine(call, { key, recordAnswer })
   })
 }
 

@@ -4,12 +4,12 @@ import { asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
 import { sseEvent } from '../wire/sse.ts'
 import type { Batch } from '../core/batch.ts'
-import type { Call } from '../core/call.ts'
+import type { AuthedCall } from '../core/call.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
 import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
 
 /**
- * Ends as the printer says. An error after the first batch is written as the last message, and nothing
+ * Ends as the printer says. The last frame waits until the call is on record: a caller may take it for the end of the answer. An error after the first batch is written as the last message, and nothing
  * follows it; an error before is thrown, so that it can be a status. When the caller has gone the text
  * just ends.
  *
@@ -24,7 +24,8 @@ export function sseFrames<B extends Batch<unknown, unknown>> (
 class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, string> {
   readonly #printerOf: (first: B) => FramePrinter<B['events'][number]>
   #printer: FramePrinter<B['events'][number]> | undefined
-  #call: Call | undefined
+  #call: AuthedCall | undefined
+  #end: string | undefined
 
   constructor (printerOf: (first: B) => FramePrinter<B['events'][number]>) {
     this.#printerOf = printerOf
@@ -37,21 +38,32 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     return text === '' ? undefined : text
   }
 
-  end (): string | undefined {
+  end (): undefined {
     try {
-      return this.#printer?.end()
+      this.#end = this.#printer?.end()
     } catch (error) {
-      return this.fail(error)
+      this.fail(error)
     }
   }
 
-  fail (error: unknown): string | undefined {
+  fail (error: unknown): undefined {
     const call = this.#call
     if (call === undefined || this.#printer === undefined) throw error
     const failure = asGatewayError(error)
     // The reason why the call was aborted says more than the error of its stream.
     const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
-    if (outcome === 'client_closed') return undefined
-    return this.#printer.fail?.(failure, call) ?? sseEvent('error', JSON.stringify(failure.toBody()))
+    if (outcome === 'client_closed') return
+    this.#end = this.#printer.fail?.(failure, call) ?? sseEvent('error', JSON.stringify(failure.toBody()))
+  }
+
+  /** Yields the frames of the end. Each waits for the next one, and the last for the record. */
+  async * last (): AsyncGenerator<string> {
+    let frame = this.#end ?? ''
+    for await (const next of this.#printer?.last?.() ?? []) {
+      if (frame !== '') yield frame
+      frame = next
+    }
+    await this.#call?.recordAnswer?.(this.#call)
+    if (frame !== '') yield frame
   }
 }

@@ -23,7 +23,7 @@ export interface AbandonedAnswerLimits {
 
 /** The part of an open answer that reading on needs. */
 interface Readable<E> {
-  readonly next: () => E[] | undefined | Promise<E[] | undefined>
+  readonly next: () => Promise<E[] | undefined>
   readonly sizeBytes: () => number
   readonly close: () => void
 }

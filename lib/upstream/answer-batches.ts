@@ -1,5 +1,4 @@
 import type { Batch } from '../core/batch.ts'
-import type { PullResult, PullSource } from '../core/flow.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { OpenAttempt } from './open-attempt.ts'
@@ -15,12 +14,12 @@ export interface AnswerBatchesOptions<E> {
   readonly fail: (error: unknown, route: Route) => unknown
 }
 
-type GivenBatch<R, E> = PullResult<Batch<R, E>>
+type Result<R, E> = IteratorResult<Batch<R, E>, undefined>
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
-/** One answer, read by read: at least one batch. It waits only where the answer does. */
-export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined>, PullSource<Batch<R, E>> {
+/** One answer, read by read: at least one batch. Not a generator: it would be suspended for as long as a stream waits. */
+export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
   readonly #call: RoutedCall<R>
   readonly #options: AnswerBatchesOptions<E>
   #open: RouteAnswer<E> | undefined
@@ -32,74 +31,59 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     this.#options = options
   }
 
-  get isRead (): boolean {
-    return this.#ended || this.#open?.answer.isRead === true
+  next (): Promise<Result<R, E>> {
+    if (this.#ended) return Promise.resolve(done)
+    return this.#open === undefined ? this.#begin() : this.#open.answer.next().then(this.#onEvents, this.#onFailure)
   }
 
-  pull (): GivenBatch<R, E> | Promise<GivenBatch<R, E>> {
-    if (this.#ended) return done
-    if (this.#open !== undefined) return this.#read(this.#open)
-    return this.#options.open().then(open => {
-      if (this.#ended) {
-        open.answer.close()
-        return done
-      }
-      this.#open = open
-      return this.#read(open)
-    })
-  }
-
-  whenReady (go: () => void): boolean {
-    return !this.#ended && this.#open?.answer.whenReady?.(go) === true
-  }
-
-  pause (): void {
-    this.#open?.answer.pause?.()
-  }
-
-  async next (): Promise<GivenBatch<R, E>> {
-    return await this.pull()
-  }
-
-  async return (): Promise<GivenBatch<R, E>> {
+  return (): Promise<Result<R, E>> {
     this.#end()
-    return done
+    return Promise.resolve(done)
   }
 
   [Symbol.asyncIterator] (): this {
     return this
   }
 
-  #read (open: RouteAnswer<E>): GivenBatch<R, E> | Promise<GivenBatch<R, E>> {
+  async #begin (): Promise<Result<R, E>> {
+    const open = await this.#options.open()
+    if (this.#ended) open.answer.close()
+    else this.#open = open
+    return await this.next()
+  }
+
+  readonly #onEvents = (events: E[] | undefined): Result<R, E> | Promise<Result<R, E>> => this.#give(events) ?? this.#readOn()
+
+  readonly #onFailure = (error: unknown): Result<R, E> => {
+    const open = this.#open
+    if (open === undefined) return done // its reader has left
+    this.#end()
+    throw this.#options.fail(error, open.route)
+  }
+
+  /** Reads until there is a batch. */
+  async #readOn (): Promise<Result<R, E>> {
     for (;;) {
-      let events: ReturnType<OpenAttempt<E>['next']>
+      let events: E[] | undefined
       try {
-        events = open.answer.next()
+        events = await this.#open?.answer.next()
       } catch (error) {
-        return this.#fail(error, open)
+        return this.#onFailure(error)
       }
-      if (events instanceof Promise) {
-        return events.then(there => this.#give(there, open) ?? this.#read(open), error => this.#fail(error, open))
-      }
-      const given = this.#give(events, open)
+      const given = this.#give(events)
       if (given !== undefined) return given
     }
   }
 
   /** Returns a batch of the events; `undefined` for none of them after the first. */
-  #give (events: E[] | undefined, { route }: RouteAnswer<E>): GivenBatch<R, E> | undefined {
-    if (events === undefined) {
+  #give (events: E[] | undefined): Result<R, E> | undefined {
+    if (events === undefined || this.#open === undefined) {
       this.#end()
       return done
     }
     if (events.length === 0 && this.#begun) return undefined
     this.#begun = true
-    return { done: false, value: { call: this.#call, route, events } }
-  }
-
-  #fail (error: unknown, { route }: RouteAnswer<E>): never {
-    this.#end()
-    throw this.#options.fail(error, route)
+    return { done: false, value: { call: this.#call, route: this.#open.route, events } }
   }
 
   #end (): void {

@@ -1,13 +1,7 @@
 /** An open response. */
 export interface OpenAttempt<E> {
   /** Gives the events of the next read; `undefined` after the last. Not before the previous one is back. */
-  readonly next: () => E[] | undefined | Promise<E[] | undefined>
-  /** Calls `go` once `next` has something to give, or returns false where only that knows (`core/flow`). */
-  readonly whenReady?: (go: () => void) => boolean
-  /** True once nothing is left to be read: what `next` still gives is there. */
-  readonly isRead?: boolean
-  /** Stops reading until `next` or `whenReady` is called. */
-  readonly pause?: () => void
+  readonly next: () => Promise<E[] | undefined>
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number
   /** Releases the connection, however far the response has been read. */
@@ -16,12 +10,12 @@ export interface OpenAttempt<E> {
 
 /** Makes an attempt of a response that has been read to its end. */
 export function bufferedAttempt<E> (events: E[]): OpenAttempt<E> {
-  let given = false
+  let left: E[] | undefined = events
   return {
     next: () => {
-      if (given) return undefined
-      given = true
-      return events
+      const given = left
+      left = undefined
+      return Promise.resolve(given)
     },
     sizeBytes: () => 0,
     close: () => { /* the body has been read to its end */ }

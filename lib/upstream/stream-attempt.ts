@@ -1,7 +1,6 @@
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
-import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import { startTimer, type Timer } from '../async/timer.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
@@ -30,7 +29,7 @@ const restMs = 1000
  */
 export class StreamAttempt<E extends { readonly type: string }> implements OpenAttempt<E> {
   readonly #body: UpstreamBody
-  readonly #bytes: PullSource<Uint8Array>
+  readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader
   /** Reads a response that turns out to be one JSON text; released once it does not. */
@@ -39,10 +38,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   /** Events that were read before the first real one. */
   #buffered: E[] = []
   /** The next read, once it has begun. */
-  #pending: PullResult<Uint8Array> | Promise<PullResult<Uint8Array>> | undefined
+  #pending: Promise<IteratorResult<Uint8Array>> | undefined
   #started = false
-  /** The time since which `whenReady` is waited for; NaN while it is not: V8 updates a field that always holds a number in place. */
-  #waitsSinceMs = NaN
+  #waitsSinceMs = 0
   #sizeBytes = 0
   #finished = false
   /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
@@ -52,7 +50,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
 
   constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
     this.#body = body
-    this.#bytes = pulling(body)
+    this.#bytes = body[Symbol.asyncIterator]()
     this.#reader = reader
     this.#messages = sseReader(options.eventBytes)
     this.#json = options
@@ -69,68 +67,41 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   async untilReal (holdMs: number): Promise<void> {
     const slow = this.#slow
     const slowMs = slow?.firstOutputMs ?? Infinity
-    let slowAfter: Timer<'slow'> | undefined
-    let over: Timer<'over'> | undefined
+    const over = startTimer(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over' as const)
+    let slowAfter = slowMs === Infinity ? undefined : startTimer(slowMs, 'slow' as const)
     try {
       while (!this.#finished) {
-        this.#pending ??= this.#bytes.pull()
-        if (this.#pending instanceof Promise) {
-          // Most first output comes with the head: then there is nothing to wait for, and no timer.
-          if (over === undefined && slowMs !== Infinity) slowAfter = startTimer(slowMs, 'slow')
-          over ??= startTimer(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
-          // A failure comes out of the read below.
-          const first = await Promise.race([this.#pending.then(undefined, () => undefined), over.elapsed, ...slowAfter === undefined ? [] : [slowAfter.elapsed]])
-          if (first === 'slow') {
-            if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
-            slowAfter = undefined
-            continue
-          }
-          if (first === 'over') {
-            this.#overdue = true
-            return
-          }
+        this.#pending ??= this.#bytes.next()
+        // A failure comes out of the read below.
+        const first = await Promise.race([this.#pending.then(undefined, () => undefined), over.elapsed, ...slowAfter === undefined ? [] : [slowAfter.elapsed]])
+        if (first === 'slow') {
+          if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
+          slowAfter = undefined
+          continue
         }
-        const from = this.#buffered.length
-        const read = this.#read(this.#buffered)
-        if (!(read instanceof Promise ? await read : read)) return
-        for (let at = from; at < this.#buffered.length; at++) {
-          if (isReal(this.#buffered[at])) return
+        if (first === 'over') {
+          this.#overdue = true
+          return
         }
+        const events = await this.#read()
+        if (events === undefined) return
+        for (const event of events) this.#buffered.push(event)
+        if (events.some(isReal)) return
         if (this.#failure !== undefined) throw this.#failure
       }
     } finally {
       slowAfter?.stop()
-      over?.stop()
+      over.stop()
       this.#pace.guard()
     }
   }
 
-  next (): E[] | undefined | Promise<E[] | undefined> {
-    if (this.#buffered.length > 0 || this.#overdue) {
-      this.#overdue = false
-      const events = this.#buffered
-      this.#buffered = []
-      return events
-    }
-    const events: E[] = []
-    const read = this.#read(events)
-    if (read instanceof Promise) return read.then(some => some ? events : undefined)
-    return read ? events : undefined
-  }
-
-  whenReady (go: () => void): boolean {
-    const mayWait = this.#buffered.length === 0 && !this.#overdue && !this.#finished && this.#failure === undefined && this.#pending === undefined
-    if (!mayWait || this.#pace.limitsWait || this.#bytes.whenReady?.(go) !== true) return false
-    this.#waitsSinceMs = performance.now()
-    return true
-  }
-
-  get isRead (): boolean {
-    return this.#finished
-  }
-
-  pause (): void {
-    if (this.#pending === undefined) this.#bytes.pause?.()
+  next (): Promise<E[] | undefined> {
+    if (this.#buffered.length === 0 && !this.#overdue) return this.#read()
+    this.#overdue = false
+    const events = this.#buffered
+    this.#buffered = []
+    return Promise.resolve(events)
   }
 
   sizeBytes (): number {
@@ -141,38 +112,36 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     if (!this.#finished) this.#body.cancel()
   }
 
-  /** Appends the events of one read. Gives false when there is nothing left to read. */
-  #read (into: E[]): boolean | Promise<boolean> {
-    if (this.#failure !== undefined) throw this.#failure
-    if (this.#finished) return false
-    const given = this.#pending ?? this.#bytes.pull()
-    if (!(given instanceof Promise)) {
-      this.#pending = undefined
-      const waitedMs = Number.isNaN(this.#waitsSinceMs) ? 0 : performance.now() - this.#waitsSinceMs
-      this.#waitsSinceMs = NaN
-      return this.#take(given, into, waitedMs)
-    }
-    this.#pending = given
-    const startedAtMs = performance.now()
-    return this.#pace.wait(given).then(read => {
-      this.#pending = undefined
-      return this.#take(read, into, performance.now() - startedAtMs)
-    }, (error: unknown) => {
-      if (error instanceof GatewayError && error.code === 'upstream_too_slow') throw error
-      return this.#cut(error, into)
-    })
+  /** Gives the events of one read; `undefined` when there is nothing left to read. */
+  #read (): Promise<E[] | undefined> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    if (this.#finished) return Promise.resolve(undefined)
+    this.#pending ??= this.#bytes.next()
+    this.#waitsSinceMs = performance.now()
+    return this.#pace.wait(this.#pending).then(this.#onBytes, this.#onBroken)
   }
 
-  #take (read: PullResult<Uint8Array>, into: E[], waitedMs: number): boolean | Promise<boolean> {
-    this.#pace.noteWait(waitedMs)
-    if (read.done === true) return this.#end(into)
+  readonly #onBytes = (read: IteratorResult<Uint8Array>): E[] | Promise<E[]> => {
+    this.#pending = undefined
+    this.#pace.noteWait(performance.now() - this.#waitsSinceMs)
+    const events: E[] = []
+    if (read.done === true) {
+      this.#end(events)
+      return events
+    }
     this.#sizeBytes += read.value.length
-    const before = into.length
-    const rest = this.#readBytes(read.value, into)
-    if (rest !== undefined) return rest.then(() => true)
+    const rest = this.#readBytes(read.value, events)
+    if (rest !== undefined) return rest.then(() => events)
     // What is there already still goes out before the failure.
-    if (!this.#finished && this.#pace.isTooSlow(into.length - before)) this.#failure ??= tooSlow()
-    return true
+    if (!this.#finished && this.#pace.isTooSlow(events.length)) this.#failure ??= tooSlow()
+    return events
+  }
+
+  readonly #onBroken = (error: unknown): E[] => {
+    if (error instanceof GatewayError && error.code === 'upstream_too_slow') throw error
+    const events: E[] = []
+    this.#cut(error, events)
+    return events
   }
 
   /** @returns a promise when more has to be read first */
@@ -209,21 +178,20 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     }
   }
 
-  #end (into: E[]): boolean {
+  #end (into: E[]): void {
     this.#finished = true
     if (!this.#started) throw invalidResponse('empty body')
     asInterrupted(() => this.#gather(into, () => {
       this.#readMessages(this.#messages.end(), into)
       if (!this.#reader.done) this.#reader.end(into)
     }))
-    return true
   }
 
   /**
    * Ends a stream whose connection broke. A response with all its finish reasons is complete without
    * the message that says so; of any other the break is the failure.
    */
-  #cut (error: unknown, into: E[]): boolean {
+  #cut (error: unknown, into: E[]): void {
     this.#finished = true
     const broke = error instanceof GatewayError && (error.code === 'upstream_stream_interrupted' || error.code === 'upstream_timeout')
     if (!broke || !this.#started) throw error
@@ -232,7 +200,6 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     } catch {
       throw error
     }
-    return true
   }
 
   /** Runs `read`; what it throws after it has appended events is kept for the next read. */

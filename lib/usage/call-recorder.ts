@@ -47,11 +47,13 @@ export class CallRecorder {
 
   /**
    * Journals a call just before its last byte is sent. Its last byte must wait for the result:
-   * the journal, written once for all calls of a turn of the event loop.
+   * the journal, written once for all calls of a turn of the event loop. A call that has been journaled as it is, is not again.
    */
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts
     if (ledger === undefined || call.record.keyId === undefined) return undefined
+    const known = journaledCall(call)
+    if (known !== undefined && isUpToDate(known.row, call)) return known.written
     const row = usageRow(call, models(), journaledCall(call)?.row)
     return row && journal(call, row, ledger)
   }
@@ -96,8 +98,7 @@ export class CallRecorder {
   #rowOf (call: Call): UsageRow | undefined {
     const recorded = completeRow(call)
     if (recorded === undefined) return usageRow(call, this.#parts.models(), journaledCall(call)?.row)
-    const { outcome = 'ok', status, whenUsageKnown } = call.record
-    if (outcome === recorded.outcome && status === recorded.status && whenUsageKnown === undefined) return recorded
+    if (isUpToDate(recorded, call)) return recorded
     return usageRow(call, this.#parts.models(), recorded) ?? recorded
   }
 }
@@ -138,12 +139,17 @@ function endInFlight ({ record }: Call): void {
   record.inFlight = ended
 }
 
+/** True for the row of an answered call that would be made once more as it is. */
+function isUpToDate (row: UsageRow | BegunRow, { record: { outcome = 'ok', status, whenUsageKnown } }: Call): boolean {
+  return !('line' in row) && outcome === row.outcome && status === row.status && whenUsageKnown === undefined
+}
+
 /** Journals a row of an open call; resolves when it is in the journal, or cannot be. */
 function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise<void> | undefined {
-  const before = journaledCall(call)
-  if (before === undefined) return ledger.record(call.record.journaled = new JournaledCall(row))
-  before.row = row
-  return ledger.record(before)
+  const journaled = journaledCall(call) ?? new JournaledCall(row)
+  call.record.journaled = journaled
+  journaled.row = row
+  return journaled.written = ledger.record(journaled)
 }
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {

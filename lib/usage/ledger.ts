@@ -46,6 +46,8 @@ const longJournalBytes = 8 * 1024 * 1024
 export class JournaledCall extends RingMember {
   /** As the journal has it. */
   row: UsageRow | BegunRow
+  /** Resolves when it is in the journal; `undefined` where it is, or cannot be. */
+  written: Promise<void> | undefined
 
   constructor (row: UsageRow | BegunRow) {
     super()

@@ -11,7 +11,7 @@ export interface FramePrinter<E> {
   readonly fail?: (failure: GatewayError, call: Call) => string
   /**
    * Called after `end` or `fail`: does what must be done before the last frames are sent, and yields them. Returns `undefined` where
-   * there is nothing to do and nothing to yield. Default: that.
+   * there is nothing to do and nothing to yield, which is the default.
    */
   readonly last?: (() => AsyncIterable<string> | undefined) | undefined
   /** Returns what to send when there was nothing to send for a while. Default: a comment. */

@@ -18,7 +18,6 @@ function start (reads: ReadonlyArray<readonly string[]>, failure?: Error) {
             if (read === undefined && failure !== undefined) throw failure
             return await Promise.resolve(read === undefined ? undefined : [...read])
           },
-          get isRead () { return left.length === 0 },
           sizeBytes: () => 0,
           close: () => { closed++ }
         }
@@ -35,13 +34,6 @@ t.test('an answer is opened with the first read, and closed after the last', asy
   t.same((await collect(batches)).map(({ route, events }) => [route.modelId, events]), [['one/m', ['a']], ['one/m', ['b', 'c']]])
   t.same(counts(), [1, 1])
   t.same(await batches.next(), { done: true, value: undefined })
-})
-
-t.test('nothing is left to be read once the answer says so', async t => {
-  const { batches } = start([['a'], ['b']])
-  const seen: boolean[] = [batches.isRead]
-  for await (const _ of batches) seen.push(batches.isRead)
-  t.same([...seen, batches.isRead], [false, false, true, true])
 })
 
 t.test('a first read may be empty, so that there is a batch; later ones are skipped', async t => {
