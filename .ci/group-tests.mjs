@@ -13,8 +13,8 @@ const tests = join(root, 'build/test')
 const groups = join(root, 'build/test-groups')
 const filesPerGroup = 20
 
-/** Files that get a process each: they measure memory or time, or take long. */
-const alone = /^(bench|clients|cluster|package|scaling)\/|^gateway\/(hostile-callers|small-heap)|^pipelines\/ocr|^[^/]+$/
+/** Files that get a process each: they measure memory or time, take long, or load modules their own way. */
+const alone = /^(bench|clients|cluster|package|scaling)\/|^gateway\/(hostile-callers|small-heap)|^pipelines\/(chat-with-generators|ocr)|^[^/]+$/
 
 rmSync(groups, { recursive: true, force: true })
 mkdirSync(groups)

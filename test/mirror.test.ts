@@ -112,6 +112,7 @@ const together: Readonly<Record<string, string>> = {
   'http/wire-bodies': 'the bodies of every endpoint',
   'limits/limits': 'the limits of a key, through a gateway',
   'limits/money': 'what calls cost, and what a budget allows',
+  'pipelines/chat-with-generators': 'pipelines with a generator at every place',
   'providers/anthropic': 'an adapter, from recorded responses',
   'providers/chat-completions': 'an adapter, from recorded responses',
   'providers/fold': 'streams of every adapter fold to their complete answers',
