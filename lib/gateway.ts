@@ -20,7 +20,7 @@ import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
-import { createApp } from './http/app.ts'
+import { createApp, type Middleware } from './http/app.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
@@ -63,6 +63,14 @@ export interface Gateway {
    * @param mayListen awaited when everything else is ready; resolves to the port to use instead
    */
   readonly listen: (mayListen?: () => Promise<number | undefined>) => Promise<Address>
+  /** Starts what `listen` starts beside its port, for a gateway that is mounted as `middleware`. */
+  readonly start: () => Promise<void>
+  /**
+   * Returns the gateway as middleware of another Koa app: `app.use(gateway.middleware())`, after `start`. It resolves when the
+   * answer is written: `ctx.status` is set then, `ctx.body` is not. A path that it does not serve goes on to the next
+   * middleware; what that does not answer is 404 in the form of the API.
+   */
+  readonly middleware: () => Middleware
   /**
    * Applies a new configuration once its providers have listed their models, or 5 seconds later. Open calls
    * keep the configuration they started with. Of the `server` settings only `publicHealth` is applied; the
@@ -102,6 +110,8 @@ export interface GatewayParts {
    * in the same order for any services. Default: `createEndpoints`, every endpoint of the API, and the page of the dashboard.
    */
   readonly endpoints?: (services: Services) => readonly Endpoint[]
+  /** Koa middleware that runs in front of the gateway for every request at its port. Default: none. */
+  readonly middleware?: readonly Middleware[]
   /** Providers in addition to those of the settings, which they replace where the ids are the same. They stay open after `close`. */
   readonly providers?: readonly Provider[]
 }
@@ -220,6 +230,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     limits: settings.limits,
     allowsHost: allowedHosts(settings.server),
     corsOrigins: settings.server.corsOrigins,
+    ...given.middleware !== undefined && { middleware: given.middleware },
     draining: () => draining,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beforeLastByte: recordAnswer,
@@ -281,30 +292,42 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     }).finally(() => outgoing.delete(before))
   }
 
+  const prepare = async (): Promise<void> => {
+    const listed = withTimeout(firstModelListTimeoutMs, services.listed)
+    await sweepUploads().catch((error: unknown) => {
+      log.warn({ error }, 'failed to delete uploads of an earlier process')
+    })
+    await ledger?.importJournals()
+    await listed
+  }
+  const begin = (): void => {
+    tasks?.start()
+    coordination?.onTasks(() => tasks?.look())
+    coordination?.cooldowns.listen({
+      digestOf: id => digests.get(id),
+      learn: (cooldown, origin) => services.routeHealth.learn(cooldown, origin)
+    })
+    backgroundRuns?.start()
+    setTimeout(() => {
+      warmUp()
+      services.toolServers.warmUp().catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
+    }, warmUpAfterMs).unref()
+  }
+
   return {
     get services () { return services },
+    start: async () => {
+      await prepare()
+      begin()
+    },
+    middleware: () => app.middleware,
     listen: async mayListen => {
-      const listed = withTimeout(firstModelListTimeoutMs, services.listed)
-      await sweepUploads().catch((error: unknown) => {
-        log.warn({ error }, 'failed to delete uploads of an earlier process')
-      })
-      await ledger?.importJournals()
-      await listed
+      await prepare()
       const { host } = settings.server
       const address = await listen(server, { host, port: await mayListen?.() ?? settings.server.port, secure: tls !== undefined })
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
-      tasks?.start()
-      coordination?.onTasks(() => tasks?.look())
-      coordination?.cooldowns.listen({
-        digestOf: id => digests.get(id),
-        learn: (cooldown, origin) => services.routeHealth.learn(cooldown, origin)
-      })
-      backgroundRuns?.start()
-      setTimeout(() => {
-        warmUp()
-        services.toolServers.warmUp().catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
-      }, warmUpAfterMs).unref()
+      begin()
       return address
     },
 

@@ -59,7 +59,7 @@ const page = /^lib\/dashboard\/page\//
 
 /** Packages that belong to one place. */
 const owners: Readonly<Record<string, RegExp>> = {
-  koa: /^lib\/http\//,
+  koa: /^lib\/http\/|^examples\/mounted-gateway/,
   '@koa/router': /^lib\/http\//,
   'koa-body': /^lib\/http\//,
   ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|read-catalogue))/,

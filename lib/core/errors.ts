@@ -126,6 +126,11 @@ export const codes = {
   internal_error: {
     status: 500, type: 'server_error', message: 'Headgate could not handle the request because of an internal error.'
   },
+  body_already_read: {
+    status: 500,
+    type: 'server_error',
+    message: 'Middleware in front of Headgate has read the body. Mount Headgate before it, or keep the body in `ctx.request.rawBody`.'
+  },
   upstream_error: {
     status: 502, type: 'server_error', message: 'The provider failed to answer.', fault: 'transient'
   },

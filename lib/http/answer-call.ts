@@ -6,6 +6,7 @@ import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { OpenCall, type OpenCalls } from './open-calls.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
+import { requestBody } from './request-body.ts'
 import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
@@ -79,10 +80,11 @@ class CallInFlight {
   readonly #close: (onUploadDeleteFailed?: (error: unknown) => void) => void
   readonly #entry: OpenCall
 
-  constructor (parts: AnswerParts, { req, res }: Context, target: Endpoint | GatewayError, params: Record<string, string>) {
+  constructor (parts: AnswerParts, context: Context, target: Endpoint | GatewayError, params: Record<string, string>) {
+    const { req, res } = context
     const limits = parts.limits()
     const endpoint = target instanceof GatewayError ? undefined : target
-    const { call, abort, close } = readCall(req, res, params, endpoint, limits, parts.admission)
+    const { call, abort, close } = readCall(req, res, params, endpoint, limits, parts.admission, () => requestBody(context))
     this.#parts = parts
     this.#request = req
     this.#response = res

@@ -1,8 +1,8 @@
 /**
  * The edge: a Koa app that makes calls of requests and answers of replies.
  *
- * A request passes, in this order: CORS, the bound on pipelining, the guards, paths without parameters, paths with
- * parameters, and the refusal of everything else. Nothing goes around Koa.
+ * A request passes, in this order: middleware of the program that embeds the gateway, CORS, the bound on pipelining, the
+ * guards, paths without parameters, paths with parameters, and the refusal of everything else. Nothing goes around Koa.
  */
 
 import Koa, { type Middleware } from 'koa'
@@ -16,6 +16,8 @@ import { Pipelining } from './pipelining.ts'
 import type { RequestListener } from 'node:http'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { GatewayError } from '../core/errors.ts'
+
+export type { Middleware } from 'koa'
 
 export interface AppLimits extends CallLimits, AdmissionLimits {
   /** Requests of one connection that may wait for an answer. */
@@ -31,11 +33,15 @@ export interface AppOptions extends AnswerOptions {
   readonly allowsHost?: (header: string) => boolean
   /** Origins of pages that may call the API. Default: none. */
   readonly corsOrigins?: readonly string[]
+  /** Runs in front of the gateway, on requests that `handle` gets. */
+  readonly middleware?: readonly Middleware[]
 }
 
 export interface App {
   /** Listener for requests of an HTTP server. */
   readonly handle: RequestListener
+  /** The gateway as middleware of another Koa app. */
+  readonly middleware: Middleware
   /** Resolves when the calls that are open now have ended; later ones do not count. */
   readonly whenIdle: () => Promise<void>
   /** Open calls, those of callers without a key included. */
@@ -55,19 +61,20 @@ export function createApp (options: AppOptions): App {
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
   const answer = answerCalls({ options, limits: () => limits, admission, open })
-  const steps: readonly Middleware[] = [
+  const middleware = nested([
     allowOrigins(corsOrigins),
     boundPipelining(pipelining, answer),
     guardRequest(allowsHost, answer),
     ...endpointRoutes(endpoints, answer)
-  ]
+  ])
   const koa = new Koa()
   koa.silent = true // a caller who leaves is in the log of calls
-  for (const step of steps) koa.use(step)
+  for (const step of [...options.middleware ?? [], middleware]) koa.use(step)
   const listener = koa.callback()
 
   return {
     handle: (request, response) => { void listener(request, response) },
+    middleware,
     whenIdle: async () => await open.whenIdle(),
     openCalls: () => open.size,
     admission,
@@ -78,4 +85,9 @@ export function createApp (options: AppOptions): App {
     },
     abortAll: reason => { for (const { abort } of open) abort(reason) }
   }
+}
+
+/** Joins middleware to one, as a Koa app runs a list: each is given what follows as `next`. */
+function nested (steps: readonly Middleware[]): Middleware {
+  return steps.reduce((outer, inner): Middleware => (context, next) => outer(context, async () => await inner(context, next)))
 }

@@ -13,6 +13,7 @@ import { closeWaitingResponse } from './node-internals.ts'
 import { waitsForConnection } from './pipelining.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
+import type { RequestBody } from './request-body.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
@@ -61,6 +62,7 @@ const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeString
  *
  * @param endpoint absent for a request that is for none
  * @param admission gives a place when the body is requested, or memory, and gets it back with `close`
+ * @param source returns the body when it is requested; default: the request
  */
 export function readCall (
   request: IncomingMessage,
@@ -68,7 +70,8 @@ export function readCall (
   params: Readonly<Record<string, string>>,
   endpoint: Endpoint | undefined,
   limits: EdgeLimits,
-  admission: Admission
+  admission: Admission,
+  source: () => RequestBody = () => request
 ): AcceptedCall {
   const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
@@ -101,13 +104,13 @@ export function readCall (
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
       const { formFields: maxFields, formFiles: maxFiles } = limits
-      return readForm(request, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk }).then(open => {
+      return readForm(source(), { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk }).then(open => {
         upload = open
         record.bodies?.takeForm(open.form)
         return open.form
       })
     }
-    return readJson(request, {
+    return readJson(source(), {
       maxBytes: maxBodyBytes,
       maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
       maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),

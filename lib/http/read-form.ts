@@ -16,7 +16,7 @@ import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import { UploadWriter } from './upload-writer.ts'
 import type { Reservation } from './admission.ts'
-import type { IncomingMessage } from 'node:http'
+import type { RequestBody } from './request-body.ts'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -64,7 +64,7 @@ interface NamedFile {
  *   too many parts, or the signal's reason; nothing is left on disk then
  * @throws ValidationError (422) for an empty file
  */
-export async function readForm (request: IncomingMessage, limits: FormLimits): Promise<OpenForm> {
+export async function readForm (request: RequestBody, limits: FormLimits): Promise<OpenForm> {
   const boundary = boundaryOf(request)
   let directory: Promise<string> | undefined
   let files = 0
@@ -98,7 +98,7 @@ export async function readForm (request: IncomingMessage, limits: FormLimits): P
 const maxBoundaryLength = 70
 
 /** Returns the boundary of the form once its headers are such that it can be read. */
-function boundaryOf ({ headers }: IncomingMessage): string {
+function boundaryOf ({ headers }: RequestBody): string {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
@@ -114,7 +114,7 @@ function boundaryOf ({ headers }: IncomingMessage): string {
 }
 
 async function parse (
-  request: IncomingMessage, boundary: string, limits: FormLimits, newWriter: () => UploadWriter
+  request: RequestBody, boundary: string, limits: FormLimits, newWriter: () => UploadWriter
 ): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
   const { maxFields, maxFiles, signal, memory } = limits
@@ -180,14 +180,14 @@ async function parse (
 const bytesPerTurn = 256 * 1024
 /** The request body, passed on piece by piece and cut off above a limit. Small pieces are put together: a write to disk for each byte would take 40 µs for it. */
 class BoundedBody extends Transform {
-  readonly headers: IncomingMessage['headers']
+  readonly headers: RequestBody['headers']
   /** Rejects with the first error. */
   readonly failed: Promise<never>
   #bytesLeft: number
   #unpausedBytes = 0
   readonly #pieces = new SmallPieces(piece => { this.push(piece) })
 
-  constructor (request: IncomingMessage, maxBytes: number) {
+  constructor (request: RequestBody, maxBytes: number) {
     super()
     this.headers = request.headers
     this.#bytesLeft = maxBytes

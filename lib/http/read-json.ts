@@ -11,7 +11,7 @@ import { ValueCounter, maxParseCost, valueBytes } from '../json/value-counter.ts
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import { parseBody, type ParsedBody } from './parse-body.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
-import type { IncomingMessage } from 'node:http'
+import type { RequestBody } from './request-body.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Reservation } from './admission.ts'
@@ -61,7 +61,7 @@ export interface JsonLimits {
  *   `request_timeout`, `invalid_json` (also for nesting deeper than `maxDepth`), `overloaded` when
  *   there is no memory for it, or the signal's reason
  */
-export function readJson (request: IncomingMessage, limits: JsonLimits): Promise<unknown> {
+export function readJson (request: RequestBody, limits: JsonLimits): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { headers } = request
     checkMediaType(headers['content-type'])
@@ -101,7 +101,7 @@ interface Listeners {
 
 /** Gathers the bytes of one body within its limits. */
 class BodyReader {
-  readonly #request: IncomingMessage
+  readonly #request: RequestBody
   readonly #inflate: Inflater | undefined
   /** Its length, where the head says so. */
   readonly #bodyBytes: number | undefined
@@ -119,7 +119,7 @@ class BodyReader {
   #settled = false
 
   constructor (
-    request: IncomingMessage, inflate: Inflater | undefined, bodyBytes: number | undefined, limits: JsonLimits,
+    request: RequestBody, inflate: Inflater | undefined, bodyBytes: number | undefined, limits: JsonLimits,
     resolve: (value: unknown) => void, reject: (error: unknown) => void
   ) {
     this.#request = request

@@ -118,6 +118,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'A bug in Headgate.',
     action: 'Report it with the `x-request-id` of the answer.'
   },
+  body_already_read: {
+    when: 'A program embeds Headgate, and middleware of its own in front has read the body without keeping it.',
+    action: 'Mount Headgate in front of the body parser, or have the parser keep the body in `ctx.request.rawBody`.'
+  },
   upstream_error: {
     when: 'The provider returned a server error.',
     action: 'Retry later, or list further models in `model`.'

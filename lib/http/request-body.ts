@@ -1,0 +1,25 @@
+/** Where the bytes of a body come from: the request, or what middleware in front of the gateway has read of it. */
+
+import { Readable } from 'node:stream'
+import { GatewayError } from '../core/errors.ts'
+import { property } from '../json/guards.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Context } from 'koa'
+
+/** A body and the headers that describe it. */
+export type RequestBody = Readable & { readonly headers: IncomingHttpHeaders }
+
+/**
+ * Returns the body of a request. One that was read already is taken from `ctx.request.rawBody`, where body parsers
+ * keep what they have read and decompressed.
+ *
+ * @throws GatewayError `body_already_read` when it is not there
+ */
+export function requestBody ({ req, request }: Pick<Context, 'req' | 'request'>): RequestBody {
+  if (!req.readableDidRead) return req
+  const raw = property(request, 'rawBody')
+  if (typeof raw !== 'string' && !(raw instanceof Uint8Array)) throw new GatewayError('body_already_read')
+  const bytes = Buffer.from(raw)
+  const { 'content-encoding': _encoding, 'transfer-encoding': _framing, ...headers } = req.headers
+  return Object.assign(Readable.from([bytes], { objectMode: false }), { headers: { ...headers, 'content-length': String(bytes.length) } })
+}
