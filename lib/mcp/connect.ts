@@ -60,8 +60,11 @@ export function createConnect (options: ConnectOptions): Connect {
 async function connectRemote (via: RemoteServer, options: ConnectOptions, signal: AbortSignal): Promise<Session> {
   const { StreamableHTTPClientTransport, SSEClientTransport } = await import('@modelcontextprotocol/client')
   const url = new URL(via.url)
+  const leftOut = new Set<string>()
+  const onLeftOut = (names: readonly string[]): void => { for (const name of names) leftOut.add(name) }
+  const fetchOptions = { agent: via.checkAddress ? options.agents.checked() : options.agents.open(), maxBytes: options.maxBytes, onLeftOut }
   const transportOptions: StreamableHTTPClientTransportOptions = {
-    fetch: sessionFetch(via.checkAddress ? options.agents.checked() : options.agents.open(), options.maxBytes),
+    fetch: sessionFetch(fetchOptions),
     requestInit: { headers: reveal(via.headers) },
     reconnectionScheduler: (reconnect, delayMs) => {
       const timer = setTimeout(reconnect, delayMs)
@@ -71,10 +74,11 @@ async function connectRemote (via: RemoteServer, options: ConnectOptions, signal
   }
   try {
     const transport = new StreamableHTTPClientTransport(url, transportOptions)
-    return await connectOver(transport, options, signal, async () => await transport.terminateSession())
+    return await connectOver(transport, options, signal, leftOut, async () => await transport.terminateSession())
   } catch (error) {
     if (!mayUseSse(error)) throw error
-    return await connectOver(new SSEClientTransport(url, transportOptions), options, signal)
+    const sseOptions = { ...transportOptions, fetch: sessionFetch({ ...fetchOptions, answersInBody: false }) }
+    return await connectOver(new SSEClientTransport(url, sseOptions), options, signal, leftOut)
   }
 }
 
@@ -94,11 +98,11 @@ async function connectLocal (via: LocalServer, options: ConnectOptions, signal: 
     stderr: 'ignore',
     maxBufferSize: options.maxBytes
   })
-  return await connectOver(transport, options, signal)
+  return await connectOver(transport, options, signal, new Set())
 }
 
 async function connectOver (
-  transport: Transport, { timeoutMs, listTtlMs }: ConnectOptions, signal: AbortSignal,
+  transport: Transport, { timeoutMs, listTtlMs }: ConnectOptions, signal: AbortSignal, leftOut: Set<string>,
   terminate: () => Promise<void> = async () => {}
 ): Promise<Session> {
   const { Client } = await import('@modelcontextprotocol/client')
@@ -112,7 +116,7 @@ async function connectOver (
   try {
     signal.throwIfAborted()
     await client.connect(transport, { signal, timeout: timeoutMs })
-    session = new Session(client, { listTtlMs, listTimeoutMs: timeoutMs, terminate })
+    session = new Session(client, { listTtlMs, listTimeoutMs: timeoutMs, leftOut, terminate })
     return session
   } catch (error) {
     await close(client)

@@ -4,8 +4,11 @@
  */
 
 import { isContainer, property } from '../json/guards.ts'
+import { noAnswerCode } from './repair-message.ts'
 import { addressRefused, answerTooLarge, portRefused } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
+
+const tryLater = 'Try again later, or remove the server from `mcp_servers`.'
 
 /** Names the steps on the way to a tool's answer. */
 export type Phase = 'resolve' | 'connect' | 'initialize' | 'list' | 'call'
@@ -66,6 +69,15 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
     })
   }
   if (codes.has('REQUEST_TIMEOUT')) return timedOut(phase, error)
+  if (codes.has(noAnswerCode)) {
+    return new ToolServerFailure(phase, 'The tool server ended its answer without a result.', { recommendation: tryLater, cause: error })
+  }
+  const refusal = chain.find(isJsonRpcError)
+  if (refusal !== undefined) {
+    return new ToolServerFailure(phase, `The tool server refused the request (JSON-RPC error ${String(property(refusal, 'code'))}).`, {
+      recommendation: 'Check the address, the headers and the credentials of its entry in `mcp_servers`.', cause: error
+    })
+  }
   return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
     'The tool server did not follow the MCP protocol.', {
       recommendation: 'Check that the address is the endpoint of an MCP server.', cause: error
@@ -75,21 +87,30 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
 /** Returns the failure of a server that took too long. */
 export function timedOut (phase: Phase, cause?: unknown): ToolServerFailure {
   return new ToolServerFailure(phase, 'The tool server did not answer in time.', {
-    recommendation: 'Try again later, or remove the server from `mcp_servers`.', cause
+    recommendation: tryLater, cause
   })
 }
 
 /** Returns true when the server no longer knows the session: it did nothing, and a new session will help. */
 export function sessionExpired (error: unknown): boolean {
   const status = httpStatus(error)
-  if (status === 404) return true
+  if (status === 404 || saysSessionIsGone(error)) return true
   // Many servers answer 400 here; their message mentions the session.
   return status === 400 && [...causes(error)].some(link => /session/i.test(String(property(link, 'message'))))
 }
 
+/** Codes of JSON-RPC under which servers say that they do not know a session; others are about a tool's own work. */
+const sessionCodes: ReadonlySet<unknown> = new Set([-32000, -32001, -32002, -32600])
+
+/** Some servers say so in an answer that looks like any other. */
+function saysSessionIsGone (error: unknown): boolean {
+  if (!isJsonRpcError(error) || !sessionCodes.has(property(error, 'code'))) return false
+  return /session/i.test(error.message) && /not found|unknown|expired|invalid|no valid|missing|terminated|closed|not exist|not initiali[sz]ed|no longer/i.test(error.message)
+}
+
 /** Returns true when the connection itself failed, rather than a tool or a caller's timeout. */
 export function sessionBroken (error: unknown): boolean {
-  return httpStatus(error) !== undefined || [...causes(error)].some(isNetworkError)
+  return httpStatus(error) !== undefined || saysSessionIsGone(error) || [...causes(error)].some(link => isNetworkError(link) || gaveNoAnswer(link))
 }
 
 /**
@@ -97,7 +118,12 @@ export function sessionBroken (error: unknown): boolean {
  * nothing about the connection. It is recognised by name: its class is loaded with the client library, at the first session.
  */
 export function isJsonRpcError (error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ProtocolError'
+  return error instanceof Error && error.name === 'ProtocolError' && !gaveNoAnswer(error)
+}
+
+/** Returns true when the server ended its answer without a result or an error. */
+function gaveNoAnswer (error: unknown): boolean {
+  return property(error, 'code') === noAnswerCode
 }
 
 /** Finds the HTTP status in an error of the client library. */
@@ -128,7 +154,7 @@ function isNetworkError (link: unknown): boolean {
 function adviceFor (status: number): string {
   if (status === 404) return 'Check the address: no MCP server answers there.'
   if (status === 429) return 'Try again later: the tool server limits its request rate.'
-  return status >= 500 ? 'Try again later, or remove the server from `mcp_servers`.' : 'Check the address and the headers of the server.'
+  return status >= 500 ? tryLater : 'Check the address and the headers of the server.'
 }
 
 /** Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors, for a JSON-RPC error nothing from its data. */

@@ -8,6 +8,8 @@
 
 import { setMaxListeners } from 'node:events'
 import { guardedFetch, type GuardedRequest } from './guarded-fetch.ts'
+import { tolerantAnswer } from './tolerant-answer.ts'
+import type { SentRequest } from './repair-message.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
 
@@ -17,11 +19,29 @@ const maxParseCost = 250_000
 /** The time a server has to take a notification, which no caller waits for: its socket would stay open as long as the session. */
 const defaultNotificationMs = 5000
 
-export function sessionFetch (agent: Dispatcher, maxBytes: number, notificationMs = defaultNotificationMs): FetchLike {
+export interface SessionFetchOptions {
+  readonly agent: Dispatcher
+  readonly maxBytes: number
+  /** False for the older transport, which answers on a stream of its own. */
+  readonly answersInBody?: boolean
+  /** Takes the names of tools that cannot be offered. */
+  readonly onLeftOut?: (names: readonly string[]) => void
+  readonly notificationMs?: number
+}
+
+export function sessionFetch (
+  { agent, maxBytes, answersInBody = true, onLeftOut = () => {}, notificationMs = defaultNotificationMs }: SessionFetchOptions
+): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
+  /** By the id as text. */
+  const unanswered = new Map<string, SentRequest>()
+  const requestOf = (id: unknown): SentRequest | undefined => unanswered.get(String(id))
   let listBytesLeft = maxBytes
   return async (url, init) => {
-    const { id, cancels, page, isNotification } = readMessage(init?.body)
+    const { id, method, cancels, page, isNotification } = readMessage(init?.body)
+    const sent = id === undefined || method === undefined ? undefined : { id, method }
+    if (sent !== undefined) unanswered.set(String(sent.id), sent)
+    unanswered.delete(String(cancels))
     if (page === 'first') listBytesLeft = maxBytes
     const request = new AbortController()
     const session = init?.signal
@@ -38,11 +58,13 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number, notificationM
       clearTimeout(timer)
       session?.removeEventListener('abort', forward)
       openRequests.delete(id)
+      if (answersInBody) unanswered.delete(String(id))
     }
     try {
-      return await guardedFetch(url, { ...plain(init), signal: request.signal }, {
+      const response = await guardedFetch(url, { ...plain(init), signal: request.signal }, {
         agent, maxBytes: page === undefined ? maxBytes : listBytesLeft, maxParseCost, onEnd
       })
+      return await tolerantAnswer(response, { request: answersInBody ? sent : undefined, requestOf, onLeftOut })
     } catch (error) {
       onEnd(0)
       throw error
@@ -62,6 +84,7 @@ function plain ({ method = 'GET', headers, body }: RequestInit = {}): GuardedReq
 
 interface SentMessage {
   readonly id?: unknown
+  readonly method?: string
   readonly isNotification?: boolean
   /** The id of the request that it cancels. */
   readonly cancels?: unknown
@@ -74,5 +97,5 @@ function readMessage (body: unknown): SentMessage {
   const { id, method, params } = JSON.parse(body) // written by the client library a moment ago
   if (method === 'notifications/cancelled') return { isNotification: true, cancels: params?.requestId }
   if (method === undefined) return {}
-  return { id, isNotification: id === undefined, page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next' }
+  return { id, method, isNotification: id === undefined, page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next' }
 }

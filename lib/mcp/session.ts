@@ -20,6 +20,8 @@ export interface SessionCall {
 export interface SessionOptions {
   readonly listTtlMs: number
   readonly listTimeoutMs: number
+  /** Tools of the last list that cannot be offered; what reads answers adds to it. */
+  readonly leftOut: Set<string>
   /** Ends the session at the server; afterwards the client is closed. */
   readonly terminate: () => Promise<void>
 }
@@ -52,11 +54,17 @@ export class Session {
     return this.#client.getServerVersion()?.version
   }
 
+  /** Names the tools of the list that cannot be offered, by their place in it. */
+  get leftOut (): ReadonlySet<string> {
+    return this.#options.leftOut
+  }
+
   /** Returns the entire tool list; requested once, until it expires or the server announces a change. */
   async tools (): Promise<readonly ServerTool[]> {
     if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
       const { listTtlMs, listTimeoutMs } = this.#options
       this.#toolsUntilMs = performance.now() + listTtlMs
+      this.#options.leftOut.clear()
       const listing = this.#client.listTools(undefined, { timeout: listTimeoutMs, cacheMode: 'refresh' }).then(checkedList)
       this.#tools = listing
       listing.catch(() => { if (this.#tools === listing) this.#tools = undefined })

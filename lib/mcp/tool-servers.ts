@@ -154,7 +154,9 @@ async function openTools (
       const tools = await pools[target.connection.kind].use(target, timeout.signal, async session => {
         checkVersion(target, session.serverVersion)
         phase = 'list'
-        return await session.tools()
+        const tools = await session.tools()
+        if (session.leftOut.size > 0) errors[requested.name] = leftOutError(session.leftOut)
+        return tools
       })
       return offerable(target, tools)
     } catch (error) {
@@ -175,6 +177,13 @@ async function openTools (
     errors,
     call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pools)
   }
+}
+
+/** Tells of tools that are not offered; the others are. */
+function leftOutError (names: ReadonlySet<string>): ToolServerError {
+  return new ToolServerFailure('list', `Tools of the server have no name, and are left out: ${[...names].slice(0, 10).join(', ')}.`, {
+    recommendation: 'Use the other tools, or have the server name each tool.'
+  }).toError()
 }
 
 /**

@@ -12,13 +12,14 @@ async function start (t: Test, script: Script | ((request: SeenRequest) => Scrip
   t.teardown(upstream.close)
   const agent = new Agent()
   t.teardown(async () => await agent.destroy())
-  const fetch = sessionFetch(agent, maxBytes, notificationMs)
+  const fetch = sessionFetch({ agent, maxBytes, ...notificationMs !== undefined && { notificationMs } })
   return { upstream, send: async (body: string, init: RequestInit = {}) => await fetch(upstream.url, { method: 'POST', body, ...init }) }
 }
 
 t.test('a message goes out as it is', async t => {
-  const { upstream, send } = await start(t, { pieces: ['{}'] })
-  t.equal(await (await send(message('ping', 1), { headers: { 'x-a': 'b' } })).text(), '{}')
+  const answer = '{"jsonrpc":"2.0","id":1,"result":{}}'
+  const { upstream, send } = await start(t, { pieces: [answer] })
+  t.equal(await (await send(message('ping', 1), { headers: { 'x-a': 'b' } })).text(), answer)
   t.match(upstream.requests[0], { method: 'POST', json: { method: 'ping', id: 1 }, headers: { 'x-a': 'b' } })
 })
 

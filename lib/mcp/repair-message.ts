@@ -1,0 +1,192 @@
+/**
+ * Repairs messages of MCP servers before the client library checks them. Its checks are all or nothing: one member that is null,
+ * or one odd tool, would cost all tools of a server or the result of a tool that was run. What can be read is kept, what cannot
+ * be read is named.
+ */
+
+import { imageKind } from '../images/files.ts'
+import { isList, isObject, nonEmptyText, numberOf, type JsonObject } from '../json/guards.ts'
+
+/** The request that a message answers, as the client library sent it. */
+export interface SentRequest {
+  readonly id: unknown
+  readonly method: string
+}
+
+/** JSON-RPC's own code range for errors of servers. */
+const serverError = -32000
+/** Says that the server ended its answer without one: a code of ours, which no server has a reason to use. */
+export const noAnswerCode = -32099
+
+/**
+ * Returns a message as the protocol has it.
+ *
+ * @param request of which an answer is expected; absent on streams of notifications
+ * @param onLeftOut takes the names of tools that cannot be offered
+ */
+export function repairMessage (value: unknown, request: SentRequest | undefined, onLeftOut: (names: readonly string[]) => void): unknown {
+  if (!isObject(value) || typeof value['method'] === 'string') return value
+  const { id: givenId, error, result, ...rest } = value
+  const isError = error !== undefined && error !== null
+  if (!isError && result === undefined) return value
+  const id = idOf(givenId, request)
+  if (isError) return { ...rest, jsonrpc: '2.0', id, error: repairError(error) }
+  const isAnswer = request !== undefined && id === request.id
+  return { ...rest, jsonrpc: '2.0', id, result: isAnswer ? repairResult(request.method, result, onLeftOut) : result }
+}
+
+/** Returns a message that says that a request got no answer. */
+export function noAnswer ({ id }: SentRequest): JsonObject {
+  return { jsonrpc: '2.0', id, error: { code: noAnswerCode, message: 'no answer' } }
+}
+
+/** Returns true for a message that answers the request. */
+export function answers (message: unknown, { id }: SentRequest): boolean {
+  return isObject(message) && message['id'] === id && ('result' in message || 'error' in message)
+}
+
+/** Servers write the id of a request as text, as a number or not at all. */
+function idOf (id: unknown, request: SentRequest | undefined): unknown {
+  if (request === undefined) return id
+  return id === undefined || id === null || String(id) === String(request.id) ? request.id : id
+}
+
+function repairError (error: unknown): JsonObject {
+  if (!isObject(error)) return { code: serverError, message: String(error) }
+  const { code, message, ...rest } = error
+  return { ...rest, code: numberOf(code) ?? serverError, message: typeof message === 'string' ? message : textOf(message ?? '') }
+}
+
+function repairResult (method: string, result: unknown, onLeftOut: (names: readonly string[]) => void): unknown {
+  switch (method) {
+    case 'initialize': return isObject(result) ? repairIntroduction(withoutNulls(result)) : result
+    case 'tools/list': return repairList(result, onLeftOut)
+    case 'tools/call': return repairToolResult(result)
+    default: return isObject(result) ? withoutNulls(result) : result
+  }
+}
+
+function repairIntroduction (result: JsonObject): JsonObject {
+  const { capabilities, serverInfo, instructions, ...rest } = result
+  const { name, version, ...facts } = isObject(serverInfo) ? withoutNulls(serverInfo) : {}
+  return {
+    ...rest,
+    capabilities: repairCapabilities(capabilities),
+    serverInfo: { ...facts, name: nonEmptyText(name) ?? 'unknown', version: version === undefined ? 'unknown' : textOf(version) },
+    ...typeof instructions === 'string' && { instructions }
+  }
+}
+
+/** A server that does not tell what it can do is asked for its tools: the client library would take it for one without any. */
+function repairCapabilities (given: unknown): JsonObject {
+  if (!isObject(given) || Object.keys(given).length === 0) return { tools: {} }
+  const { tools, ...rest } = given
+  return { ...withoutNulls(rest), ...tools !== undefined && { tools: isObject(tools) ? withoutNulls(tools) : {} } }
+}
+
+function repairList (result: unknown, onLeftOut: (names: readonly string[]) => void): unknown {
+  const list = isList(result) ? { tools: result } : isObject(result) ? withoutNulls(result) : {}
+  const { tools, nextCursor, ...rest } = list
+  const given = isList(tools) ? tools : isObject(tools) ? Object.entries(tools).map(([name, tool]) => isObject(tool) ? { name, ...tool } : tool) : undefined
+  if (given === undefined) return result
+  const leftOut: string[] = []
+  const repaired = given.flatMap((tool, index) => {
+    const found = repairTool(tool)
+    if (found === undefined) leftOut.push(`number ${index + 1}`)
+    return found ?? []
+  })
+  if (leftOut.length > 0) onLeftOut(leftOut)
+  const cursor = typeof nextCursor === 'number' ? String(nextCursor) : nonEmptyText(nextCursor)
+  return { ...rest, tools: repaired, ...cursor !== undefined && { nextCursor: cursor } }
+}
+
+/** Returns a tool; `undefined` for one without a name, which nothing could call. Its output is taken as it comes: its schema is dropped. */
+function repairTool (tool: unknown): JsonObject | undefined {
+  if (!isObject(tool)) return undefined
+  const { name, title, description, inputSchema, input_schema: otherSpelling, outputSchema: _, annotations, execution, icons: __, _meta: meta, ...rest } = tool
+  if (nonEmptyText(name) === undefined) return undefined
+  const hints = isObject(annotations) ? Object.fromEntries(Object.entries(annotations).filter(([key, value]) => key.endsWith('Hint') ? typeof value === 'boolean' : typeof value === 'string')) : undefined
+  const support = isObject(execution) ? execution['taskSupport'] : undefined
+  return {
+    ...withoutNulls(rest),
+    name,
+    ...typeof title === 'string' && { title },
+    ...typeof description === 'string' && { description },
+    inputSchema: repairSchema(isObject(inputSchema) ? inputSchema : otherSpelling),
+    ...hints !== undefined && { annotations: hints },
+    ...typeof support === 'string' && { execution: { taskSupport: support } },
+    ...isObject(meta) && { _meta: meta }
+  }
+}
+
+/** The root of a schema is an object with properties, whatever a server leaves out. */
+function repairSchema (schema: unknown): JsonObject {
+  if (!isObject(schema)) return { type: 'object', properties: {} }
+  const { type: _, properties, required, ...rest } = schema
+  const names = isList(required) ? required.filter(name => typeof name === 'string') : []
+  const known = isObject(properties) ? Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, isObject(value) || typeof value === 'boolean' ? value : {}])) : undefined
+  return { ...withoutNulls(rest), type: 'object', ...known !== undefined && { properties: known }, ...names.length > 0 && { required: names } }
+}
+
+function repairToolResult (result: unknown): unknown {
+  if (!isObject(result)) return { content: contentOf(result) }
+  const { content, structuredContent: structured, toolResult, isError, _meta: meta, ...rest } = result
+  if (content === undefined && structured === undefined && toolResult === undefined && ('resultType' in rest || 'task' in rest)) return result
+  const blocks = contentOf(content ?? toolResult)
+  if (structured !== undefined && structured !== null && !isObject(structured)) blocks.push({ type: 'text', text: textOf(structured) })
+  return {
+    ...withoutNulls(rest),
+    content: blocks,
+    ...isObject(structured) && { structuredContent: structured },
+    ...(isError === true || isError === 'true') && { isError: true },
+    ...isObject(meta) && { _meta: meta }
+  }
+}
+
+function contentOf (content: unknown): JsonObject[] {
+  if (content === undefined || content === null) return []
+  const blocks: readonly unknown[] = isList(content) ? content : [content]
+  return blocks.flatMap(block => block === null ? [] : [blockOf(block)])
+}
+
+/** Returns a block of a known type with all that the type has; any other as a text that says what it was. */
+function blockOf (block: unknown): JsonObject {
+  if (!isObject(block)) return { type: 'text', text: textOf(block) }
+  const { type, text, data, mimeType, resource, uri, name, annotations: _, _meta: __, icons: ___, ...rest } = block
+  const common = withoutNulls(rest)
+  switch (type) {
+    case 'text':
+      return { ...common, type, text: textOf(text ?? '') }
+    case 'image':
+    case 'audio':
+      if (typeof data !== 'string') return { type: 'text', text: `[${type} without data]` }
+      return { ...common, type, data, mimeType: nonEmptyText(mimeType) ?? mediaTypeOf(data) }
+    case 'resource': {
+      if (!isObject(resource)) return { type: 'text', text: '[resource without content]' }
+      const { uri: address, text: words, blob, mimeType: mediaType, _meta: ____, ...facts } = withoutNulls(resource)
+      const inside = { ...facts, uri: nonEmptyText(address) ?? 'unknown:', ...typeof mediaType === 'string' && { mimeType: mediaType } }
+      if (typeof blob === 'string') return { ...common, type, resource: { ...inside, blob } }
+      return { ...common, type, resource: { ...inside, text: textOf(words ?? '') } }
+    }
+    case 'resource_link':
+      if (nonEmptyText(uri) === undefined) return { type: 'text', text: '[resource without an address]' }
+      return { ...common, type, uri, name: nonEmptyText(name) ?? uri, ...typeof mimeType === 'string' && { mimeType } }
+    case undefined:
+    case null:
+      return { type: 'text', text: typeof text === 'string' ? text : textOf(block) }
+    default:
+      return { type: 'text', text: typeof text === 'string' ? text : `[content of the unknown type ${String(type).slice(0, 64)}]` }
+  }
+}
+
+function mediaTypeOf (data: string): string {
+  return imageKind(Buffer.from(data.slice(0, 16), 'base64'))?.mediaType ?? 'application/octet-stream'
+}
+
+function textOf (value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value) ?? ''
+}
+
+function withoutNulls (value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
+}

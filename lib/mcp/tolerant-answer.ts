@@ -1,0 +1,170 @@
+/**
+ * Reads the HTTP answers of MCP servers as they come, and hands them to the client library as the protocol has them: with the
+ * content type of what is in them, each message repaired, and an answer to every request.
+ */
+
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { isList, isObject } from '../json/guards.ts'
+import { loadUndici } from '../net/load-undici.ts'
+import { answers, noAnswer, repairMessage, type SentRequest } from './repair-message.ts'
+
+export interface TolerantAnswerOptions {
+  /** The request that the answer must hold; absent where answers come on a stream of their own. */
+  readonly request?: SentRequest | undefined
+  /** Finds a request that still waits, by the id in a message. */
+  readonly requestOf: (id: unknown) => SentRequest | undefined
+  readonly onLeftOut: (names: readonly string[]) => void
+}
+
+const jsonType = 'application/json'
+const streamType = 'text/event-stream'
+
+/** Statuses that say more than their body: about credentials, addresses and sessions. */
+const ownMeaning = new Set([401, 403, 404, 405])
+
+/** Returns an answer that the client library can read; one that nothing can be made of stays as it is. */
+export async function tolerantAnswer (response: Response, options: TolerantAnswerOptions): Promise<Response> {
+  const { request } = options
+  if (request === undefined) return isStream(response) && response.ok ? withBody(response, streamType, repairedStream(response.body, options)) : response
+  if (!response.ok) return ownMeaning.has(response.status) ? response : await refusal(response, request, options)
+  const [start, rest] = await opening(response.body)
+  if (/^[{[]/.test(start)) return jsonAnswer(response, await textOf(rest), options, request)
+  if (isStream(response) || /^(?:event|data|id|retry)?:/.test(start)) return withBody(response, streamType, repairedStream(rest, options))
+  return start === '' ? jsonAnswer(response, '{}', options, request) : withBody(response, response.headers.get('content-type'), rest)
+}
+
+function isStream ({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith(streamType) === true
+}
+
+/** A refusal in JSON-RPC is an answer, whatever the status. */
+async function refusal (response: Response, request: SentRequest, options: TolerantAnswerOptions): Promise<Response> {
+  const text = await textOf(response.body)
+  const message = repairedJson(text, options)
+  return isObject(message) && 'error' in message && request.method.startsWith('tools/')
+    ? withBody(response, jsonType, JSON.stringify(message), 200)
+    : withBody(response, response.headers.get('content-type'), text)
+}
+
+function jsonAnswer (response: Response, text: string, options: TolerantAnswerOptions, request: SentRequest): Response {
+  const message = repairedJson(text, options)
+  if (message === undefined) return withBody(response, response.headers.get('content-type'), text)
+  const messages = isList(message) ? message : [message]
+  const complete = messages.some(message => answers(message, request)) ? messages : [...messages.filter(isNotification), noAnswer(request)]
+  return withBody(response, jsonType, JSON.stringify(complete.length === 1 ? complete[0] : complete), 200)
+}
+
+/** Repairs one message or a list; `undefined` for what is no JSON. */
+function repairedJson (text: string, { request, requestOf, onLeftOut }: TolerantAnswerOptions): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  const repaired = (message: unknown): unknown => {
+    const about = request ?? (isObject(message) ? requestOf(message['id']) : undefined)
+    return repairMessage(message, about, onLeftOut)
+  }
+  return isList(value) ? value.map(repaired) : repaired(value)
+}
+
+function isNotification (message: unknown): boolean {
+  return isObject(message) && 'method' in message
+}
+
+/** Repairs the messages of a stream. One that ends without its answer says so, unless it can be resumed. */
+function repairedStream (source: ReadableStream<Uint8Array> | null, options: TolerantAnswerOptions): ReadableStream<Uint8Array> {
+  const { request } = options
+  const decoder = new TextDecoder()
+  const encoder = new TextEncoder()
+  const reader = source?.getReader()
+  let frames = ''
+  let isAnswered = request === undefined
+  let isResumable = false
+  const parser = createParser({
+    onEvent: message => {
+      const data = repairedData(message, options)
+      if (message.id !== undefined) isResumable = true
+      if (request !== undefined && data.some(message => answers(message, request))) isAnswered = true
+      for (const one of data.length === 0 ? [message.data] : data) frames += frameOf(message, typeof one === 'string' ? one : JSON.stringify(one))
+    },
+    onRetry: ms => { frames += `retry: ${ms}\n` }
+  })
+  return new ReadableStream<Uint8Array>({
+    async pull (controller) {
+      while (frames === '') {
+        const { done = true, value } = await reader?.read() ?? {}
+        if (done) {
+          parser.feed(`${decoder.decode()}\n\n`) // the last message may lack its end
+          if (!isAnswered && !isResumable && request !== undefined) frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
+          if (frames !== '') controller.enqueue(encoder.encode(frames))
+          controller.close()
+          return
+        }
+        parser.feed(decoder.decode(value, { stream: true }))
+      }
+      controller.enqueue(encoder.encode(frames))
+      frames = ''
+    },
+    cancel: async reason => await reader?.cancel(reason)
+  }, { highWaterMark: 0 })
+}
+
+/** Returns the messages of an event: one, or those of a list; none for what is no message. */
+function repairedData ({ data }: EventSourceMessage, options: TolerantAnswerOptions): readonly unknown[] {
+  if (!/^\s*[{[]/.test(data)) return []
+  const message = repairedJson(data, options)
+  return isList(message) ? message : message === undefined ? [] : [message]
+}
+
+function frameOf ({ event, id }: EventSourceMessage, data: string): string {
+  const lines = data.split('\n').map(line => `data: ${line}\n`).join('')
+  return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}${lines}\n`
+}
+
+/** Returns the first characters of a body that say what it is, and a body with all of it. */
+async function opening (source: ReadableStream<Uint8Array> | null): Promise<[string, ReadableStream<Uint8Array> | null]> {
+  if (source === null) return ['', null]
+  const reader = source.getReader()
+  const pieces: Uint8Array[] = []
+  let start = ''
+  let ended = false
+  while (start.length < 6 && !ended) {
+    const { done, value } = await reader.read()
+    ended = done
+    if (value !== undefined) pieces.push(value)
+    start = Buffer.concat(pieces).subarray(0, 4096).toString().replace(/^[\s\uFEFF]+/, '')
+    if (/^[{[:]/.test(start)) break
+  }
+  return [start, new ReadableStream<Uint8Array>({
+    async pull (controller) {
+      const piece = pieces.shift()
+      if (piece !== undefined) {
+        controller.enqueue(piece)
+        return
+      }
+      const { value } = ended ? { value: undefined } : await reader.read()
+      if (value === undefined) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel: async reason => await reader.cancel(reason)
+  }, { highWaterMark: 0 })]
+}
+
+async function textOf (body: ReadableStream<Uint8Array> | null): Promise<string> {
+  const { Response } = loadUndici()
+  return await new Response(body).text()
+}
+
+function withBody (
+  response: Response, type: string | null, body: ReadableStream<Uint8Array> | string | null, status = response.status
+): Response {
+  const { Headers, Response } = loadUndici()
+  const headers = new Headers([...response.headers])
+  headers.delete('content-length')
+  if (type !== null) headers.set('content-type', type)
+  const answer = new Response(body, { status, headers })
+  Object.defineProperty(answer, 'url', { value: response.url })
+  return answer
+}

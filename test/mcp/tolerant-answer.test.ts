@@ -1,0 +1,165 @@
+/** Tool servers that answer as sloppy ones do, over real sockets: a tool is offered and its result read, or the failure says what is wrong. */
+
+import { createServer } from 'node:http'
+import { json } from 'node:stream/consumers'
+import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
+import t from 'tap'
+import { call, open, toolServers } from '../support/tool-servers.ts'
+import type { Test } from 'tap'
+
+interface Message {
+  readonly id?: number
+  readonly method: string
+}
+
+interface Answer {
+  readonly status?: number
+  readonly type?: string
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+type Behaviour = (message: Message, usual: unknown, number: number) => Answer | undefined
+
+const text = 'the answer is 5'
+
+function usualResult ({ method }: Message): unknown {
+  switch (method) {
+    case 'initialize': return { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }
+    case 'tools/list': return { tools: [{ name: 'count', description: 'Counts.', inputSchema: { type: 'object', properties: {} } }] }
+    case 'tools/call': return { content: [{ type: 'text', text }] }
+    default: return undefined
+  }
+}
+
+/** Returns what a server with this behaviour is seen to do. */
+async function start (t: Test, behaviour: Behaviour) {
+  const seen: Record<string, number> = {}
+  const server = createServer((request, response) => {
+    void (async () => {
+      if (request.method !== 'POST') return response.writeHead(request.method === 'DELETE' ? 200 : 405).end()
+      const message = await json(request) as Message // written by the client library
+      const number = seen[message.method] = (seen[message.method] ?? 0) + 1
+      if (message.id === undefined) return response.writeHead(202).end()
+      const result = usualResult(message)
+      const usual = { jsonrpc: '2.0', id: message.id, ...result === undefined ? { error: { code: -32601, message: 'Method not found' } } : { result } }
+      const { status = 200, type = 'application/json', body, headers } = behaviour(message, usual, number) ?? { body: JSON.stringify(usual) }
+      return response.writeHead(status, { 'content-type': type, ...headers }).end(body)
+    })()
+  })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const servers = toolServers(t)
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  return { seen, open: async () => await open(servers, { mcp_servers: url }) }
+}
+
+const frame = (message: unknown): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`
+const streamType = 'text/event-stream'
+
+/** Forms of an answer that say the same. */
+const forms: ReadonlyArray<readonly [string, (usual: object) => Answer]> = [
+  ['JSON', usual => ({ body: JSON.stringify(usual) })],
+  ['JSON called an event stream', usual => ({ type: streamType, body: JSON.stringify(usual) })],
+  ['JSON called text', usual => ({ type: 'text/plain', body: ` \n${JSON.stringify(usual)}` })],
+  ['events', usual => ({ type: streamType, body: frame(usual) })],
+  ['events called JSON', usual => ({ body: frame(usual) })],
+  ['events without an end', usual => ({ type: streamType, body: `: hi\n\ndata: ${JSON.stringify(usual)}` })],
+  ['events after empty ones', usual => ({ type: streamType, body: `id: 1\nretry: 10\ndata:\n\ndata: null\n\n${frame(usual)}` })],
+  ['an id as text', usual => ({ body: JSON.stringify({ ...usual, id: String(Reflect.get(usual, 'id')) }) })],
+  ['an id that is null', usual => ({ body: JSON.stringify({ ...usual, id: null }) })],
+  ['no version', usual => ({ body: JSON.stringify({ ...usual, jsonrpc: undefined }) })],
+  ['an error that is null', usual => ({ body: JSON.stringify('error' in usual ? usual : { ...usual, error: null }) })],
+  ['a list', usual => ({ body: JSON.stringify([usual]) })],
+  ['CRLF', usual => ({ type: `${streamType}; charset=utf-8`, body: frame(usual).replaceAll('\n', '\r\n') })]
+]
+
+t.test('an answer in any form is read, each in every phase', async t => {
+  for (const [name, form] of forms) {
+    const server = await start(t, (_, usual) => form(usual as object))
+    const tools = await server.open()
+    t.strictSame(tools.errors, {}, name)
+    t.equal((await call(tools, 'count')).text, text, name)
+  }
+})
+
+/** Values that sloppy servers put in the place of others. */
+const odd = [null, '', 'x', 0, true, [], {}, [null], [5], { a: null }]
+
+/** Returns the value with another member somewhere in it. */
+function changed (value: unknown, place: number, member: unknown): unknown {
+  let left = place
+  const walk = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(walk)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, left-- === 0 ? member : walk(inner)]))
+  }
+  return walk(value)
+}
+
+/** True where the change leaves a list of no tools, which is one. */
+function isEmptyList (place: number, member: unknown): boolean {
+  const { result } = Object(changed({ jsonrpc: '2.0', id: 1, result: usualResult({ method: 'tools/list' }) }, place, member))
+  return [result, Object(result).tools].some(list => ['[]', '{}'].includes(JSON.stringify(list) ?? ''))
+}
+
+t.test('with one member of an answer changed, the tool is offered and read, or the failure is told', async t => {
+  const messages = fc.constantFrom('initialize', 'tools/list', 'tools/call')
+  await fc.assert(fc.asyncProperty(messages, fc.nat(8), fc.constantFrom(...odd), fc.constantFrom(...forms), async (method, place, member, [, form]) => {
+    const server = await start(t, (message, usual) => message.method === method ? form(changed(usual, place, member) as object) : undefined)
+    const { tools, errors, ...rest } = await server.open()
+    const [tool] = tools
+    if (tool === undefined) return Object.keys(errors).length > 0 || (method === 'tools/list' && isEmptyList(place, member))
+    const outcome = await call({ tools, errors, ...rest }, tool.function.name)
+    return outcome.text === text || outcome.result.isError || (method === 'tools/call' && outcome.text !== '')
+  }), { numRuns: 60 })
+})
+
+t.test('a session that is gone is opened anew, however the server says so', async t => {
+  for (const [name, gone] of [
+    ['events', { type: streamType, body: frame({ error: 'Session not found' }) }],
+    ['JSON-RPC', { body: JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32001, message: 'Session expired' } }) }],
+    ['status 400', { status: 400, body: JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'Bad Request: No valid session ID provided' } }) }],
+    ['status 404', { status: 404, body: 'gone' }]
+  ] as const) {
+    const server = await start(t, ({ method }, _, number) => method === 'tools/call' && number === 2 ? gone : undefined)
+    for (let request = 0; request < 2; request++) t.equal((await call(await server.open(), 'count')).text, text, name)
+    t.equal(server.seen['initialize'], 2, name)
+  }
+})
+
+t.test('an answer that holds none is a failure at once, and the session is not used again', async t => {
+  for (const nothing of [{ type: streamType, body: ': hi\n\n' }, { type: streamType, body: '' }, { body: '{}' }, { body: '' }, { status: 202, body: '' }, { body: '[]' }, { body: JSON.stringify({ jsonrpc: '2.0', id: 99, result: {} }) }]) {
+    const server = await start(t, ({ method }, _, number) => method === 'tools/call' && number === 1 ? nothing : undefined)
+    t.match(await call(await server.open(), 'count'), { failure: { code: 'call', message: 'The tool server ended its answer without a result.' } }, JSON.stringify(nothing))
+    t.equal((await call(await server.open(), 'count')).text, text)
+    t.equal(server.seen['initialize'], 2)
+  }
+})
+
+t.test('a refusal in JSON-RPC reaches the model under any status, and one of another request is told by its code', async t => {
+  const refusal = (id: unknown): string => JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'path is required' } })
+  for (const status of [200, 400, 422, 429, 500]) {
+    const server = await start(t, ({ method, id }) => method === 'tools/call' ? { status, body: refusal(id) } : undefined)
+    t.match(await call(await server.open(), 'count'), { text: 'The tool call failed: path is required', result: { isError: true }, failure: undefined }, String(status))
+  }
+  const server = await start(t, ({ method, id }) => method === 'tools/list' ? { body: refusal(id) } : undefined)
+  t.match(Object.values((await server.open()).errors), [{ code: 'list', message: 'The tool server refused the request (JSON-RPC error -32602).' }])
+  for (const [status, message] of [[401, /refused access/], [503, /HTTP 503/]] as const) {
+    const server = await start(t, ({ method }) => method === 'tools/call' ? { status, body: 'no' } : undefined)
+    t.match(await call(await server.open(), 'count'), { failure: { message } })
+  }
+})
+
+t.test('tools without a name are named by their place, and the others are offered', async t => {
+  const server = await start(t, ({ method, id }) => method === 'tools/list'
+    ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [{ description: 'a' }, { name: 'count' }, null] } }) }
+    : undefined)
+  const tools = await server.open()
+  t.strictSame(tools.tools.map(tool => tool.function.name), ['count'])
+  t.match(Object.values(tools.errors), [{ code: 'list', message: 'Tools of the server have no name, and are left out: number 1, number 3.' }])
+})
