@@ -79,9 +79,10 @@ function repairIntroduction (result: JsonObject): JsonObject {
 
 /** A server that does not tell what it can do is asked for its tools: the client library would take it for one without any. */
 function repairCapabilities (given: unknown): JsonObject {
-  if (!isObject(given) || Object.keys(given).length === 0) return { tools: {} }
-  const { tools, ...rest } = given
-  return { ...withoutNulls(rest), ...tools !== undefined && { tools: isObject(tools) ? withoutNulls(tools) : {} } }
+  const { tools, ...rest } = isObject(given) ? given : {}
+  const others = withoutNulls(rest)
+  if (tools === undefined && Object.keys(others).length > 0) return others
+  return { ...others, tools: isObject(tools) ? withoutNulls(tools) : {} }
 }
 
 function repairList (result: unknown, onLeftOut: (names: readonly string[]) => void): unknown {

@@ -107,7 +107,7 @@ function isEmptyList (place: number, member: unknown): boolean {
   return [result, Object(result).tools].some(list => ['[]', '{}'].includes(JSON.stringify(list) ?? ''))
 }
 
-t.test('with one member of an answer changed, the tool is offered and read, or the failure is told', async t => {
+t.test('with one member of an answer changed, the tool is offered and read, or the failure is reported', async t => {
   const messages = fc.constantFrom('initialize', 'tools/list', 'tools/call')
   await fc.assert(fc.asyncProperty(messages, fc.nat(8), fc.constantFrom(...odd), fc.constantFrom(...forms), async (method, place, member, [, form]) => {
     const server = await start(t, (message, usual) => message.method === method ? form(changed(usual, place, member) as object) : undefined)
@@ -141,7 +141,7 @@ t.test('an answer that holds none is a failure at once, and the session is not u
   }
 })
 
-t.test('a refusal in JSON-RPC reaches the model under any status, and one of another request is told by its code', async t => {
+t.test('a refusal in JSON-RPC reaches the model under any status, and one of another request has its code in the error', async t => {
   const refusal = (id: unknown): string => JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'path is required' } })
   for (const status of [200, 400, 422, 429, 500]) {
     const server = await start(t, ({ method, id }) => method === 'tools/call' ? { status, body: refusal(id) } : undefined)

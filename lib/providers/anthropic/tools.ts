@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
+import { fitFunction } from '../../chat/function-schema.ts'
 import { cacheControlOf } from './cache-control.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -68,7 +68,8 @@ function requestFunctions ({ tools = [], functions = [] }: ChatInput): WireTool[
   })
 }
 
-function wireTool ({ name, description, parameters }: FunctionDefinition, param: string): WireTool {
+function wireTool (definition: FunctionDefinition, param: string): WireTool {
+  const { name, description, parameters } = fitFunction(definition)
   if (!legalName.test(name)) {
     throw new GatewayError('invalid_value', {
       message: 'A tool name must be 1 to 128 letters, digits, underscores and hyphens.', param
@@ -77,16 +78,8 @@ function wireTool ({ name, description, parameters }: FunctionDefinition, param:
   return {
     name,
     ...typeof description === 'string' && description !== '' && { description },
-    input_schema: inputSchema(parameters ?? {})
+    input_schema: { properties: {}, ...parameters, type: 'object' }
   }
-}
-
-/** The root must be an object; a tool without parameters has an object without properties. */
-function inputSchema (parameters: Readonly<Record<string, unknown>>): WireTool['input_schema'] {
-  const schema = repairSchemaKeywords(parameters)
-  return Object.keys(schema).length === 0
-    ? { type: 'object', properties: {} }
-    : { ...schema, type: 'object' }
 }
 
 /** With `allowed_tools` the model is shown no others. */

@@ -6,11 +6,11 @@
 import { extend } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { fitTuning } from '../../chat/effort.ts'
-import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
+import { fitFunction } from '../../chat/function-schema.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { mapSame, wireConversation } from './messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
+import type { Tool } from '../../../schemas/tools.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
 import { jsonBody } from '../json-body.ts'
@@ -108,7 +108,7 @@ function addReasoningEffort (body: Record<string, unknown>, { request, quirks }:
 
 function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
   const { tools, functions } = request
-  if (functions !== undefined && functions.length > 0) body['functions'] = mapSame(functions, repaired)
+  if (functions !== undefined && functions.length > 0) body['functions'] = mapSame(functions, fitFunction)
   else if (request.function_call !== undefined) delete body['function_call']
   if (tools === undefined || tools.length === 0) return
   const custom = tools.findIndex(tool => tool.type === 'custom')
@@ -125,17 +125,10 @@ function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatI
 /** A tool without `type` is a function; its schema is sent in the spelling of the standard. */
 function wireTool (tool: Tool): Tool {
   if (tool.type === 'custom') return tool
-  const definition = repaired(tool.function)
+  const definition = fitFunction(tool.function)
   return tool.type !== undefined && definition === tool.function
     ? tool
     : { ...tool, type: 'function', function: definition }
-}
-
-function repaired (definition: FunctionDefinition): FunctionDefinition {
-  const { parameters } = definition
-  if (parameters === undefined || parameters === null) return definition
-  const fresh = repairSchemaKeywords(parameters)
-  return fresh === parameters ? definition : { ...definition, parameters: fresh }
 }
 
 /** Usage is always requested: every call ends in the usage records, whether or not the caller wants it. */

@@ -1,6 +1,6 @@
 /** Tools and their choice, which are flat here. */
 
-import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
+import { fitFunction } from '../../chat/function-schema.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Tool, ToolChoice } from '../../../schemas/tools.ts'
@@ -29,12 +29,12 @@ function wireTool (tool: Tool): WireTool {
       ...format !== undefined && format !== null && { format: format.type === 'grammar' ? { type: 'grammar', ...format.grammar } : format }
     }
   }
-  const { name, description, parameters, strict } = tool.function
+  const { name, description, parameters, strict } = fitFunction(tool.function)
   return {
     type: 'function',
     name,
     ...typeof description === 'string' && { description },
-    parameters: parameters === undefined || parameters === null ? { type: 'object', properties: {} } : repairSchemaKeywords(parameters),
+    parameters: parameters === undefined || parameters === null ? { type: 'object', properties: {} } : parameters,
     strict: strict === true // the default here is true
   }
 }

@@ -1,0 +1,149 @@
+/**
+ * Schemas of functions as every provider takes them: the root is an object with properties and no union, and arrays say what is
+ * in them. One schema that a provider refuses would fail every request of an agent, so what is missing is added, and a union at
+ * the root becomes one object with the properties of all its branches. What such an object does not say is said in words.
+ */
+
+import { isList, isObject, objectOf, type JsonObject } from '../json/guards.ts'
+import { repairSchemaKeywords } from './schema-keywords.ts'
+import type { FunctionDefinition } from '../../schemas/tools.ts'
+
+type Schema = Readonly<JsonObject>
+
+/** Keywords that providers refuse at the root. */
+const unions = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', 'if', 'then', 'else'] as const
+/** Longer conditions are not repeated in words. */
+const maxWords = 2000
+
+/** Returns the definition with parameters that providers take; the same object where nothing is to be changed. */
+export function fitFunction (definition: FunctionDefinition): FunctionDefinition {
+  const { parameters, description } = definition
+  if (parameters === undefined || parameters === null) return definition
+  const schema = withItems(repairSchemaKeywords(parameters))
+  const { fitted, conditions } = fitRoot(schema)
+  if (fitted === parameters) return definition
+  const words = Object.keys(conditions).length === 0 ? '' : JSON.stringify(conditions)
+  const { strict: _, ...loose } = definition
+  if (words === '' || words.length > maxWords) return { ...words === '' ? definition : loose, parameters: fitted }
+  const condition = `The arguments must match this JSON Schema: ${words}`
+  return { ...loose, parameters: fitted, description: [description, condition].filter(Boolean).join('\n\n') }
+}
+
+/** Returns the root as an object with properties, and the keywords that were taken out of it. */
+function fitRoot (schema: Schema): { readonly fitted: Schema, readonly conditions: Schema } {
+  const isPlain = schema['type'] === 'object' && isObject(schema['properties']) && schema['$ref'] === undefined && !unions.some(keyword => schema[keyword] !== undefined)
+  if (isPlain) return { fitted: schema, conditions: {} }
+  const { properties, required, rest } = new Folder(schema).fold(schema)
+  const definitions = [...Object.keys(rest)].filter(keyword => keyword !== 'type' && keyword !== '$ref' && !unions.includes(keyword as never))
+  // Where something is only required in a branch, it may be a property of the root.
+  const names = required.filter(name => Object.hasOwn(properties, name))
+  const kept = Object.fromEntries(definitions.map(keyword => [keyword, rest[keyword]]))
+  const isObjectType = schema['type'] === undefined || [schema['type']].flat().includes('object')
+  return {
+    fitted: { ...kept, type: 'object', properties, ...names.length > 0 && { required: names } },
+    // All branches of `allOf` hold: they are in the object already.
+    conditions: {
+      ...Object.fromEntries(unions.filter(keyword => keyword !== 'allOf' && schema[keyword] !== undefined).map(keyword => [keyword, schema[keyword]])),
+      ...!isObjectType && { type: schema['type'] }
+    }
+  }
+}
+
+interface Folded {
+  readonly properties: JsonObject
+  readonly required: readonly string[]
+  readonly rest: Schema
+}
+
+/** Puts the properties of a schema and of all its branches together; what is required of each of them is required. */
+class Folder {
+  readonly #root: Schema
+  /** Branches may refer to each other: each adds to the object once. */
+  readonly #seen = new Set<Schema>()
+
+  constructor (root: Schema) {
+    this.#root = root
+  }
+
+  fold (schema: Schema): Folded {
+    if (this.#seen.has(schema)) return { properties: {}, required: [], rest: {} }
+    this.#seen.add(schema)
+    const properties = { ...objectOf(schema['properties']) }
+    const required = new Set(namesIn(schema['required']))
+    const foldAll = (schemas: readonly Schema[]): readonly Folded[] => schemas.map(branch => {
+      const folded = this.fold(branch)
+      for (const [name, property] of Object.entries(folded.properties)) properties[name] = name in properties ? either(properties[name], property) : property
+      return folded
+    })
+    const target = targetOf(schema['$ref'], this.#root)
+    for (const branch of foldAll([...target === undefined ? [] : [target], ...branchesOf(schema['allOf'])])) {
+      for (const name of branch.required) required.add(name)
+    }
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      const branches = foldAll(branchesOf(schema[keyword]))
+      for (const name of branches[0]?.required ?? []) if (branches.every(branch => branch.required.includes(name))) required.add(name)
+    }
+    return { properties, required: [...required], rest: { ...target !== undefined && withoutFolded(target), ...withoutFolded(schema) } }
+  }
+}
+
+function withoutFolded (schema: Schema): Schema {
+  const { properties: _, required: __, ...rest } = schema
+  return rest
+}
+
+/** One property of two branches: what either of them allows. */
+function either (first: unknown, second: unknown): unknown {
+  if (JSON.stringify(first) === JSON.stringify(second)) return first
+  const known = objectOf(first)?.['anyOf']
+  return { anyOf: [...isList(known) && Object.keys(Object(first)).length === 1 ? known : [first], second] }
+}
+
+function branchesOf (value: unknown): readonly Schema[] {
+  return isList(value) ? value.filter(isObject) : []
+}
+
+function namesIn (value: unknown): readonly string[] {
+  return isList(value) ? value.filter(name => typeof name === 'string') : []
+}
+
+/** Finds what a reference within the schema means. */
+function targetOf (reference: unknown, root: Schema): Schema | undefined {
+  if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined
+  let value: unknown = root
+  for (const step of reference.slice(2).split('/')) {
+    value = isObject(value) ? value[step.replaceAll('~1', '/').replaceAll('~0', '~')] : isList(value) ? value[Number(step)] : undefined
+  }
+  return objectOf(value)
+}
+
+const holdsSchema = new Set(['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'])
+const holdsList = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
+const holdsNamed = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
+
+/** Says of every array without items that it may have any. Returns the same schema where all do. */
+function withItems (schema: Schema): Schema {
+  const isArray = [schema['type']].flat().includes('array')
+  let fresh: JsonObject | undefined = isArray && schema['items'] === undefined && schema['prefixItems'] === undefined ? { ...schema, items: {} } : undefined
+  for (const [keyword, value] of Object.entries(schema)) {
+    const repaired = holdsSchema.has(keyword) ? inner(value) : holdsList.has(keyword) ? listOf(value) : holdsNamed.has(keyword) ? namedOf(value) : value
+    if (repaired !== value) (fresh ??= { ...schema })[keyword] = repaired
+  }
+  return fresh ?? schema
+}
+
+function inner (value: unknown): unknown {
+  return isObject(value) ? withItems(value) : value
+}
+
+function listOf (value: unknown): unknown {
+  if (!isList(value)) return value
+  const items = value.map(inner)
+  return items.every((item, index) => item === value[index]) ? value : items
+}
+
+function namedOf (value: unknown): unknown {
+  if (!isObject(value)) return value
+  const entries = Object.entries(value).map(([name, schema]) => [name, inner(schema)] as const)
+  return entries.every(([name, schema]) => schema === value[name]) ? value : Object.fromEntries(entries)
+}
