@@ -1,6 +1,7 @@
 /** Makes of the events of one turn the message that the next turn has to begin with. */
 
 import { objectOf } from '../json/guards.ts'
+import { parseBounded } from '../json/parse-bounded.ts'
 import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
 import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -114,7 +115,7 @@ function asToolCall ({ id, name, arguments: args, argumentsText, extra }: TurnTo
 function asArguments (text: string): TurnToolCall['arguments'] {
   if (text.trim() === '') return {}
   try {
-    return objectOf(JSON.parse(text))
+    return objectOf(parseBounded(text))
   } catch {
     return undefined // the model gets an error in place of a result
   }

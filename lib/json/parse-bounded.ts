@@ -1,8 +1,8 @@
 import { isDeeperThan } from './depth.ts'
 import { ValueCounter } from './value-counter.ts'
 
-/** Nesting that no response of a provider has for a reason. */
-const maxDepth = 256
+/** Nesting that no response of a provider or a tool server has for a reason. */
+export const maxDepth = 256
 /** A text nested deeper than that is longer than this: shorter ones, as chunks are, need no look. */
 const plainLength = 2 * maxDepth
 /** Such a text takes no more than a few milliseconds, whatever it holds. */
@@ -11,7 +11,7 @@ const uncountedLength = 64 * 1024
 const maxParseCost = 500_000
 
 /**
- * Parses JSON that others wrote. What is nested thousands of levels deep is refused here, because
+ * Parses JSON that others wrote, on its own or in a string of other JSON. What is nested thousands of levels deep is refused here, because
  * whatever walks it later, as `JSON.stringify` does, would run out of stack.
  *
  * @throws SyntaxError for what is not JSON, nested deeper than 256 levels, or more than half a million values, of which

@@ -6,7 +6,7 @@
  * bytes at a time.
  */
 
-import { backslash, colon, comma, openList, openObject, quote } from './characters.ts'
+import { backslash, closeList, closeObject, colon, comma, openList, openObject, quote } from './characters.ts'
 
 /**
  * A key, text, object or list takes a parser about as long as that many numbers: 500,000 numbers are
@@ -25,6 +25,9 @@ export function maxParseCost (sizeBytes: number): number {
 export class ValueCounter {
   /** Values and keys so far, and one for the text itself. */
   count = 1
+  /** Levels of lists and objects at the deepest place so far. */
+  deepest = 0
+  #depth = 0
   /** Keys, strings, objects and lists so far. */
   #structures = 0
   /** Bytes in strings of at least `longBytes`. */
@@ -63,7 +66,8 @@ export class ValueCounter {
       else if (byte === openList || byte === openObject) {
         this.count++
         this.#structures++
-      }
+        if (++this.#depth > this.deepest) this.deepest = this.#depth
+      } else if (byte === closeList || byte === closeObject) this.#depth--
     }
   }
 

@@ -15,6 +15,7 @@
 import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
+import { maxDepth } from '../json/parse-bounded.ts'
 import { ValueCounter } from '../json/value-counter.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { version } from '../text/version.ts'
@@ -185,12 +186,17 @@ class MessageValues {
     let from = 0
     for (let end = this.#endOfMessage(bytes, 0); end !== -1; end = this.#endOfMessage(bytes, from)) {
       this.#counter.push(bytes.subarray(from, end))
-      cost = Math.max(cost, this.#counter.parseCost)
+      cost = Math.max(cost, this.#cost())
       this.#counter = new ValueCounter(Infinity)
       from = end + 2
     }
     this.#counter.push(bytes.subarray(from))
-    return Math.max(cost, this.#counter.parseCost)
+    return Math.max(cost, this.#cost())
+  }
+
+  /** What is nested too deep costs too much whatever it is: printing it would exhaust the stack. */
+  #cost (): number {
+    return this.#counter.deepest > maxDepth ? Infinity : this.#counter.parseCost
   }
 
   #endOfMessage (bytes: Buffer, from: number): number {
@@ -222,7 +228,7 @@ async function toResponse (
         }
         bytes += value.byteLength
         if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
-        if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) throw new AnswerTooLarge('the answer has too many values')
+        if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) throw new AnswerTooLarge(`the answer has too many values, or is nested deeper than ${maxDepth} levels`)
         controller.enqueue(value)
       } catch (error) {
         end()

@@ -48,7 +48,7 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
       parts.push(part)
     }
     if (statusCode !== 200) throw new Error(`the registry responded with HTTP ${statusCode}`)
-    return JSON.parse(Buffer.concat(parts).toString())
+    return JSON.parse(Buffer.concat(parts).toString()) // three fields are read
   }
 
   async function lookUp (slug: string, version: string | undefined, signal: AbortSignal): Promise<RegisteredServer> {

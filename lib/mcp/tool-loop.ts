@@ -11,6 +11,7 @@ import { Turn, type TurnToolCall } from '../chat/turn.ts'
 import { LoopLimits, type Refusals, type StopReason, type ToolLimits } from './loop-limits.ts'
 import { notRun, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
+import { parseBounded } from '../json/parse-bounded.ts'
 import { offeredNames, ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
 import type { ApprovedCall, ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
@@ -253,7 +254,7 @@ function approvedResult ({ call, outcome }: FinishedToolCall): ChatEvent[] {
 
 function argumentsOf (text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseBounded(text)
     return isObject(value) ? value : undefined
   } catch {
     return undefined // which the result of the call says

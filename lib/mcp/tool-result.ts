@@ -6,6 +6,7 @@
  * wrote is never interpreted.
  */
 
+import { parseBounded } from '../json/parse-bounded.ts'
 import { imageKind } from '../images/files.ts'
 import type { CallToolResult } from './session.ts'
 
@@ -85,7 +86,7 @@ function sizeOf (base64: string): number {
 /** Prints JSON text the way `JSON.stringify` would; `undefined` for text that is not JSON. */
 function printedAgain (text: string): string | undefined {
   try {
-    return JSON.stringify(JSON.parse(text))
+    return JSON.stringify(parseBounded(text))
   } catch {
     return undefined
   }

@@ -17,7 +17,7 @@ export function redactOriginal (original: OriginalError, secrets: readonly strin
   const place = error?.fields.get('error')
   if (error === undefined || place === undefined) return { ...original, body }
   const text = body.slice(place.start, place.end)
-  const message = objectOf(objectOf(JSON.parse(body))?.['error'])?.['message']
+  const message = objectOf(objectOf(JSON.parse(body))?.['error'])?.['message'] // one field is read
   const fields = readObjectText(text)
   if (typeof message !== 'string' || fields === undefined) return { ...original, body }
   const shown = redact(ownKey ? message : message.replace(uuid, '[redacted]'))

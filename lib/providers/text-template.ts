@@ -92,7 +92,7 @@ export class TextTemplate {
 
   #hasNoOtherFacts (text: string): boolean {
     const [message, other = message] = (this.#form.values?.examples ?? ['']).map(value => (
-      objectOf(JSON.parse(`${this.#before}${text}${[...this.#middle, this.#after].join(value)}`))
+      objectOf(JSON.parse(`${this.#before}${text}${[...this.#middle, this.#after].join(value)}`)) // of a message that was parsed
     ))
     return message !== undefined && other !== undefined && this.#form.hasNoOtherFacts(text, message, other)
   }

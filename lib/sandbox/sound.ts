@@ -1,23 +1,28 @@
 /**
  * Sound files of a given length, as real as players need them: a tone where samples are written as
- * they are, silence where a codec would have to be, made of frames that stand for silence.
+ * they are, silence where one frame that is repeated stands for it.
  *
- * Everything is 24,000 samples a second (Opus counts 48,000), one channel.
+ * Everything is 24,000 samples a second, one channel.
  */
 
-import { flac } from './sound-flac.ts'
-import { opus } from './sound-opus.ts'
 import type { SpeechFormat } from '../../schemas/speech.ts'
 
 const rate = 24_000
 
-const writers: Readonly<Record<SpeechFormat, (seconds: number) => Buffer>> = {
-  pcm: tone, wav, mp3, aac, flac: seconds => flac(Math.round(seconds * rate)), opus
+/** `undefined` for what needs an encoder. */
+const writers: Readonly<Record<SpeechFormat, ((seconds: number) => Buffer) | undefined>> = {
+  pcm: tone, wav, mp3, aac, flac: undefined, opus: undefined
 }
 
-/** @param seconds length; codecs round up to their next frame, of at most 43 milliseconds */
-export function soundFile (format: SpeechFormat, seconds: number): Buffer {
-  return writers[format](seconds)
+/** The formats that there are. */
+export const soundFormats = Object.entries(writers).flatMap(([format, write]) => write === undefined ? [] : [format])
+
+/**
+ * @param seconds length; codecs round up to their next frame, of at most 43 milliseconds
+ * @returns `undefined` for a format that is none of `soundFormats`
+ */
+export function soundFile (format: SpeechFormat, seconds: number): Buffer | undefined {
+  return writers[format]?.(seconds)
 }
 
 /** Returns a quiet A below middle C. It repeats itself every 1,200 samples, and a minute of it has a million. */

@@ -5,7 +5,7 @@ import { dataOf, done } from './chat-stream.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { speechModel } from './sandbox-models.ts'
 import { Refusal } from './refusal.ts'
-import { soundFile } from './sound.ts'
+import { soundFile, soundFormats } from './sound.ts'
 import { countTokens } from './tokens.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import type { SandboxOptions } from './options.ts'
@@ -18,7 +18,7 @@ const tokensPerSecond = 20
 
 type SpeechBody = Pick<SpeechRequest, 'input' | 'response_format' | 'speed' | 'stream_format'> & { readonly model: string }
 
-/** @throws Refusal 404 for another model */
+/** @throws Refusal 404 for another model, 400 for a format that needs an encoder */
 export async function speak (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   // The adapter writes this body out of a request that was validated.
   const body = JSON.parse((await bufferBody(request.body)).toString()) as SpeechBody
@@ -31,7 +31,11 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   const text = withoutDirectives(input)
   const seconds = Math.max(0.2, text.length / charactersPerSecond / speed)
   const words = Math.max(1, countTokens(text))
-  const pieces = cut(soundFile(format, seconds), words)
+  const sound = soundFile(format, seconds)
+  if (sound === undefined) {
+    throw new Refusal(400, `The sandbox writes no ${format}. Send a \`response_format\` of ${soundFormats.join(', ')}.`, { code: 'unsupported_parameter', param: 'response_format' })
+  }
+  const pieces = cut(sound, words)
   const pace = directives.pace ?? options.wordsPerSecond
   const streamed = body.stream_format === 'sse'
   const usage = { input_tokens: words, output_tokens: Math.ceil(seconds * tokensPerSecond) }

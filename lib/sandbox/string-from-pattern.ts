@@ -1,155 +1,60 @@
-/**
- * Makes a short string that matches a regular expression, for the expressions people put into schemas:
- * literals, classes, groups, alternatives and quantifiers.
- */
+/** Makes a short string that matches a regular expression of a schema. */
+
+import { parsePattern, PatternError, type CodeRange, type PatternNode } from '../text/parse-pattern.ts'
 
 // Enough for any sensible pattern, and a bound on senseless ones.
 const longest = 10_000
-const printable = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i))
+const [firstPrintable, lastPrintable] = [0x20, 0x7e]
+const a = 0x61
 
 /**
  * @param stretch further repetitions wherever the expression allows any number
- * @returns `undefined` for an expression with look-around, back references or the like
+ * @returns `undefined` for an expression that `parsePattern` does not know, or one whose strings are long
  */
 export function stringFromPattern (pattern: string, stretch = 0): string | undefined {
-  const reader = new PatternReader(pattern, stretch)
   try {
-    return reader.read()
+    return stringOf(parsePattern(pattern), stretch)
   } catch (error) {
-    if (error instanceof Unsupported) return undefined
+    if (error instanceof PatternError) return undefined
     throw error
   }
 }
 
-class Unsupported extends Error {}
-
-/** Reads an expression from left to right and writes the least it asks for. */
-class PatternReader {
-  readonly #pattern: string
-  readonly #stretch: number
-  #at = 0
-
-  constructor (pattern: string, stretch: number) {
-    this.#pattern = pattern
-    this.#stretch = stretch
-  }
-
-  read (): string {
-    const text = this.#alternatives()
-    if (this.#at < this.#pattern.length) throw new Unsupported()
-    return text
-  }
-
-  /** Reads alternatives; the first one counts; the others are only read over. */
-  #alternatives (): string {
-    const text = this.#sequence()
-    while (this.#take('|')) this.#sequence()
-    return text
-  }
-
-  #sequence (): string {
-    let text = ''
-    while (this.#at < this.#pattern.length && !'|)'.includes(this.#peek())) {
-      text += this.#repeated(this.#atom())
-      if (text.length > longest) throw new Unsupported()
-    }
-    return text
-  }
-
-  #atom (): string {
-    const char = this.#next()
-    if (char === '^' || char === '$') return ''
-    if (char === '.') return 'a'
-    if (char === '\\') return this.#escape()[0] ?? ''
-    if (char === '[') return this.#class()
-    if (char === '(') return this.#group()
-    if ('*+?{'.includes(char)) throw new Unsupported()
-    return char
-  }
-
-  #group (): string {
-    if (this.#take('?') && !this.#take(':')) {
-      if (!/^<[A-Za-z]\w*>/.test(this.#pattern.slice(this.#at))) throw new Unsupported()
-      this.#at = this.#pattern.indexOf('>', this.#at) + 1
-    }
-    const text = this.#alternatives()
-    if (!this.#take(')')) throw new Unsupported()
-    return text
-  }
-
-  #class (): string {
-    const negated = this.#take('^')
-    const members: string[] = []
-    while (!this.#take(']')) {
-      const from = this.#member()
-      const [first = ''] = from
-      if (from.length === 1 && this.#peek() === '-' && this.#pattern[this.#at + 1] !== ']') {
-        this.#at++
-        const [last = ''] = this.#member()
-        members.push(...printable.filter(char => char >= first && char <= last), first)
-      } else {
-        members.push(...from)
+/** Writes the least that a part asks for; of alternatives the first. */
+function stringOf (node: PatternNode, stretch: number): string {
+  switch (node.type) {
+    case 'code': return String.fromCharCode(codeIn(node.ranges))
+    case 'position': return ''
+    case 'choice': return node.options[0] === undefined ? '' : stringOf(node.options[0], stretch)
+    case 'sequence': {
+      let text = ''
+      for (const part of node.parts) {
+        text += stringOf(part, stretch)
+        refuseLonger(text.length)
       }
+      return text
     }
-    const char = negated ? printable.toReversed().find(char => !members.includes(char)) : members[0]
-    if (char === undefined) throw new Unsupported()
-    return char
-  }
-
-  #member (): string[] {
-    const char = this.#next()
-    return char === '\\' ? this.#escape() : [char]
-  }
-
-  /** Returns the characters an escape stands for. */
-  #escape (): string[] {
-    const char = this.#next()
-    if (char === 'd') return printable.filter(char => /\d/.test(char))
-    if (char === 'w') return printable.filter(char => /\w/.test(char)).toReversed()
-    if (char === 's') return [' ']
-    if (char === 'D' || char === 'S') return printable.filter(char => /[a-z]/.test(char))
-    if (char === 'W') return ['-']
-    if (char === 't') return ['\t']
-    if (char === 'n') return ['\n']
-    if (/\w/.test(char)) throw new Unsupported()
-    return [char]
-  }
-
-  #repeated (atom: string): string {
-    let least = 1
-    let open = false
-    const braces = /^\{(\d+)(?:(,)(\d*))?\}/.exec(this.#pattern.slice(this.#at, this.#at + 24))
-    if (braces !== null) {
-      least = Number(braces[1])
-      open = braces[2] !== undefined && (braces[3] === '' || Number(braces[3]) >= least + this.#stretch)
-      this.#at += braces[0].length
-    } else if (this.#take('*')) {
-      least = 0
-      open = true
-    } else if (this.#take('+')) {
-      open = true
-    } else if (this.#take('?')) {
-      least = 0
+    case 'repeat': {
+      const text = stringOf(node.part, stretch)
+      const times = node.min + (node.max >= node.min + stretch ? stretch : 0)
+      refuseLonger(text.length * times)
+      return text.repeat(times)
     }
-    this.#take('?')
-    const count = least + (open ? this.#stretch : 0)
-    if (atom.length * count > longest) throw new Unsupported()
-    return atom.repeat(count)
   }
+}
 
-  #peek (): string {
-    return this.#pattern[this.#at] ?? ''
-  }
+function refuseLonger (length: number): void {
+  if (length > longest) throw new PatternError(`has matches of more than ${longest} characters only`)
+}
 
-  #next (): string {
-    const char = this.#pattern[this.#at++]
-    if (char === undefined) throw new Unsupported()
-    return char
+/** Chooses the letter a, or else the first printable character. A character that is written stands for itself. */
+function codeIn (ranges: readonly CodeRange[]): number {
+  const [range] = ranges
+  if (ranges.length === 1 && range !== undefined && range[0] === range[1]) return range[0]
+  if (ranges.some(([first, last]) => first <= a && a <= last)) return a
+  for (const [first, last] of ranges) {
+    const code = Math.max(first, firstPrintable)
+    if (code <= Math.min(last, lastPrintable)) return code
   }
-
-  #take (char: string): boolean {
-    const taken = this.#pattern[this.#at] === char
-    if (taken) this.#at++
-    return taken
-  }
+  throw new PatternError('asks for a character that is not printable')
 }

@@ -1,5 +1,6 @@
 /**
- * Parses regular expressions of operators: those that `LinearPattern` can search for in time linear in the text.
+ * Parses the regular expressions that `LinearPattern` can search for in time linear in the text. The only parser of patterns:
+ * the sandbox makes strings for the patterns of schemas with it.
  *
  * What JavaScript writes alike means the same: characters, `.`, classes, `\d \w \s \b`, `^` and `$` of the entire text, groups,
  * `|`, `* + ? {2,4}`. `(?i)` at the beginning ignores the case of ASCII letters. What needs backtracking is refused.
@@ -27,6 +28,8 @@ export function parsePattern (source: string): PatternNode {
 }
 
 const lastCode = 0xffff
+/** Each takes some calls of the parser and of what reads its result: without a bound a caller's pattern could exhaust the stack. */
+const maxGroups = 100
 const digits: readonly CodeRange[] = [[0x30, 0x39]]
 const wordCodes: readonly CodeRange[] = [[0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]]
 const spaces: readonly CodeRange[] = [
@@ -46,6 +49,7 @@ class PatternParser {
   readonly #source: string
   readonly #ignoresCase: boolean
   #at = 0
+  #openGroups = 0
 
   constructor (source: string, ignoresCase: boolean) {
     this.#source = source
@@ -104,7 +108,9 @@ class PatternParser {
       if (opening === undefined) throw new PatternError('has a lookaround or a group with flags, which cannot be searched for in linear time')
       this.#at += opening.length
     }
+    if (++this.#openGroups > maxGroups) throw new PatternError(`has more than ${maxGroups} groups inside each other`)
     const inner = this.#choice()
+    this.#openGroups--
     if (!this.#takes(')')) throw new PatternError('has a `(` without a `)`')
     return inner
   }

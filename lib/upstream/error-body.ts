@@ -1,3 +1,4 @@
+import { parseBounded } from '../json/parse-bounded.ts'
 import type { UpstreamResponse } from '../providers/provider.ts'
 
 const maxBytes = 64 * 1024
@@ -18,7 +19,7 @@ export async function readErrorAnswer (
 ): Promise<{ readonly body: unknown, readonly text?: string }> {
   const { text, complete } = await readFor(body, waitMs)
   try {
-    return { body: JSON.parse(text), text }
+    return { body: parseBounded(text), text }
   } catch {
     return { body: complete && !text.trimStart().startsWith('<') ? text : '' }
   }

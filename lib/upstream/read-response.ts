@@ -3,6 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
+import { maxDepth } from '../json/parse-bounded.ts'
 import { parseInTurns } from '../json/parse-in-turns.ts'
 import { ValueCounter } from '../json/value-counter.ts'
 import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
@@ -28,8 +29,6 @@ export function asInterrupted<T> (read: () => T): T {
 
 /** Larger texts are parsed in turns of the event loop. */
 const parsedAtOnceBytes = 256 * 1024
-/** Lists and objects in each other, at most. */
-const maxDepth = 256
 /**
  * Numbers in a complete response; keys, strings, objects and lists count as eight. As much as 8,000 tokens have with
  * twenty probabilities each; in memory some hundred megabytes.

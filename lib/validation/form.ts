@@ -3,6 +3,7 @@
  * files, so numbers, booleans and lists are read out of texts here.
  */
 
+import { parseBounded } from '../json/parse-bounded.ts'
 import type { TSchema } from 'typebox'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 import type { ValidationDetail } from '../core/errors.ts'
@@ -163,7 +164,7 @@ const booleans: Readonly<Record<string, boolean>> = Object.assign(Object.create(
 
 function parsed (text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseBounded(text)
   } catch {
     return undefined
   }

@@ -179,3 +179,26 @@ t.test('deep and wide requests are refused or served, and hold nothing up', asyn
     t.ok(status === 200 || (status >= 400 && status < 500 && status !== 422), `${status} for ${fields.slice(0, 150)}`)
   }
 })
+
+t.test('what is nested in strings of a request is refused or served, whatever its depth', async t => {
+  const api = await start(t)
+  const nested = (open: string, close: string, depth = 20_000): string => open.repeat(depth) + '1' + close.repeat(depth)
+  const references = Object.fromEntries(Array.from({ length: 9_000 }, (_, index) => [`d${index}`, { $ref: `#/$defs/d${index + 1}` }]))
+  const deepArguments = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: `{"a":${nested('[', ']')}}` } }] },
+    { role: 'tool', tool_call_id: 'call_1', content: 'x' }
+  ]
+  const bodies = [
+    { messages: deepArguments },
+    { messages: 'x', tools: [{ type: 'function', function: { name: 'f', parameters: { allOf: [{ $ref: '#/$defs/d0' }], $defs: references } } }] },
+    { messages: 'x', response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'string', pattern: nested('(', ')', 5_000) } } } },
+    { messages: 'x', response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { allOf: [{ $ref: '#/$defs/d0' }], $defs: references } } } }
+  ]
+  for (const model of ['sandbox/echo', 'google/gemini-3-pro', 'anthropic/claude-opus-5', 'openai/gpt-4.1']) {
+    for (const [index, body] of bodies.entries()) {
+      const { status } = await api.post('/v1/chat/completions', { model, ...body }, { signal: AbortSignal.timeout(10_000) })
+      t.ok(status === 200 || status === 400, `${status} of ${model} for body ${index}`)
+    }
+  }
+})

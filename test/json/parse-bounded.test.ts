@@ -1,3 +1,5 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { parseBounded } from '../../lib/json/parse-bounded.ts'
 
@@ -15,4 +17,13 @@ t.test('what takes more than 40 ms to parse is refused', async t => {
   t.throws(() => parseBounded(list(600_000, '1')), SyntaxError)
   t.throws(() => parseBounded(list(70_000, '{}')), SyntaxError)
   t.equal(Object(parseBounded(list(5, JSON.stringify(',{"'.repeat(300_000))))).length, 5, 'what a text holds is no value')
+})
+
+t.test('texts that callers and servers put into strings are parsed with a bound on their depth', async t => {
+  const folder = join(import.meta.dirname, '../../../lib')
+  const files = ['chat', 'dialects', 'mcp', 'providers', 'upstream', 'validation'].flatMap(name =>
+    readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => join(name, file)))
+  t.ok(files.some(file => readFileSync(join(folder, file), 'utf8').includes('parseBounded(')))
+  const unexplained = files.flatMap(file => readFileSync(join(folder, file), 'utf8').split('\n').filter(line => line.includes('JSON.parse(') && !line.includes(' // ')).map(line => `${file}: ${line}`))
+  t.same(unexplained, [], 'call `parseBounded`, or say on the line why the depth is bounded, or that nothing walks or prints the value')
 })

@@ -26,6 +26,13 @@ t.test('no JSON text has more values than are counted, and at most twice as many
   t.equal(counted('{"a":[1,2,{}]}', 3).count, valuesIn({ a: [1, 2, {}] }) + 1)
 })
 
+t.test('the deepest place is known, whatever strings hold', async t => {
+  for (const cut of [1, 3, 100]) {
+    t.equal(counted('[[{"a":["[[[[["]}],[]]', cut).deepest, 4)
+    t.equal(counted('"[["', cut).deepest, 0)
+  }
+})
+
 t.test('keys, strings, objects and lists weigh as much as eight numbers', async t => {
   for (const cut of [1, 3, 100]) {
     t.equal(counted('[1,2,3]', cut).parseCost, 4 + 7)

@@ -108,6 +108,17 @@ t.test('an answer that would take too long to parse fails, of an event stream ea
   await t.rejects(get('/stream', 90), /too many values/)
 })
 
+t.test('an answer that is nested so deep that to print it would exhaust the stack fails', async t => {
+  const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+  const port = await listen(t, ({ url }, response) => response.end(nested(Number(url?.slice(1)))))
+  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+  const get = async (levels: number): Promise<string> =>
+    await (await guardedFetch(`http://127.0.0.1:${port}/${levels}`, {}, { agent, maxBytes: 100_000, maxParseCost: 250_000 })).text()
+  t.equal(await get(256), nested(256))
+  await t.rejects(get(257), /nested deeper than 256 levels/)
+  await t.rejects(get(20_000), /nested deeper than 256 levels/)
+})
+
 t.test('an answer without a body leaves its connection open, one that is left closes it', async t => {
   let closed = 0
   const ends: number[] = []

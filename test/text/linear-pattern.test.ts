@@ -61,6 +61,6 @@ t.test('what cannot be searched for in one pass is refused, and says why', async
   for (const [source, message] of [
     ['(?=a)', /lookaround/], ['(?<!a)b', /lookaround/], ['(a)\\1', /back reference/], ['\\p{L}', /`\\p`, which is not supported/], ['(a', /`\(` without/],
     ['a)', /`\)` without/], ['[a', /`\[` without/], ['*a', /nothing to repeat/], ['a**', /repetition of a repetition/], ['a{3,1}', /out of order/],
-    ['[z-a]', /out of order/], ['(a{1000}){1000}', /too long/], ['\\', /ends with a backslash/], ['\\u12', /4 hexadecimal/], ['^*', /repeats a position/]
+    ['[z-a]', /out of order/], ['(a{1000}){1000}', /too long/], ['\\', /ends with a backslash/], ['\\u12', /4 hexadecimal/], ['('.repeat(101) + ')'.repeat(101), /more than 100 groups/], ['^*', /repeats a position/]
   ] as const) t.throws(() => new LinearPattern([source]), { message }, source)
 })

@@ -1,5 +1,6 @@
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 import { withModel } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
@@ -89,7 +90,7 @@ export class MessageFold {
 function inputOf (text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
   try {
-    return objectOf(JSON.parse(text)) ?? {}
+    return objectOf(parseBounded(text)) ?? {}
   } catch {
     return {}
   }

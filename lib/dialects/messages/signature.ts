@@ -4,6 +4,7 @@
  */
 
 import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 
 /** Version of the envelope. The text behind it is JSON in base64url. */
 const prefix = 'hg1.'
@@ -21,7 +22,7 @@ export function isSealed (signature: string): boolean {
 /** Returns the fields in a signature of ours, or `undefined` for one that is damaged. */
 export function openFields (signature: string): Record<string, unknown> | undefined {
   try {
-    return objectOf(JSON.parse(Buffer.from(signature.slice(prefix.length), 'base64url').toString()))
+    return objectOf(parseBounded(Buffer.from(signature.slice(prefix.length), 'base64url').toString()))
   } catch {
     return undefined
   }

@@ -11,6 +11,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { charactersPerToken, type Usage } from '../../core/usage.ts'
 import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 import { sealFields } from './signature.ts'
 import { wireEnd } from './stop-reason.ts'
 import { callerToolId } from './tool-call-id.ts'
@@ -307,7 +308,7 @@ function isBlockEvent ({ type }: ChatEvent): boolean {
 function isObjectText (text: string): boolean {
   if (text.trim() === '') return true
   try {
-    return objectOf(JSON.parse(text)) !== undefined
+    return objectOf(parseBounded(text)) !== undefined
   } catch {
     return false
   }

@@ -4,6 +4,7 @@
  */
 
 import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 import type { ExtraFields, ThinkingBlock } from '../../core/events.ts'
 
 export interface ReasoningState {
@@ -41,7 +42,7 @@ function isThinkingBlock (block: JsonObject): block is JsonObject & ThinkingBloc
 
 function parsed (text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseBounded(text)
     return isObject(value) ? value : undefined
   } catch {
     return undefined // changed or cut off on its way: as good as none

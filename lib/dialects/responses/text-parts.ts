@@ -18,7 +18,7 @@ export function completeEvent (name: string | undefined, json: string): string {
 export function completeParts (json: string): string {
   const parts = count(json, '"output_text"')
   if (parts === 0 || (countNames(json, '"annotations"') >= parts && countNames(json, '"logprobs"') >= parts)) return json
-  return JSON.stringify(JSON.parse(json, (_, value: unknown) =>
+  return JSON.stringify(JSON.parse(json, (_, value: unknown) => // a body that was parsed with a bound
     isObject(value) && value['type'] === 'output_text' ? { ...value, annotations: value['annotations'] ?? [], logprobs: value['logprobs'] ?? [] } : value))
 }
 

@@ -42,7 +42,7 @@ export function inBandError (body: object): Failure {
  */
 export function directError (failure: Failure, status: number | undefined, text: string | undefined): Failure {
   if (text === undefined) return failure
-  const { type, error } = objectOf(JSON.parse(text)) ?? {}
+  const { type, error } = objectOf(JSON.parse(text)) ?? {} // two fields are read
   const ofType = nonEmptyText(objectOf(error)?.['type'])
   if (type !== 'error' || ofType === undefined) return failure
   return { ...failure, original: { dialect: 'messages', status: status ?? statuses.get(ofType) ?? 500, body: text } }

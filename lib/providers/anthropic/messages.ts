@@ -9,6 +9,7 @@
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
 import { functionCallId, toolCallIdOf } from './tool-call-id.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
@@ -221,7 +222,7 @@ function inputOf (text: string, param: string): Record<string, unknown> {
   let input: Record<string, unknown> | undefined
   let cause: unknown
   try {
-    input = objectOf(JSON.parse(text))
+    input = objectOf(parseBounded(text))
   } catch (error) {
     cause = error
   }

@@ -12,6 +12,7 @@
 import { toolCallId } from '../../text/ids.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 import type { WireToolCall } from './wire.ts'
 import type { ChatEvent, ExtraFields } from '../../core/events.ts'
 import { backslash, closeList, closeObject, openList, openObject, quote } from '../../json/characters.ts'
@@ -280,7 +281,7 @@ class ArgumentScan {
 
 function isJson (text: string): boolean {
   try {
-    JSON.parse(text)
+    parseBounded(text)
     return true
   } catch {
     return false

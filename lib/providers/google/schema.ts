@@ -23,6 +23,9 @@ const kept = new Set([
 /** Keywords that the schemas of one request may come to, references and branches written out: rewritten in 20 ms. */
 const maxSteps = 20_000
 
+/** References that lead to one another: more than people write, and than the stack must hold. */
+const maxReferences = 100
+
 /** Counts the keywords of what schemas are rewritten to: a few references can stand for any number. */
 export class Steps {
   #left = maxSteps
@@ -76,6 +79,7 @@ class Schemas {
   readonly #param: string
   /** Definitions with all they refer to. One that is not finished contains itself, and adds nothing there. */
   readonly #flat = new Map<string, Schema>()
+  #openReferences = 0
 
   constructor (definitions: Schema, steps: Steps, param: string) {
     this.#definitions = definitions
@@ -115,8 +119,14 @@ class Schemas {
     if (name === undefined || target === undefined) return {}
     const known = this.#flat.get(name)
     if (known !== undefined) return known
+    if (++this.#openReferences > maxReferences) {
+      throw new GatewayError('invalid_value', {
+        message: `The schemas of the functions have more than ${maxReferences} references that lead to one another. Use fewer.`, param: this.#param
+      })
+    }
     this.#flat.set(name, {})
     const flat = this.flat(target)
+    this.#openReferences--
     this.#flat.set(name, flat)
     return flat
   }

@@ -3,6 +3,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { thoughtSignature } from '../../chat/thought-signature.ts'
 import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 import type { Part } from './wire.ts'
 import type { ToolCall } from '../../../schemas/messages.ts'
 
@@ -26,7 +27,7 @@ export function argumentsOf (text: string, param: string): Record<string, unknow
   if (text.trim() === '') return {}
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseBounded(text)
   } catch (cause) {
     throw notAnObject(param, cause)
   }

@@ -8,6 +8,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
 import { objectOf } from '../../json/guards.ts'
 import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -81,7 +82,7 @@ function withoutImage (data: string, event: string | undefined): Record<string, 
   const end = start === 0 ? 0 : data.indexOf('"', start)
   let value: unknown
   try {
-    value = JSON.parse(end === -1 ? data : data.slice(0, start) + data.slice(end))
+    value = parseBounded(end === -1 ? data : data.slice(0, start) + data.slice(end))
   } catch (cause) {
     if (event === 'error') throw new ProviderFailure({ kind: 'error', cause: { words: data.slice(0, 200) } })
     throw invalidResponse(cause)

@@ -31,7 +31,7 @@ export const responsesTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
 
 function parsed ({ body }: DirectRequest): JsonObject {
   if (typeof body !== 'string') throw tooLarge()
-  return objectOf(JSON.parse(body)) ?? {}
+  return objectOf(JSON.parse(body)) ?? {} // the caller's body, which was parsed with a bound
 }
 
 /** Texts that end an answer do not count; models that are served otherwise than by this API have them. */

@@ -1,3 +1,4 @@
+import { parseBounded } from '../../json/parse-bounded.ts'
 import { readStream as readDialectStream } from '../chat-completions/chat-stream.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { flatError } from './errors.ts'
@@ -44,7 +45,7 @@ function correctUsage (events: ChatEvent[], from: number): void {
 /** Returns nothing for what is no JSON: the dialect's reader refuses it. */
 function parsed (text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseBounded(text)
   } catch {
     return undefined
   }

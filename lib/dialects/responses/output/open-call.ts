@@ -1,4 +1,5 @@
 import { isObject } from '../../../json/guards.ts'
+import { parseBounded } from '../../../json/parse-bounded.ts'
 import { OpenItem, type ItemListener } from './open-item.ts'
 
 /** The tool of a call, as the caller declared it. */
@@ -29,7 +30,7 @@ export abstract class OpenCall extends OpenItem {
 
 function parsed (text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseBounded(text)
   } catch {
     return undefined
   }

@@ -1,4 +1,5 @@
 import { isObject } from '../../../json/guards.ts'
+import { parseBounded } from '../../../json/parse-bounded.ts'
 import { itemId } from '../item-ids.ts'
 import { OpenCall } from './open-call.ts'
 import type { OutputItem } from '../../../../schemas/response-items.ts'
@@ -36,7 +37,7 @@ export class OpenCustomCall extends OpenCall {
 /** Returns the argument `input`; a model that forgot the argument has written the input itself. */
 function inputOf (argumentsText: string): string {
   try {
-    const value: unknown = JSON.parse(argumentsText)
+    const value: unknown = parseBounded(argumentsText)
     return isObject(value) && typeof value['input'] === 'string' ? value['input'] : argumentsText
   } catch {
     return argumentsText // cut off, or no JSON at all
