@@ -151,7 +151,10 @@ function openProvider (settings: ProviderSettings, closing: Array<() => Promise<
     maxWaiting: settings.maxWaitingCalls,
     maxWaitingMs: settings.maxWaitingMs,
     connectMs: settings.timeouts.connectMs,
-    headers: settings.headers
+    headers: settings.headers,
+    proxy: settings.proxy,
+    tls: settings.tls,
+    http2: settings.http2
   })
   closing.push(transport.close)
   return createProvider(settings, transport)

@@ -65,7 +65,6 @@ const elsewhere: Reasons = {
   main: ['cli/start', 'starts a process'],
   'net/load-undici': ['mcp/agents', 'a require'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
-  'client/create-client': ['client/clients', 'makes the clients that are kept there'],
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],
   'stores/sqlite/insert-in-turns': ['stores/insert-usage', 'the writing of the store'],
   'stores/response-frames': ['stores/response-store', 'a part of the store of responses'],

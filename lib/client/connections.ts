@@ -1,4 +1,4 @@
-/** What carries the requests to one provider. */
+/** What carries the requests to one provider: connections of one request each (`clients`), or shared ones (`shared-pool`). */
 
 import type { Dispatcher } from 'undici'
 

@@ -1,10 +1,11 @@
-/** Makes undici's clients of one connection, over HTTP/1.1. */
+/** Makes undici's clients of one connection, over HTTP/1.1: direct, or through a proxy. */
 
 import type { Client as UndiciClient } from 'undici'
 import type { Socket } from 'node:net'
 import { connector, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { CreateClient } from './clients.ts'
+import type { ProxySettings } from '../core/settings.ts'
 
 /** The exchange has clocks of its own. An idle connection is kept for half a minute where the server does not say how long. */
 const options: UndiciClient.Options = { keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 }
@@ -24,5 +25,22 @@ export function directClients (server: URL, connecting: ConnectorOptions): Creat
         socket?.destroy() // undici would let the connection come about first
       }
     }
+  }
+}
+
+/** Makes clients whose connections are tunnels (`CONNECT`) through a proxy. */
+export function proxiedClients ({ url, credentials }: ProxySettings, { timeoutMs, tls }: ConnectorOptions): CreateClient {
+  return onDisconnect => {
+    const { Client, ProxyAgent } = loadUndici()
+    const dispatcher = new ProxyAgent({
+      ...options,
+      uri: url,
+      ...credentials !== undefined && { token: `Basic ${Buffer.from(credentials.reveal()).toString('base64')}` },
+      proxyTls: { timeout: timeoutMs },
+      requestTls: { ...tls, timeout: timeoutMs },
+      clientFactory: (proxy, connecting) => new Client(proxy, { ...connecting, headersTimeout: timeoutMs }),
+      factory: (server, connecting) => new Client(server, connecting).on('disconnect', onDisconnect)
+    })
+    return { dispatcher, destroy: () => { void dispatcher.destroy() } }
   }
 }

@@ -40,6 +40,8 @@ export class Exchange extends TimedMember implements Dispatcher.DispatchHandler,
   #writtenAtMs = 0
   #hasResponseBegun = false
   #interimResponses = 0
+  /** Bytes of the body that are still to come, where its length is known. */
+  #leftBytes: number | undefined
   #isOver = false
   #timer: SharedTimer | undefined
 
@@ -104,6 +106,8 @@ export class Exchange extends TimedMember implements Dispatcher.DispatchHandler,
       if (++this.#interimResponses > maxInterimResponses) controller.abort(tooManyInterimResponses())
       return // the time for the head runs on
     }
+    const length = headers['content-length']
+    if (length !== undefined) this.#leftBytes = Number(length)
     const queue = new BodyQueue(this)
     this.#queue = queue
     this.#startTimer(this.#options.timeouts.idleBytesMs)
@@ -115,11 +119,14 @@ export class Exchange extends TimedMember implements Dispatcher.DispatchHandler,
   onResponseData (_controller: Controller, bytes: Buffer): void {
     if (this.#isOver) return
     this.#timer?.start(this)
+    if (this.#leftBytes !== undefined) this.#leftBytes -= bytes.length
     this.#queue?.push(bytes)
   }
 
   onResponseEnd (): void {
     if (this.#isOver) return
+    // Over HTTP/2 undici ends a response that the server has reset as if it were complete.
+    if (this.#leftBytes !== undefined && this.#leftBytes !== 0) return this.#stop(new GatewayError('upstream_stream_interrupted', { cause: 'the body is not as long as its header says' }))
     this.#end()
     this.#connection?.release()
     this.#context.semaphore.release()

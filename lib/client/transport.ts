@@ -7,21 +7,23 @@
  */
 
 import { Clients } from './clients.ts'
-import { directClients } from './create-client.ts'
+import { directClients, proxiedClients } from './create-client.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Semaphore } from '../async/semaphore.ts'
+import { maxSharedRequests, sharedPool } from './shared-pool.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { OutgoingRequest } from './connections.ts'
+import type { Connections, OutgoingRequest } from './connections.ts'
 import type { Secret } from '../core/secret.ts'
+import type { ProxySettings, TlsSettings } from '../core/settings.ts'
 import type { SendOptions, Transport, TransportLoad, UpstreamRequest } from '../providers/provider.ts'
 
 export interface HttpTransportOptions {
   /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
   readonly baseUrl: string
-  /** Sockets to it at most; further requests wait for a free one. Default: any number. */
+  /** Requests to it at once at most, each on a socket of its own unless they share; further ones wait. Default: any number. */
   readonly connections?: number | undefined
   /** Requests that may wait for a socket; more are 503. Default: any number. */
   readonly maxWaiting?: number
@@ -30,6 +32,10 @@ export interface HttpTransportOptions {
   readonly connectMs: number
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, Secret>>
+  readonly proxy?: ProxySettings | undefined
+  readonly tls?: TlsSettings | undefined
+  /** True: requests share connections over HTTP/2, which the server must offer; not through a proxy. */
+  readonly http2?: boolean | undefined
 }
 
 export interface HttpTransport extends Transport {
@@ -47,11 +53,12 @@ const pieceBytes = 64 * 1024
 export function httpTransport (options: HttpTransportOptions): HttpTransport {
   const base = new URL(options.baseUrl)
   const prefix = withoutTrailingSlashes(base.pathname)
-  const connections = new Clients(base.origin, directClients(base, { timeoutMs: options.connectMs }))
+  const connections = connectionsTo(base, options)
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
 
-  const semaphore = new Semaphore(options.connections ?? Infinity, options.maxWaiting)
+  const maxRequests = options.http2 === true ? maxSharedRequests : Infinity
+  const semaphore = new Semaphore(Math.min(options.connections ?? Infinity, maxRequests), options.maxWaiting)
   const context: ExchangeContext = { connections, semaphore, maxWaitingMs: options.maxWaitingMs, refused: 0 }
   let isClosed = false
   const close = async (): Promise<void> => {
@@ -72,13 +79,24 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
         if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
         new Exchange(sendOptions, context, resolve, reject).start(outgoing(request, sendOptions, body))
       }
-      const prepared = preparedBody(request)
+      const prepared = preparedBody(request, options.http2 === true)
       if (prepared instanceof Promise) prepared.then(send).catch(reject)
       else send(prepared)
     }),
     close: async () => await (closing ??= close()),
     load: () => ({ connections: connections.open, waiting: semaphore.waiting, refused: context.refused })
   }
+}
+
+function connectionsTo (server: URL, { connectMs, proxy, tls: { ca, cert, key } = {}, http2 }: HttpTransportOptions): Connections {
+  const tls = {
+    ...ca !== undefined && { ca: ca.reveal() },
+    ...cert !== undefined && { cert: cert.reveal() },
+    ...key !== undefined && { key: key.reveal() }
+  }
+  const connecting = { timeoutMs: connectMs, tls }
+  if (http2 === true) return sharedPool(server, connecting)
+  return new Clients(server.origin, proxy === undefined ? directClients(server, connecting) : proxiedClients(proxy, connecting))
 }
 
 /** @param search a query with its `?`, or the empty text */
@@ -92,10 +110,11 @@ function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
 }
 
 /** Returns the body to send: what printed a large one has taken a turn of the event loop; to encode and write it takes another. */
-function preparedBody (request: UpstreamRequest): UpstreamRequest['body'] | Promise<UpstreamRequest['body']> {
+function preparedBody (request: UpstreamRequest, isShared: boolean): UpstreamRequest['body'] | Promise<UpstreamRequest['body']> {
   const { body } = request
   if (typeof body === 'string') return body.length > largeBodyLength ? yieldFairly().then(() => body) : body
-  return isLargeJson(request) ? bufferBody(body) : body
+  // On a shared connection undici has a body that comes in pieces, and all requests after it, wait until no other is in flight.
+  return isLargeJson(request) || (isShared && typeof body === 'function') ? bufferBody(body) : body
 }
 
 /** Returns the body as undici takes it. One in pieces gets a header with its length, if that is known. */

@@ -13,11 +13,13 @@ import { ToolServerConfig } from '../../schemas/config/tools.ts'
 import { providerLabels } from '../../schemas/providers.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { Secret } from '../core/secret.ts'
+import type { EnvironmentProxies } from '../net/proxy-for.ts'
 import type { CatalogueSettings, KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
 import { chatSettings } from '../chat/model-settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
+import { proxyOf } from './read-proxies.ts'
 import { routeTargets } from './route-targets.ts'
 
 export interface SettingsSources {
@@ -27,6 +29,7 @@ export interface SettingsSources {
   readonly cwd: string
   /** That of the configuration file. */
   readonly directory: string
+  readonly proxies: EnvironmentProxies
   /** The models of the file that `catalogue` names. */
   readonly catalogue?: CatalogueSettings | undefined
 }
@@ -37,7 +40,7 @@ type ReadSecret = (reference: string) => Secret
 const Sections = Type.Omit(Config, ['catalogue', 'providers', 'models', 'routes', 'mcp_servers', 'keys', 'server'])
 
 /** @param config without problems: every reference in it names one of the secrets */
-export function buildSettings (config: Config, { secrets, ownKeys, cwd, directory, catalogue }: SettingsSources): Settings {
+export function buildSettings (config: Config, { secrets, ownKeys, cwd, directory, proxies, catalogue }: SettingsSources): Settings {
   const secret: ReadSecret = reference => {
     const found = secrets.get(reference)
     if (found === undefined) throw new Error('a secret of the configuration was not resolved')
@@ -56,7 +59,7 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd, director
       dataDir: resolve(cwd, server.data_dir),
       ...server.tls !== undefined && { tls: { certificate: resolve(directory, server.tls.certificate), key: resolve(directory, server.tls.key) } }
     },
-    providers: providers.map(([id, entry]) => provider(id, entry, secret)),
+    providers: providers.map(([id, entry]) => provider(id, entry, secret, proxies)),
     // A provider may be off in one environment and on in another: its models come and go with it.
     models: Object.entries(models)
       .filter(([id, { alias }]) => alias !== undefined || ids.has(prefixOf(id)))
@@ -72,14 +75,15 @@ function isLabel (id: string): boolean {
   return providerLabels.some(label => label === id)
 }
 
-function provider (id: string, entry: ProviderConfig, secret: ReadSecret): ProviderSettings {
+function provider (id: string, entry: ProviderConfig, secret: ReadSecret, proxies: EnvironmentProxies): ProviderSettings {
   const kind = kindOf(id, entry.kind)
   // A provider that is off may name secrets that do not exist.
-  const { api_key: _, api_keys: __, ...keyless } = entry
-  const { baseUrl = kinds[kind].baseUrl ?? '', listModels = kinds[kind].listModels === true, apiKeys, ...rest } =
+  const { api_key: _, api_keys: __, proxy_credentials: ___, tls: ____, ...keyless } = entry
+  const { baseUrl = kinds[kind].baseUrl ?? '', listModels = kinds[kind].listModels === true, apiKeys, proxy: own, proxyCredentials: credentials, ...rest } =
     camelCased(ProviderConfig, entry.enabled ? entry : { ...keyless, headers: {} }, secret)
   const keys = apiKeys?.map(given => given instanceof Secret ? { key: given, weight: 1 } : given)
-  return { ...rest, ...keys !== undefined && { apiKeys: keys }, id, kind, baseUrl: withoutTrailingSlashes(baseUrl), listModels }
+  const proxy = proxyOf(baseUrl, { proxy: own, credentials }, proxies)
+  return { ...rest, ...keys !== undefined && { apiKeys: keys }, ...proxy !== undefined && { proxy }, id, kind, baseUrl: withoutTrailingSlashes(baseUrl), listModels }
 }
 
 function prefixOf (id: string): string {

@@ -73,7 +73,7 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
 
 /** Headers of the connection, not of who uses it: a request with one of them cannot be sent at all. */
 const connectionHeaders = new Set([
-  'connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'
+  'connection', 'content-length', 'expect', 'keep-alive', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade'
 ])
 
 function checkHeaders (path: Path, headers: Readonly<Record<string, string>>, report: Report): void {

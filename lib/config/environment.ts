@@ -28,7 +28,7 @@ export const overrides = [
   { variable: 'HEADGATE_METRICS_PORT', path: ['metrics', 'port'], numeric: true }
 ] as const
 
-const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX'] as const
+const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'] as const
 
 export type Variable = typeof overrides[number]['variable'] | typeof others[number] |
   `${VariablePrefix}_API_KEY` | `${VariablePrefix}_BASE_URL`

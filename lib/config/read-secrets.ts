@@ -20,8 +20,11 @@ import { valueSchema, isSecretSchema, propertySchemas } from '../validation/sche
 /** The places of secrets; `*` is any name or index. */
 const places = secretPlaces(Config)
 
-/** The only ones that are not sent in a header. */
+/** Those of variables, which are not sent in a header. */
 const isVariable = ([section, , entry]: Path): boolean => section === 'mcp_servers' && entry === 'env'
+
+/** Certificates and keys, which have many lines. */
+const isPem = ([section, , entry]: Path): boolean => section === 'providers' && entry === 'tls'
 
 export interface SecretSources {
   readonly environment: ReadonlyMap<string, string>
@@ -91,6 +94,7 @@ function read (reference: string, { environment, files }: SecretSources): Secret
 /** Says why a secret cannot be used in its place. Says where in it, never what. */
 function whyUnusable (secret: Secret, reference: string, path: Path): string | undefined {
   const text = secret.reveal()
+  if (isPem(path)) return text.includes('-----BEGIN ') ? undefined : `${sourceOf(reference)} contains nothing in PEM`
   if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} contains more than one line`
   if (isVariable(path) || isHeaderSafe(text)) return undefined
   return `${sourceOf(reference)} contains a character not allowed in headers (position ${firstInvalidChar(text)})`

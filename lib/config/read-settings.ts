@@ -13,6 +13,8 @@ import { providerLabels } from '../../schemas/providers.ts'
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { buildSettings, environmentKeys } from './build-settings.ts'
+import { checkConnections } from './check-connections.ts'
+import { readProxies } from './read-proxies.ts'
 import { catalogueOf } from '../models/catalogue.ts'
 import { checkShape } from './check-shape.ts'
 import type { Config } from '../../schemas/config.ts'
@@ -104,8 +106,10 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const known: KnownNames = { providerNames, catalogue: catalogueOf({ catalogue }).models }
   checkCrossReferences(config, known, reportFor(report, written))
   checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
+  const proxies = readProxies(environment, report)
+  checkConnections(config, { secrets, proxies }, reportFor(report, written))
   report.throwIfAny()
-  return { settings: buildSettings(config, { secrets, ownKeys, cwd, directory: dirname(file.path), catalogue }), hasFile, hasEntries, text, warnings: report.warnings(), checked: { config, known } }
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd, directory: dirname(file.path), proxies, catalogue }), hasFile, hasEntries, text, warnings: report.warnings(), checked: { config, known } }
 }
 
 /** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */

@@ -16,7 +16,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Secret } from './secret.ts'
 import type { CamelCased } from './camel-cased.ts'
 
-export interface ProviderSettings extends Omit<CamelCased<ProviderConfig>, 'kind' | 'baseUrl' | 'listModels' | 'apiKeys'> {
+export interface ProviderSettings extends Omit<CamelCased<ProviderConfig>, 'kind' | 'baseUrl' | 'listModels' | 'apiKeys' | 'proxy' | 'proxyCredentials'> {
   /** The prefix of its models. */
   readonly id: string
   readonly kind: ProviderKind
@@ -25,6 +25,16 @@ export interface ProviderSettings extends Omit<CamelCased<ProviderConfig>, 'kind
   readonly listModels: boolean
   /** Several keys instead of `apiKey`, at least one. */
   readonly apiKeys?: readonly WeightedKey[]
+  /** Its own proxy, or that of the environment for it. */
+  readonly proxy?: ProxySettings
+}
+
+/** A proxy in front of a provider. */
+export interface ProxySettings {
+  /** `http://host:port` or `https://host:port` */
+  readonly url: string
+  /** `user:password` */
+  readonly credentials?: Secret
 }
 
 /** One of several keys of the gateway at a provider. */
@@ -35,6 +45,7 @@ export interface WeightedKey {
 }
 
 export type Timeouts = ProviderSettings['timeouts']
+export type TlsSettings = NonNullable<ProviderSettings['tls']>
 export type SlowStreamSettings = NonNullable<ProviderSettings['slowStream']>
 
 /**

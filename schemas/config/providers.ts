@@ -31,6 +31,12 @@ const SlowStreamConfig = Closed({
   description: 'Streams that are slower are failures, for at most one stream in 20. Time in which the caller does not read does not count. Default: none.'
 })
 
+const TlsConfig = Closed({
+  ca: Type.Optional(Secret('Certificates of the authorities that the server is checked against, PEM, in place of the public ones.')),
+  cert: Type.Optional(Secret('Certificate that the gateway presents, with its chain, PEM.')),
+  key: Type.Optional(Secret('Private key of `cert`, PEM.'))
+}, { description: 'TLS with this provider. Default: the authorities that Node.js trusts, and no certificate of the gateway.' })
+
 const QuirksConfig = Section({
   token_limit_field: Type.Optional(OneOf(['max_tokens', 'max_completion_tokens'], {
     description: 'The only token limit that the server knows. Default: the one the caller used.'
@@ -117,6 +123,14 @@ export const ProviderConfig = Closed({
       'down by itself, and the next one is tried before another provider.'
   })),
   headers: Headers('Sent with every request to the provider.'),
+  proxy: Type.Optional(Type.String({
+    pattern: '^(none|https?://[^\\s/?#@]+)$',
+    patternErrorMessage: 'must be an http:// or https:// address without user and path, or `none`',
+    description: 'Proxy (HTTP `CONNECT`) to the provider, or `none`. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, unless `NO_PROXY` names the host.'
+  })),
+  proxy_credentials: Type.Optional(Secret('User and password for `proxy`, with a colon between them.')),
+  tls: Type.Optional(TlsConfig),
+  http2: Type.Boolean({ default: false, description: 'True: requests share connections over HTTP/2. The server must offer it; not through a proxy.' }),
   timeouts: TimeoutsConfig,
   slow_stream: Type.Optional(SlowStreamConfig),
   retries: Type.Integer({

@@ -82,6 +82,7 @@ t.test('without a file and an environment everything has its default', async t =
       onDisconnect: 'abort',
       maxWaitingCalls: 1024,
       maxWaitingMs: 10_000,
+      http2: false,
       quirks: {},
       listModels: false,
       options: {}

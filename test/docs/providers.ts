@@ -49,6 +49,25 @@ Google have APIs of their own: what these have no counterpart for is dropped whe
 and its name where it would change the answer, such as \`response_format\` for Anthropic.
 `
 
+const connections = `
+## Proxies, certificates and HTTP/2
+
+| To | Set |
+| --- | --- |
+| reach all providers through a proxy | \`HTTPS_PROXY\`, \`HTTP_PROXY\` for \`http:\` addresses, and \`NO_PROXY\` for hosts that are reached directly: \`example.com\` with all below it, \`10.0.0.0/8\`, \`host:port\`, \`*\` |
+| reach one through a proxy of its own, or directly | \`proxy: http://proxy.example.com:3128\` with \`proxy_credentials: env:NAME\` (\`user:password\`), or \`proxy: none\` |
+| trust a private authority | \`tls: { ca: file:authority.pem }\`, in place of the public ones, for this provider alone |
+| present a certificate | \`tls: { cert: file:gateway.pem, key: file:gateway.key }\` |
+| share connections | \`http2: true\`: up to 100 requests on each. The server must offer HTTP/2; not through a proxy |
+
+Proxies are HTTP proxies that allow \`CONNECT\`: TLS is spoken with the provider, so a proxy sees its host and no more. They hold for requests to
+configured providers. Addresses that callers name, tool servers and sign-in are reached directly, and so are this machine, link-local addresses
+and the metadata services of clouds, whatever the variables say.
+
+Over HTTP/1.1 an answer that breaks off is always noticed. Over HTTP/2 one that the server resets is noticed if it named its length or is an
+event stream or JSON; a recording without a length may then end early.
+`
+
 const droppedFields = `
 ## Fields that are dropped
 
@@ -88,7 +107,7 @@ Prices are USD per million tokens on the day in the last column.
 /** Returns the text of the page. */
 export function providerReference (): string {
   return [
-    introduction, endpointTable(), addresses, addressTable(), differences, differenceTable(), droppedFields, models, modelTable()
+    introduction, endpointTable(), addresses, addressTable(), connections, differences, differenceTable(), droppedFields, models, modelTable()
   ].join('\n') + '\n'
 }
 

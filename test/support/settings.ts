@@ -96,6 +96,7 @@ export function providerSettings (id: string, kind: ProviderKind): ProviderSetti
     maxConnections: 1,
     maxWaitingCalls: 1000,
     maxWaitingMs: 60_000,
+    http2: false,
     quirks: {},
     listModels: false,
     options: {}

@@ -1,0 +1,55 @@
+/** Decides which requests go through the proxies that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name. */
+
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { isLoopback } from './loopback.ts'
+import { bareHost } from './public-address.ts'
+
+export interface EnvironmentProxies {
+  /** Address of the proxy for `https:` servers, and of that for `http:` ones. */
+  readonly https: string | undefined
+  readonly http: string | undefined
+  /** Hosts that are reached directly, separated by commas or spaces. */
+  readonly exceptions: string | undefined
+}
+
+/** Services of clouds that give credentials to whoever asks from the machine itself. */
+const metadataHosts: ReadonlySet<string> = new Set([
+  'metadata', 'metadata.google.internal', 'instance-data', 'instance-data.ec2.internal', '100.100.100.200', '168.63.129.16', 'fd00:ec2::254'
+])
+
+/** Returns true for this machine, link-local addresses and metadata services: what a proxy reaches there is its own, or nothing. */
+export function isNeverProxied (server: URL): boolean {
+  const host = hostOf(server)
+  return isLoopback(host) || metadataHosts.has(host) || (isIP(host) !== 0 && ipaddr.process(host).range() === 'linkLocal')
+}
+
+/** Returns the address of the proxy for a server, as the environment has it; `undefined` where it is reached directly. */
+export function proxyFor (server: URL, { https, http, exceptions = '' }: EnvironmentProxies): string | undefined {
+  const isSecure = server.protocol === 'https:'
+  const port = server.port || (isSecure ? '443' : '80')
+  const isException = exceptions.split(/[\s,]+/).some(entry => entry !== '' && matches(entry.toLowerCase(), hostOf(server), port))
+  return isException || isNeverProxied(server) ? undefined : isSecure ? https : http
+}
+
+/** @param entry `*`, a host with all below it (`example.com`, `.example.com`, `*.example.com`), an address or a range; maybe with a port */
+function matches (entry: string, host: string, port: string): boolean {
+  if (entry === '*') return true
+  if (ipaddr.isValidCIDR(entry)) return isInRange(host, entry)
+  const colon = isIP(entry) === 0 ? entry.lastIndexOf(':') : -1
+  const hasPort = colon !== -1 && !entry.endsWith(']')
+  if (hasPort && entry.slice(colon + 1) !== port) return false
+  const suffix = bareHost(hasPort ? entry.slice(0, colon) : entry).replace(/^\*?\./, '')
+  return suffix !== '' && (host === suffix || host.endsWith(`.${suffix}`))
+}
+
+function isInRange (host: string, range: string): boolean {
+  if (isIP(host) === 0) return false
+  const address = ipaddr.process(host)
+  const [base, bits] = ipaddr.parseCIDR(range)
+  return address.kind() === base.kind() && address.match(base, bits)
+}
+
+function hostOf ({ hostname }: URL): string {
+  return bareHost(hostname).toLowerCase()
+}

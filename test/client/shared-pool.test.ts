@@ -1,0 +1,181 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
+import { httpTransport, type HttpTransport } from '../../lib/client/transport.ts'
+import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
+import { until } from '../support/until.ts'
+import type { SendOptions, UpstreamRequest, UpstreamResponse } from '../../lib/providers/provider.ts'
+
+const timeouts = { connectMs: 5000, firstByteMs: 5000, responseMs: 5000, idleBytesMs: 5000, idleEventsMs: 5000 }
+
+interface Pair {
+  readonly transport: HttpTransport
+  readonly sessions: Set<ServerHttp2Session>
+  readonly server: Http2SecureServer
+}
+
+/** Starts a server over HTTP/2, and a transport to it. */
+async function pair (t: Test, answer: (stream: ServerHttp2Stream, path: string) => void, options: { readonly allowHTTP1?: boolean } = {}): Promise<Pair> {
+  const { certificate, key } = makeCertificate(t.testdir({}))
+  const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate), ...options })
+  const sessions = new Set<ServerHttp2Session>()
+  server.on('session', session => {
+    sessions.add(session)
+    session.on('close', () => sessions.delete(session)).on('error', () => undefined)
+  })
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => undefined)
+    answer(stream, String(headers[':path']))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // a port, not a path
+  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}/v1`, connectMs: 5000, http2: true, tls: { ca: new Secret(readFileSync(certificate, 'utf8')) } })
+  t.teardown(async () => {
+    await transport.close()
+    for (const session of sessions) session.destroy()
+    server.close()
+  })
+  return { transport, sessions, server }
+}
+
+async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, request: Partial<UpstreamRequest> = {}): Promise<UpstreamResponse> {
+  return await transport.send({ method: 'POST', path: '/x', headers: {}, body: '{}', ...request }, {
+    signal: new AbortController().signal, credential: { authorization: 'Bearer k' }, timeouts, streamed: false, ...options
+  })
+}
+
+const textOf = async ({ body }: UpstreamResponse): Promise<string> => (await body.buffer(1e7)).toString()
+
+/** Answers with what came. */
+function echo (stream: ServerHttp2Stream): void {
+  stream.respond({ ':status': 200, 'x-one': 'two' })
+  stream.pipe(stream)
+}
+
+t.test('requests share one connection, each with its own answer', { skip: noOpenSsl }, async t => {
+  const { transport, sessions } = await pair(t, echo)
+  const first = await send(transport)
+  t.match(first, { status: 200, headers: { 'x-one': 'two' } })
+  t.equal(await textOf(first), '{}')
+  const bodies = Array.from({ length: 80 }, (_, number) => `${number} ${'ü'.repeat(number * 100)}`)
+  t.same(await Promise.all(bodies.map(async body => await textOf(await send(transport, {}, { body })))), bodies)
+  t.equal(sessions.size, 1)
+  t.equal(transport.load().connections, 1)
+})
+
+t.test('bodies that come in pieces, and large ones, do not wait for other requests', { skip: noOpenSsl }, async t => {
+  const { transport } = await pair(t, (stream, path) => { if (!path.endsWith('/silent')) echo(stream) })
+  t.equal(await textOf(await send(transport)), '{}', 'a connection is open')
+  const leaving = new AbortController()
+  const silent = send(transport, { signal: leaving.signal }, { path: '/silent' })
+  const pieces = async function * (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('one ')
+    yield Buffer.from('two')
+  }
+  t.equal(await textOf(await send(transport, {}, { body: pieces })), 'one two')
+  const large = 'x'.repeat(1_000_000)
+  t.equal(await textOf(await send(transport, {}, { body: large })), large)
+  leaving.abort(new Error('enough'))
+  await t.rejects(silent, { message: 'enough' })
+})
+
+t.test('a call that ends ends its request alone, wherever it stands', { skip: noOpenSsl }, async t => {
+  let closed = 0
+  let requests = 0
+  const { transport } = await pair(t, stream => {
+    requests++
+    stream.on('close', () => { closed++ })
+    stream.respond({ ':status': 200 })
+    stream.write('a')
+  })
+  const early = new AbortController()
+  const unsent = send(transport, { signal: early.signal })
+  early.abort(new Error('before it is sent'))
+  await t.rejects(unsent, { message: 'before it is sent' })
+  const staying = await send(transport)
+  const leaving = new AbortController()
+  const left = await send(transport, { signal: leaving.signal })
+  t.equal(requests, 2)
+  leaving.abort(new Error('enough'))
+  await t.rejects(textOf(left), { message: 'enough' })
+  await until(() => closed === 1, 'the provider to see it')
+  const bytes = staying.body[Symbol.asyncIterator]()
+  t.equal(Buffer.from((await bytes.next()).value ?? '').toString(), 'a')
+  staying.body.cancel()
+  await until(() => closed === 2, 'the provider to see that as well')
+})
+
+t.test('a request that a closing connection may have carried is not sent again', { skip: noOpenSsl }, async t => {
+  for (const end of [(session: ServerHttp2Session) => session.goaway(), (session: ServerHttp2Session) => session.destroy()]) {
+    const seen: string[] = []
+    const { transport, sessions } = await pair(t, (stream, path) => {
+      seen.push(path)
+      if (path.endsWith('/after')) echo(stream)
+    })
+    const open = Array.from({ length: 5 }, async (_, number) => await send(transport, {}, { path: `/${number}` }))
+    const results = Promise.allSettled(open)
+    await until(() => seen.length === 5, 'five requests')
+    for (const session of sessions) end(session)
+    for (const result of await results) t.match(result, { status: 'rejected', reason: { code: 'upstream_unreachable' } })
+    t.equal(await textOf(await send(transport, {}, { path: '/after' })), '{}')
+    t.same(seen.toSorted(), ['/v1/0', '/v1/1', '/v1/2', '/v1/3', '/v1/4', '/v1/after'])
+  }
+})
+
+t.test('timeouts and breaks have their codes', { skip: noOpenSsl }, async t => {
+  const { transport } = await pair(t, (stream, path) => {
+    if (path.endsWith('/silent')) return
+    if (path.endsWith('/refused')) return stream.close(7)
+    stream.respond({ ':status': 200, 'content-length': 10 })
+    stream.write('half')
+    if (path.endsWith('/cut')) setImmediate(() => stream.close(2))
+  })
+  await t.rejects(send(transport, { timeouts: { ...timeouts, responseMs: 50 } }, { path: '/silent' }), { code: 'upstream_timeout' })
+  await t.rejects(send(transport, {}, { path: '/refused' }), { code: 'upstream_unreachable' })
+  await t.rejects(send(transport, {}, { path: '/cut' }).then(textOf), { code: 'upstream_stream_interrupted' })
+  await t.rejects(send(transport, { timeouts: { ...timeouts, idleBytesMs: 50 } }, { path: '/stalled' }).then(textOf), { code: 'upstream_timeout' })
+})
+
+t.test('a reader who stops reading stops the provider', { skip: noOpenSsl }, async t => {
+  let written = 0
+  const { transport } = await pair(t, stream => {
+    stream.respond({ ':status': 200 })
+    const more = (): void => {
+      while (!stream.destroyed && written < 400) {
+        written++
+        if (!stream.write(Buffer.alloc(64 * 1024))) return void stream.once('drain', more)
+      }
+      stream.end()
+    }
+    more()
+  })
+  const answer = await send(transport)
+  let before = -1
+  while (before !== written) { // until nothing more is taken over many turns of the loop
+    before = written
+    for (let turn = 0; turn < 200; turn++) await new Promise(resolve => { setImmediate(resolve) })
+  }
+  t.ok(written < 200, `${written} of 400 pieces were taken`)
+  let sizeBytes = 0
+  for await (const bytes of answer.body) sizeBytes += bytes.length
+  t.equal(sizeBytes, 400 * 64 * 1024)
+})
+
+t.test('a server without HTTP/2 is not reached', { skip: noOpenSsl }, async t => {
+  const { createServer } = await import('node:https')
+  const { certificate, key } = makeCertificate(t.testdir({}))
+  const server = createServer({ key: readFileSync(key), cert: readFileSync(certificate), ALPNProtocols: ['http/1.1'] }, (_request, response) => { response.end('no') })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // a port, not a path
+  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}`, connectMs: 5000, http2: true, tls: { ca: new Secret(readFileSync(certificate, 'utf8')) } })
+  t.teardown(async () => {
+    await transport.close()
+    server.close().closeAllConnections()
+  })
+  await t.rejects(send(transport), { code: 'upstream_unreachable', cause: { code: 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL' } })
+})
