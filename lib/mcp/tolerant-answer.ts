@@ -5,6 +5,7 @@
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { isList, isObject } from '../json/guards.ts'
+import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { answers, noAnswer, repairMessage, type SentRequest } from './repair-message.ts'
 
@@ -58,7 +59,7 @@ function jsonAnswer (response: Response, text: string, options: TolerantAnswerOp
 function repairedJson (text: string, { request, requestOf, onLeftOut }: TolerantAnswerOptions): unknown {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseBounded(text)
   } catch {
     return undefined
   }
