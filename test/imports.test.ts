@@ -62,6 +62,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   koa: /^lib\/http\/|^examples\/mounted-gateway/,
   '@koa/router': /^lib\/http\//,
   'koa-body': /^lib\/http\//,
+  formidable: /^lib\/http\//,
   ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|read-catalogue))/,
   'it-pipe': /^(?:pipelines|lib\/public)\//,
   typebox: /^(?:schemas|pipelines|lib\/(?:dashboard\/page|dialects|keys|stages|validation|config|models))\/|^lib\/wire\/(?:openapi|endpoint-doc)\.ts$/,

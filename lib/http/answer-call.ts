@@ -6,7 +6,6 @@ import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { OpenCall, type OpenCalls } from './open-calls.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
-import { requestBody } from './request-body.ts'
 import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
@@ -84,7 +83,7 @@ class CallInFlight {
     const { req, res } = context
     const limits = parts.limits()
     const endpoint = target instanceof GatewayError ? undefined : target
-    const { call, abort, close } = readCall(req, res, params, endpoint, limits, parts.admission, () => requestBody(context))
+    const { call, abort, close } = readCall(context, params, endpoint, limits, parts.admission)
     this.#parts = parts
     this.#request = req
     this.#response = res

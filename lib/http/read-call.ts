@@ -13,8 +13,9 @@ import { closeWaitingResponse } from './node-internals.ts'
 import { waitsForConnection } from './pipelining.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
-import type { RequestBody } from './request-body.ts'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { requestBody } from './request-body.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Context } from 'koa'
 import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
 import type { Endpoint } from '../core/endpoint.ts'
@@ -62,17 +63,15 @@ const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeString
  *
  * @param endpoint absent for a request that is for none
  * @param admission gives a place when the body is requested, or memory, and gets it back with `close`
- * @param source returns the body when it is requested; default: the request
  */
 export function readCall (
-  request: IncomingMessage,
-  response: ServerResponse,
+  context: Context,
   params: Readonly<Record<string, string>>,
   endpoint: Endpoint | undefined,
   limits: EdgeLimits,
-  admission: Admission,
-  source: () => RequestBody = () => request
+  admission: Admission
 ): AcceptedCall {
+  const { req: request, res: response } = context
   const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
@@ -104,13 +103,13 @@ export function readCall (
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
       const { formFields: maxFields, formFiles: maxFiles } = limits
-      return readForm(source(), { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk }).then(open => {
+      return readForm(context, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk }).then(open => {
         upload = open
         record.bodies?.takeForm(open.form)
         return open.form
       })
     }
-    return readJson(source(), {
+    return readJson(requestBody(context), {
       maxBytes: maxBodyBytes,
       maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
       maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),
@@ -157,14 +156,9 @@ export function readCall (
       response.off('close', onClose)
       if (isWaiting) socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
-      else void upload.remove(isWorkDone(record, signal)).catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
+      else void upload.remove().catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
     }
   }
-}
-
-/** Returns whether nothing of a call that is being closed can still be at work: there was one attempt, and its response is complete. */
-function isWorkDone ({ attempts, hedges, failedAttempts, errorCode }: CallRecord, { aborted }: CallCancellation): boolean {
-  return attempts === 1 && hedges === undefined && failedAttempts === undefined && errorCode === undefined && !aborted
 }
 
 function queryOf ({ url = '' }: IncomingMessage): string {

@@ -1,22 +1,19 @@
 /**
  * Reads a multipart form within limits: fields as texts, files into memory or onto disk as they arrive.
  *
- * koa-body and formidable under it are loaded with the first form. They get a stream of ours in
- * place of the request, which counts what passes and ends with the call, because they notice
- * neither a deadline nor a body that never ends, and a parser of ours.
+ * koa-body and formidable under it are loaded with the first form. They read the context of the request with a
+ * bounded stream in place of its body, because they notice neither a deadline nor a body that never ends.
  */
 
 import { join } from 'node:path'
-import { Transform, type TransformCallback } from 'node:stream'
 import { GatewayError, ValidationError } from '../core/errors.ts'
+import { property } from '../json/guards.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
-import { yieldFairly } from '../async/yield-fairly.ts'
-import { formParserPlugin } from './form-parser.ts'
-import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
+import { BoundedBody } from './bounded-body.ts'
+import { requestBody, type RequestBody } from './request-body.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import { UploadWriter } from './upload-writer.ts'
 import type { Reservation } from './admission.ts'
-import type { RequestBody } from './request-body.ts'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -26,6 +23,8 @@ import type { UploadedFile, UploadForm } from '../core/upload.ts'
 const fieldBytes = 1024 * 1024
 /** Boundaries and headers of the parts. */
 const framingBytes = 256 * 1024
+/** The same as the parser gets them, with bytes of parts that it has not handed over yet. */
+const maxFraming = 2 * framingBytes
 
 export interface FormLimits {
   /** Bytes of all files together. */
@@ -43,9 +42,10 @@ export interface FormLimits {
 /** A form whose files exist until `remove` is called. */
 export interface OpenForm {
   readonly form: UploadForm
-  /** @param mayReuse true where nothing can read the files any more: their memory may then be used for others */
-  readonly remove: (mayReuse: boolean) => Promise<void>
+  readonly remove: () => Promise<void>
 }
+
+type FormidableErrors = typeof import('formidable')['errors']
 
 type ParsedFile = Parameters<NonNullable<ExtendedFormidableOptions['onFileBegin']>>[1]
 
@@ -64,8 +64,9 @@ interface NamedFile {
  *   too many parts, or the signal's reason; nothing is left on disk then
  * @throws ValidationError (422) for an empty file
  */
-export async function readForm (request: RequestBody, limits: FormLimits): Promise<OpenForm> {
-  const boundary = boundaryOf(request)
+export async function readForm (context: Context, limits: FormLimits): Promise<OpenForm> {
+  const body = requestBody(context)
+  checkHeaders(body)
   let directory: Promise<string> | undefined
   let files = 0
   let isRemoved = false
@@ -79,17 +80,16 @@ export async function readForm (request: RequestBody, limits: FormLimits): Promi
     writers.push(writer)
     return writer
   }
-  const remove = async (mayReuse: boolean): Promise<void> => {
+  const remove = async (): Promise<void> => {
     isRemoved = true
-    if (mayReuse) for (const writer of writers) writer.giveBack()
     // The parser may still be at work when a call was given up: a file that it opens now would stay.
     await Promise.all(writers.map(writer => writer.close()))
     if (directory !== undefined) await removeUploadDirectory(await directory)
   }
   try {
-    return { form: await parse(request, boundary, limits, newWriter), remove }
+    return { form: await parse(context, body, limits, newWriter), remove }
   } catch (error) {
-    await remove(false)
+    await remove()
     throw limits.signal.aborted ? limits.signal.reason : error
   }
 }
@@ -97,8 +97,8 @@ export async function readForm (request: RequestBody, limits: FormLimits): Promi
 /** Longer ones are not allowed. @see https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1 */
 const maxBoundaryLength = 70
 
-/** Returns the boundary of the form once its headers are such that it can be read. */
-function boundaryOf ({ headers }: RequestBody): string {
+/** @throws GatewayError for a form that cannot be read */
+function checkHeaders ({ headers }: RequestBody): void {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
@@ -110,27 +110,32 @@ function boundaryOf ({ headers }: RequestBody): string {
   const boundary = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType)?.slice(1).find(text => text !== undefined)
   if (boundary === undefined) throw malformed('The content type of the form has no boundary.')
   if (boundary.length > maxBoundaryLength) throw malformed(`The boundary of the form is longer than ${maxBoundaryLength} characters.`)
-  return boundary
 }
 
-async function parse (
-  request: RequestBody, boundary: string, limits: FormLimits, newWriter: () => UploadWriter
-): Promise<UploadForm> {
+async function parse (context: Context, body: RequestBody, limits: FormLimits, newWriter: () => UploadWriter): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
+  const { errors } = await import('formidable')
   const { maxFields, maxFiles, signal, memory } = limits
   if (signal.aborted) throw signal.reason
-  const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes)
+  let partBytes = 0
+  const source = new BoundedBody(body, { maxBytes: limits.maxBytes + fieldBytes + framingBytes, maxFramingBytes: maxFraming, partBytes: () => partBytes })
   const onAbort = (): void => { source.destroy(asError(signal.reason)) }
   const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
   /** In the order of the form: the parser hands files over as they finish. */
   const files: NamedFile[] = []
+  let refused: unknown
+  /** Ends the form, of which the parser may have read the last byte already. */
+  const refuse = (error: unknown): void => {
+    refused ??= error
+    source.destroy(asError(error))
+  }
+  let parts = 0
   const middleware = koaBody({
     multipart: true,
     json: false,
     text: false,
     urlencoded: false,
     formidable: {
-      enabledPlugins: [formParserPlugin(boundary, maxFields + maxFiles, () => tooManyParts(limits))],
       maxFields,
       maxFieldsSize: fieldBytes,
       maxFiles,
@@ -146,86 +151,68 @@ async function parse (
         if (last === undefined) throw new Error('a file is written before it begins')
         return last.writer
       },
+      // What is thrown here, later in `handlePart` or in a listener of a part would end the process: nobody awaits these promises.
       onPart: (part, handlePart) => {
+        if (++parts > maxFields + maxFiles) return refuse(tooManyParts(limits))
+        if (property(part, 'transferEncoding') === 'base64') return refuse(malformed('A part of the form is in base64. Send the bytes as they are.'))
+        part.on('data', (bytes: Buffer) => { partBytes += bytes.length })
         if (part.name === null) return
         // The parser takes a part for a file when it has a type. It is one when it has a file name.
         part.mimetype = part.originalFilename === null ? null : part.mimetype ?? 'application/octet-stream'
-        if (part.mimetype === null) part.on('data', (bytes: Buffer) => memory.take(bytes.length))
-        handlePart(part)
+        if (part.mimetype === null) {
+          part.on('data', (bytes: Buffer) => {
+            try {
+              memory.take(bytes.length)
+            } catch (error) {
+              refuse(error)
+            }
+          })
+        }
+        // The parser decodes a field by this name, and knows neither `8bit` nor `7bit`.
+        Object.assign(part, { transferEncoding: undefined })
+        const handled: unknown = handlePart(part)
+        Promise.resolve(handled).catch(refuse)
       }
     }
   })
-  // The parts of a Koa context that koa-body reads when it need not choose between kinds of body.
-  const context = { method: 'POST', req: source, request: {}, is: () => 'multipart/form-data' } as unknown as Context
+  const bounded: Context = Object.create(context, { req: { value: source } })
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    request.pipe(source)
+    body.pipe(source)
     // The parser begins to listen late: an error before that would pass it by.
-    await Promise.race([middleware(context, async () => undefined), source.failed])
+    await Promise.race([middleware(bounded, async () => undefined), source.failed])
+    if (refused !== undefined) throw refused
     // formidable ignores the error of a file once the last boundary was read.
     for (const { writer } of files) if (writer.errored !== null) throw writer.errored
   } catch (error) {
-    throw explained(error, files.at(-1)?.name, limits)
+    throw explained(error, errors, files.at(-1)?.name, limits)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
-    request.unpipe(source)
+    body.unpipe(source)
     source.destroy()
   }
   // As koa-body types them, but for the values it takes from JSON bodies.
   return await formOf(context.request.body as UploadForm['fields'], files)
 }
 
-/** A socket would hand over two megabytes in a turn of the event loop. */
-const bytesPerTurn = 256 * 1024
-/** The request body, passed on piece by piece and cut off above a limit. Small pieces are put together: a write to disk for each byte would take 40 µs for it. */
-class BoundedBody extends Transform {
-  readonly headers: RequestBody['headers']
-  /** Rejects with the first error. */
-  readonly failed: Promise<never>
-  #bytesLeft: number
-  #unpausedBytes = 0
-  readonly #pieces = new SmallPieces(piece => { this.push(piece) })
-
-  constructor (request: RequestBody, maxBytes: number) {
-    super()
-    this.headers = request.headers
-    this.#bytesLeft = maxBytes
-    this.failed = new Promise((_resolve, reject) => { this.once('error', reject) })
-  }
-
-  override _transform (bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#bytesLeft -= bytes.length
-    if (this.#bytesLeft < 0) return done(new GatewayError('file_too_large'))
-    this.#pieces.push(bytes)
-    this.#unpausedBytes += bytes.length + bytesPerPiece
-    if (this.#unpausedBytes < bytesPerTurn) return done()
-    this.#unpausedBytes = 0
-    void yieldFairly().then(() => done())
-  }
-
-  override _flush (done: TransformCallback): void {
-    this.#pieces.flush()
-    done()
-  }
-}
-
-/** Numbers of the parser's errors. */
-const tooLarge = new Set([1006, 1009, 1016])
-const tooMany = new Set([1007, 1015])
-const broken = new Set([1012, 1014])
-
-function explained (error: unknown, field: string | undefined, limits: FormLimits): unknown {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
+function explained (error: unknown, errors: FormidableErrors, field: string | undefined, limits: FormLimits): unknown {
   if (error instanceof GatewayError && error.code !== 'file_too_large') return error
-  if (code === 'file_too_large' || tooLarge.has(Number(code))) {
-    return code === 1006
-      ? new GatewayError('file_too_large', { message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.` })
-      : new GatewayError('file_too_large', { message: `The file is larger than ${formatMegabytes(limits.maxBytes)}.`, param: field })
+  switch (property(error, 'code')) {
+    case 'file_too_large':
+    case errors.biggerThanMaxFileSize:
+    case errors.biggerThanTotalMaxFileSize:
+      return new GatewayError('file_too_large', { message: `The file is larger than ${formatMegabytes(limits.maxBytes)}.`, param: field })
+    case errors.maxFieldsSizeExceeded:
+      return new GatewayError('file_too_large', { message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.` })
+    case errors.maxFieldsExceeded:
+    case errors.maxFilesExceeded:
+      return tooManyParts(limits)
+    case errors.malformedMultipart:
+    case errors.unknownTransferEncoding:
+      return malformed('The body is not a well-formed multipart form.')
+    default: return error
   }
-  if (tooMany.has(Number(code))) return tooManyParts(limits)
-  if (broken.has(Number(code))) return malformed('The body is not a well-formed multipart form.')
-  return error
 }
 
 function tooManyParts ({ maxFields, maxFiles }: FormLimits): GatewayError {

@@ -8,16 +8,9 @@
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { Writable } from 'node:stream'
 import { asGatewayError } from '../core/errors.ts'
-import { blockBytes, uploadBlocks, type UploadBlocks } from './upload-blocks.ts'
+import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { Reservation } from './admission.ts'
 
-/** Memory of a piece beside its bytes. */
-const pieceBytes = 256
-/**
- * A file of more bytes is copied into blocks, its beginning included: as it came, half a megabyte of each recording would end in old space, and
- * cost a full collection for every 40 of them.
- */
-const bytesWithoutBlocks = 512 * 1024
 /** Enough to recognise a file format. */
 const headBytes = 4100
 
@@ -32,63 +25,39 @@ type Done = (error?: Error | null) => void
 
 export class UploadWriter extends Writable {
   readonly #space: UploadSpace
-  readonly #pool: UploadBlocks
-  /** The beginning of the file, or all of it: pieces as they came, or blocks. */
+  /** The beginning of the file, or all of it. */
   readonly #inMemory: Buffer[] = []
-  #bytesInMemory = 0
-  /** The last one is filled up to `#filled`. */
-  readonly #blocks: Buffer[] = []
-  #filled = blockBytes
-  #readers = 0
-  #leftByReader = false
+  /** Pieces that are neither in memory nor on disk yet. */
+  #waiting: Buffer[] = []
+  /** The parser gives two small pieces for each carriage return. */
+  readonly #small = new SmallPieces(piece => { this.#waiting.push(piece) })
   #onDisk: { readonly path: string, readonly file: WriteStream } | undefined
 
-  constructor (space: UploadSpace, pool = uploadBlocks) {
+  constructor (space: UploadSpace) {
     super()
     this.#space = space
-    this.#pool = pool
   }
 
   override _write (bytes: Buffer, _encoding: BufferEncoding, done: Done): void {
+    this.#small.push(bytes)
+    this.#keep(done)
+  }
+
+  #keep (done: Done): void {
     const { memory } = this.#space
-    if (this.#onDisk === undefined && memory.isCheap(bytes.length + pieceBytes)) {
-      memory.take(bytes.length + pieceBytes)
-      this.#keep(bytes)
-      return done()
-    }
-    this.#writeToDisk(bytes, done).catch((error: unknown) => done(asGatewayError(error)))
-  }
-
-  #keep (bytes: Buffer): void {
-    this.#bytesInMemory += bytes.length
-    if (this.#blocks.length === 0) {
-      if (this.#bytesInMemory <= bytesWithoutBlocks) {
-        this.#inMemory.push(bytes)
-        return
+    const waiting = this.#waiting
+    this.#waiting = []
+    try {
+      while (this.#onDisk === undefined && waiting[0] !== undefined && memory.isCheap(waiting[0].length + bytesPerPiece)) {
+        memory.take(waiting[0].length + bytesPerPiece)
+        this.#inMemory.push(waiting[0])
+        waiting.shift()
       }
-      for (const piece of this.#inMemory.splice(0)) this.#copy(piece)
+    } catch (error) {
+      return done(asGatewayError(error))
     }
-    this.#copy(bytes)
-  }
-
-  #copy (bytes: Buffer): void {
-    for (let at = 0; at < bytes.length;) {
-      const block = this.#blockWithRoom()
-      const copied = bytes.copy(block, this.#filled, at)
-      this.#filled += copied
-      at += copied
-      this.#inMemory[this.#inMemory.length - 1] = block.subarray(0, this.#filled)
-    }
-  }
-
-  #blockWithRoom (): Buffer {
-    const last = this.#blocks.at(-1)
-    if (last !== undefined && this.#filled < blockBytes) return last
-    const block = this.#pool.take()
-    this.#blocks.push(block)
-    this.#inMemory.push(block)
-    this.#filled = 0
-    return block
+    if (waiting.length === 0) return done()
+    this.#writeToDisk(Buffer.concat(waiting), done).catch((error: unknown) => done(asGatewayError(error)))
   }
 
   async #writeToDisk (bytes: Buffer, done: Done): Promise<void> {
@@ -108,8 +77,11 @@ export class UploadWriter extends Writable {
   }
 
   override _final (done: Done): void {
-    if (this.#onDisk === undefined) done()
-    else this.#onDisk.file.end(done)
+    this.#small.flush()
+    this.#keep(error => {
+      if (error || this.#onDisk === undefined) done(error)
+      else this.#onDisk.file.end(done)
+    })
   }
 
   override _destroy (error: Error | null, done: Done): void {
@@ -124,19 +96,11 @@ export class UploadWriter extends Writable {
     return new Promise(resolve => { this.once('close', resolve).destroy() })
   }
 
-  /**
-   * Lets other files have its memory. Nothing may open it any more. Where a reader has not come to its end, a socket may still
-   * hold a piece of it, and the memory is left to the collector.
-   */
-  giveBack (): void {
-    if (this.#readers === 0 && !this.#leftByReader) this.#pool.giveBack(this.#blocks.splice(0))
-  }
-
   /** Returns the first bytes of a complete file: at most 4,100. */
   async head (): Promise<Uint8Array> {
     const pieces: Uint8Array[] = []
     let size = 0
-    for await (const piece of this.#pieces(headBytes)) {
+    for await (const piece of this.open(headBytes)) {
       const part = piece.subarray(0, headBytes - size)
       pieces.push(part)
       size += part.length
@@ -145,27 +109,13 @@ export class UploadWriter extends Writable {
     return Buffer.concat(pieces)
   }
 
-  /** Opens the bytes of a complete file anew. A reader that takes another piece must be done with those before. */
-  async * open (): AsyncGenerator<Uint8Array, void, undefined> {
-    this.#readers++
-    let isRead = false
-    try {
-      yield * this.#pieces()
-      isRead = true
-    } finally {
-      this.#readers--
-      this.#leftByReader ||= !isRead
-    }
-  }
-
-  /** @param highWaterMark bytes of a read from the disk */
-  async * #pieces (highWaterMark?: number): AsyncGenerator<Uint8Array, void, undefined> {
-    const isLastCopied = this.#blocks.length > 0
-    const last = this.#inMemory.length - 1
-    for (const [index, piece] of this.#inMemory.entries()) {
-      // A small piece is not waited for: it may still be in a socket when the reader has come to the end.
-      yield index === last && isLastCopied ? Buffer.from(piece) : piece
-    }
+  /**
+   * Opens the bytes of a complete file anew.
+   *
+   * @param highWaterMark bytes of a read from the disk
+   */
+  async * open (highWaterMark?: number): AsyncGenerator<Uint8Array, void, undefined> {
+    yield * this.#inMemory
     if (this.#onDisk !== undefined) yield * createReadStream(this.#onDisk.path, { highWaterMark })
   }
 }

@@ -3,6 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Admission } from '../../lib/http/admission.ts'
 import { readCall, type EdgeLimits, type AcceptedCall } from '../../lib/http/read-call.ts'
+import { koaContext } from '../support/koa-context.ts'
 import { openRequest, type OpenRequest } from '../support/open-request.ts'
 import { settles, until } from '../support/until.ts'
 import { keptUploads } from '../support/uploads.ts'
@@ -23,7 +24,7 @@ interface Opened extends AcceptedCall, OpenRequest {
 async function opened (t: Test, init: RequestInit = {}, parts: Partial<Endpoint> = {}, given: Partial<EdgeLimits> = {}, admission = oneCall()): Promise<Opened> {
   const pair = await openRequest(t, '/', { method: 'POST', ...init })
   const handle = async (): Promise<never> => await Promise.reject(new Error('no endpoint is called'))
-  const open = readCall(pair.request, pair.response, { id: '7' }, { ...endpoint, handle, ...parts }, { ...limits, ...given }, admission)
+  const open = readCall(koaContext(pair.request, pair.response), { id: '7' }, { ...endpoint, handle, ...parts }, { ...limits, ...given }, admission)
   t.teardown(open.close)
   return { ...pair, ...open, admission }
 }
@@ -37,7 +38,7 @@ t.test('a call has the headers and parameters of its request, and an id that the
 t.test('a request for no endpoint is a call without a body', async t => {
   const pair = await openRequest(t, '/', { method: 'POST', body: '{}' })
   const admission = new Admission({ openCalls: 1, maxSharePerKey: 1, uploadDiskBytes: 1 })
-  const { call, close } = readCall(pair.request, pair.response, {}, undefined, limits, admission)
+  const { call, close } = readCall(koaContext(pair.request, pair.response), {}, undefined, limits, admission)
   t.teardown(close)
   t.equal(call.record.endpoint, 'none')
   t.equal(await call.body(), undefined)

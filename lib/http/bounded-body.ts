@@ -1,0 +1,81 @@
+/**
+ * The body of a form on its way to the parser: cut off above a limit, in pieces that leave time for other calls, and without what the
+ * parser is slow at.
+ */
+
+import { Transform, type TransformCallback } from 'node:stream'
+import { GatewayError } from '../core/errors.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
+import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
+import type { RequestBody } from './request-body.ts'
+
+/** A socket would hand over two megabytes in a turn of the event loop. */
+const bytesPerTurn = 256 * 1024
+
+/**
+ * Formidable makes several events of each carriage return, as a boundary may begin there: a body of nothing else would keep the process
+ * busy for seconds. Recordings and images have one in 256 bytes.
+ */
+const carriageReturn = 0x0d
+const windowBytes = 64 * 1024
+const maxCarriageReturns = windowBytes / 16
+
+export interface BoundedBodyOptions {
+  readonly maxBytes: number
+  /** Bytes of boundaries and headers, and of parts that the parser has not handed over yet. */
+  readonly maxFramingBytes: number
+  /** Returns the bytes of parts that the parser has handed over. */
+  readonly partBytes: () => number
+}
+
+export class BoundedBody extends Transform {
+  /** As the parser reads them. */
+  readonly headers: RequestBody['headers']
+  /** Rejects with the first error. */
+  readonly failed: Promise<never>
+  readonly #options: BoundedBodyOptions
+  #passedBytes = 0
+  #unpausedBytes = 0
+  #bytesInWindow = 0
+  #carriageReturns = 0
+  readonly #pieces = new SmallPieces(piece => { this.push(piece) })
+
+  constructor ({ headers }: RequestBody, options: BoundedBodyOptions) {
+    super()
+    this.headers = headers
+    this.#options = options
+    this.failed = new Promise((_resolve, reject) => { this.once('error', reject) })
+  }
+
+  override _transform (bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    const { maxBytes, maxFramingBytes, partBytes } = this.#options
+    if (this.#passedBytes + bytes.length > maxBytes) return done(new GatewayError('file_too_large'))
+    if (this.#passedBytes - partBytes() > maxFramingBytes) {
+      return done(new GatewayError('invalid_value', { message: `The boundaries and headers of the form are larger than ${maxFramingBytes / 1024} KB.` }))
+    }
+    if (this.#hasTooManyCarriageReturns(bytes)) {
+      return done(new GatewayError('invalid_value', { message: 'The form has more carriage returns than recordings, images and texts have.' }))
+    }
+    this.#passedBytes += bytes.length
+    this.#pieces.push(bytes)
+    this.#unpausedBytes += bytes.length + bytesPerPiece
+    if (this.#unpausedBytes < bytesPerTurn) return done()
+    this.#unpausedBytes = 0
+    void yieldFairly().then(() => done())
+  }
+
+  override _flush (done: TransformCallback): void {
+    this.#pieces.flush()
+    done()
+  }
+
+  #hasTooManyCarriageReturns (bytes: Buffer): boolean {
+    for (let at = bytes.indexOf(carriageReturn); at !== -1 && this.#carriageReturns <= maxCarriageReturns; at = bytes.indexOf(carriageReturn, at + 1)) {
+      this.#carriageReturns++
+    }
+    if (this.#carriageReturns > maxCarriageReturns) return true
+    this.#bytesInWindow += bytes.length
+    if (this.#bytesInWindow >= windowBytes) this.#bytesInWindow = this.#carriageReturns = 0
+    return false
+  }
+}
