@@ -12,6 +12,7 @@ import { GatewayError } from '../core/errors.ts'
 import { UsageMeter } from '../usage/usage-meter.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { CallRecord } from '../core/record.ts'
+import type { OpenAttempt } from './open-attempt.ts'
 
 export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
@@ -19,13 +20,6 @@ export interface AbandonedAnswerLimits {
   readonly bytes: number
   /** Answers at once. */
   readonly answers: number
-}
-
-/** The part of an open answer that reading on needs. */
-interface Readable<E> {
-  readonly next: () => Promise<E[] | undefined>
-  readonly sizeBytes: () => number
-  readonly close: () => void
 }
 
 interface AbandonableCall {
@@ -51,8 +45,8 @@ export class AbandonedAnswers {
    * @throws what `open` throws
    */
   async open<C extends AbandonableCall, E extends AnswerEvent> (
-    call: C, open: (call: C) => Promise<Readable<E>>
-  ): Promise<Readable<E>> {
+    call: C, open: (call: C) => Promise<OpenAttempt<E>>
+  ): Promise<OpenAttempt<E>> {
     const { signal, record } = call
     if (signal.aborted) throw signal.reason
     const own = new CallCancellation()
@@ -64,27 +58,22 @@ export class AbandonedAnswers {
       clearTimeout(this.#running.get(own))
       this.#running.delete(own)
     }
-    let answer: Readable<E>
+    let answer: OpenAttempt<E>
     try {
       answer = await open({ ...call, signal: own })
     } catch (error) {
       release()
       throw error
     }
-    let over = false
     return {
-      sizeBytes: answer.sizeBytes,
-      next: async () => {
-        const events = await answer.next()
-        over = events === undefined
-        return events
-      },
+      sizeBytes: () => answer.sizeBytes(),
+      next: () => answer.next(), // its own promise: an answer that outlives its caller is read as any other is
       close: () => {
-        if (over || !this.#running.has(own)) {
+        if (this.#running.has(own)) {
+          record.whenUsageKnown = this.#readOn(answer, record, meter).finally(release)
+        } else {
           answer.close()
           release()
-        } else {
-          record.whenUsageKnown = this.#read(answer, record, meter).finally(release)
         }
       }
     }
@@ -109,8 +98,8 @@ export class AbandonedAnswers {
     this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.maxMs))
   }
 
-  async #read<E extends AnswerEvent> (
-    answer: Readable<E>, record: CallRecord, meter: UsageMeter
+  async #readOn<E extends AnswerEvent> (
+    answer: OpenAttempt<E>, record: CallRecord, meter: UsageMeter
   ): Promise<void> {
     const before = answer.sizeBytes()
     try {

@@ -6,7 +6,17 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { routedCall } from '../support/stages.ts'
+import { settles, until } from '../support/until.ts'
+import { answerReply } from '../../lib/replies/answer-reply.ts'
+import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
+import { normalise } from '../../lib/stages/normalise.ts'
+import { pipeline } from '../../pipelines/pipeline.ts'
+import { providerCall } from '../../lib/stages/provider-call.ts'
+import { recordUsage } from '../../lib/stages/record-usage.ts'
+import type { ChatBatch } from '../../lib/dialects/dialect.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { Stage } from '../../lib/pipeline/stage.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { ApiKey, KeyLimits } from '../../lib/core/key.ts'
@@ -101,6 +111,39 @@ for (const [whose, key, defaultKeyLimits] of budgets) {
     ])
   })
 }
+
+t.test('a provider that goes silent sees that a caller has left, with a budget in time, behind generators as well', async t => {
+  const [head = '', first = ''] = chatFrames(['a'])
+  const { upstream, api } = await start(t, () => ({ headers: eventStream, pieces: [head + first], then: 'stall' }))
+  const { providers, settings } = api.gateway.services
+  const unchanged: Stage<ChatBatch> = async function * (source) { yield * source }
+  const handle = pipeline(
+    providerCall({ providers, settings, abandonedAnswers: new AbandonedAnswers({ maxMs: 20 }) }, 'chat'),
+    unchanged, recordUsage(), normalise(), unchanged, answerReply(chatCompletions)
+  )
+  const request: ChatInput = { model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }], stream: true }
+  for (const [number, reservedNanoUsd] of [undefined, 1_000].entries()) {
+    const leaving = new AbortController()
+    const call = routedCall(request, { signal: leaving.signal, routes: [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }] })
+    call.record.reservedNanoUsd = reservedNanoUsd
+    const { body } = await handle(call)
+    const frames = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
+    while (!(await frames.next()).value?.includes('"content":"a"')) { /* the role */ }
+    const waiting = frames.next()
+    leaving.abort(new GatewayError('client_closed_request'))
+    await settles((await upstream.request(number)).aborted, `the provider to see it: ${reservedNanoUsd}`)
+    t.same(await waiting, { done: true, value: undefined }, 'nothing waits any more')
+    t.equal(call.record.outcome, 'client_closed')
+  }
+})
+
+t.test('an answer that outlives its caller gives its reads as they are: nothing more waits for a call with a budget', async t => {
+  const read = new Promise<AnswerEvent[] | undefined>(() => undefined)
+  const open = { next: () => read, sizeBytes: () => 7, close: () => undefined }
+  const answer = await new AbandonedAnswers().open({ signal: new AbortController().signal, record: new CallRecord('chat') }, async () => open)
+  t.equal(answer.next(), read)
+  t.equal(answer.sizeBytes(), 7)
+})
 
 t.test('a gateway that closes gives up what it was reading on', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
