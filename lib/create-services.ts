@@ -1,6 +1,6 @@
 import { isDashboardServed } from './dashboard/is-served.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
-import { AbandonedAnswers } from './upstream/abandoned-answers.ts'
+import { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
 import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'

@@ -12,7 +12,7 @@ import type { CaptureBodies } from './core/body-capture.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
-import type { AbandonedAnswers } from './upstream/abandoned-answers.ts'
+import type { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import type { ResponseStore } from './stores/response-store.ts'
 import type { RouteHealth } from './routing/route-health.ts'
 

@@ -26,7 +26,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/sandbox': 3,
   'lib/local': 3,
   'lib/client': 3,
-  'lib/upstream': 4,
+  'lib/attempts': 4,
   'lib/routing': 4,
   'lib/models': 4,
   'lib/keys': 4,

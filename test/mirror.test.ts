@@ -13,7 +13,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 
 /** Files that only put parts together or name them, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
-  'async/timer': ['upstream/stream-attempt', 'limits the waits for streams there'],
+  'async/timer': ['attempts/stream-attempt', 'limits the waits for streams there'],
   'bodies/body-rules': ['pipelines/admin/call-bodies', 'finds the rule of a project'],
   'bodies/print-body': ['bodies/call-capture', 'prints what is noted there'],
   'bodies/redaction': ['bodies/redact-json', 'the rules that are applied there'],
@@ -42,8 +42,8 @@ const elsewhere: Reasons = {
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
   'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
   'usage/journal-line': ['usage/call-recorder', 'the lines of its rows'],
-  'upstream/delete-response': ['pipelines/responses', 'one request to a provider'],
-  'upstream/stream-pace': ['upstream/stream-attempt', 'watches the streams that are read there'],
+  'attempts/delete-response': ['pipelines/responses', 'one request to a provider'],
+  'attempts/stream-pace': ['attempts/stream-attempt', 'watches the streams that are read there'],
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],
   'usage/call-timeline': ['usage/call-steps', 'reads what is printed there'],
   'usage/bodies-report': ['stores/call-body-store', 'reads what is stored there'],
@@ -121,7 +121,7 @@ const together: Readonly<Record<string, string>> = {
   'providers/work': 'the work of every adapter grows no faster than its input',
   'providers/xai': 'an adapter, from recorded responses',
   'routing/promise': 'a call succeeds when any of its models can',
-  'upstream/accepted': 'what a provider has accepted is not sent again',
+  'attempts/accepted': 'what a provider has accepted is not sent again',
   'stores/insert-usage': 'both engines of the store',
   'stores/postgres': 'one engine of the store, on a server',
   'stores/prune-usage': 'as above'

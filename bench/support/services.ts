@@ -1,6 +1,6 @@
 /** A gateway's services inside the process, in front of a provider that answers from memory. */
 
-import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
+import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'

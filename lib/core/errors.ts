@@ -11,7 +11,7 @@ import type { OriginalError } from './direct-request.ts'
 
 export type ErrorType = ErrorBody['error']['type']
 
-/** The kind of fault, which decides what may be tried next (see `routing/call-attempts`). */
+/** The kind of fault, which decides what may be tried next (see `attempts/call-attempts`). */
 export type FaultKind =
   /** Nothing another attempt could change: the request itself is at fault. */
   | 'caller'

@@ -1,5 +1,5 @@
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { StreamAttempt } from '../../lib/upstream/stream-attempt.ts'
+import { StreamAttempt } from '../../lib/attempts/stream-attempt.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** Returns the events of each read of a stream that arrives in these pieces. */

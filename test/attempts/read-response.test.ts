@@ -2,7 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
 import { countTurns } from '../support/turns.ts'
-import { asInterrupted, parseResponse, parseResponseBytes, readOrRefuse } from '../../lib/upstream/read-response.ts'
+import { asInterrupted, parseResponse, parseResponseBytes, readOrRefuse } from '../../lib/attempts/read-response.ts'
 
 const throwing = (error: unknown) => () => { throw error }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { noteAttempt, RouteAttempt } from '../../lib/routing/route-attempt.ts'
+import { noteAttempt, RouteAttempt } from '../../lib/attempts/route-attempt.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
 import { provider } from '../support/settings.ts'

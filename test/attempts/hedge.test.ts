@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hedge, ExtraRequestBudget, type Send } from '../../lib/routing/hedge.ts'
+import { hedge, ExtraRequestBudget, type Send } from '../../lib/attempts/hedge.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { until } from '../support/until.ts'
 

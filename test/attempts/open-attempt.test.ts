@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bufferedAttempt } from '../../lib/upstream/open-attempt.ts'
+import { bufferedAttempt } from '../../lib/attempts/open-attempt.ts'
 
 t.test('a response that was read to its end is one read', async t => {
   const attempt = bufferedAttempt(['a', 'b'])

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
-import { AttemptPlan } from '../../lib/routing/attempt-plan.ts'
+import { AttemptPlan } from '../../lib/attempts/attempt-plan.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
 import type { Route } from '../../lib/core/route.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import type { AnswerEvent } from '../../lib/core/events.ts'
-import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
+import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'

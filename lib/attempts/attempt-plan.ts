@@ -9,8 +9,8 @@
 
 import type { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { isOfCredential } from './credential-pool.ts'
-import type { Cooldown, RouteHealth } from './route-health.ts'
+import { isOfCredential } from '../routing/credential-pool.ts'
+import type { Cooldown, RouteHealth } from '../routing/route-health.ts'
 
 /** Attempts of one call, over all its routes. */
 const maxAttempts = 16

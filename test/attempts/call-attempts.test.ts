@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { CallAttempts } from '../../lib/routing/call-attempts.ts'
+import { CallAttempts } from '../../lib/attempts/call-attempts.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'

@@ -4,14 +4,14 @@
  */
 
 import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
-import type { CircuitAttempt } from './breaker.ts'
+import type { CircuitAttempt } from '../routing/breaker.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import type { SentRequest } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { RouteHealth } from './route-health.ts'
+import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** The part of a call that its attempts need. */

@@ -14,7 +14,7 @@ import { RouteAttempt, noteAttempt, noteWasted, type AttemptedCall, type Closabl
 import { accountDigest } from '../providers/account-digest.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
-import type { RouteHealth } from './route-health.ts'
+import type { RouteHealth } from '../routing/route-health.ts'
 
 export interface CallAttemptsOptions<A> {
   readonly health: RouteHealth

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { AnswerBatches } from '../../lib/upstream/answer-batches.ts'
+import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 
 /** An answer that gives these reads, then fails if it has to. */
