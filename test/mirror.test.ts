@@ -42,6 +42,7 @@ const elsewhere: Reasons = {
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
   'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
   'usage/journal-line': ['usage/call-recorder', 'the lines of its rows'],
+  'attempts/prepared-request': ['stages/provider-call', 'the requests of the stage'],
   'attempts/delete-response': ['pipelines/responses', 'one request to a provider'],
   'attempts/stream-pace': ['attempts/stream-attempt', 'watches the streams that are read there'],
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],

@@ -7,29 +7,22 @@
  * sign of life.
  */
 
-import { isLargeRequest } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../attempts/answer-batches.ts'
-import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
-import { openParts, partsOf, usagesIn, type AnyEvent } from '../attempts/split.ts'
-import type { AttemptCall, UpstreamPart, ProviderCallOptions } from '../attempts/attempt.ts'
-import type { OpenAttempt } from '../attempts/open-attempt.ts'
-import { standardSignal } from '../async/cancellation.ts'
-import { mergeSettings } from '../chat/merge-settings.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
+import { PreparedRequest, type SharedByRequests } from '../attempts/prepared-request.ts'
 import { noteAttempt, type RouteRequest } from '../attempts/route-attempt.ts'
+import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import type { MissingApis } from '../routing/missing-apis.ts'
-import type { Batch } from '../core/batch.ts'
-import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
-import type { Route } from '../core/route.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
-import type { Adapter, Ask, Capability, EventOf, Provider, RequestOf } from '../providers/provider.ts'
-import type { AnswerEvent } from '../core/events.ts'
-import type { Services } from '../services.ts'
-import type { Usage } from '../core/usage.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
+import type { ProviderCallOptions } from '../attempts/attempt.ts'
+import type { OpenAttempt } from '../attempts/open-attempt.ts'
+import type { Batch } from '../core/batch.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Route } from '../core/route.ts'
+import type { Capability, EventOf, RequestOf } from '../providers/provider.ts'
+import type { Services } from '../services.ts'
 
 export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
   readonly settings: { readonly limits: ProviderCallOptions }
@@ -88,113 +81,4 @@ export function providerCall<C extends Capability> (
       }
     })
   })
-}
-
-/** Holds what the requests of one stage share. */
-interface SharedByRequests {
-  readonly abandoned: AbandonedAnswers
-  readonly recordSent: Services['recordSent'] | undefined
-  /** True for counts of tokens, which cost nothing. */
-  readonly isFree: boolean
-  readonly missingApis: MissingApis
-}
-
-/** The request of a call to one route. Its parts are made once, however often they are sent, but for each account that keeps something. */
-class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E extends AnyEvent & AnswerEvent> implements RouteRequest<OpenAttempt<E>> {
-  readonly provider: Provider
-  readonly readsToEnd: boolean
-  readonly #call: RoutedCall<R>
-  readonly #route: Route
-  readonly #adapter: Adapter<R, E>
-  readonly #options: ProviderCallOptions
-  readonly #shared: SharedByRequests
-  #made: Array<{ readonly credential: number | undefined, readonly parts: ReadonlyArray<UpstreamPart<R, E>> }> = []
-  /** True once the server has said that it does not have the API of this request: it is translated from then on. */
-  #refused = false
-
-  constructor (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions, shared: SharedByRequests) {
-    this.provider = provider
-    this.readsToEnd = mustReadToEnd(call, provider)
-    this.#call = call
-    this.#route = route
-    this.#adapter = adapter
-    this.#options = options
-    this.#shared = shared
-  }
-
-  send (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> {
-    const call = this.#call
-    const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
-    const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
-    if (this.#refused) return this.#openTranslated(attempt, credential)
-    const parts = this.#partsFor(credential)
-    if (parts[0]?.ask.direct === undefined) return this.#open(attempt, parts)
-    return this.#open(attempt, parts).then(opened => {
-      this.#shared.missingApis.noteServed(this.provider)
-      return opened
-    }, (error: unknown) => {
-      if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
-      this.#refused = true
-      this.#made = []
-      return this.#openTranslated(attempt, credential)
-    })
-  }
-
-  /** Sends a request that was refused again, translated. What it shows of the server counts for all callers only if no key of one was used. */
-  #openTranslated (attempt: AttemptCall, credential: number | undefined): Promise<OpenAttempt<E>> {
-    return this.#open(attempt, this.#partsFor(credential)).then(opened => {
-      if (this.#call.providerKey === undefined) this.#shared.missingApis.noteMissing(this.provider)
-      return opened
-    })
-  }
-
-  billed (): readonly Usage[] {
-    return usagesIn(this.#made.flatMap(({ parts }) => parts))
-  }
-
-  #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
-    const [provider, adapter, options, { abandoned, recordSent, isFree }] = [this.provider, this.#adapter, this.#options, this.#shared]
-    const opened = this.readsToEnd
-      ? abandoned.open(attempt, async kept => await openParts(kept, parts, provider, adapter, options))
-      : openParts(attempt, parts, provider, adapter, options)
-    recordSent?.(this.#call, isFree)
-    return opened
-  }
-
-  #partsFor (place: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    const credential = this.#call.origin === undefined ? undefined : place
-    const known = this.#made.find(made => made.credential === credential)
-    if (known !== undefined) return known.parts
-    const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
-    const parts = partsOf(adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated }), this.#adapter)
-    this.#made.push({ credential, parts })
-    return parts
-  }
-}
-
-/**
- * Returns whether an answer is read to its end although the caller left: a provider bills what it has written, and a budget
- * must count that.
- */
-function mustReadToEnd<R> ({ record }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
-  return onDisconnect === 'drain' || record.reservedNanoUsd !== undefined
-}
-
-function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route, options: FitOptions): FittedRequest<R> {
-  return fit === undefined ? { request } : fit(request, route, options) as FittedRequest<R> // it gives what it takes
-}
-
-/** Makes the input of the route's adapter: the request with the settings of the route. */
-function adapterInput<R extends { readonly stream?: boolean | undefined }> (
-  call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
-): Ask<R> {
-  const { request: given, direct } = fitted(call, route, options)
-  const request = mergeSettings(given, route.settings)
-  return {
-    request, route, quirks, direct,
-    streamed: request.stream === true,
-    isLarge: isLargeRequest(call.record),
-    media: call.media?.(),
-    callerBody: call.callerBody?.()
-  }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hedge, ExtraRequestBudget, type Send } from '../../lib/attempts/hedge.ts'
+import { hedge, type Send } from '../../lib/attempts/hedge.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { until } from '../support/until.ts'
 
@@ -90,17 +90,4 @@ t.test('without a second request to make, the first has all the time it takes', 
   await until(() => started > 0, 'the second to start')
   first.answer('at last')
   t.strictSame(await raced, { answer: 'at last', winner: 'first', hedged: false })
-})
-
-t.test('one hedge is free, then twenty calls pay for one, and no more than ten are saved', async t => {
-  const budget = new ExtraRequestBudget()
-  t.same([budget.take(), budget.take()], [true, false])
-  for (let call = 0; call < 19; call++) budget.onCall()
-  t.equal(budget.take(), false)
-  for (let call = 0; call < 2; call++) budget.onCall()
-  t.equal(budget.take(), true)
-  for (let call = 0; call < 10_000; call++) budget.onCall()
-  let taken = 0
-  while (taken < 1000 && budget.take()) taken++
-  t.equal(taken, 10)
 })
