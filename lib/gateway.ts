@@ -230,6 +230,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     limits: settings.limits,
     allowsHost: allowedHosts(settings.server),
     corsOrigins: settings.server.corsOrigins,
+    writeTimeoutMs: settings.server.writeTimeoutMs,
     ...given.middleware !== undefined && { middleware: given.middleware },
     draining: () => draining,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),

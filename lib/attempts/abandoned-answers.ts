@@ -90,7 +90,7 @@ export class AbandonedAnswers {
   }
 
   #onCallerLeft (own: CallCancellation, reason: unknown): void {
-    const gone = reason instanceof GatewayError && reason.code === 'client_closed_request'
+    const gone = reason instanceof GatewayError && (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
     if (!gone || this.#running.size >= this.#limits.answers) {
       own.abort(reason)
       return

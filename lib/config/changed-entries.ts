@@ -16,6 +16,7 @@ const restartOnly = {
   drainMs: 'server.drain_ms',
   workerTimeoutMs: 'server.worker_timeout_ms',
   keepAliveMs: 'server.keep_alive_ms',
+  writeTimeoutMs: 'server.write_timeout_ms',
   maxClientConnections: 'server.max_client_connections'
 } as const satisfies Record<Exclude<keyof ServerSettings, 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'>, string>
 

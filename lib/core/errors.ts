@@ -123,6 +123,9 @@ export const codes = {
   client_closed_request: {
     status: 499, type: 'server_error', message: 'The client closed the connection.'
   },
+  client_too_slow: {
+    status: 499, type: 'server_error', message: 'The client did not read the answer in time.'
+  },
   internal_error: {
     status: 500, type: 'server_error', message: 'Headgate could not handle the request because of an internal error.'
   },

@@ -4,13 +4,13 @@
  */
 
 import type { BodyCapture } from './body-capture.ts'
-import { asGatewayError } from './errors.ts'
+import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
 import { addUsage, charactersPerToken, type EstimatedUnits, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
 
 /** The end of a call. A disconnect is an outcome of its own, not an error. */
-export type Outcome = 'ok' | 'error' | 'client_closed'
+export type Outcome = 'ok' | 'error' | 'client_closed' | 'client_too_slow'
 
 /** A route that was tried without success, or skipped. */
 export interface FailedAttempt {
@@ -239,13 +239,16 @@ export function noteOutput (record: CallRecord, characters: number): void {
   if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
 }
 
+/** The outcomes of calls that end by their caller. */
+const outcomes: { readonly [code in ErrorCode]?: Outcome } = { client_closed_request: 'client_closed', client_too_slow: 'client_too_slow' }
+
 /** Notes how a call failed, and returns the outcome that makes it. The first note stays. */
 export function noteError (record: CallRecord, error: unknown): Outcome {
   if (record.outcome !== undefined) return record.outcome
   const failure = asGatewayError(error)
   record.errorCode = failure.code
   record.cause = failure.cause
-  record.outcome = failure.code === 'client_closed_request' ? 'client_closed' : 'error'
+  record.outcome = outcomes[failure.code] ?? 'error'
   return record.outcome
 }
 

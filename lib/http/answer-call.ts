@@ -30,6 +30,8 @@ export interface AnswerOptions {
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
+  /** Milliseconds in which a caller may accept no byte of an answer that waits to be sent. Default: 300,000. */
+  readonly writeTimeoutMs?: number
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
@@ -98,6 +100,7 @@ class CallInFlight {
   async run (): Promise<void> {
     const { open, options } = this.#parts
     open.add(this.#entry)
+    this.#response.setTimeout(options.writeTimeoutMs ?? 300_000, () => this.#onSilence())
     if (options.draining()) this.#response.setHeader('connection', 'close')
     try {
       if (this.#target instanceof GatewayError) throw this.#target
@@ -108,6 +111,13 @@ class CallInFlight {
     if (!this.#request.complete) discardBody(this.#request)
     await this.#call.record.whenUsageKnown
     this.#end()
+  }
+
+  /** Called when nothing was read from the connection or accepted by it for a while. */
+  #onSilence (): void {
+    if (this.#response.writableLength === 0) return // the provider is slow, not the caller
+    this.#abort(new GatewayError('client_too_slow'))
+    this.#response.destroy()
   }
 
   async #write (reply: Reply): Promise<void> {
@@ -138,7 +148,7 @@ class CallInFlight {
     this.#close(options.onUploadDeleteFailed)
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
     // Whatever the head had said: the caller did not read the answer to its end.
-    if (record.outcome === 'client_closed') record.status = 499
+    if (record.outcome === 'client_closed' || record.outcome === 'client_too_slow') record.status = 499
     if (this.#target instanceof GatewayError) record.unmatchedRequest = targetOf(this.#request)
     options.onEnd(this.#call)
   }

@@ -52,7 +52,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     const failure = asGatewayError(error)
     // The reason why the call was aborted says more than the error of its stream.
     const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
-    if (outcome === 'client_closed') return
+    if (outcome !== 'error') return
     this.#end = this.#printer.fail?.(failure, call) ?? sseEvent('error', JSON.stringify(failure.toBody()))
   }
 

@@ -41,7 +41,7 @@ const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount =
 export const amounts: Readonly<Record<RollupSum, Amount>> = {
   calls: { sql: '1', of: () => 1 },
   errors: counted("outcome in ('error', 'interrupted')", ({ outcome }) => outcome === 'error' || outcome === 'interrupted'),
-  cancelled: counted("outcome = 'client_closed'", ({ outcome }) => outcome === 'client_closed'),
+  cancelled: counted("outcome in ('client_closed', 'client_too_slow')", ({ outcome }) => outcome === 'client_closed' || outcome === 'client_too_slow'),
   estimated_calls: counted('estimated = 1 and cost_nano_usd > 0', ({ estimated, cost_nano_usd: cost }) => estimated === 1 && (cost ?? 0) > 0),
   unpriced_calls: counted('cost_nano_usd is null', ({ cost_nano_usd: cost }) => cost === null),
   prompt_tokens: reported('prompt_tokens', row => row.prompt_tokens ?? 0),

@@ -18,7 +18,7 @@ export const CallSummary = Type.Object({
   requested_model: Text,
   model: Text,
   provider: Text,
-  outcome: Type.String({ description: '`ok`, `error`, `client_closed` or `interrupted`.' }),
+  outcome: Type.String({ description: '`ok`, `error`, `client_closed`, `client_too_slow` or `interrupted`.' }),
   status: Count,
   error_code: Text,
   streamed: Type.Boolean(),
@@ -130,7 +130,7 @@ export const callFacts = {
 const callFilters = {
   ...usageFilters,
   ...onlyThese({
-    outcome: 'outcomes: `ok`, `error`, `client_closed`, `interrupted`', status: 'statuses', error: 'error codes', requested_model: 'models as they were requested',
+    outcome: 'outcomes: `ok`, `error`, `client_closed`, `client_too_slow`, `interrupted`', status: 'statuses', error: 'error codes', requested_model: 'models as they were requested',
     request_id: 'request ids', image_size: 'sizes of images', image_quality: 'qualities of images'
   }),
   ...between(callNumbers),

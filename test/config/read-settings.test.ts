@@ -24,6 +24,7 @@ t.test('without a file and an environment everything has its default', async t =
       drainMs: 8_000,
       workerTimeoutMs: 10_000,
       keepAliveMs: 65_000,
+      writeTimeoutMs: 300_000,
       maxClientConnections: 10_000
     },
     limits: {

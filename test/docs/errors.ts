@@ -114,6 +114,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The client disconnected before the answer. It is only seen in logs and usage records.',
     action: 'Nothing: the client has gone.'
   },
+  client_too_slow: {
+    when: 'The client accepted no byte of its answer for `server.write_timeout_ms`. It is only seen in logs and usage records.',
+    action: 'Read answers as they come, or cancel those that are no longer needed.'
+  },
   internal_error: {
     when: 'A bug in Headgate.',
     action: 'Report it with the `x-request-id` of the answer.'

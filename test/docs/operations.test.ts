@@ -35,7 +35,7 @@ t.test('the values of `limit` are the names of the limits', async t => {
 
 t.test('every value of `limit`, `outcome` and `direction` that is sent is in the table', async t => {
   const metrics = new CallMetrics(() => true)
-  const outcomes: Record<Outcome, true> = { ok: true, error: true, client_closed: true }
+  const outcomes: Record<Outcome, true> = { ok: true, error: true, client_closed: true, client_too_slow: true }
   for (const outcome of Object.keys(outcomes) as Outcome[]) { // the keys of a record of outcomes
     for (const refusedBy of limitNames) {
       const record = Object.assign(new CallRecord('chat'), { outcome, refusedBy, modelId: 'openai/gpt-5', providerId: 'openai' })
@@ -47,7 +47,7 @@ t.test('every value of `limit`, `outcome` and `direction` that is sent is in the
     return new Set(samples.map(([series]) => new RegExp(`[{,]${label}="([^"]*)"`).exec(series)?.[1] ?? ''))
   }
   for (const [metric, label, count] of [
-    ['headgate_limits_refused_total', 'limit', limitNames.length], ['headgate_calls_total', 'outcome', 3], ['headgate_tokens_total', 'direction', 2]
+    ['headgate_limits_refused_total', 'limit', limitNames.length], ['headgate_calls_total', 'outcome', 4], ['headgate_tokens_total', 'direction', 2]
   ] as const) {
     const sent = values(metric, label)
     t.equal(sent.size, count, `${metric} has ${count} values of ${label}`)

@@ -1,6 +1,13 @@
 import t from 'tap'
+import { raw, rest } from '../support/raw.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
 import { until } from '../support/until.ts'
+import type { Socket } from 'node:net'
+import type { Call } from '../../lib/core/call.ts'
+import type { Endpoint } from '../../lib/core/endpoint.ts'
+import type { Reply } from '../../lib/core/reply.ts'
+import type { App } from '../../lib/http/app.ts'
+import type { Test } from 'tap'
 
 t.test('an unexpected error is 500 without its words, which stay in the record', async t => {
   const { url, ended } = await smallApp(t)
@@ -25,4 +32,48 @@ t.test('while the process shuts down, an answer closes its connection', async t 
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'keep-alive')
   draining = true
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'close')
+})
+
+/** Serves answers to a caller on a connection of its own, with a short time in which some of them must be accepted. */
+async function slowly (t: Test, body: Reply['body'], writeTimeoutMs = 100): Promise<{ readonly socket: Socket, readonly ended: readonly Call[], readonly app: App }> {
+  const endpoint: Endpoint = { name: 'slow', method: 'GET', path: '/slow', body: 'none', maxBodyBytes: 0, handle: async () => ({ status: 200, headers: {}, body }) }
+  const { app, url, ended } = await smallApp(t, { endpoints: () => [endpoint], writeTimeoutMs })
+  const socket = await raw(t, url)
+  socket.pause().write('GET /slow HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  return { socket, ended, app }
+}
+
+async function * endless (): AsyncGenerator<Buffer> {
+  for (let piece = 0; piece < 1e6; piece++) yield Buffer.alloc(65_536)
+}
+
+t.test('a caller who accepts nothing of an answer that waits loses the connection', async t => {
+  for (const [name, body] of [['a stream', endless()], ['a complete answer', 'x'.repeat(30_000_000)]] as const) {
+    const { ended, app } = await slowly(t, body)
+    await until(() => ended.length === 1, `the end of ${name}`)
+    t.match(ended[0]?.record, { outcome: 'client_too_slow', errorCode: 'client_too_slow', status: 499 }, name)
+    t.equal(app.openCalls(), 0)
+  }
+})
+
+t.test('a caller who reads slowly, and one whose answer is slow to come, keep the connection', async t => {
+  const slow = await slowly(t, 'x'.repeat(60_000_000), 400)
+  const startedMs = performance.now()
+  let sizeBytes = 0
+  // More at a time than the buffers of the system hold back.
+  for await (const bytes of slow.socket) {
+    const before = sizeBytes
+    sizeBytes += (bytes as Buffer).length
+    if (Math.floor(before / 4e6) !== Math.floor(sizeBytes / 4e6)) await new Promise(resolve => { setTimeout(resolve, 60) })
+  }
+  t.ok(sizeBytes > 60_000_000)
+  t.ok(performance.now() - startedMs > 800, 'twice the timeout')
+  const late = await slowly(t, (async function * () {
+    yield 'first '
+    await new Promise(resolve => { setTimeout(resolve, 1200) }) // three times the timeout
+    yield 'last'
+  })(), 400)
+  t.match(await rest(late.socket), /first [^]*last/)
+  await until(() => late.ended.length === 1 && slow.ended.length === 1, 'both calls to end')
+  t.same([...slow.ended, ...late.ended].map(({ record }) => record.outcome), ['ok', 'ok'])
 })

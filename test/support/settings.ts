@@ -24,6 +24,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       drainMs: 1_000,
       workerTimeoutMs: 10_000,
       keepAliveMs: 1_000,
+      writeTimeoutMs: 300_000,
       maxClientConnections: 10_000
     },
     limits: {
