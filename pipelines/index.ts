@@ -54,7 +54,7 @@ const document = {
   method: 'POST',
   body: 'json',
   maxBodyBytes: ({ jsonBodyBytes, documentBytes }: Limits) => Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
-  largeStringBytes: 64 * 1024,
+  keepsMedia: true,
   largeField: 'document'
 } as const
 

@@ -63,7 +63,7 @@ function documentReader (maxBytes: number) {
   return async (call: RoutedCall<WithoutNulls<OcrRequest>>): Promise<RoutedCall<OcrInput>> => {
     const { model, document: given } = call.request
     const url = urlOf(given)
-    const document = await readDocument(call.largeStrings?.get(url) ?? url, maxBytes, call.signal)
+    const document = await readDocument(call.media?.()?.bytesOf(url) ?? url, maxBytes, call.signal)
     return extend(call, { request: { ...model !== undefined && { model }, document, ...given.type === 'image_url' && { asImage: true } } })
   }
 }

@@ -22,7 +22,6 @@ const elsewhere: Reasons = {
   'config/plain-value': ['config/config-document', 'makes the values of the documents that are read there'],
   'core/body-capture': ['pipelines/admin/call-bodies', 'an interface'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
-  'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'dashboard/link': ['cli/dashboard', 'an address'],
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],

@@ -10,7 +10,6 @@ import type { CallSignal } from './call-signal.ts'
 import type { FitOptions, FittedRequest } from './direct-request.ts'
 import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
-import type { LargeString } from './large-string.ts'
 import type { RequestMedia } from './request-media.ts'
 import type { Route } from './route.ts'
 import { Secret } from './secret.ts'
@@ -36,11 +35,6 @@ export interface Call {
   readonly bodyText?: () => string | undefined
   /** Returns the body with its bytes, under the same conditions. */
   readonly callerBody?: () => CallerBody | undefined
-  /**
-   * The long strings of the body, by the placeholder that the body holds in their place. Only for
-   * endpoints with `largeStringBytes`; filled when the body is read.
-   */
-  readonly largeStrings?: ReadonlyMap<string, LargeString> | undefined
   /** Returns the media of the body that short strings stand for, once it is read: only for endpoints with `keepsMedia`, and of few bodies. */
   readonly media?: () => RequestMedia | undefined
   /**

@@ -22,8 +22,6 @@ export interface Endpoint {
   readonly maxBodyBytes: number
   /** The field that makes a body of JSON too large, where it can only be one: for the 413. */
   readonly largeField?: string
-  /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.largeStrings`. */
-  readonly largeStringBytes?: number
   /** True: the long strings in base64 of a body that is too large for the store are kept as bytes, see `Call.media`. */
   readonly keepsMedia?: boolean
   /** Bodies of JSON from this size on, large requests aside, are kept as they came for as long as the call, see `Call.bodyText`. Default: none. */

@@ -6,7 +6,6 @@
 import { CallRecord, isLargeRequest } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
-import { LargeStringExtractor } from '../json/extract-large-strings.ts'
 import { MediaStrings } from '../json/media-strings.ts'
 import { ParsedText } from '../json/parsed-text.ts'
 import { closeWaitingResponse } from './node-internals.ts'
@@ -56,7 +55,7 @@ export interface AcceptedCall {
 const maxStringBytes = 16 * 1024 * 1024
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -72,7 +71,7 @@ export function readCall (
   admission: Admission
 ): AcceptedCall {
   const { req: request, res: response } = context
-  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
+  const { name, body, maxBodyBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
   const onClose = (): void => {
@@ -91,7 +90,6 @@ export function readCall (
   // A caller who is refused while waiting to send a body may send it or not: no request can follow.
   if (waits) response.setHeader('connection', 'close')
 
-  const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)
   let media: MediaStrings | undefined
   let admitted: AdmittedCall | undefined
@@ -123,8 +121,7 @@ export function readCall (
       onParsed: (pieces, { value, text }) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = ParsedText.of(value, pieces, text) },
       // The store keeps requests as text.
       mediaOf: keepsMedia ? bytes => bytes > limits.storedBodyBytes ? media = new MediaStrings() : undefined : undefined,
-      largeField,
-      largeStrings
+      largeField
     })
   }
   const call: Call = {
@@ -146,8 +143,7 @@ export function readCall (
     bodyText: () => kept?.text(),
     callerBody: () => kept,
     media: () => media,
-    connection: readsConnection ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket } : undefined,
-    largeStrings: largeStrings?.largeStrings
+    connection: readsConnection ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket } : undefined
   }
   return {
     call,

@@ -16,7 +16,6 @@ import type { CallRecord } from '../core/record.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Reservation } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
-import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
 const bytesPerTurn = 64 * 1024
@@ -49,8 +48,6 @@ export interface JsonLimits {
   readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
   /** Returns what takes the media of a body of so many bytes; `undefined` where it stays in the body. */
   readonly mediaOf?: ((bodyBytes: number) => MediaStrings | undefined) | undefined
-  /** Takes the long strings out of the body; a placeholder is left for each. */
-  readonly largeStrings?: LargeStringExtractor | undefined
 }
 
 /**
@@ -70,7 +67,6 @@ export function readJson (request: RequestBody, limits: JsonLimits): Promise<unk
     if (limits.signal.aborted) throw limits.signal.reason
     const inflate = inflaterOf(headers['content-encoding'])
     const bodyBytes = inflate === undefined && length >= 0 ? length : undefined
-    limits.largeStrings?.expect(bodyBytes ?? limits.maxBytes)
     new BodyReader(request, inflate, bodyBytes, limits, resolve, reject).start()
   })
 }
@@ -179,15 +175,13 @@ class BodyReader {
   }
 
   #keep (piece: Buffer): void {
-    const { largeStrings } = this.#limits
-    if (largeStrings === undefined) this.#pieces.push(piece)
-    else largeStrings.push(piece)
+    this.#pieces.push(piece)
   }
 
   #onEnd (): void {
     if (this.#settled) return
     this.#smallPieces?.flush()
-    const pieces = this.#limits.largeStrings?.rest ?? this.#pieces
+    const pieces = this.#pieces
     let body: ParsedBody
     try {
       this.#limits.record?.bodies?.takeRequest(pieces)
@@ -220,10 +214,10 @@ class BodyReader {
     if (sizeBytes > compressionCheckFromBytes && inflate !== undefined && sizeBytes > limits.maxCompression * inflate.bytesWritten) {
       throw new GatewayError('file_too_large', { message: `The body is compressed more than ${limits.maxCompression}:1.` })
     }
-    // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
-    limits.memory.take(limits.largeStrings === undefined ? 2 * piece.length : piece.length)
+    // Twice: as bytes, and as the text that is parsed or the medium that is decoded.
+    limits.memory.take(2 * piece.length)
     if (this.#counter === undefined) {
-      if (limits.largeStrings === undefined && isWithinLimits(sizeBytes, limits)) return
+      if (isWithinLimits(sizeBytes, limits)) return
       this.#smallPieces?.flush()
       this.#counter = counted(this.#pieces)
     }

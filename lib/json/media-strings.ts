@@ -43,18 +43,21 @@ export class MediaStrings implements RequestMedia {
    */
   async keep (bytes: Buffer): Promise<string | undefined> {
     const headEnd = cutBefore(bytes, headBytes)
-    const head = unescaped(bytes.subarray(0, headEnd))
-    if (headEnd === bytes.length || !mediaHead.test(head)) return undefined
-    for (let from = headEnd, to = from; from < bytes.length; from = to) {
-      to = cutBefore(bytes, from + lookedAtBytes)
-      if (/[^\w+/=-]/.test(unescaped(bytes.subarray(from, to)))) return undefined
+    if (headEnd === bytes.length || !mediaHead.test(unescaped(bytes.subarray(0, headEnd)))) return undefined
+    const kept = bytes.includes(backslash) ? Buffer.allocUnsafe(bytes.length) : undefined
+    let keptBytes = 0
+    for (let from = 0, to = headEnd; from < bytes.length; from = to, to = cutBefore(bytes, from + lookedAtBytes)) {
+      const text = unescaped(bytes.subarray(from, to))
+      if (from > 0 && /[^\w+/=-]/.test(text)) return undefined
+      if (kept !== undefined) keptBytes += kept.write(text, keptBytes, 'latin1')
       await yieldFairly()
     }
-    const place = this.#strings.push(bytes) - 1
-    return `${head}${mark}${String(place).padStart(placeLength, '0')}`
+    const medium = kept?.subarray(0, keptBytes) ?? bytes
+    const place = this.#strings.push(medium) - 1
+    return `${medium.toString('latin1', 0, headBytes)}${mark}${String(place).padStart(placeLength, '0')}`
   }
 
-  /** Returns all bytes of the string that a text stands for; `undefined` for one that stands for itself. */
+  /** Returns all bytes of the string that a text stands for, without escapes; `undefined` for one that stands for itself. */
   bytesOf (text: string): Buffer | undefined {
     return standsForMedia(text) ? this.#strings[Number(text.slice(-placeLength))] : undefined
   }
@@ -79,7 +82,7 @@ export class MediaStrings implements RequestMedia {
 
   async * #tailOf (place: number): AsyncGenerator<Uint8Array, void, undefined> {
     const bytes = this.#strings[place] ?? Buffer.alloc(0)
-    for (let at = cutBefore(bytes, headBytes); at < bytes.length; at += printedBytes) {
+    for (let at = headBytes; at < bytes.length; at += printedBytes) {
       await yieldFairly()
       yield bytes.subarray(at, at + printedBytes)
     }

@@ -21,7 +21,7 @@ t.test('what takes more than 40 ms to parse is refused', async t => {
 
 t.test('texts that callers and servers put into strings are parsed with a bound on their depth', async t => {
   const folder = join(import.meta.dirname, '../../../lib')
-  const files = ['chat', 'dialects', 'mcp', 'providers', 'upstream', 'validation'].flatMap(name =>
+  const files = ['attempts', 'chat', 'client', 'dialects', 'mcp', 'providers', 'validation'].flatMap(name =>
     readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => join(name, file)))
   t.ok(files.some(file => readFileSync(join(folder, file), 'utf8').includes('parseBounded(')))
   const unexplained = files.flatMap(file => readFileSync(join(folder, file), 'utf8').split('\n').filter(line => line.includes('JSON.parse(') && !line.includes(' // ')).map(line => `${file}: ${line}`))
