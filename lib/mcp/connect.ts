@@ -62,7 +62,13 @@ async function connectRemote (via: RemoteServer, options: ConnectOptions, signal
   const url = new URL(via.url)
   const leftOut = new Set<string>()
   const onLeftOut = (names: readonly string[]): void => { for (const name of names) leftOut.add(name) }
-  const fetchOptions = { agent: via.checkAddress ? options.agents.checked() : options.agents.open(), maxBytes: options.maxBytes, onLeftOut }
+  const fetchOptions = {
+    origin: url.origin,
+    agent: via.checkAddress ? options.agents.checked() : options.agents.open(),
+    elsewhere: options.agents.checked(),
+    maxBytes: options.maxBytes,
+    onLeftOut
+  }
   const transportOptions: StreamableHTTPClientTransportOptions = {
     fetch: sessionFetch(fetchOptions),
     requestInit: { headers: reveal(via.headers) },

@@ -99,6 +99,8 @@ export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedA
 
 export interface GuardedFetchOptions {
   readonly agent: Dispatcher
+  /** Connects to other origins that the answer redirects to. Default: the same */
+  readonly elsewhere?: Dispatcher
   /** Maximum size of the decoded answer; reading a longer body fails with code `ANSWER_TOO_LARGE`. */
   readonly maxBytes: number
   /** Redirects followed, each checked anew. Default 3. */
@@ -129,14 +131,15 @@ export interface GuardedRequest {
  */
 export async function guardedFetch (
   url: string | URL, { method = 'GET', headers: given = {}, body, signal }: GuardedRequest,
-  { agent, maxBytes, maxParseCost = Infinity, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
+  { agent, elsewhere = agent, maxBytes, maxParseCost = Infinity, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
 ): Promise<Response> {
   let current = new URL(url)
+  const { origin } = current
   let headers = given
   for (let followed = 0; ; followed++) {
     if (!/^https?:$/.test(current.protocol)) throw new TypeError('only http and https are supported')
     if (refusedPorts.has(Number(current.port))) throw new PortRefused()
-    const answer = await agent.request({
+    const answer = await (current.origin === origin ? agent : elsewhere).request({
       origin: current.origin,
       path: current.pathname + current.search,
       method,

@@ -20,7 +20,12 @@ const maxParseCost = 250_000
 const defaultNotificationMs = 5000
 
 export interface SessionFetchOptions {
+  /** That of the server, which may announce other addresses to the client library. */
+  readonly origin: string
+  /** Connects to the server. */
   readonly agent: Dispatcher
+  /** Connects to other origins: wherever the server may be, it redirects to public addresses only. */
+  readonly elsewhere: Dispatcher
   readonly maxBytes: number
   /** False for the older transport, which answers on a stream of its own. */
   readonly answersInBody?: boolean
@@ -30,7 +35,7 @@ export interface SessionFetchOptions {
 }
 
 export function sessionFetch (
-  { agent, maxBytes, answersInBody = true, onLeftOut = () => {}, notificationMs = defaultNotificationMs }: SessionFetchOptions
+  { origin, agent, elsewhere, maxBytes, answersInBody = true, onLeftOut = () => {}, notificationMs = defaultNotificationMs }: SessionFetchOptions
 ): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
   /** By the id as text. */
@@ -62,7 +67,7 @@ export function sessionFetch (
     }
     try {
       const response = await guardedFetch(url, { ...plain(init), signal: request.signal }, {
-        agent, maxBytes: page === undefined ? maxBytes : listBytesLeft, maxParseCost, onEnd
+        agent: new URL(url).origin === origin ? agent : elsewhere, elsewhere, maxBytes: page === undefined ? maxBytes : listBytesLeft, maxParseCost, onEnd
       })
       return await tolerantAnswer(response, { request: answersInBody ? sent : undefined, requestOf, onLeftOut })
     } catch (error) {

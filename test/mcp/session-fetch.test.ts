@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Agent } from 'undici'
+import { createAgents } from '../../lib/mcp/agents.ts'
 import { sessionFetch } from '../../lib/mcp/session-fetch.ts'
 import { fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -12,7 +13,7 @@ async function start (t: Test, script: Script | ((request: SeenRequest) => Scrip
   t.teardown(upstream.close)
   const agent = new Agent()
   t.teardown(async () => await agent.destroy())
-  const fetch = sessionFetch({ agent, maxBytes, ...notificationMs !== undefined && { notificationMs } })
+  const fetch = sessionFetch({ origin: upstream.url, agent, elsewhere: agent, maxBytes, ...notificationMs !== undefined && { notificationMs } })
   return { upstream, send: async (body: string, init: RequestInit = {}) => await fetch(upstream.url, { method: 'POST', body, ...init }) }
 }
 
@@ -60,4 +61,20 @@ t.test('all pages of a list together have the bound of one answer, and a new lis
   await t.rejects(list('next'))
   t.equal(await list(), 600)
   t.equal((await (await send(message('tools/call', 2))).text()).length, 600, 'answers of calls have their own')
+})
+
+t.test('a server of the operator, wherever it is, sends nobody to another address that is not public', async t => {
+  const inner = await fakeUpstream({ pieces: ['secret'] })
+  t.teardown(inner.close)
+  const agents = createAgents({ allowedHosts: [], connectMs: 1000 })
+  t.teardown(async () => await agents.destroy())
+  for (const status of [301, 302, 303, 307, 308]) {
+    const server = await fakeUpstream(({ path }) => ({ status, headers: { location: path === '/there' ? inner.url : `${server.url}/there` } }))
+    t.teardown(server.close)
+    const fetch = sessionFetch({ origin: server.url, agent: agents.open(), elsewhere: agents.checked(), maxBytes: 1000 })
+    await t.rejects(fetch(server.url, { method: 'GET' }), { code: 'ADDRESS_REFUSED' }, `${status}`)
+    t.equal(server.requests.length, 2, 'a redirect within the server is followed')
+    await t.rejects(fetch(inner.url, { method: 'POST', body: message('ping', 1) }), { code: 'ADDRESS_REFUSED' }, 'nor where else it may tell the client to send')
+  }
+  t.same(inner.requests, [])
 })
