@@ -11,8 +11,9 @@ import { isIP } from 'node:net'
 import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { visitFields } from '../json/visit-fields.ts'
+import { isObject } from '../json/guards.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
+import { holdsBytes, isWrittenAddress, plainUrl } from '../net/written-address.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import { kinds } from '../providers/kinds.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
@@ -107,53 +108,72 @@ interface NamedAddress {
 /** Returns what the parts of messages ask a server to fetch. */
 function addressesIn ({ messages }: ChatInput): NamedAddress[] {
   const found: NamedAddress[] = []
-  for (const [index, { role, content }] of messages.entries()) {
-    if (role !== 'user' || !Array.isArray(content)) continue
+  for (const [index, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue
     for (const [position, part] of content.entries()) {
       const param = `messages[${index}].content[${position}]`
       if (part.type === 'image_url') add(part.image_url.url, `${param}.image_url.url`)
       if (part.type === 'file' && typeof part.file.file_data === 'string') add(part.file.file_data, `${param}.file.file_data`)
+      if (part.type === 'input_audio') add(part.input_audio.data, `${param}.input_audio.data`)
     }
   }
   return found
 
   function add (url: string, param: string): void {
-    if (isAddress(url)) found.push({ url, param })
+    if (!holdsBytes(url)) found.push({ url, param })
   }
 }
 
 /** Fields that describe something, or record what has been read already: nothing in them is fetched. */
 const descriptions: ReadonlySet<string> = new Set([
-  'parameters', 'schema', 'input_schema', 'arguments', 'metadata', 'attributes', 'annotations', 'citations', 'action', 'actions'
+  'parameters', 'schema', 'input_schema', 'arguments', 'metadata', 'attributes', 'annotations', 'citations', 'action', 'actions', 'operation',
+  'headers', 'logprobs'
+])
+
+/** Fields whose strings a model reads, or that name something: a server fetches none of them. In any other field a string may be an address. */
+const texts: ReadonlySet<string> = new Set([
+  'text', 'content', 'input', 'instructions', 'output', 'refusal', 'summary', 'thinking', 'signature', 'encrypted_content', 'title', 'context',
+  'description', 'server_description', 'definition', 'code', 'logs', 'error', 'reason', 'message', 'query', 'queries', 'stop', 'stop_sequences',
+  'id', 'item_id', 'call_id', 'tool_use_id', 'approval_request_id', 'previous_response_id', 'model', 'name', 'namespace', 'type', 'role',
+  'status', 'filename', 'server_label', 'authorization', 'user', 'safety_identifier', 'prompt_cache_key', 'system'
 ])
 
 /** Returns what a server may fetch of a request in the caller's own words: its conversation may lack items and parts that the server reads. */
 function addressesAsWritten (request: object): NamedAddress[] {
   const found: NamedAddress[] = []
-  visitFields(request, descriptions, (param, url) => {
-    if (typeof url === 'string' && namesAddress(param) && isAddress(url)) found.push({ url, param })
-    return false
-  })
+  const open: Array<readonly [param: string, value: unknown]> = [['', request]]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [param, value] = next
+    if (Array.isArray(value)) {
+      for (const item of value) open.push([param, item])
+    } else if (isObject(value)) {
+      // The data of a document in plain text is that text.
+      const isText = (name: string): boolean => texts.has(name) || (name === 'data' && value.type === 'text')
+      for (const [name, field] of Object.entries(value)) {
+        if (!descriptions.has(name) && !(isText(name) && isStrings(field))) open.push([name, field])
+      }
+    } else if (typeof value === 'string' && (holdsMedia(param) ? !holdsBytes(value) : isWrittenAddress(value))) {
+      found.push({ url: value, param })
+    }
+  }
   return found
 }
 
-/** Also fields of servers that take more than OpenAI does, such as `video_url`. */
-function namesAddress (field: string): boolean {
-  return field === 'url' || field === 'file_data' || field.endsWith('_url')
+function isStrings (field: unknown): boolean {
+  return typeof field === 'string' || (Array.isArray(field) && field.every(item => typeof item === 'string'))
 }
 
-/** Leaves out data: URLs and bare base64, which hold the bytes themselves. */
-function isAddress (text: string): boolean {
-  const scheme = /^\s*([a-z][a-z0-9+.-]*):/i.exec(text.slice(0, 64))?.[1]
-  return (scheme !== undefined && scheme.toLowerCase() !== 'data') || /^\s*\/\//.test(text.slice(0, 64))
+/** Also fields of servers that take more than OpenAI does, such as `video_url`. */
+function holdsMedia (field: string): boolean {
+  return /^(?:url|data|image|images|audio|video|file)$|_(?:url|urls|data)$/.test(field)
 }
 
 async function checkEach (addresses: readonly NamedAddress[], allowed: AllowedAddresses, resolve: Resolve): Promise<void> {
   const names = new Map<string, Promise<readonly string[]>>()
   for (const { url, param } of addresses) {
     if (url.length > maxUrlLength) throw refused(param, `has more than ${maxUrlLength} characters`)
-    const parsed = URL.canParse(url) ? new URL(url) : undefined
-    if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) throw refused(param, 'is not an http or https URL')
+    const parsed = plainUrl(url)
+    if (parsed === undefined) throw refused(param, 'is not a plain http or https URL')
     const { port, protocol } = parsed
     const host = bareHost(parsed.hostname)
     if (allowed.admitsName(host, port, protocol)) continue

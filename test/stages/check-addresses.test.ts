@@ -124,6 +124,26 @@ t.test('a server that gets the caller\'s own words is not sent to an address tha
   t.equal(await check({ ...withImages(inner), asWritten: { input: [] } }, directVllm), 'messages[0].content[0].image_url.url', 'both are looked through')
 })
 
+t.test('an address in the caller\'s own words is found in every spelling and field, and media are bytes or an address', async t => {
+  const spellings = ['ht\ttp://10.0.0.5/', '\u0001http://10.0.0.5/', '\nfile:///etc/passwd', ' //10.0.0.5/', 'http://1.1.1.1\\@10.0.0.5/', `h${'\n'.repeat(9000)}ttp://10.0.0.5/`]
+  const rows: ReadonlyArray<readonly [param: string, item: (text: string) => object]> = [
+    ['image_url', text => ({ role: 'user', content: [{ type: 'input_image', image_url: text }] })],
+    ['data', text => ({ role: 'user', content: [{ type: 'input_audio', input_audio: { data: text, format: 'wav' } }] })],
+    ['of_the_future', text => ({ type: 'x', of_the_future: text })],
+    ['of_the_future', text => ({ type: 'x', of_the_future: [[text]] })],
+    ['image_urls', text => ({ type: 'x', image_urls: ['AAAA', text] })],
+    ['source', text => ({ type: 'input_image', source: text })]
+  ]
+  for (const [param, item] of rows) for (const text of spellings) t.equal(await check(asWritten(item(text)), directVllm), param, JSON.stringify([param, text.slice(0, 30)]))
+  for (const [param, item] of rows.slice(0, 2)) {
+    for (const text of ['/etc/passwd.png', 'a.png', '127.0.0.1/a', ' data:image/png;base64,AAAA']) t.equal(await check(asWritten(item(text)), directVllm), param, text)
+  }
+  for (const text of ['note: an answer', 'a b', 'http://10.0.0.5/a']) {
+    t.equal(await check(asWritten({ role: 'user', content: text }, { type: 'function_call_output', call_id: 'functions.f:0', output: text }), directVllm), 'passed', text)
+    t.equal(await check(asWritten({ type: 'document', source: { type: 'text', data: text, media_type: 'text/plain' } }), directVllm), 'passed', text)
+  }
+})
+
 t.test('a server may be sent what describes or records an address', async t => {
   const url = 'http://10.0.0.5/a'
   const request = asWritten(
