@@ -60,6 +60,10 @@ export type DefaultModels = Static<typeof DefaultModels>
 
 export const Catalogue = Type.Object({
   defaults: Type.Optional(DefaultModels),
+  embeddings: Type.Optional(Type.Object({
+    tokens_per_input: Tokens,
+    tokens_per_request: Tokens
+  }, { additionalProperties: false, description: 'Limits of models for embeddings that have none of their own.' })),
   families: Type.Array(ModelFamily),
   models: Type.Array(CatalogueModel)
 }, { additionalProperties: false })

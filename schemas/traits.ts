@@ -55,8 +55,8 @@ export const ModelTraits = Type.Object({
   embeddings: Section({
     dimensions: Count('Numbers of one vector, unless the call asks for fewer.'),
     supports_dimensions: Flag('False when the parameter `dimensions` is refused.'),
-    tokens_per_input: Count('Tokens of one input. Checked where `tokens_per_request` is there as well.'),
-    tokens_per_request: Count('Tokens of all inputs of one request.')
+    tokens_per_input: Count('Tokens of one input. Default: 8192.'),
+    tokens_per_request: Count('Tokens of all inputs of one request. Default: 300000.')
   }, 'Embedding requests.'),
   images: Type.Optional(ImageTraits),
   speech: Section({

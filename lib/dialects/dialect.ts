@@ -16,6 +16,7 @@ import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
+import type { Quirks } from '../core/quirks.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Route } from '../core/route.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
@@ -63,6 +64,8 @@ export interface FitTarget {
   readonly route: Route
   /** The facts about its API. */
   readonly provider: ProviderTraits
+  /** How it deviates from its dialect. */
+  readonly quirks?: Quirks | undefined
   /** As the catalogue knows it. */
   readonly model: ModelEntry | undefined
   /** Returns what identifies the account there: a digest of the credential. */

@@ -4,7 +4,7 @@
  */
 
 import type { ProviderTraits } from '../core/provider-traits.ts'
-import type { Message, SystemMessage } from '../../schemas/messages.ts'
+import type { Message, SystemMessage, UserMessage } from '../../schemas/messages.ts'
 
 /**
  * Returns the conversation with its system messages as the provider takes them; the same list when they are so already.
@@ -24,7 +24,7 @@ function withSystemFirst (messages: readonly Message[]): readonly Message[] {
   const end = first === -1 ? messages.length : first
   if (end <= 1 && !messages.some((message, index) => index >= end && isSystem(message))) return messages
   const front = messages.slice(0, end).filter(isSystem)
-  return [...joined(front), ...messages.slice(end).map(message => isSystem(message) ? reminderOf(message) : message)]
+  return [...joined(front), ...withReminders(messages.slice(end))]
 }
 
 function joined (messages: readonly SystemMessage[]): readonly SystemMessage[] {
@@ -34,7 +34,29 @@ function joined (messages: readonly SystemMessage[]): readonly SystemMessage[] {
   return [{ ...first, content }]
 }
 
-function reminderOf ({ content }: SystemMessage): Message {
+/** Later system messages as reminders, which join a user message beside them: templates want users and assistants in turn. */
+function withReminders (messages: readonly Message[]): readonly Message[] {
+  const placed: Message[] = []
+  let isOwn = false
+  for (const message of messages) {
+    const isReminder = isSystem(message)
+    const next = isReminder ? reminderOf(message) : message
+    const last = placed.at(-1)
+    if ((isReminder || isOwn) && last?.role === 'user' && next.role === 'user') placed[placed.length - 1] = { ...last, content: joinedContent(last.content, next.content) }
+    else placed.push(next)
+    isOwn = isReminder
+  }
+  return placed
+}
+
+type UserContent = UserMessage['content']
+
+function joinedContent (first: UserContent, second: UserContent): UserContent {
+  if (typeof first === 'string' && typeof second === 'string') return `${first}\n\n${second}`
+  return [first, second].flatMap(content => typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content)
+}
+
+function reminderOf ({ content }: SystemMessage): UserMessage {
   return { role: 'user', content: `<system-reminder>\n${textOf(content)}\n</system-reminder>` }
 }
 

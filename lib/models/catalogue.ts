@@ -38,6 +38,12 @@ const builtIn = entriesOf(data as Catalogue) // the build has checked it with `r
 
 export const { models: catalogue, families } = builtIn
 
+/** Limits of models for embeddings that have none of their own. */
+export const embeddingDefaults = {
+  tokensPerInput: data.embeddings.tokens_per_input,
+  tokensPerRequest: data.embeddings.tokens_per_request
+}
+
 /** Entries by the catalogue of the operator: an index is built from them again and again. */
 const merged = new WeakMap<Catalogue, CatalogueEntries>()
 

@@ -8,7 +8,7 @@ import type { Provider, Transport } from './provider.ts'
 
 /** @param transport carries requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
-  const { credential, adapters, quirks, traits = {} } = kinds[settings.kind]
+  const { baseUrl, credential, adapters, quirks, otherQuirks, traits = {} } = kinds[settings.kind]
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
   const keys = settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
   const own = keys.map(key => credential(key.reveal()))
@@ -22,7 +22,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     slowStream: settings.slowStream,
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
-    quirks: { ...quirks, ...settings.quirks },
+    quirks: { ...quirks, ...settings.baseUrl !== baseUrl && otherQuirks, ...settings.quirks },
     traits,
     adapters: chat === undefined ? others : { textCompletion: promptAsMessage(chat), ...others, chat: withCallerParamNames(chat) }
   }

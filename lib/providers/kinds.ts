@@ -43,6 +43,8 @@ export interface Kind {
   readonly credential: (key: string) => Record<string, string>
   readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
   readonly quirks?: Quirks
+  /** Quirks of servers at another address than its own, over the others. */
+  readonly otherQuirks?: Quirks
   readonly traits?: ProviderTraits
   /** Names of `options` that its adapters read, each a text. Default: none. */
   readonly options?: readonly string[]
@@ -96,7 +98,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
     adapters: { ...openaiAdapters, tokenCount: responsesTokenCount, textCompletion: textCompletionOf(/^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/, textCompletion, chat) },
-    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, developerRole: true, responsesApi: true },
+    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, developerRole: true, responsesApi: true, maxToolCallIdLength: 40 },
     traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true }
   },
   anthropic: {
@@ -107,6 +109,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     modelList: anthropicModels,
     credential: anthropicHeaders,
     adapters: anthropicAdapters,
+    // They sign nothing, and some refuse a conversation without its thinking.
+    otherQuirks: { unsignedThinking: true },
     traits: { historyMarks: ['signed_thinking'], callerFields: true, cacheMarks: true, thinking: true, maxStops: Infinity }
   },
   google: {
@@ -141,6 +145,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       streamUsage: false,
       toolCallIdLength: 9,
       toolImages: false,
+      userAfterTool: false,
       customTools: false,
       base64Embeddings: false
     },
@@ -247,6 +252,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       extraFields: ['top_k'],
       multipleChoices: false,
       reasoningEffort: 'object',
+      // Some of its models refuse a conversation without the state of their reasoning.
+      keepInHistory: ['reasoning_details'],
       customTools: false
     },
     traits: { cacheMarks: true }
@@ -265,7 +272,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       omit: ['service_tier', 'safety_identifier'],
       legacyFunctions: true,
       developerRole: true,
-      responsesApi: true
+      responsesApi: true,
+      maxToolCallIdLength: 40
     },
     traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true },
     options: ['api_version']

@@ -25,7 +25,7 @@ export function fitRoutes<C> (
         const request = given as ChatInput // of this call, perhaps with other limits
         const provider = providers.get(route.providerId)
         const account = (): string => provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
-        const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId), account }
+        const target = { route, provider: provider?.traits ?? {}, quirks: provider?.quirks, model: models.find(route.modelId), account }
         if (directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)) {
           const direct = directRequest(request === call.request ? call : extend(call, { request }), target, context)
           if (direct !== undefined) return { request, direct }

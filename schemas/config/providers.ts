@@ -80,6 +80,15 @@ const QuirksConfig = Section({
     maximum: 40,
     description: 'Required length of tool-call ids, in letters and digits; other ids are replaced.'
   })),
+  max_tool_call_id_length: Type.Optional(Type.Integer({
+    minimum: 16, description: 'Longest tool-call id; longer ones are replaced. Default: 40 for OpenAI and Azure, else any.'
+  })),
+  user_after_tool: Type.Optional(Type.Boolean({
+    description: 'False when the server refuses a user message right after tool messages: a short message of the assistant goes between them. Default: false for Mistral.'
+  })),
+  unsigned_thinking: Type.Optional(Type.Boolean({
+    description: 'True when a server of kind `anthropic` takes its thinking back without a signature. Default: true at another address than Anthropic\'s own.'
+  })),
   tool_images: Type.Optional(Type.Boolean({
     description: 'False when images from tools cannot be shown to its models: the server takes no user message after tool messages.'
   })),

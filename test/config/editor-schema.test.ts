@@ -42,6 +42,9 @@ t.test('the file knows every kind and every quirk code knows', async t => {
     rename: 'rename',
     developerRole: 'developer_role',
     toolCallIdLength: 'tool_call_id_length',
+    maxToolCallIdLength: 'max_tool_call_id_length',
+    userAfterTool: 'user_after_tool',
+    unsignedThinking: 'unsigned_thinking',
     toolImages: 'tool_images',
     responsesApi: 'responses_api',
     base64Embeddings: 'base64_embeddings'

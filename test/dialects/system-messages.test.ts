@@ -10,7 +10,7 @@ t.test('system messages at the beginning are one text, and later ones are remind
     { role: 'developer', content: 'a' }, { role: 'system', content: [text('b'), text('c')] }, user, { role: 'developer', content: [text('d'), text('e')] }
   ]
   t.strictSame(fitSystemMessages(messages, {}), [
-    { role: 'developer', content: 'a\n\nb\n\nc' }, user, { role: 'user', content: '<system-reminder>\nd\n\ne\n</system-reminder>' }
+    { role: 'developer', content: 'a\n\nb\n\nc' }, { role: 'user', content: 'hi\n\n<system-reminder>\nd\n\ne\n</system-reminder>' }
   ])
   t.strictSame(fitSystemMessages(messages, { systemParts: true })[0], { role: 'developer', content: [text('a'), text('b'), text('c')] })
   t.strictSame(fitSystemMessages(messages.slice(0, 2), {}), [{ role: 'developer', content: 'a\n\nb\n\nc' }], 'also where no other message follows')
@@ -24,4 +24,14 @@ t.test('providers that take them anywhere get them at their places', async t => 
 
 t.test('a conversation that any provider takes is the same list', async t => {
   for (const messages of [[user], [{ role: 'system', content: 'a' } as const, user], []]) t.equal(fitSystemMessages(messages, {}), messages)
+})
+
+t.test('a reminder joins the user message beside it, but what the caller wrote stays apart', async t => {
+  const reminder = '<system-reminder>\nlate\n</system-reminder>'
+  const late: Message = { role: 'system', content: 'late' }
+  const user = (content: string): Message => ({ role: 'user', content })
+  t.same(fitSystemMessages([user('u'), late, user('v')], {}), [user(`u\n\n${reminder}\n\nv`)])
+  t.same(fitSystemMessages([user('u'), user('v'), late], {}), [user('u'), user(`v\n\n${reminder}`)])
+  t.same(fitSystemMessages([{ role: 'user', content: [{ type: 'text', text: 'u' }] }, late], {}), [{ role: 'user', content: [{ type: 'text', text: 'u' }, { type: 'text', text: reminder }] }])
+  t.same(fitSystemMessages([user('u'), { role: 'assistant', content: 'a' }, late, late], {}), [user('u'), { role: 'assistant', content: 'a' }, user(`${reminder}\n\n${reminder}`)])
 })

@@ -115,7 +115,7 @@ t.test('a provider gets what it can take: a server with templates', async t => {
     messages: [{ role: 'user', content: 'hi' }, { role: 'system', content: 'now' }, { role: 'user', content: 'go' }], thinking: { type: 'adaptive' }, top_k: 4, metadata: { user_id: 'u' }
   })
   const sent = await sentTo(upstream)
-  t.same(sent['messages'], [{ role: 'user', content: 'hi' }, { role: 'user', content: '<system-reminder>\nnow\n</system-reminder>' }, { role: 'user', content: 'go' }])
+  t.same(sent['messages'], [{ role: 'user', content: 'hi\n\n<system-reminder>\nnow\n</system-reminder>\n\ngo' }])
   t.equal(sent['top_k'], 4)
   for (const field of ['reasoning_effort', 'thinking', 'safety_identifier', 'prompt_cache_key']) t.notOk(field in sent, field)
 })

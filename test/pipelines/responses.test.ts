@@ -73,8 +73,8 @@ t.test('instructions of the developer go to other servers as one system message,
   ]
   t.strictSame(provider.requests.map(({ json }) => Reflect.get(Object(json), 'messages') as unknown), [
     [
-      { role: 'system', content: 'Be brief.\n\nAsk first.\n\nNo network.' }, user,
-      { role: 'user', content: '<system-reminder>\nNow with network.\n</system-reminder>' }
+      { role: 'system', content: 'Be brief.\n\nAsk first.\n\nNo network.' },
+      { role: 'user', content: [...user.content, { type: 'text', text: '<system-reminder>\nNow with network.\n</system-reminder>' }] }
     ],
     inPlaces('system'), // Groq takes system messages anywhere
     inPlaces('developer')

@@ -121,11 +121,11 @@ t.test('only OpenAI and Azure see the role of the developer', async t => {
 })
 
 t.test('only OpenAI and Azure see the deprecated functions; the others see tools and answer in functions', async t => {
-  const legacy: Partial<ChatInput> = { functions: [{ name: 'f', parameters: { any_of: [] } }], function_call: { name: 'f' } }
+  const legacy: Partial<ChatInput> = { functions: [{ name: 'f', parameters: { properties: { a: { any_of: [] } } } }], function_call: { name: 'f' } }
   for (const kind of ['openai', 'azure-openai', 'vllm', 'mistral'] as const) {
     const known = kinds[kind].quirks?.legacyFunctions === true
     t.match(body(kind, legacy), known
-      ? { functions: [{ name: 'f', parameters: { anyOf: [] } }], function_call: { name: 'f' }, tools: undefined }
+      ? { functions: [{ name: 'f', parameters: { type: 'object', properties: { a: { anyOf: [] } } } }], function_call: { name: 'f' }, tools: undefined }
       : { functions: undefined, function_call: undefined, tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { function: { name: 'f' } } }, kind)
   }
   const { adapters: { chat }, quirks } = made('vllm')

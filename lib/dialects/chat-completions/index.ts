@@ -7,12 +7,17 @@ import { chatCompletionsErrors } from './errors.ts'
 import { chatInput } from './input.ts'
 import { toCompletion } from './complete.ts'
 import { chatSizes } from './sizes.ts'
+import { fitSystemMessages } from '../system-messages.ts'
 import type { Dialect } from '../dialect.ts'
 
 export const chatCompletions: Dialect<typeof ChatRequest> = {
   schema: ChatRequest,
   sizes: chatSizes,
   input: call => refine(chatInput(call), { context: undefined }),
+  fit: (request, { provider }) => {
+    const messages = fitSystemMessages(request.messages, provider)
+    return messages === request.messages ? request : { ...request, messages }
+  },
   encode: encodeChunks,
   complete: (_start, batches) => toCompletion(batches),
   errors: chatCompletionsErrors

@@ -33,7 +33,7 @@ function isOneConversation (request: ChatRequest): request is ChatRequest & Chat
   const { messages, auto_execute_tools: autoExecute, cachedContent } = request
   return Array.isArray(messages) && messages.length > 0 && request.input === undefined && request.instructions === undefined && request.system === undefined &&
     request.system_instruction === undefined && request.stop_sequences === undefined && request.tool_choice === undefined && autoExecute === undefined &&
-    cachedContent === undefined && !hasAddedFields(request)
+    cachedContent === undefined && (request.audio === undefined || request.modalities?.includes('audio') === true) && !hasAddedFields(request)
 }
 
 function oneConversation (given: ChatRequest): ChatInput {
@@ -60,6 +60,8 @@ function oneConversation (given: ChatRequest): ChatInput {
       systemPromptField: replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
     }
   }
+  // A voice alone asks for no spoken answer.
+  if (rest.audio !== undefined && rest.modalities?.includes('audio') !== true) delete request.audio
   if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
   // A server's tool is found under its own name once the servers have listed theirs.
   if (rest.tool_choice !== undefined && !(rest.mcp_servers !== undefined && namesServer(rest.tool_choice))) {

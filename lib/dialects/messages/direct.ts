@@ -11,24 +11,24 @@ import type { CountTokensRequest, MessagesMessage, MessagesRequest } from '../..
 import type { FitTarget } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
-export function directRequest (call: RoutedCall<ChatInput>, { route }: Pick<FitTarget, 'route'>, context: MessagesContext): DirectRequest {
+export function directRequest (call: RoutedCall<ChatInput>, { route, quirks }: Pick<FitTarget, 'route' | 'quirks'>, context: MessagesContext): DirectRequest {
   const { request, direct } = context
   const text = callerText(call, request)
   direct.routes.add(route)
   return {
     dialect: 'messages',
-    body: directBody(text, request, replacedFields(call.request, route, request), call.media?.()),
+    body: directBody(text, request, replacedFields(call.request, route, request, quirks?.unsignedThinking === true), call.media?.()),
     headers: sentHeaders(call),
     query: /(?:^|&)beta=true(?:&|$)/.test(call.query ?? '') ? 'beta=true' : ''
   }
 }
 
 /** Returns the fields that are sent in place of the caller's. */
-function replacedFields ({ max_completion_tokens: limit }: ChatInput, { model, settings = {} }: Route, request: CountTokensRequest): Record<string, unknown> {
+function replacedFields ({ max_completion_tokens: limit }: ChatInput, { model, settings = {} }: Route, request: CountTokensRequest, takesUnsigned: boolean): Record<string, unknown> {
   const values: Record<string, unknown> = { model }
   if ('max_tokens' in request && limit !== undefined && limit < (request as MessagesRequest).max_tokens) values['max_tokens'] = limit
   for (const name of settingNames) if (settings[name] !== undefined && !(name in request)) values[name] = settings[name]
-  const messages = withoutForeignThinking(request.messages)
+  const messages = withoutForeignThinking(request.messages, takesUnsigned)
   if (messages !== request.messages) values['messages'] = messages
   return values
 }
@@ -38,22 +38,22 @@ const settingNames = ['temperature', 'top_p', 'top_k', 'thinking'] as const
 
 /**
  * Takes out thinking that this provider has not signed, of another one before a fallback: it would refuse all of the
- * request. A message that has nothing else goes with it.
+ * request. A message that has nothing else goes with it. Servers other than Anthropic's sign nothing, and want theirs back.
  */
-function withoutForeignThinking (messages: readonly MessagesMessage[]): readonly MessagesMessage[] {
-  if (!messages.some(({ content }) => typeof content !== 'string' && content.some(isForeign))) return messages
+function withoutForeignThinking (messages: readonly MessagesMessage[], takesUnsigned: boolean): readonly MessagesMessage[] {
+  if (!messages.some(({ content }) => typeof content !== 'string' && content.some(block => isForeign(block, takesUnsigned)))) return messages
   return messages.flatMap(message => {
     if (typeof message.content === 'string') return [message]
-    const content = message.content.filter(block => !isForeign(block))
+    const content = message.content.filter(block => !isForeign(block, takesUnsigned))
     return content.length === 0 && message.content.length > 0 ? [] : [{ ...message, content }]
   })
 }
 
-function isForeign (block: Exclude<MessagesMessage['content'], string>[number]): boolean {
+function isForeign (block: Exclude<MessagesMessage['content'], string>[number], takesUnsigned: boolean): boolean {
   if (toReasoningItem(block) !== undefined) return true
   if (block.type !== 'thinking') return false
   const { signature } = block
-  return typeof signature !== 'string' || signature === '' || isSealed(signature)
+  return typeof signature !== 'string' || signature === '' ? !takesUnsigned : isSealed(signature)
 }
 
 /** Headers by which a caller would choose among the accounts of the gateway's own credential. */

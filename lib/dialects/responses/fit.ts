@@ -21,8 +21,25 @@ export function fitRequest (request: ChatInput, { provider }: FitTarget, { untra
 function withMessages (request: ChatInput, messages: readonly Message[]): ChatInput {
   const { originalInput } = request
   if (originalInput === undefined) return { ...request, messages }
-  // Only those in front became fewer.
-  const fewer = request.messages.length - messages.length
-  const fitted = new Map(request.messages.map((message, index) => [message, messages[Math.max(0, index - fewer)]]))
+  const fitted = replacements(request.messages, messages)
   return { ...request, messages, originalInput: { ...originalInput, messages: originalInput.messages.map(message => fitted.get(message) ?? message) } }
+}
+
+/** Finds the message that each one became: itself, or the next new one, of its role if there is one. */
+function replacements (given: readonly Message[], fitted: readonly Message[]): ReadonlyMap<Message, Message | undefined> {
+  const places = new Map(fitted.map((message, index) => [message, index]))
+  const kept = new Set(given)
+  const fresh = fitted.flatMap((message, index) => kept.has(message) ? [] : [{ message, index }])
+  let last = -1
+  let at = 0
+  return new Map(given.map(message => {
+    const place = places.get(message)
+    if (place !== undefined) {
+      last = place
+      return [message, message]
+    }
+    while (at < fresh.length - 1 && (fresh[at]?.index ?? 0) < last) at++
+    const next = fresh[at + 1]?.message
+    return [message, fresh[at]?.message.role !== message.role && next?.role === message.role ? next : fresh[at]?.message]
+  }))
 }

@@ -33,10 +33,10 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   }
 }
 
-export function messagesRequest ({ request, route, streamed }: Ask<ChatInput>): MessagesRequest {
+export function messagesRequest ({ request, route, quirks, streamed }: Ask<ChatInput>): MessagesRequest {
   checkSupported(request)
   const traits = chatTraits(route)
-  const conversation = wireConversation(request.messages)
+  const conversation = wireConversation(request.messages, quirks)
   const tools = toolFields(request, traits)
   const thinking = thinkingFields(request, traits, conversation.messages, tools.tool_choice)
   const stop = [request.stop ?? []].flat().filter(text => text !== '')

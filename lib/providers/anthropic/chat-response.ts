@@ -2,6 +2,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
+import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -18,7 +19,7 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   const wire: WireAnswer = objectOf(body) ?? {}
   if (wire.type === 'error') throw new ProviderFailure(inBandError(wire))
   if (!Array.isArray(wire.content)) throw invalidResponse('the response has no content')
-  const reader = new ResponseReader(offersFunctionsOnly(request))
+  const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   const events: ChatEvent[] = []
   reader.start(wire, events)
   for (const [index, block] of wire.content.entries()) {

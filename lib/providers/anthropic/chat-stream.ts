@@ -1,5 +1,6 @@
 /** Reads one event stream of the Messages API; keeps the state of one response. */
 
+import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -42,7 +43,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   done = false
 
   constructor ({ request }: Ask<ChatInput>) {
-    this.#reader = new ResponseReader(offersFunctionsOnly(request))
+    this.#reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   }
 
   read (message: EventSourceMessage, into: ChatEvent[]): void {
@@ -81,10 +82,11 @@ class ChatStream implements StreamReader<ChatEvent> {
         this.#reader.endBlock(event.index, into)
         break
       case 'message_delta':
-        this.#reader.usage.read(event.usage)
+        this.#reader.usage.read(event.usage ?? objectOf(event.delta)?.['usage'])
         this.#reader.finish(objectOf(event.delta) ?? {}, into)
         break
       case 'message_stop':
+        this.#reader.usage.read(event.usage ?? objectOf(event.message)?.['usage'])
         this.done = true
         this.#reader.end(into)
         break

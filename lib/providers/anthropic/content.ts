@@ -7,7 +7,7 @@ import type { AssistantPart, FilePart, ImagePart, UserPart } from '../../../sche
 import type { ContentBlock, DocumentBlock, ImageBlock, ImageMediaType, TextBlock } from './wire.ts'
 
 /**
- * Blocks of a message's content; empty texts are left out, because the server refuses them.
+ * Blocks of a message's content; texts of white space only are left out, because the server refuses them.
  *
  * @param param where the content stands in the request: `messages[0].content`
  * @throws GatewayError for a part this provider cannot read
@@ -26,7 +26,7 @@ export function textBlocks (content: string | readonly AssistantPart[] | null | 
   const parts: readonly AssistantPart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   return parts.flatMap(part => {
     const text = part.type === 'refusal' ? part.refusal : part.text
-    return text === '' ? [] : [withCacheControl({ type: 'text' as const, text }, part)]
+    return text.trim() === '' ? [] : [withCacheControl({ type: 'text' as const, text }, part)]
   })
 }
 
@@ -48,7 +48,7 @@ function withCacheControl<B extends ContentBlock> (block: B, part: object): B {
 
 function contentBlock (part: UserPart, param: string): ContentBlock | undefined {
   switch (part.type) {
-    case 'text': return part.text === '' ? undefined : { type: 'text', text: part.text }
+    case 'text': return part.text.trim() === '' ? undefined : { type: 'text', text: part.text }
     case 'image_url': return imageBlock(part, `${param}.image_url.url`)
     case 'file': return fileBlock(part, `${param}.file`)
     case 'input_audio':

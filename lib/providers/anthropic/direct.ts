@@ -4,6 +4,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
+import { uniqueCallId } from '../../chat/call-ids.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
@@ -54,8 +55,10 @@ function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
   const events: ChatEvent[] = [{ type: 'response-start' }]
   facts.usage.read(wire.usage)
   facts.finish(wire.stop_reason)
-  for (const block of wire.content) facts.noteBlock(block, events)
-  events.push({ type: 'direct-answer', json: text, characters: text.length })
+  const content = wire.content.map(block => facts.noteBlock(block, events))
+  const isAsWritten = content.every((block, index) => block === (wire.content as unknown[])[index])
+  const json = isAsWritten ? text : JSON.stringify({ ...wire, content })
+  events.push({ type: 'direct-answer', json, characters: json.length })
   facts.end(events)
   return events
 }
@@ -63,6 +66,7 @@ function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
 /** The facts of an answer that the gateway counts and routes by. */
 class AnswerFacts {
   readonly usage = new UsageCount()
+  readonly #ids = new Set<string>()
   #reason: FinishReason | undefined
   #calls = 0
 
@@ -74,11 +78,13 @@ class AnswerFacts {
     if (nonEmptyText(reason) !== undefined) this.#reason = finishReasonOf(reason)
   }
 
-  /** Later turns go to the provider that made the call. */
-  noteBlock (block: unknown, into: ChatEvent[]): void {
-    const { type, id, name } = objectOf(block) ?? {}
-    if (type !== 'tool_use' || typeof id !== 'string' || typeof name !== 'string') return
+  /** Later turns go to the provider that made the call. @returns the block, with another id where the answer had that one already */
+  noteBlock (block: unknown, into: ChatEvent[]): unknown {
+    const { type, id: given, name } = objectOf(block) ?? {}
+    if (type !== 'tool_use' || typeof given !== 'string' || typeof name !== 'string') return block
+    const id = uniqueCallId(given, this.#ids)
     into.push({ type: 'tool-call-start', choice: 0, call: this.#calls++, id, name, kind: 'function' })
+    return id === given ? block : { ...objectOf(block), id }
   }
 
   end (into: ChatEvent[]): void {
@@ -118,13 +124,16 @@ class DirectStream implements StreamReader<ChatEvent> {
     if (event === undefined) throw invalidResponse('no JSON object')
     if (!this.#started) into.push({ type: 'response-start' })
     this.#started = true
-    into.push({ type: 'direct-frame', name: name ?? nonEmptyText(type), json: data, ...type === 'message_start' && { isHead: true } })
+    const calls: ChatEvent[] = []
+    const block = type === 'content_block_start' ? this.#facts.noteBlock(event.content_block, calls) : undefined
+    const json = block === undefined || block === event.content_block ? data : JSON.stringify({ ...event, content_block: block })
+    into.push({ type: 'direct-frame', name: name ?? nonEmptyText(type), json, ...type === 'message_start' && { isHead: true } })
     switch (type) {
       case 'message_start':
         this.#facts.usage.read(objectOf(event.message)?.['usage'])
         break
       case 'content_block_start':
-        this.#facts.noteBlock(event.content_block, into)
+        into.push(...calls)
         break
       case 'message_delta':
         this.#facts.usage.read(event.usage)

@@ -11,7 +11,8 @@ import { GatewayError } from '../../core/errors.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
-import { functionCallId, toolCallIdOf } from './tool-call-id.ts'
+import { functionCallId, toolCallIdOf, UniqueIds } from './tool-call-id.ts'
+import type { Quirks } from '../../core/quirks.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
 import type {
   AssistantBlock, ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UserBlock, WireMessage
@@ -26,8 +27,8 @@ export interface WireConversation {
  * @throws GatewayError `invalid_value` for tool calls and results that do not belong together and
  *   for arguments that are no object; `unsupported_parameter` for content of another provider
  */
-export function wireConversation (messages: readonly Message[]): WireConversation {
-  const turns = new Turns()
+export function wireConversation (messages: readonly Message[], { unsignedThinking = false }: Quirks = {}): WireConversation {
+  const turns = new Turns(unsignedThinking)
   for (const [index, message] of messages.entries()) turns.add(message, `messages[${index}]`)
   return turns.end()
 }
@@ -39,6 +40,7 @@ type Turn =
 /** A call that waits for its result. */
 interface OpenCall {
   readonly id: string
+  readonly sentId?: string
   readonly param: string
   /** Set for deprecated calls, whose results name the function. */
   readonly functionName?: string
@@ -53,7 +55,9 @@ class OpenCalls {
   /** Calls that have a result. */
   results = 0
 
-  add (call: OpenCall): void {
+  /** @param sentId the id it is sent with: servers that number their calls repeat ids in each answer */
+  add (open: OpenCall, sentId: string): void {
+    const call = { ...open, sentId }
     this.list.push(call)
     addTo(this.#byId, call.id, call)
     if (call.functionName !== undefined) addTo(this.#byName, call.functionName, call)
@@ -65,7 +69,7 @@ class OpenCalls {
     const call = same?.calls[same.next]
     if (same === undefined || call === undefined) return false
     if (call.result === undefined) this.results++
-    call.result = { type: 'tool_result', tool_use_id: call.id, ...content !== undefined && { content } }
+    call.result = { type: 'tool_result', tool_use_id: call.sentId ?? call.id, ...content !== undefined && { content } }
     if (same.next < same.calls.length - 1) same.next++
     return true
   }
@@ -84,11 +88,17 @@ function addTo (calls: Map<string, SameCalls>, key: string, call: OpenCall): voi
 }
 
 class Turns {
+  readonly #unsignedThinking: boolean
+  readonly #ids = new UniqueIds()
   readonly #system: TextBlock[] = []
   readonly #turns: Turn[] = []
   #calls = new OpenCalls()
   #userContent: ContentBlock[] = []
   #functionCalls = 0
+
+  constructor (unsignedThinking: boolean) {
+    this.#unsignedThinking = unsignedThinking
+  }
 
   add (message: Message, param: string): void {
     switch (message.role) {
@@ -115,6 +125,7 @@ class Turns {
     this.#checkResults()
     trimPrefill(this.#turns)
     const messages = this.#turns.map(wireMessage)
+    if (messages.length === 0 && this.#system.length > 0) return { messages: [{ role: 'user', content: shortest(this.#system) }] }
     if (messages.length === 0) {
       throw new GatewayError('invalid_value', { message: 'At least one message must have content.', param: 'messages' })
     }
@@ -129,11 +140,12 @@ class Turns {
     if (said.length === 0 && calls.length === 0) return
     this.#endUserTurn()
     const blocks = this.#assistantBlocks()
-    append(blocks, thinkingBlocks(message))
+    append(blocks, thinkingBlocks(message, this.#unsignedThinking))
     append(blocks, said)
     for (const { block, open } of calls) {
-      blocks.push(block)
-      this.#calls.add(open)
+      const id = this.#ids.unique(block.id)
+      blocks.push({ ...block, id })
+      this.#calls.add(open, id)
     }
   }
 
@@ -232,11 +244,11 @@ function inputOf (text: string, param: string): Record<string, unknown> {
   })
 }
 
-/** Returns only what the server signed: it refuses thinking that others could have written. */
-function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage): ThinkingBlock[] {
+/** Returns only what the server signed, as it refuses thinking that others could have written, unless it signs nothing. */
+function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage, takesUnsigned: boolean): ThinkingBlock[] {
   return (blocks ?? []).flatMap((block): ThinkingBlock[] => {
     if (toReasoningItem(block) !== undefined) return []
-    const signature = nonEmptyText(block['signature'])
+    const signature = nonEmptyText(block['signature']) ?? (takesUnsigned ? '' : undefined)
     const data = nonEmptyText(block['data'])
     if (block['type'] === 'thinking' && signature !== undefined) {
       return [{ type: 'thinking', thinking: nonEmptyText(block['thinking']) ?? '', signature }]

@@ -3,7 +3,7 @@
  * by piece, a complete response block by block; both go through here, so they cannot disagree.
  */
 
-import { toolCallId } from '../../text/ids.ts'
+import { uniqueCallId } from '../../chat/call-ids.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
@@ -26,14 +26,17 @@ export class ResponseReader {
   readonly usage = new UsageCount()
   readonly #kind: 'function' | 'legacy'
   readonly #blocks = new Map<unknown, OpenBlock>()
+  /** Ids of the conversation: one that an answer repeats would be refused in the next turn. */
+  readonly #ids: Set<string>
   #calls = 0
   #textLength = 0
   #finish: FinishReason | undefined
   #stopSequence: string | undefined
 
   /** @param legacy the caller offered deprecated functions: one call, in the deprecated form */
-  constructor (legacy: boolean) {
+  constructor (legacy: boolean, ids = new Set<string>()) {
     this.#kind = legacy ? 'legacy' : 'function'
+    this.#ids = ids
   }
 
   /** True once the provider has said why the answer ends. */
@@ -132,10 +135,12 @@ export class ResponseReader {
     }
   }
 
-  /** Notes why the answer ends; a later reason replaces an earlier one, none changes nothing. */
+  /** Notes why the answer ends; a later reason replaces an earlier one, unless that says that the answer was cut or filtered. */
   finish ({ stop_reason: reason, stop_sequence: sequence, stop_details: details }: WireAnswer, events: ChatEvent[]): void {
     if (nonEmptyText(reason) === undefined) return
-    this.#finish = finishReasonOf(reason)
+    const later = finishReasonOf(reason)
+    if (isCut(this.#finish) && !isCut(later)) return // it must not look complete
+    this.#finish = later
     this.#stopSequence = reason === 'stop_sequence' ? nonEmptyText(sequence) : undefined
     const explanation = reason === 'refusal' ? nonEmptyText(objectOf(details)?.['explanation']) : undefined
     if (explanation !== undefined) events.push({ type: 'refusal-delta', choice, text: explanation })
@@ -170,9 +175,13 @@ export class ResponseReader {
     if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = this.#calls++
     this.#blocks.set(index, { type: 'tool_use', call, input: block.input, streamed: false })
-    const id = this.#kind === 'legacy' ? '' : nonEmptyText(block.id) ?? toolCallId()
+    const id = this.#kind === 'legacy' ? '' : uniqueCallId(nonEmptyText(block.id), this.#ids)
     events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
   }
+}
+
+function isCut (reason: FinishReason | undefined): boolean {
+  return reason === 'length' || reason === 'content_filter'
 }
 
 function addThinking (open: { thinking: string }, value: unknown, events: ChatEvent[]): void {

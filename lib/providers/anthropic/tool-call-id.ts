@@ -14,3 +14,15 @@ export function toolCallIdOf (id: string): string {
 export function functionCallId (index: number): string {
   return `hgf_${index}`
 }
+
+/** Ids of the calls of one conversation, each of which the provider takes once. */
+export class UniqueIds {
+  readonly #times = new Map<string, number>()
+
+  /** Returns the id itself the first time; then one made of it and of how often it came: the same in every turn. */
+  unique (id: string): string {
+    const times = this.#times.get(id) ?? 0
+    this.#times.set(id, times + 1)
+    return times === 0 ? id : this.unique(`${id}_${times + 1}`)
+  }
+}

@@ -1,4 +1,4 @@
-import { objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { WireUsage } from './wire.ts'
 
@@ -20,13 +20,13 @@ export class UsageCount {
   read (report: unknown): void {
     const usage: WireUsage | undefined = objectOf(report)
     if (usage === undefined) return
-    this.#input = count(usage.input_tokens) ?? this.#input
-    this.#cacheRead = count(usage.cache_read_input_tokens) ?? this.#cacheRead
-    this.#cacheWrite = count(usage.cache_creation_input_tokens) ?? this.#cacheWrite
-    this.#cacheWriteHour = count(objectOf(usage.cache_creation)?.['ephemeral_1h_input_tokens']) ?? this.#cacheWriteHour
-    this.#searches = count(objectOf(usage.server_tool_use)?.['web_search_requests']) ?? this.#searches
-    this.#output = count(usage.output_tokens) ?? this.#output
-    this.#thinking = count(objectOf(usage.output_tokens_details)?.['thinking_tokens']) ?? this.#thinking
+    this.#input = countOf(usage.input_tokens) ?? this.#input
+    this.#cacheRead = countOf(usage.cache_read_input_tokens) ?? this.#cacheRead
+    this.#cacheWrite = countOf(usage.cache_creation_input_tokens) ?? this.#cacheWrite
+    this.#cacheWriteHour = countOf(objectOf(usage.cache_creation)?.['ephemeral_1h_input_tokens']) ?? this.#cacheWriteHour
+    this.#searches = countOf(objectOf(usage.server_tool_use)?.['web_search_requests']) ?? this.#searches
+    this.#output = countOf(usage.output_tokens) ?? this.#output
+    this.#thinking = countOf(objectOf(usage.output_tokens_details)?.['thinking_tokens']) ?? this.#thinking
   }
 
   /** Ours counts cached tokens as part of the prompt; theirs counts them beside it. */
@@ -45,8 +45,4 @@ export class UsageCount {
       ...this.#thinking !== undefined && { reasoningTokens: this.#thinking }
     }
   }
-}
-
-function count (value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, Math.round(value)) : undefined
 }

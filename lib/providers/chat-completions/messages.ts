@@ -24,11 +24,19 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
  * @throws GatewayError `invalid_value` for an image address that no provider may be sent to
  */
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
-  return withoutEmptyTurns(mapSame(messages, (message, index) => {
+  const sent = withoutEmptyTurns(mapSame(messages, (message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
     const cleaned = withKnownRole(withWireCalls(clean(message, quirks), quirks), quirks)
-    return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)
+    return withToolCallIds(cleaned, quirks)
   }))
+  return quirks.userAfterTool === false ? withTurnAfterTools(sent) : sent
+}
+
+/** Puts a turn of the model between the results of tools and a user, for servers that take no other order. */
+function withTurnAfterTools (messages: readonly Message[]): readonly Message[] {
+  const meets = (index: number): boolean => messages[index]?.role === 'user' && messages[index - 1]?.role === 'tool'
+  if (!messages.some((_, index) => meets(index))) return messages
+  return messages.flatMap((message, index): Message[] => meets(index) ? [{ role: 'assistant', content: 'I have the results.' }, message] : [message])
 }
 
 /** Leaves turns of the model out that have nothing but what was left out of them, such as their reasoning: strict servers refuse those. */

@@ -8,6 +8,7 @@
  * long as they do not change.
  */
 
+import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { withLast } from '../../core/with-last.ts'
 import { finishReasonOf, namesFullContext } from './finish-reason.ts'
@@ -38,7 +39,7 @@ const deltaFields = new Set([
 const none: ReadonlySet<unknown> = new Set()
 
 /** The fields of a request that its response is read by. */
-export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions' | 'stop'>
+export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions' | 'stop'> & Partial<Pick<ChatInput, 'messages'>>
 
 interface Choice {
   /** The index of the server. */
@@ -65,6 +66,7 @@ interface Choice {
 export class ResponseReader {
   readonly #maxChoices: number
   readonly #legacy: boolean
+  readonly #request: ResponseRequest
   readonly #stops: ReadonlySet<unknown>
   /** In the order they began. A list: most responses have one choice, for which a map takes 0.2 KB for as long as a stream is open. */
   #choices: readonly Choice[] = []
@@ -73,6 +75,7 @@ export class ResponseReader {
   #usage: Usage | undefined
 
   constructor (request: ResponseRequest) {
+    this.#request = request
     this.#maxChoices = request.n ?? 1
     this.#legacy = offersFunctionsOnly(request)
     this.#stops = request.stop === undefined ? none : new Set([request.stop ?? []].flat())
@@ -169,7 +172,7 @@ export class ResponseReader {
     if (Array.isArray(delta.annotations) && delta.annotations.length > 0) {
       events.push({ type: 'annotation-delta', choice: index, annotations: delta.annotations })
     }
-    for (const call of toolCallPieces(delta.tool_calls)) toolCallsOf(choice).read(call, events)
+    for (const call of toolCallPieces(delta.tool_calls)) this.#toolCalls(choice).read(call, events)
     this.#readLegacyCall(choice, delta.function_call, events)
 
     const inMessage = this.#unknown(delta, deltaFields)
@@ -225,7 +228,7 @@ export class ResponseReader {
     const call = objectOf(value)
     if (call === undefined) return
     if (!this.#legacy) {
-      toolCallsOf(choice).read({ index: 0, function: call }, events)
+      this.#toolCalls(choice).read({ index: 0, function: call }, events)
       return
     }
     choice.legacyName ??= nonEmptyText(call['name'])
@@ -235,6 +238,11 @@ export class ResponseReader {
     }
     const text = nonEmptyText(call['arguments'])
     if (text !== undefined) events.push({ type: 'tool-call-delta', choice: choice.index, call: 0, text, kind: 'legacy' })
+  }
+
+  /** Choices are alternatives: each may have the same ids. */
+  #toolCalls (choice: Choice): ToolCalls {
+    return choice.toolCalls ??= new ToolCalls(choice.index, callIdsIn(this.#request))
   }
 
   /** @param place where values are remembered, so as not to repeat them; absent: all are new */
@@ -315,10 +323,6 @@ function laterReason (known: FinishReason | undefined, reason: FinishReason | un
 
 function isCut ({ finish }: Choice): boolean {
   return finish === 'length' || finish === 'content_filter'
-}
-
-function toolCallsOf (choice: Choice): ToolCalls {
-  return choice.toolCalls ??= new ToolCalls(choice.index)
 }
 
 /**

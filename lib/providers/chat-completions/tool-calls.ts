@@ -9,7 +9,7 @@
  * belongs to no call is an error: a call without its arguments would be run as if it had none.
  */
 
-import { toolCallId } from '../../text/ids.ts'
+import { uniqueCallId } from '../../chat/call-ids.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
@@ -61,11 +61,13 @@ export class ToolCalls {
   readonly #open: OpenCall[] = []
   readonly #all = candidates()
   readonly #byIndex = new Map<number, Candidates>()
-  readonly #ids = new Set<string>()
+  readonly #ids: Set<string>
   #started = 0
 
-  constructor (choice: number) {
+  /** @param ids those of the conversation, to which its own are added */
+  constructor (choice: number, ids = new Set<string>()) {
     this.#choice = choice
+    this.#ids = ids
   }
 
   /** True once a call has a name: the choice then finishes for its tools. */
@@ -184,9 +186,7 @@ export class ToolCalls {
   }
 
   #start (open: OpenCall, id: string | undefined, name: string, events: ChatEvent[]): void {
-    let unique = id ?? open.wireId ?? toolCallId()
-    if (this.#ids.has(unique)) unique = toolCallId()
-    this.#ids.add(unique)
+    const unique = uniqueCallId(id ?? open.wireId, this.#ids)
     open.name = name
     open.call = this.#started++
     events.push({

@@ -12,7 +12,7 @@ import { jsonBody } from '../json-body.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
-import { objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/guards.ts'
 import type { BatchEmbedContentsRequest } from './wire.ts'
 import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { Adapter, Ask, Join, UpstreamRequest } from '../provider.ts'
@@ -71,7 +71,7 @@ function readResponse (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEv
   const count = textsOf(ask).length
   if (vectors.length !== count) throw invalidResponse(`${vectors.length} vectors for ${count} inputs`)
   const tokens = objectOf(usage)?.['promptTokenCount']
-  return eventsOf(vectors, typeof tokens === 'number' ? tokens : undefined)
+  return eventsOf(vectors, countOf(tokens))
 }
 
 function readVectors (cursor: JsonCursor, { request }: Ask<EmbeddingsRequest>): Vector[] {

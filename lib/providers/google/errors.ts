@@ -7,7 +7,7 @@
  */
 
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
-import { objectOf, objectsOf } from '../../json/guards.ts'
+import { numberOf, objectOf, objectsOf } from '../../json/guards.ts'
 import type { ErrorStatus } from './wire.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
@@ -44,7 +44,8 @@ export function readError ({ status, headers, body }: UpstreamFailure): Failure 
 export function inBandError (wire: Record<string, unknown>): Failure | undefined {
   if (wire['error'] === undefined || wire['error'] === null) return undefined
   const said = statusIn(wire)
-  const status = typeof said.code === 'number' && said.code >= 400 ? said.code : statuses[said.status ?? ''] ?? 500
+  const code = numberOf(said.code)
+  const status = code !== undefined && code >= 400 ? code : statuses[said.status ?? ''] ?? 500
   return classify(status, said, retryDelay(said))
 }
 

@@ -7,13 +7,13 @@
  */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { toolCallId } from '../../text/ids.ts'
+import { callIdsIn, uniqueCallId } from '../../chat/call-ids.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { signatureExtra } from './tool-calls.ts'
 import { logprobsOf } from './logprobs.ts'
 import { usageOf } from './usage.ts'
-import { objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
+import { numberOf, objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
@@ -36,12 +36,13 @@ export class ResponseReader {
   readonly #maxChoices: number
   /** By the provider's index. */
   readonly #choices = new Map<number, Choice>()
-  readonly #ids = new Set<string>()
+  readonly #ids: Set<string>
   #started = false
   #blockReason: string | undefined
   #usage: UsageMetadata | undefined
 
-  constructor (request: Pick<ChatInput, 'n' | 'tools' | 'functions'>) {
+  constructor (request: Pick<ChatInput, 'n' | 'tools' | 'functions'> & Partial<Pick<ChatInput, 'messages'>>) {
+    this.#ids = callIdsIn(request)
     this.#legacy = offersFunctionsOnly(request)
     this.#maxChoices = request.n ?? 1
   }
@@ -143,7 +144,7 @@ export class ResponseReader {
       type: 'tool-call-start',
       choice: choice.index,
       call,
-      id: this.#legacy ? '' : this.#uniqueId(functionCall?.id),
+      id: this.#legacy ? '' : uniqueCallId(nonEmptyText(functionCall?.id), this.#ids),
       name,
       kind,
       ...thoughtSignature && !this.#legacy && { extra: signatureExtra(thoughtSignature) }
@@ -153,17 +154,11 @@ export class ResponseReader {
     events.push({ type: 'tool-call-end', choice: choice.index, call })
   }
 
-  #uniqueId (given: unknown): string {
-    const upstream = nonEmptyText(given)
-    const id = upstream === undefined || this.#ids.has(upstream) ? toolCallId() : upstream
-    this.#ids.add(id)
-    return id
-  }
-
   /** Ends a choice; a refusal with an explanation is passed on as one. */
   #finish (choice: Choice, { finishReason, finishMessage }: Candidate, events: ChatEvent[]): void {
     const first = choice.finish === undefined
-    choice.finish ??= finishReason
+    const isCut = finishReasonOf(finishReason, 'none') !== 'stop'
+    if (first || isCut) choice.finish = finishReason
     const text = nonEmptyText(finishMessage)
     if (first && text !== undefined && finishReasonOf(finishReason, 'none') === 'content_filter') {
       events.push({ type: 'refusal-delta', choice: choice.index, text })
@@ -173,10 +168,11 @@ export class ResponseReader {
 
 /** Candidates in the order of their indexes; one without has the first that no other of the message has. */
 function numbered (candidates: readonly Candidate[]): Array<{ number: number, candidate: Candidate }> {
-  const given = new Set<unknown>(candidates.map(({ index }) => index))
+  const given = new Set<unknown>(candidates.map(({ index }) => numberOf(index)))
   let free = 0
   return candidates.map(candidate => {
-    if (typeof candidate.index === 'number') return { number: candidate.index, candidate }
+    const number = numberOf(candidate.index)
+    if (number !== undefined) return { number, candidate }
     while (given.has(free)) free++
     return { number: free++, candidate }
   }).toSorted((a, b) => a.number - b.number)

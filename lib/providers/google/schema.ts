@@ -11,7 +11,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
-import { objectOf } from '../../json/guards.ts'
+import { isContainer, objectOf } from '../../json/guards.ts'
 
 type Schema = Record<string, unknown>
 
@@ -51,7 +51,7 @@ export class Steps {
 export function functionSchema (parameters: Readonly<Schema>, param: string, steps = new Steps()): Schema | undefined {
   const given = repairSchemaKeywords(parameters)
   const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
-  const schemas = new Schemas(definitions, steps, param)
+  const schemas = new Schemas(given, definitions, steps, param)
   // Generators like to put the entire schema among the definitions and refer to it.
   const root = schemas.flat(given)
   if (![root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
@@ -81,7 +81,12 @@ class Schemas {
   readonly #flat = new Map<string, Schema>()
   #openReferences = 0
 
-  constructor (definitions: Schema, steps: Steps, param: string) {
+  /** References whose targets are being written out: one in itself adds nothing. */
+  readonly #open = new Set<string>()
+  readonly #root: Schema
+
+  constructor (root: Schema, definitions: Schema, steps: Steps, param: string) {
+    this.#root = root
     this.#definitions = definitions
     this.#names = new Names(Object.keys(definitions))
     this.#steps = steps
@@ -94,7 +99,7 @@ class Schemas {
     if (given === undefined) return {}
     this.#steps.take(1, this.#param)
     const reference = loneReference(given)
-    if (reference !== undefined) return this.#reference(reference, given['description'])
+    if (reference !== undefined) return this.#reference(reference, given)
     const result: Schema = {}
     this.#steps.take(sizeOf(given), this.#param)
     for (const [key, inner] of Object.entries(this.flat(given))) this.#cleanKeyword(result, key, inner)
@@ -144,6 +149,12 @@ class Schemas {
       case 'const':
         result['enum'] = [inner]
         break
+      case 'enum': {
+        // An empty text and null are no members there; what else is allowed stays.
+        const members = Array.isArray(inner) ? inner.filter(member => member !== '' && member !== null) : []
+        if (members.length > 0) result['enum'] = members
+        break
+      }
       case 'properties':
         result['properties'] = Object.fromEntries(
           Object.entries(objectOf(inner) ?? {}).map(([name, schema]) => [name, this.clean(schema)])
@@ -166,12 +177,36 @@ class Schemas {
   }
 
   /** Rewrites a reference; a node with one may hold nothing else but its description. */
-  #reference (reference: string, description: unknown): Schema {
+  #reference (reference: string, { description }: Schema): Schema {
     const name = this.#definitionName(reference)
-    return {
-      $ref: name === undefined ? reference : `#/$defs/${name}`,
-      ...typeof description === 'string' && { description }
+    const words = typeof description === 'string' ? { description } : {}
+    if (name !== undefined) return { $ref: `#/$defs/${name}`, ...words }
+    // One into another schema loses its target, which is rewritten: what it means is written out.
+    const target = this.#open.has(reference) ? undefined : this.#targetAt(reference)
+    if (target === undefined) return words
+    this.#open.add(reference)
+    const written = { ...this.clean(target), ...words }
+    this.#open.delete(reference)
+    return written
+  }
+
+  /** Finds what a pointer into the schema means. */
+  #targetAt (reference: string): Schema | undefined {
+    if (!reference.startsWith('#/')) return reference === '#' ? undefined : objectOf(this.#anchors().get(reference.slice(1)))
+    let value: unknown = this.#root
+    for (const step of reference.slice(2).split('/')) {
+      value = isContainer(value) ? Reflect.get(value, decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')) : undefined
     }
+    return objectOf(value)
+  }
+
+  #anchors (): ReadonlyMap<string, Schema> {
+    const found = new Map<string, Schema>()
+    for (const schema of Object.values(this.#definitions)) {
+      const anchor = objectOf(schema)?.['$anchor']
+      if (typeof anchor === 'string') found.set(anchor, objectOf(schema) ?? {})
+    }
+    return found
   }
 
   /** Returns the definition meant; a client that converts keys has renamed it, but not the reference. */
@@ -210,11 +245,11 @@ function sizeOf (schema: Schema): number {
 
 /** Makes `required` name properties that exist, where a client renamed only the properties. */
 function alignRequired (schema: Schema): void {
-  const properties = Object.keys(objectOf(schema['properties']) ?? {})
-  if (properties.length === 0 || !Array.isArray(schema['required'])) return
-  const names = new Names(properties)
-  schema['required'] = schema['required'].map((name: unknown) =>
-    typeof name === 'string' ? names.like(name) ?? name : name)
+  if (!Array.isArray(schema['required'])) return
+  const names = new Names(Object.keys(objectOf(schema['properties']) ?? {}))
+  const required = schema['required'].flatMap((name: unknown) => typeof name === 'string' ? names.like(name) ?? [] : [])
+  if (required.length > 0) schema['required'] = [...new Set(required)]
+  else delete schema['required'] // our own object, just made
 }
 
 /** Finds a name itself if it is there, else the first that differs in case and underscores only. */

@@ -1,4 +1,4 @@
-import { objectsOf } from '../../json/guards.ts'
+import { countOf, objectsOf } from '../../json/guards.ts'
 import type { UsageMetadata } from './wire.ts'
 import type { Usage } from '../../core/usage.ts'
 
@@ -21,5 +21,5 @@ export function usageOf (wire: UsageMetadata): Usage {
 }
 
 function count (value: unknown): number {
-  return typeof value === 'number' && value > 0 ? value : 0
+  return countOf(value) ?? 0
 }

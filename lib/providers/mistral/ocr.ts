@@ -9,7 +9,7 @@
 
 import { yieldFairly } from '../../async/yield-fairly.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { objectOf } from '../../json/guards.ts'
+import { numberOf, objectOf } from '../../json/guards.ts'
 import { readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
@@ -64,7 +64,7 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   const read = pages.map((value, position) => {
     const page = objectOf(value) ?? {}
     const { index, markdown } = page
-    return { index: typeof index === 'number' ? index : position, markdown: typeof markdown === 'string' ? markdown : '' }
+    return { index: numberOf(index) ?? position, markdown: typeof markdown === 'string' ? markdown : '' }
   })
   const inOrder = read.toSorted((a, b) => a.index - b.index)
   return [{ type: 'result', result: { pages: inOrder.map(({ markdown }, index) => ({ index, markdown })) } }]

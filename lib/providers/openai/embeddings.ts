@@ -12,7 +12,7 @@ import { jsonBody } from '../json-body.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'
-import { objectOf } from '../../json/guards.ts'
+import { numberOf, objectOf } from '../../json/guards.ts'
 import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
@@ -71,7 +71,7 @@ function readItems (cursor: JsonCursor, wanted: VectorForm): Item[] {
       else cursor.skip()
     }
     if (vector === undefined) throw invalidResponse('an item without a vector')
-    items.push({ index: typeof index === 'number' ? index : undefined, vector })
+    items.push({ index: numberOf(index), vector })
   }
   return items
 }

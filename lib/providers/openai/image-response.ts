@@ -2,7 +2,7 @@
 
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { objectOf } from '../../json/guards.ts'
+import { countOf, numberOf, objectOf } from '../../json/guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import { nowSeconds } from '../../core/now-seconds.ts'
@@ -31,7 +31,7 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   }
   const events: ImageEvent[] = [{
     type: 'image-answer',
-    createdSeconds: typeof created === 'number' ? Math.floor(created) : nowSeconds(),
+    createdSeconds: Math.floor(numberOf(created) ?? nowSeconds()),
     data: (Array.isArray(data) ? data : []).map(imageOf),
     about
   }]
@@ -52,14 +52,15 @@ function imageOf (value: unknown): ImageData {
 /** Reads token counts as the image API names them; `undefined` when none were reported. */
 export function imageUsage (value: unknown): Usage | undefined {
   const { input_tokens: input, output_tokens: output, total_tokens: total, input_tokens_details: details } = objectOf(value) ?? {}
-  const images = objectOf(details)?.['image_tokens']
-  if (typeof input !== 'number' && typeof output !== 'number' && typeof total !== 'number') return undefined
-  const promptTokens = typeof input === 'number' ? input : 0
-  const completionTokens = typeof output === 'number' ? output : 0
+  const images = countOf(objectOf(details)?.['image_tokens'])
+  const [prompt, completion, sum] = [input, output, total].map(countOf)
+  if (prompt === undefined && completion === undefined && sum === undefined) return undefined
+  const promptTokens = prompt ?? 0
+  const completionTokens = completion ?? 0
   return {
     promptTokens,
     completionTokens,
-    totalTokens: typeof total === 'number' ? total : promptTokens + completionTokens,
-    ...typeof images === 'number' && { promptImageTokens: images }
+    totalTokens: sum ?? promptTokens + completionTokens,
+    ...images !== undefined && { promptImageTokens: images }
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import { inBandError, readError } from '../chat-completions/errors.ts'
-import { objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/guards.ts'
 import { throwFailure } from '../provider-failure.ts'
 import { jsonOrSse } from '../json-or-sse.ts'
 import { typedStream } from './typed-stream.ts'
@@ -74,8 +74,10 @@ function readStream (): StreamReader<SpeechEvent> {
 }
 
 function addUsage (value: unknown, into: SpeechEvent[]): void {
-  const { input_tokens: input, output_tokens: output, total_tokens: total } = objectOf(value) ?? {}
-  if (typeof input !== 'number' || typeof output !== 'number') return
-  const totalTokens = typeof total === 'number' ? total : input + output
+  const { input_tokens: given, output_tokens: made, total_tokens: total } = objectOf(value) ?? {}
+  const input = countOf(given)
+  const output = countOf(made)
+  if (input === undefined || output === undefined) return
+  const totalTokens = countOf(total) ?? input + output
   into.push({ type: 'usage', usage: { promptTokens: input, completionTokens: output, totalTokens } })
 }

@@ -1,3 +1,4 @@
+import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { objectOf, objectsOf } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
@@ -16,7 +17,7 @@ import type { WireResponse } from './wire.ts'
  */
 export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
   const response = checkedResponse(body)
-  const reader = new ResponseReader(offersFunctionsOnly(request))
+  const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   const events: ChatEvent[] = []
   reader.start(response, events)
   for (const [index, item] of objectsOf(response.output).entries()) {

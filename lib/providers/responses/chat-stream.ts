@@ -1,5 +1,6 @@
 /** Reads one event stream of the Responses API; keeps the state of one response. */
 
+import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -23,7 +24,7 @@ import type { WireStreamEvent } from './wire.ts'
  * @see https://developers.openai.com/api/reference/resources/responses/streaming-events
  */
 export function readStream ({ request }: Ask<ChatInput>): StreamReader<ChatEvent> {
-  return new ChatStream(offersFunctionsOnly(request))
+  return new ChatStream(request)
 }
 
 class ChatStream implements StreamReader<ChatEvent> {
@@ -31,8 +32,8 @@ class ChatStream implements StreamReader<ChatEvent> {
   #started = false
   done = false
 
-  constructor (legacy: boolean) {
-    this.#reader = new ResponseReader(legacy)
+  constructor (request: ChatInput) {
+    this.#reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   }
 
   read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
@@ -67,7 +68,7 @@ class ChatStream implements StreamReader<ChatEvent> {
       case 'response.completed':
       case 'response.incomplete':
         this.done = true
-        this.#reader.finish(objectOf(event.response) ?? {})
+        this.#reader.finish({ usage: Reflect.get(event, 'usage'), ...objectOf(event.response) })
         this.#reader.end(into)
         break
       case 'response.failed':

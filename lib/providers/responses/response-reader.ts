@@ -5,7 +5,7 @@
 
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nonEmptyText, objectsOf } from '../../json/guards.ts'
-import { toolCallId } from '../../text/ids.ts'
+import { uniqueCallId } from '../../chat/call-ids.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
@@ -27,13 +27,15 @@ const maxCalls = 1024
 export class ResponseReader {
   readonly #legacy: boolean
   readonly #items = new Map<unknown, OpenItem>()
+  readonly #ids: Set<string>
   #calls = 0
   #textLength = 0
   #response: WireResponse | undefined
 
   /** @param legacy the caller offered deprecated functions: one call, in the deprecated form */
-  constructor (legacy: boolean) {
+  constructor (legacy: boolean, ids = new Set<string>()) {
     this.#legacy = legacy
+    this.#ids = ids
   }
 
   /** True once the provider has said how the response ends. */
@@ -145,7 +147,7 @@ export class ResponseReader {
     const kind = this.#legacy ? 'legacy' : item.type === 'custom_tool_call' ? 'custom' : 'function'
     const call = this.#calls++
     this.#items.set(index, { type: 'call', call, kind, isWritten: false })
-    events.push({ type: 'tool-call-start', choice, call, id: this.#legacy ? '' : nonEmptyText(item.call_id) ?? toolCallId(), name, kind })
+    events.push({ type: 'tool-call-start', choice, call, id: this.#legacy ? '' : uniqueCallId(nonEmptyText(item.call_id), this.#ids), name, kind })
   }
 }
 

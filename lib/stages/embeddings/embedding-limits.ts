@@ -1,13 +1,13 @@
 /**
  * Checks a request against the chosen model: whether its vectors can be shortened, and how long inputs may be.
  *
- * Both are data of the catalogue. Of a model it does not know nothing is assumed; its provider's
- * own refusal speaks.
+ * Both are data of the catalogue, which has limits for models that it does not know, too.
  */
 
 import { GatewayError } from '../../core/errors.ts'
 import { severalModels } from '../../embeddings/input.ts'
 import { measureInputs, type Excess, type TokenLimits } from '../../embeddings/measure-tokens.ts'
+import { embeddingDefaults } from '../../models/catalogue.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import type { Route } from '../../core/route.ts'
 import { extend, type RoutedCall } from '../../core/call.ts'
@@ -49,13 +49,12 @@ function areSeveral (routes: readonly Route[]): boolean {
 async function refusalOf (
   { modelId, traits }: Route, { request, signal }: EmbeddingsCall, counter: TokenCounter
 ): Promise<GatewayError | undefined> {
-  const { supportsDimensions, tokensPerInput: perInput, tokensPerRequest: perRequest } = traits?.embeddings ?? {}
+  const { supportsDimensions, tokensPerInput: perInput, tokensPerRequest: perRequest } = { ...embeddingDefaults, ...traits?.embeddings }
   if (request.dimensions !== undefined && supportsDimensions === false) {
     return new GatewayError('unsupported_parameter', {
       message: `The vectors of \`${modelId}\` have one length. Leave out \`dimensions\`.`, param: 'dimensions'
     })
   }
-  if (perInput === undefined || perRequest === undefined) return undefined
   const limits = { perInput, perRequest }
   const measured = measureInputs(request.input, limits)
   switch (measured.verdict) {

@@ -204,3 +204,9 @@ t.test('an error of a provider names the place the caller wrote', async t => {
   t.equal(paramOf({ messages: [brief, bad], instructions: 'instead' }), `messages${place}`)
   t.equal(paramOf({ input: [brief, bad], system_instruction: 'more' }), `input${place}`)
 })
+
+t.test('a voice without a spoken answer says nothing', async t => {
+  const audio = { format: 'wav', voice: 'alloy' } as const
+  for (const request of [{ audio }, { audio, modalities: ['text'] }, { audio, system: 'a' }] as const) t.notOk('audio' in resolved({ messages: [{ role: 'user', content: 'hi' }], ...request as Partial<ChatRequest> }))
+  t.match(resolved({ messages: [{ role: 'user', content: 'hi' }], audio, modalities: ['text', 'audio'] }), { audio })
+})

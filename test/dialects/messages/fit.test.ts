@@ -48,7 +48,7 @@ t.test('fields that a provider refuses are left out', async t => {
 
 t.test('system messages half-way are reminders of the user where a provider takes them first only', async t => {
   const messages: ChatInput['messages'] = [{ role: 'system', content: 'a' }, { role: 'user', content: 'b' }, { role: 'system', content: 'c' }]
-  t.strictSame(fit({ messages }).messages, [messages[0], messages[1], { role: 'user', content: '<system-reminder>\nc\n</system-reminder>' }])
+  t.strictSame(fit({ messages }).messages, [messages[0], { role: 'user', content: 'b\n\n<system-reminder>\nc\n</system-reminder>' }])
   t.strictSame(fit({ messages }, { provider: { systemAnywhere: true } }).messages, messages)
 })
 

@@ -16,8 +16,8 @@ function fit (request: Partial<ChatInput>, provider: ProviderTraits = {}, contex
 t.test('errors name the item of a message that was fitted', async t => {
   const items: Message[] = [{ role: 'developer', content: 'a' }, { role: 'developer', content: 'b' }, { role: 'user', content: 'hi' }, { role: 'developer', content: 'c' }]
   const { messages, originalInput } = fit({ messages: items, originalInput: { field: 'input', messages: items, systemPromptField: 'instructions' } })
-  t.equal(messages.length, 3)
-  t.strictSame(messages.map(message => originalInput?.messages.indexOf(message)), [0, 2, 3])
+  t.equal(messages.length, 2)
+  t.strictSame(messages.map(message => originalInput?.messages.indexOf(message)), [0, 2])
   t.strictSame(fit({ messages: items }).messages, messages, 'also of a request that does not say what its messages were made of')
 })
 

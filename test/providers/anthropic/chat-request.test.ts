@@ -38,7 +38,7 @@ t.test('what this provider cannot do is refused before anything is sent, with th
   refused(user({ type: 'image_url', image_url: { url: 'data:image/bmp;base64,Qk0=' } }), 'messages[0].content[0].image_url.url')
   refused(user({ type: 'image_url', image_url: { url: 'data:image/png,raw' } }), 'messages[0].content[0].image_url.url')
   refused(user({ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }), 'messages[0].content[0].image_url.url')
-  refused({ messages: [{ role: 'system', content: 'alone' }, { role: 'user', content: '' }] }, 'messages')
+  refused({ messages: [{ role: 'system', content: ' ' }, { role: 'user', content: '' }] }, 'messages')
   refused({ messages: [{ role: 'assistant', content: ' \n' }] }, 'messages')
 
   refused({ tools: [...tools, { type: 'custom', custom: { name: 'sql' } }] }, 'tools[1].type', unsupported)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { wireConversation } from '../../../lib/providers/chat-completions/messages.ts'
 import { kinds } from '../../../lib/providers/kinds.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { Quirks } from '../../../lib/core/quirks.ts'
 import type { AssistantMessage, ToolCall, UserMessage } from '../../../schemas/messages.ts'
 import { body, refusal, streamed, text } from '../../support/chat-completions.ts'
@@ -68,4 +69,26 @@ t.test('messages that hold nothing are passed over, and a quoted end is an end',
     t.same(streamed(`data: ${nothing}\n\n${text}data: ${nothing}\n\n`), expected, nothing)
   }
   t.same(streamed(`${text}data: "[DONE]"\n\ndata: {"error":"late"}\n\n`), expected)
+})
+
+t.test('a turn of the model stands between the results of tools and a user where a server takes no other order', async t => {
+  const messages: ChatInput['messages'] = [
+    { role: 'user', content: 'a' }, { role: 'assistant', content: null, tool_calls: [{ id: 'k', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+    { role: 'tool', tool_call_id: 'k', content: 'b' }, { role: 'user', content: 'c' }, { role: 'user', content: 'd' }
+  ]
+  const roles = (quirks: Quirks): unknown => (body({ messages }, quirks)['messages'] as Array<{ role: string }>).map(({ role }) => role)
+  t.same(roles({ userAfterTool: false }), ['user', 'assistant', 'tool', 'assistant', 'user', 'user'])
+  t.same(roles({}), ['user', 'assistant', 'tool', 'user', 'user'])
+})
+
+t.test('a tool-call id that is too long is replaced, the same in the call and its result', async t => {
+  const idsOf = (id: string): unknown => {
+    const messages: ChatInput['messages'] = [{ role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }] }, { role: 'tool', tool_call_id: id, content: 'b' }]
+    const [call, result] = body({ messages }, { maxToolCallIdLength: 40 })['messages'] as Array<{ tool_calls?: Array<{ id: string }>, tool_call_id?: string }>
+    t.equal(call?.tool_calls?.[0]?.id, result?.tool_call_id)
+    return result?.tool_call_id
+  }
+  t.equal(idsOf('a'.repeat(40)), 'a'.repeat(40))
+  t.match(idsOf('chatcmpl-tool-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'), /^call_[0-9a-f]{35}$/)
+  t.not(idsOf('a'.repeat(41)), idsOf('b'.repeat(41)))
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { functionSchema } from '../../../lib/providers/google/schema.ts'
 import { googleBody } from '../../support/google.ts'
 
 t.test('parameters are said in the keywords the provider takes', async t => {
@@ -39,4 +40,23 @@ t.test('parameters are said in the keywords the provider takes', async t => {
   const endless = { allOf: [{ $ref: '#/$defs/Loop' }, { properties: { a: { type: 'string' } } }] }
   t.match(schema({ ...endless, $defs: { Loop: endless } }), { type: 'object', properties: { a: { type: 'string' } } },
     'a schema that contains itself comes to an end')
+})
+
+t.test('a reference into another schema is written out, and one without a target is left out', async t => {
+  const properties = (given: Record<string, unknown>): unknown => functionSchema({ type: 'object', properties: given }, 'p')?.['properties']
+  const nested = { type: 'object', $defs: { X: { type: 'string', $anchor: 'x' } }, properties: { z: { type: 'string' } } }
+  t.match(properties({ w: { $ref: '#/properties/w2/$defs/X', description: 'd' }, w2: nested }), { w: { type: 'string', description: 'd', $ref: undefined } })
+  t.match(properties({ a: { $ref: '#/properties/b/properties/z' }, b: nested, c: { $ref: '#/nowhere', description: 'e' }, d: { $ref: 'https://example.com/s' }, e: { $ref: '#' } }), {
+    a: { type: 'string' }, c: { description: 'e', $ref: undefined }, d: { $ref: undefined }, e: { $ref: undefined }
+  })
+  const loop = { type: 'object', properties: { b: { $ref: '#/properties/a' } } }
+  t.same(properties({ a: loop }), { a: { type: 'object', properties: { b: { type: 'object', properties: { b: {} } } } } }, 'and one in itself ends')
+  t.match(functionSchema({ type: 'object', properties: { a: { $ref: '#x' } }, $defs: { X: { type: 'string', $anchor: 'x' } } }, 'p'), { properties: { a: { type: 'string' } } })
+})
+
+t.test('an enumeration has neither empty texts nor null, and what is required exists', async t => {
+  t.same(functionSchema({ type: 'object', properties: { mode: { type: 'string', enum: ['', 'a'] }, status: { type: ['string', 'null'], enum: ['x', null] }, none: { enum: [null] } }, required: ['mode', 'ghost', 'mode'] }, 'p'), {
+    type: 'object', properties: { mode: { type: 'string', enum: ['a'] }, status: { type: ['string', 'null'], enum: ['x'] }, none: {} }, required: ['mode']
+  })
+  t.notOk('required' in (functionSchema({ type: 'object', properties: { a: {} }, required: ['ghost'] }, 'p') ?? {}))
 })

@@ -18,5 +18,6 @@ t.test('a total that is not said is the sum, and no counts are no usage', async 
     promptTokens: 2, completionTokens: 3, totalTokens: 5, promptImageTokens: 1
   })
   t.same(imageUsage({ total_tokens: 9 }), { promptTokens: 0, completionTokens: 0, totalTokens: 9 })
-  for (const usage of [undefined, null, {}, { input_tokens: '2' }]) t.equal(imageUsage(usage), undefined)
+  t.same(imageUsage({ input_tokens: '2', output_tokens: '3' }), { promptTokens: 2, completionTokens: 3, totalTokens: 5 }, 'numbers as text')
+  for (const usage of [undefined, null, {}, { input_tokens: 'x' }]) t.equal(imageUsage(usage), undefined)
 })

@@ -45,3 +45,10 @@ t.test('a text near the limit is counted', async t => {
 t.test('a configured route of models with different vectors is refused', async t => {
   await t.rejects(routesOf({}, [small, { ...small, model: 'other', modelId: 'one/other' }]), { code: 'invalid_value', param: 'model' })
 })
+
+t.test('a model without limits of its own has those of the catalogue', async t => {
+  const tokens = (count: number): number[] => Array.from({ length: count }, () => 1)
+  t.same(await routesOf({ input: [tokens(8192)] }, [unknown]), [unknown])
+  await t.rejects(routesOf({ input: [tokens(8193)] }, [unknown]), { code: 'context_length_exceeded', param: 'input' })
+  await t.rejects(routesOf({ input: Array.from({ length: 37 }, () => tokens(8192)) }, [unknown]), { code: 'context_length_exceeded', message: /300000/ })
+})
