@@ -214,7 +214,8 @@ const claude = 'anthropic/claude-sonnet-4-5'
 async function anthropic (t: Test, script: Script | ((request: { readonly path: string }) => Script), parts: Partial<Settings> = {}, keys: Parameters<typeof testGateway>[2] = {}): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
-  const provider = { ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0 }
+  // It stands for Anthropic's own address.
+  const provider = { ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0, quirks: { unsignedThinking: false } }
   return { upstream, api: await testGateway(t, { providers: [provider], ...parts }, keys) }
 }
 
