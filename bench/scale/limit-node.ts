@@ -1,5 +1,6 @@
 /** A node that reserves and settles: a process of `limits`, which takes jobs as messages. `node limit-node.js REDIS` */
 
+import { accountsOf } from '../../lib/limits/call-accounts.ts'
 import { tmpdir } from 'node:os'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { openCoordination } from '../../lib/process/open-coordination.ts'
@@ -48,7 +49,7 @@ process.on('message', (job: LimitJob) => {
 })
 
 async function run ({ way, keyId, limit, slice, callsPerSecond, seconds, skew }: LimitJob): Promise<LimitResult> {
-  const wanted = { keyId, limits: { requestsPerMinute: limit }, tokens: 0, nanoUsd: 0 }
+  const wanted = { accounts: accountsOf([{ kind: 'key', id: keyId, limits: { requestsPerMinute: limit } }]), wanted: {} }
   const latencies: number[] = []
   let [admitted, refused] = [0, false]
   const call = async (): Promise<void> => {
@@ -59,7 +60,7 @@ async function run ({ way, keyId, limit, slice, callsPerSecond, seconds, skew }:
     } else {
       const decision = await limiter.reserve(wanted)
       if (decision.admitted) {
-        limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 0 })
+        limiter.settle(decision.reservation, { used: {} })
         admitted++
       } else refused = true
     }

@@ -13,7 +13,11 @@ import { GatewayError } from '../core/errors.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
 import { fromKeyLimits } from '../keys/key-limits.ts'
 import { DuplicateKeyNameError, openKeyStore, type KeyStore } from '../keys/key-store.ts'
+import type { CountedLimitName } from '../../schemas/config/counted-limits.ts'
 import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
+import { budgetsIn } from '../limits/call-accounts.ts'
+import { limitFields } from '../limits/limit-table.ts'
+import { isTimeZone } from '../limits/windows.ts'
 import { isServerPattern, mayNameUrls } from '../mcp/tool-scope.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/open-database.ts'
@@ -22,6 +26,13 @@ import { CommandError, type ExitCode, type Terminal } from '../process/terminal.
 import type { Command } from './command.ts'
 import { parseDate } from './parse-date.ts'
 import { table } from './table.ts'
+
+/** The option of a limit: its name with hyphens. */
+type OptionOf<Name extends string> = Name extends `${infer Head}_${infer Rest}` ? `${Head}-${OptionOf<Rest>}` : Name
+
+function optionOf (name: CountedLimitName): OptionOf<CountedLimitName> {
+  return name.replaceAll('_', '-') as OptionOf<CountedLimitName>
+}
 
 const options = {
   config: { type: 'string', short: 'c' },
@@ -32,10 +43,8 @@ const options = {
   'mcp-urls': { type: 'boolean' },
   'provider-objects': { type: 'boolean' },
   expires: { type: 'string' },
-  'requests-per-minute': { type: 'string' },
-  'tokens-per-minute': { type: 'string' },
-  'concurrent-calls': { type: 'string' },
-  budget: { type: 'string' },
+  ...Object.fromEntries(limitFields.map(({ name }) => [optionOf(name), { type: 'string' }])) as Record<OptionOf<CountedLimitName>, { readonly type: 'string' }>, // of each
+  budget: { type: 'string', multiple: true },
   unpriced: { type: 'string' },
   strict: { type: 'boolean' },
   // Names of an earlier version.
@@ -64,10 +73,9 @@ same store accepts it within a second.
   --provider-objects         allow files, containers and threads in the gateway's accounts at providers,
                              which all such keys share; default: not allowed
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
-  --requests-per-minute N    provider requests per minute
-  --tokens-per-minute N      tokens per minute, prompt and completion together
-  --concurrent-calls N       concurrent calls
-  --budget USD/PERIOD        most the key may spend per day, month or in total, in UTC: 20/month
+${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(29) + help).join('\n')}
+  --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, or in the days
+                             of a time zone: 20/month@Europe/Berlin; several hold all at once
   --unpriced allow|refuse    with a budget: models and fields without a known price, which count as free; default: refuse
   --strict, --no-strict      with a budget: answers are shortened to what is left of it, or not; default: they are
   -c, --config FILE
@@ -181,20 +189,24 @@ function checkEndpoint (name: string): void {
   throw new CommandError(`unknown endpoint "${name}"; ${hint}`, { exitCode: 2 })
 }
 
-type LimitOptions = Pick<Values, 'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'rpm' | 'tpm' | 'concurrent' | 'budget' | 'unpriced' | 'strict'>
+type CountOption = OptionOf<CountedLimitName> | 'rpm' | 'tpm' | 'concurrent'
+type LimitOptions = Pick<Values, CountOption | 'budget' | 'unpriced' | 'strict'>
+
+/** Names of an earlier version, by the present ones. */
+const earlierNames: Readonly<Partial<Record<CountOption, CountOption>>> = { 'requests-per-minute': 'rpm', 'tokens-per-minute': 'tpm', 'concurrent-calls': 'concurrent' }
 
 /** @throws CommandError for an invalid limit */
 function limitsOf ({ budget, unpriced, strict, ...given }: LimitOptions): KeyLimits | undefined {
   if (budget === undefined && unpriced !== undefined) throw new CommandError('--unpriced needs a budget: give --budget as well', { exitCode: 2 })
   if (budget === undefined && strict !== undefined) throw new CommandError('--strict needs a budget: give --budget as well', { exitCode: 2 })
-  const requests = given['requests-per-minute'] ?? given.rpm
-  const tokens = given['tokens-per-minute'] ?? given.tpm
-  const concurrent = given['concurrent-calls'] ?? given.concurrent
+  const counts = limitFields.flatMap(({ name, member }) => {
+    const option = optionOf(name)
+    const text = given[option] ?? given[earlierNames[option] ?? option]
+    return text === undefined ? [] : [[member, countOf(text, `--${option}`)]]
+  })
   const limits: KeyLimits = {
-    ...requests !== undefined && { requestsPerMinute: countOf(requests, '--requests-per-minute') },
-    ...tokens !== undefined && { tokensPerMinute: countOf(tokens, '--tokens-per-minute') },
-    ...concurrent !== undefined && { concurrentCalls: countOf(concurrent, '--concurrent-calls') },
-    ...budget !== undefined && { budget: { ...budgetOf(budget), ...unpriced !== undefined && { unpriced: unpricedOf(unpriced) } } },
+    ...Object.fromEntries(counts),
+    ...budget !== undefined && budgetsOf(budget.map(text => ({ ...budgetOf(text), ...unpriced !== undefined && { unpriced: unpricedOf(unpriced) } }))),
     ...strict !== undefined && { strict }
   }
   return Object.keys(limits).length === 0 ? undefined : limits
@@ -205,12 +217,18 @@ function countOf (text: string, option: string): number {
   throw new CommandError(`${option} must be a positive integer, not "${text}"`, { exitCode: 2 })
 }
 
+function budgetsOf (budgets: readonly Budget[]): Pick<KeyLimits, 'budget' | 'budgets'> {
+  const [first, ...others] = budgets
+  return first === undefined || others.length > 0 ? { budgets } : { budget: first }
+}
+
+/** @throws CommandError for a text that is no amount and period, or a period in a time zone that is not known */
 function budgetOf (text: string): Budget {
-  const [, dollars, period] = /^(\d{1,6}(?:\.\d{1,9})?)\/(\w+)$/.exec(text) ?? []
+  const [, dollars, period, timeZone] = /^(\d{1,6}(?:\.\d{1,9})?)\/(\w+)(?:@([\w+/-]+))?$/.exec(text) ?? []
   const per = budgetPeriods.find(known => known === period)
   const usd = Number(dollars)
-  if (per !== undefined && usd > 0) return { usd, per }
-  throw new CommandError(`--budget must be dollars and a period, such as 20/month, 0.5/day or 100/total, not "${text}"`, { exitCode: 2 })
+  if (per !== undefined && usd > 0 && (timeZone === undefined || isTimeZone(timeZone))) return { usd, per, ...timeZone !== undefined && { timeZone } }
+  throw new CommandError(`--budget must be dollars and a period, such as 20/month, 0.5/day, 3/week@Europe/Berlin or 100/total, not "${text}"`, { exitCode: 2 })
 }
 
 function unpricedOf (text: string): NonNullable<Budget['unpriced']> {
@@ -269,13 +287,13 @@ function row (key: ListedKey): string[] {
   return [id, name, status, expires, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), ...rights]
 }
 
-function limitsText ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget, strict }: KeyLimits = {}): string {
+function limitsText (limits: KeyLimits = {}): string {
+  const { strict } = limits
+  const [{ unpriced } = {}] = budgetsIn(limits)
   return [
-    requestsPerMinute === undefined ? [] : `requests_per_minute=${requestsPerMinute}`,
-    tokensPerMinute === undefined ? [] : `tokens_per_minute=${tokensPerMinute}`,
-    concurrentCalls === undefined ? [] : `concurrent_calls=${concurrentCalls}`,
-    budget === undefined ? [] : `budget=${budget.usd}/${budget.per}`,
-    budget?.unpriced === undefined ? [] : `unpriced=${budget.unpriced}`,
+    ...limitFields.map(({ name, member }) => limits[member] === undefined ? [] : `${name}=${limits[member]}`),
+    ...budgetsIn(limits).map(({ usd, per = 'month', every, timeZone }) => `budget=${usd}/${every ?? per}${timeZone === undefined ? '' : `@${timeZone}`}`),
+    unpriced === undefined ? [] : `unpriced=${unpriced}`,
     strict === undefined ? [] : `strict=${strict}`
   ].flat().join(',') || 'default'
 }

@@ -1,5 +1,6 @@
 /** Rules that need more than one entry: names that must differ, and names that must exist. */
 
+import { budgetProblems } from '../keys/check-budgets.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -26,6 +27,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkDashboard(config, report)
   checkHosts(config, report)
   checkKeys(config, report)
+  checkBudgets(['limits', 'default_key_limits'], config.limits.default_key_limits, report)
   checkPorts(config, report)
   checkCoordination(config, report)
   checkKeptBodies(config, report)
@@ -148,11 +150,16 @@ function isMapped (range: string): boolean {
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
 }
 
+function checkBudgets (path: Path, limits: Config['limits']['default_key_limits'], report: Report): void {
+  for (const { path: at, message } of budgetProblems(limits ?? {})) report.add([...path, ...at], message)
+}
+
 function checkKeys (config: Config, report: Report): void {
   const { keys } = config
   const names = new Set<string>()
   for (const [index, key] of keys.entries()) {
     const { name, endpoints = [], mcp_servers: mcpServers = [], expires_at: expiresAt } = key
+    checkBudgets(['keys', index, 'limits'], key.limits, report)
     if (names.has(name)) report.add(['keys', index, 'name'], 'another key has this name')
     names.add(name)
     for (const [position, endpoint] of endpoints.entries()) {

@@ -2,11 +2,11 @@
  * Counts in Redis what limited keys use: one script for all that a turn of a process's loop reserves and settles, which Redis runs
  * as one step.
  *
- * Each key of the gateway has four keys in Redis, in one place of a cluster: what its buckets owe, its open calls by the end
- * of their leases, a budget period with its spending and the amount each open call holds, and the ends of the leases of those amounts.
- * Those stay as long as the amounts: a key may have no call until long after its leases are lost, and calls of another period or
- * without a budget do not know the amounts. The clock is that of Redis.
- * Numbers in Lua are doubles: amounts are integers below 2^53, since no budget exceeds 10^15 billionths of a dollar.
+ * Each party, such as a key of the gateway, has these keys in Redis, in one place of a cluster: what its buckets owe, its open calls by the end
+ * of their leases, and for each sum and period what was used and the amount each open call holds, and the ends of the leases of those amounts.
+ * Those stay as long as the amounts: a party may have no call until long after its leases are lost, and calls of another period or
+ * without a sum do not know the amounts. The clock is that of Redis.
+ * Numbers in Lua are doubles: amounts are integers below 2^53, as no budget exceeds 10^15 billionths of a dollar.
  */
 
 import { recordedAfterMs } from '../limits/refunds.ts'
@@ -28,180 +28,239 @@ const buckets = lua`
     return math.max(0, bucket.debt - math.max(0, now - bucket.at) * limit)
   end
   local function wait (bucket, limit, more)
-    if limit == 0 then return 0 end
     return math.max(0, math.ceil((debt_of(bucket, limit) + more * 60000 - limit * 60000) / limit))
   end
   local function status (bucket, limit)
-    if limit == 0 then return 0, 0 end
     local debt = debt_of(bucket, limit)
     return math.max(0, math.floor(limit - debt / 60000)), math.ceil(debt / limit)
   end
 `
 
 /**
- * Runs one after the other what a turn of a process's loop has to reserve and to settle: a list for each key of the gateway.
- * What a list changes is read once and written once.
+ * Runs one after the other what a turn of a process's loop has to reserve and to settle: a list for each party, whose keys are those of its
+ * rates and its open calls, and then two for each sum: what is known of it, and the ends of the leases of what calls hold.
+ * What a list changes is read once and written once. Operations are objects of `limits/redis-counters`, which has their types.
  *
- * The reply to a reservation is a list: reason of a refusal, wait, amount granted, remaining requests and their reset, the same of
- * tokens, spent. A settlement counts the usage of a call whose reservation is there, and nothing when
- * it has been settled before.
+ * The reply is JSON: for each list, for each operation, what it returns; amounts are texts, as numbers would be rounded. A settlement
+ * counts the usage of a call whose reservation is there, and nothing when it has been settled before.
  */
 const count = lua`${clock}${buckets}
   local lease_ms, lost_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
-  local lists = cjson.decode(ARGV[3])
 
-  local function run (operations, rates_key, open_key, budget_key, leases_key)
-    local rates, budget, keep_ms, has_opened
-    local function take (bucket, limit, amount)
+  local function run (operations, keys)
+    local rates_key, open_key = keys[1], keys[2]
+    local rates, sums, has_opened = {}, {}, false
+
+    local function rate_of (unit)
+      if not rates[unit] then
+        local debt, at = unpack(redis.call('HMGET', rates_key, unit .. '_debt', unit .. '_at'))
+        rates[unit] = { debt = tonumber(debt) or 0, at = tonumber(at) or 0, full_ms = 0 }
+      end
+      return rates[unit]
+    end
+    local function take (unit, limit, amount)
+      local bucket = rate_of(unit)
       bucket.debt, bucket.at = math.max(0, debt_of(bucket, limit) + amount * 60000), now
       bucket.full_ms = math.ceil(bucket.debt / limit)
-      rates.changed = true
+      bucket.changed = true
     end
-    local function read_rates ()
-      if rates then return end
-      local requests, requests_at, tokens, tokens_at = unpack(redis.call('HMGET', rates_key, 'requests_debt', 'requests_at', 'tokens_debt', 'tokens_at'))
-      rates = {
-        requests = { debt = tonumber(requests) or 0, at = tonumber(requests_at) or 0, full_ms = 0 },
-        tokens = { debt = tonumber(tokens) or 0, at = tonumber(tokens_at) or 0, full_ms = 0 }
-      }
-    end
-    local function read_budget ()
-      if budget then return end
-      local spent, reserved, refunded, refunded_before, refunds_at = unpack(
-        redis.call('HMGET', budget_key, 'spent', 'reserved', 'refunded', 'refunded_before', 'refunds_at'))
-      budget = { spent = tonumber(spent) or 0, reserved = tonumber(reserved) or 0 }
-      budget.refunded, budget.refunded_before, budget.refunds_at = tonumber(refunded) or 0, tonumber(refunded_before) or 0, tonumber(refunds_at) or 0
+
+    local function sum_of (place)
+      local key, leases_key = keys[place], keys[place + 1]
+      if not sums[key] then
+        local used, reserved, refunded, refunded_before, refunds_at = unpack(
+          redis.call('HMGET', key, 'spent', 'reserved', 'refunded', 'refunded_before', 'refunds_at'))
+        local sum = { key = key, leases_key = leases_key, used = tonumber(used) or 0, reserved = tonumber(reserved) or 0 }
+        sum.refunded, sum.refunded_before, sum.refunds_at = tonumber(refunded) or 0, tonumber(refunded_before) or 0, tonumber(refunds_at) or 0
+        sums[key] = sum
+      end
+      return sums[key]
     end
     -- As limits/refunds.ts has it.
-    local function unrecorded_refunds ()
-      local age = now - budget.refunds_at
+    local function unrecorded_refunds (sum)
+      local age = now - sum.refunds_at
       if age >= 2 * ${refundMs} then return 0 end
-      if age >= ${refundMs} then return budget.refunded end
-      return budget.refunded + budget.refunded_before
+      if age >= ${refundMs} then return sum.refunded end
+      return sum.refunded + sum.refunded_before
     end
-    local function add_refund (amount)
-      local age = now - budget.refunds_at
+    local function add_refund (sum, amount)
+      local age = now - sum.refunds_at
       if age >= ${refundMs} then
-        budget.refunded, budget.refunded_before, budget.refunds_at = 0, age < 2 * ${refundMs} and budget.refunded or 0, now
+        sum.refunded, sum.refunded_before, sum.refunds_at = 0, age < 2 * ${refundMs} and sum.refunded or 0, now
       end
-      budget.refunded = budget.refunded + amount
-      redis.call('HSET', budget_key, 'refunded', integer(budget.refunded), 'refunded_before', integer(budget.refunded_before), 'refunds_at', integer(budget.refunds_at))
+      sum.refunded = sum.refunded + amount
+      redis.call('HSET', sum.key, 'refunded', integer(sum.refunded), 'refunded_before', integer(sum.refunded_before), 'refunds_at', integer(sum.refunds_at))
     end
-    local function release (id)
-      if redis.call('ZREM', leases_key, id) == 0 then return false end
-      local amount = redis.call('HGET', budget_key, id)
+    local function release (sum, id)
+      if redis.call('ZREM', sum.leases_key, id) == 0 then return false end
+      local amount = redis.call('HGET', sum.key, id)
       if not amount then return false end
-      read_budget()
-      redis.call('HDEL', budget_key, id)
-      budget.reserved, budget.changed = budget.reserved - amount, true
+      redis.call('HDEL', sum.key, id)
+      sum.reserved, sum.changed = sum.reserved - amount, true
+      return true
+    end
+    local function hold (sum, id, amount)
+      redis.call('HSET', sum.key, id, integer(amount))
+      redis.call('ZADD', sum.leases_key, now + lease_ms, id)
+      sum.reserved, sum.changed = sum.reserved + amount, true
+    end
+    local function open (id)
+      redis.call('ZADD', open_key, now + lease_ms, id)
+      has_opened = true
+    end
+
+    -- How an account of each kind refuses a reservation: why, and when to try again.
+    local refuse = {
+      sum = function (account)
+        local sum = sum_of(account.place)
+        local left = account.amount - sum.used
+        if left <= 0 then return 'used', 0 end
+        if account.least > left then return 'too_small', 0 end
+        if account.least > left - sum.reserved then return 'reserved', 1000 end
+      end,
+      open = function (account)
+        if redis.call('ZCOUNT', open_key, now, '+inf') >= account.amount then return 'open', 1000 end
+      end,
+      rate = function (account)
+        local wait_ms = wait(rate_of(account.unit), account.amount, account.takes)
+        if wait_ms > 0 then return 'rate', wait_ms end
+      end
+    }
+    local function refusal_of (accounts)
+      local longest
+      for _, counting in ipairs({ 'sum', 'open', 'rate' }) do
+        for index, account in ipairs(accounts) do
+          if account.counting == counting then
+            local reason, wait_ms = refuse[counting](account)
+            if reason and counting ~= 'rate' then return { account = index - 1, reason = reason, wait_ms = wait_ms } end
+            if reason and (not longest or wait_ms > longest.wait_ms) then longest = { account = index - 1, reason = reason, wait_ms = wait_ms } end
+          end
+        end
+      end
+      return longest
+    end
+
+    local function reserve (operation)
+      local accounts = operation.accounts
+      local granted = {}
+      for _, account in ipairs(accounts) do
+        if account.counting == 'sum' then
+          local sum = sum_of(account.place)
+          local known = account.recorded - unrecorded_refunds(sum)
+          if known > sum.used then sum.used, sum.changed = known, true end
+          sum.keep_ms = account.keep_ms
+          if account.strict then
+            local left = math.max(account.least, math.min(account.most, account.amount - sum.used - sum.reserved))
+            granted[account.unit] = math.min(granted[account.unit] or left, left)
+          end
+        end
+      end
+      local refusal = not operation.admitted and refusal_of(accounts) or nil
+      local is_leased = false
+      local results = {}
+      for index, account in ipairs(accounts) do
+        local result = {}
+        if not refusal then
+          if account.counting == 'rate' then take(account.unit, account.amount, account.takes) end
+          if account.counting == 'sum' then hold(sum_of(account.place), operation.id, account.strict and granted[account.unit] or account.most) end
+          if account.counting ~= 'rate' then is_leased = true end
+        end
+        if account.counting == 'rate' then result.remaining, result.reset_ms = status(rate_of(account.unit), account.amount) end
+        if account.counting == 'sum' then result.used = integer(sum_of(account.place).used) end
+        if account.strict then result.granted = integer(granted[account.unit]) end
+        result.counting = account.counting
+        results[index] = result
+      end
+      if is_leased and not operation.admitted then open(operation.id) end
+      return { refusal = refusal, accounts = results }
+    end
+
+    local function settle (operation)
+      local was_open = operation.leased and redis.call('ZREM', open_key, operation.id) == 1
+      local was_reserved = false
+      for _, account in ipairs(operation.accounts) do
+        if account.counting == 'sum' then
+          local sum = sum_of(account.place)
+          if release(sum, operation.id) then
+            was_reserved = true
+            sum.used = sum.used + account.used
+            if account.used < 0 then add_refund(sum, -account.used) end
+          end
+        end
+      end
+      if operation.leased and not was_open and not was_reserved then return false end
+      for _, account in ipairs(operation.accounts) do
+        if account.counting == 'rate' and account.takes ~= 0 then take(account.unit, account.amount, account.takes) end
+      end
       return true
     end
 
-    local function reserve (id, requests, tokens, calls, most, amount, wanted, least, recorded, admitted, kept_ms)
-      if requests > 0 or tokens > 0 then read_rates() end
-      if most > 0 then
-        read_budget()
-        local known = recorded - unrecorded_refunds()
-        if known > budget.spent then budget.spent, budget.changed = known, true end
-        keep_ms = kept_ms
-      end
-      local function refusal ()
-        local left = most > 0 and most - budget.spent
-        if left and left <= 0 then return 'budget', 0 end
-        if left and least > left then return 'budget_too_small', 0 end
-        if left and least > left - budget.reserved then return 'budget_reserved', 1000 end
-        if calls > 0 and redis.call('ZCOUNT', open_key, now, '+inf') >= calls then return 'concurrent_calls', 1000 end
-        local for_requests, for_tokens = wait(rates and rates.requests, requests, 1), wait(rates and rates.tokens, tokens, amount)
-        if for_requests == 0 and for_tokens == 0 then return '', 0 end
-        if for_requests >= for_tokens then return 'requests', for_requests end
-        return 'tokens', for_tokens
-      end
-      local reason, wait_ms = '', 0
-      if not admitted then reason, wait_ms = refusal() end
-
-      local granted = wanted
-      if reason == '' then
-        if requests > 0 then take(rates.requests, requests, 1) end
-        if tokens > 0 then take(rates.tokens, tokens, amount) end
-        if most > 0 then
-          granted = math.max(least, math.min(wanted, most - budget.spent - budget.reserved))
-          redis.call('HSET', budget_key, id, integer(granted))
-          redis.call('ZADD', leases_key, now + lease_ms, id)
-          budget.reserved, budget.changed = budget.reserved + granted, true
-        end
-        if not admitted and (calls > 0 or most > 0) then
-          redis.call('ZADD', open_key, now + lease_ms, id)
-          has_opened = true
+    -- Extends the leases of an open call, and makes those that Redis does not know.
+    local function renew (operation)
+      if not operation.admitted then open(operation.id) end
+      for _, account in ipairs(operation.accounts) do
+        if account.counting == 'sum' then
+          local sum = sum_of(account.place)
+          sum.keep_ms = account.keep_ms
+          redis.call('ZADD', sum.leases_key, now + lease_ms, operation.id)
+          if redis.call('HEXISTS', sum.key, operation.id) == 0 then hold(sum, operation.id, account.amount) end
         end
       end
-      local requests_left, requests_reset = status(rates and rates.requests, requests)
-      local tokens_left, tokens_reset = status(rates and rates.tokens, tokens)
-      return { reason, wait_ms, granted, requests_left, requests_reset, tokens_left, tokens_reset, most > 0 and budget.spent or 0 }
-    end
-
-    local function settle (id, requests, tokens, more_requests, more_tokens, spent, leased)
-      local was_open = leased and redis.call('ZREM', open_key, id) == 1
-      local was_reserved = leased and release(id)
-      if was_reserved then budget.spent = budget.spent + spent end
-      if was_reserved and spent < 0 then add_refund(-spent) end
-      if leased and not was_open and not was_reserved then return end
-      if requests > 0 and more_requests ~= 0 then read_rates() take(rates.requests, requests, more_requests) end
-      if tokens > 0 and more_tokens ~= 0 then read_rates() take(rates.tokens, tokens, more_tokens) end
+      return true
     end
 
     -- Releases what a process that has exited held.
-    local function forget (holder)
-      for _, key in ipairs({ open_key, leases_key }) do
-        for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-          if string.sub(id, 1, #holder + 1) == holder .. '-' and not (key == leases_key and release(id)) then redis.call('ZREM', key, id) end
+    local function forget (operation)
+      local prefix = operation.id .. '-'
+      for _, id in ipairs(redis.call('ZRANGE', open_key, 0, -1)) do
+        if string.sub(id, 1, #prefix) == prefix then redis.call('ZREM', open_key, id) end
+      end
+      for place = 3, #keys, 2 do
+        local sum = sum_of(place)
+        for _, id in ipairs(redis.call('ZRANGE', sum.leases_key, 0, -1)) do
+          if string.sub(id, 1, #prefix) == prefix then release(sum, id) end
         end
       end
+      return true
     end
 
+    local run_operation = { reserve = reserve, settle = settle, renew = renew, forget = forget }
     redis.call('ZREMRANGEBYSCORE', open_key, '-inf', now - lost_ms)
-    for _, gone in ipairs(redis.call('ZRANGEBYSCORE', leases_key, '-inf', now - lost_ms, 'LIMIT', 0, 100)) do release(gone) end
+    for place = 3, #keys, 2 do
+      local sum = sum_of(place)
+      for _, gone in ipairs(redis.call('ZRANGEBYSCORE', sum.leases_key, '-inf', now - lost_ms, 'LIMIT', 0, 100)) do release(sum, gone) end
+    end
     local replies = {}
-    for i, operation in ipairs(operations) do
-      if operation[1] == 'settle' then
-        settle(unpack(operation, 2))
-        replies[i] = 0
-      elseif operation[1] == 'forget' then
-        forget(operation[2])
-        replies[i] = 0
-      else replies[i] = reserve(unpack(operation, 2)) end
+    for index, operation in ipairs(operations) do replies[index] = run_operation[operation.kind](operation) end
+
+    local full_ms
+    for unit, bucket in pairs(rates) do
+      if bucket.changed then
+        redis.call('HSET', rates_key, unit .. '_debt', integer(bucket.debt), unit .. '_at', integer(bucket.at))
+        full_ms = math.max(full_ms or 0, bucket.full_ms)
+      end
     end
-    if rates and rates.changed then
-      redis.call('HSET', rates_key, 'requests_debt', integer(rates.requests.debt), 'requests_at', integer(rates.requests.at),
-        'tokens_debt', integer(rates.tokens.debt), 'tokens_at', integer(rates.tokens.at))
-      redis.call('PEXPIRE', rates_key, math.max(rates.requests.full_ms, rates.tokens.full_ms) + 60000)
+    if full_ms and redis.call('PTTL', rates_key) < full_ms + 60000 then redis.call('PEXPIRE', rates_key, integer(full_ms + 60000)) end
+    for key, sum in pairs(sums) do
+      if sum.changed then redis.call('HSET', key, 'spent', integer(sum.used), 'reserved', integer(sum.reserved)) end
+      if sum.keep_ms then
+        redis.call('PEXPIRE', key, integer(sum.keep_ms))
+        redis.call('PEXPIRE', sum.leases_key, integer(sum.keep_ms))
+      end
     end
-    if budget and budget.changed then redis.call('HSET', budget_key, 'spent', integer(budget.spent), 'reserved', integer(budget.reserved)) end
-    if keep_ms then
-      redis.call('PEXPIRE', budget_key, keep_ms)
-      redis.call('PEXPIRE', leases_key, keep_ms)
-    end
-    if has_opened then redis.call('PEXPIRE', open_key, lease_ms + lost_ms) end
+    if has_opened then redis.call('PEXPIRE', open_key, integer(lease_ms + lost_ms)) end
     return replies
   end
 
   local all = {}
-  for i, operations in ipairs(lists) do all[i] = run(operations, KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]) end
-  return all
-`
-
-/** Extends the leases of open calls of one key and period, and makes those that Redis does not know. */
-const renew = lua`${clock}
-  local lease_ms, lost_ms, keep_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-  for i = 4, #ARGV, 2 do
-    local id, reserved = ARGV[i], ARGV[i + 1]
-    redis.call('ZADD', KEYS[2], now + lease_ms, id)
-    if reserved ~= '' then
-      redis.call('ZADD', KEYS[4], now + lease_ms, id)
-      if redis.call('HSETNX', KEYS[3], id, reserved) == 1 then redis.call('HINCRBY', KEYS[3], 'reserved', reserved) end
-    end
+  local next_key = 1
+  for index, list in ipairs(cjson.decode(ARGV[3])) do
+    local keys = {}
+    for place = 1, list.keys do keys[place] = KEYS[next_key + place - 1] end
+    next_key = next_key + list.keys
+    all[index] = run(list.operations, keys)
   end
-  redis.call('PEXPIRE', KEYS[2], lease_ms + lost_ms)
-  for key = 3, 4 do redis.call('PEXPIRE', KEYS[key], keep_ms) end
+  return cjson.encode(all)
 `
 
 /**
@@ -235,7 +294,6 @@ const cooldown = lua`${clock}
 /** Called with the number of their keys first. */
 export const scripts = {
   hgCount: { lua: count },
-  hgRenew: { lua: renew },
   hgBeat: { lua: beat },
   hgCooldown: { lua: cooldown },
   hgExited: { lua: exited }

@@ -1,47 +1,39 @@
 /** Limits what one gateway key may use; an absent limit does not apply. */
 
-export interface KeyLimits {
-  readonly requestsPerMinute?: number
-  /** Prompt and completion together. */
-  readonly tokensPerMinute?: number
-  /** Concurrent calls. */
-  readonly concurrentCalls?: number
+import type { CountedLimitName, CountedRefusal, SumRefusal } from '../../schemas/config/counted-limits.ts'
+import type { CamelCase } from './camel-cased.ts'
+
+/** Limits that are one number, by name. */
+export type CountedAmounts = { readonly [Name in CountedLimitName as CamelCase<Name>]?: number }
+
+export interface KeyLimits extends CountedAmounts {
   readonly budget?: Budget
+  /** More budgets, which hold all at once. */
+  readonly budgets?: readonly Budget[]
   /** Limits the length of each answer to what is left of the budget. Default: true. */
   readonly strict?: boolean
 }
 
-/**
- * The names of limits that can refuse a call. `budget`: nothing is left of it; `budget_too_small`: less than the call costs at least;
- * `budget_reserved`: open calls may exhaust it.
- */
-export const limitNames = ['requests', 'tokens', 'concurrent_calls', 'budget', 'budget_too_small', 'budget_reserved'] as const
+/** The names of sums. `…_too_small` says that less is left than the call takes at least, and `…_reserved` that open calls may use it. */
+export type SumName = 'budget' | SumRefusal
 
-export type Limit = typeof limitNames[number]
+/** Names of what can refuse a call, for the log and for metrics. */
+export type Refusal = CountedRefusal | SumName | `${SumName}_${'too_small' | 'reserved'}`
 
 export interface Budget {
   readonly usd: number
-  /** Days and months of UTC. */
-  readonly per: 'day' | 'month' | 'total'
+  /** Default: a month, or `every`. */
+  readonly per?: 'hour' | 'day' | 'week' | 'month' | 'total'
+  /** A name of the IANA database, in whose days `per` counts. Default: UTC. */
+  readonly timeZone?: string
+  /** In place of `per`: a length such as `30d`, and the time of the beginning of one of them. */
+  readonly every?: string
+  readonly from?: string
   /** Decides about models and fields without a known price. Default `refuse`: what they cost would not count. */
   readonly unpriced?: 'allow' | 'refuse'
 }
 
-export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
-
-/** Keeps the limits that depend on what a call used: the rest was checked when it was admitted. */
-export function usageLimits ({ tokensPerMinute, budget, strict }: KeyLimits): KeyLimits {
-  return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget }, ...strict !== undefined && { strict } }
-}
-
-/** Keeps the limits of a call that costs nothing: all but the budget. */
-export function limitsWithoutBudget ({ requestsPerMinute, tokensPerMinute, concurrentCalls }: KeyLimits): KeyLimits {
-  return {
-    ...requestsPerMinute !== undefined && { requestsPerMinute },
-    ...tokensPerMinute !== undefined && { tokensPerMinute },
-    ...concurrentCalls !== undefined && { concurrentCalls }
-  }
-}
+export const budgetPeriods = ['hour', 'day', 'week', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
 
 /** Returns the budget in billionths of a dollar, which is what usage records count in. */
 export function nanoUsdOf ({ usd }: Budget): number {
@@ -49,8 +41,9 @@ export function nanoUsdOf ({ usd }: Budget): number {
 }
 
 /** Prints `$20 a month`, for people. */
-export function budgetText ({ usd, per }: Budget): string {
-  return per === 'total' ? `$${usd} in total` : `$${usd} a ${per}`
+export function budgetText ({ usd, per = 'month', timeZone, every }: Budget): string {
+  if (every !== undefined) return `$${usd} every ${every}`
+  return per === 'total' ? `$${usd} in total` : `$${usd} ${per === 'hour' ? 'an' : 'a'} ${per}${timeZone === undefined ? '' : ` of ${timeZone}`}`
 }
 
 /** The owner of a gateway key and what it may do. Never the key itself. */

@@ -7,7 +7,7 @@ import type { BodyCapture } from './body-capture.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
 import { addUsage, charactersPerToken, type EstimatedUnits, type Usage } from './usage.ts'
-import type { Limit } from './key.ts'
+import type { Refusal } from './key.ts'
 
 /** The end of a call. A disconnect is an outcome of its own, not an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed' | 'client_too_slow'
@@ -164,8 +164,6 @@ export class CallRecord {
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
-  /** The same for the limits of its project. */
-  projectReservation: number | undefined = undefined
   /** The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict` limits. */
   maxCostNanoUsd: number | undefined = undefined
   /** The amount reserved of the budget of its key or else of its project, in billionths of a dollar; absent where it counts against neither. */
@@ -175,7 +173,7 @@ export class CallRecord {
   /** The charge for the receipt of a fetched answer, which the real cost replaces. */
   refundedNanoUsd: number | undefined = undefined
   /** The limit for which it was refused. */
-  refusedBy: Limit | undefined = undefined
+  refusedBy: Refusal | undefined = undefined
 
   /** Notes its bodies, where its project keeps them. */
   bodies: BodyCapture | undefined = undefined

@@ -2,7 +2,7 @@
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
-import { usageLimits } from '../core/key.ts'
+import { usageLimits } from '../limits/limit-table.ts'
 import { CallRecord, noteError } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { AuthedCall, Call } from '../core/call.ts'

@@ -1,27 +1,42 @@
 /** Limits of keys as the admin API writes them, and as the store has them. */
 
 import type { Static } from 'typebox'
-import type { KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
-import type { KeyLimits } from '../core/key.ts'
+import type { BudgetConfig, BudgetRequest, KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
+import { GatewayError } from '../core/errors.ts'
+import { budgetProblems } from './check-budgets.ts'
+import { limitFields } from '../limits/limit-table.ts'
+import type { Budget, KeyLimits } from '../core/key.ts'
 
-type WireLimits = Static<typeof KeyLimitsConfig>
-
-export function toKeyLimits ({ requests_per_minute, tokens_per_minute, concurrent_calls, budget, strict }: Static<typeof KeyLimitsRequest>): KeyLimits {
+/** @throws GatewayError `invalid_value` for budgets that contradict themselves */
+export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): KeyLimits {
+  const [problem] = budgetProblems(wanted)
+  if (problem !== undefined) {
+    const param = ['limits', ...problem.path].join('.')
+    throw new GatewayError('invalid_value', { param, message: `\`${param}\` ${problem.message}.` })
+  }
+  const { budget, budgets, strict } = wanted
   return {
-    ...requests_per_minute !== undefined && { requestsPerMinute: requests_per_minute },
-    ...tokens_per_minute !== undefined && { tokensPerMinute: tokens_per_minute },
-    ...concurrent_calls !== undefined && { concurrentCalls: concurrent_calls },
-    ...budget !== undefined && { budget: { per: 'month', ...budget } },
+    ...Object.fromEntries(limitFields.flatMap(({ name, member }) => wanted[name] === undefined ? [] : [[member, wanted[name]]])),
+    ...budget !== undefined && { budget: toBudget(budget) },
+    ...budgets !== undefined && { budgets: budgets.map(toBudget) },
     ...strict !== undefined && { strict }
   }
 }
 
-export function fromKeyLimits ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget, strict }: KeyLimits): WireLimits {
+export function fromKeyLimits (limits: KeyLimits): Static<typeof KeyLimitsConfig> {
+  const { budget, budgets, strict } = limits
   return {
-    ...requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute },
-    ...tokensPerMinute !== undefined && { tokens_per_minute: tokensPerMinute },
-    ...concurrentCalls !== undefined && { concurrent_calls: concurrentCalls },
-    ...budget !== undefined && { budget },
+    ...Object.fromEntries(limitFields.flatMap(({ name, member }) => limits[member] === undefined ? [] : [[name, limits[member]]])),
+    ...budget !== undefined && { budget: fromBudget(budget) },
+    ...budgets !== undefined && { budgets: budgets.map(fromBudget) },
     ...strict !== undefined && { strict }
   }
+}
+
+function toBudget ({ time_zone: timeZone, ...budget }: Static<typeof BudgetRequest>): Budget {
+  return { ...budget.every === undefined && { per: 'month' }, ...budget, ...timeZone !== undefined && { timeZone } }
+}
+
+function fromBudget ({ timeZone, ...budget }: Budget): Static<typeof BudgetConfig> {
+  return { ...budget, ...timeZone !== undefined && { time_zone: timeZone } }
 }

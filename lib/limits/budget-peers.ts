@@ -14,22 +14,24 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { dayOf } from '../usage/day.ts'
+import { usedSinceStatement } from '../usage/spending.ts'
 import { hasRunSince, processName, processState } from '../async/process-name.ts'
 import { recordedRows } from '../stores/sqlite/recorded-rows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
-import type { Holding, UsageRowKey } from './budget.ts'
+import { isRecorded } from './units.ts'
+import type { Holding, SumKey, UsageRowKey } from './counters.ts'
 
-/** The state of a budget in the store. */
-export interface SharedSpending {
-  /** Billionths of a dollar, as the usage records of all gateways have it. */
+/** The state of a sum in the store. */
+export interface SharedSum {
+  readonly sum: SumKey
+  /** As the usage records of all gateways have it. */
   readonly recorded: number
   /** Amounts that other gateways hold. */
   readonly reserved: number
-  /** Amounts this one spent that may not be recorded yet. */
+  /** Amounts this one used that may not be recorded yet. */
   readonly recent: number
 }
 
@@ -102,24 +104,32 @@ export class BudgetPeers {
   }
 
   /**
-   * Runs `reserve` with what all gateways have spent and hold of a budget, while none of them can reserve.
+   * Runs `reserve` with what all gateways have used and hold of sums, while none of them can reserve.
    *
-   * @param reserve returns the amount this gateway holds after it
+   * @param reserve returns what this gateway holds of each after it
    * @throws those of the store
    */
-  reserve (keyId: string, fromMs: number, reserve: (spending: SharedSpending) => number): void {
+  reserve (sums: readonly SumKey[], reserve: (found: readonly SharedSum[]) => (sum: SumKey) => number): void {
     this.#database.write(prepare => {
-      const { spent } = prepare(readSpent).get(keyId, keyId, fromMs, dayOf(this.#options.now())) as { spent: number }
-      const { reserved } = prepare(readReserved).get(this.#id, keyId, fromMs) as { reserved: number }
-      const recent = this.#unrecorded.of(keyId, fromMs)
-      const own = reserve({ recorded: spent, reserved, recent })
-      prepare(writeHolding).run(this.#id, keyId, fromMs, own + recent)
+      const found = sums.map((sum): SharedSum => {
+        const name = holdingName(sum)
+        const { reserved } = prepare(readReserved).get(this.#id, name, sum.period.fromMs) as { reserved: number }
+        return { sum, recorded: this.#recordedOf(prepare, sum), reserved, recent: this.#unrecorded.of(holdingOf(sum)) }
+      })
+      const own = reserve(found)
+      for (const { sum, recent } of found) prepare(writeHolding).run(this.#id, holdingName(sum), sum.period.fromMs, own(sum) + recent)
     })
   }
 
-  /** Notes what a call has cost: until it is recorded, others know of it from here. A refund counts once it is recorded, and only there. */
-  spent (keyId: string, fromMs: number, nanoUsd: number, row?: UsageRowKey): void {
-    if (this.#isReady && nanoUsd > 0) this.#unrecorded.add({ keyId, fromMs, nanoUsd }, row)
+  #recordedOf (prepare: Prepare, { party, unit, period: { fromMs } }: SumKey): number {
+    if (!isRecorded(unit)) return 0
+    const { sql, parameters } = usedSinceStatement(unit, party, fromMs, this.#options.now())
+    return (prepare(sql).get(...parameters) as { used: number }).used
+  }
+
+  /** Notes what a call has used: until it is recorded, others know of it from here. A refund counts once it is recorded, and only there. */
+  used (sum: SumKey, amount: number, row?: UsageRowKey): void {
+    if (this.#isReady && amount > 0) this.#unrecorded.add({ ...holdingOf(sum), amount }, row)
   }
 
   /** Notifies the other gateways that this one is gone. What it has spent stays while its records wait to be stored: others drop it then. */
@@ -191,7 +201,13 @@ export class BudgetPeers {
 
   #showHoldings (prepare: Prepare): void {
     prepare(dropHoldings).run(this.#id)
-    for (const { keyId, fromMs, nanoUsd } of [...this.#options.holdings(), ...this.#unrecorded.sums()]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
+    // Windows that begin at the same moment hold the same.
+    const held = new Map<string, Holding>()
+    for (const holding of this.#options.holdings()) {
+      const name = `${holding.fromMs} ${holdingName(holding)}`
+      if (holding.amount > (held.get(name)?.amount ?? 0)) held.set(name, holding)
+    }
+    for (const holding of [...held.values(), ...this.#unrecorded.sums()]) prepare(addHolding).run(this.#id, holdingName(holding), holding.fromMs, holding.amount)
   }
 
   /** Forgets what is recorded: what is not yet counts however long that takes. */
@@ -246,8 +262,15 @@ export class BudgetPeers {
   }
 }
 
-const readSpent = 'select coalesce(sum(cost_nano_usd), 0) as spent from spending ' +
-  'where (key_id = ? or key_id in (select id from keys where project_id = ?)) and day_ms >= ? and day_ms <= ?'
+/** Names what a row of `holdings` is held of: money by its party alone. */
+function holdingName ({ party, unit }: Pick<Holding, 'party' | 'unit'>): string {
+  return unit === 'nanoUsd' ? party : `${unit} ${party}`
+}
+
+function holdingOf ({ party, unit, period: { fromMs } }: SumKey): Omit<Holding, 'amount'> {
+  return { party, unit, fromMs }
+}
+
 const readReserved = 'select coalesce(sum(nano_usd), 0) as reserved from holdings where gateway_id <> ? and key_id = ? and from_ms = ?'
 const writeHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = excluded.nano_usd`

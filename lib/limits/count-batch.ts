@@ -5,11 +5,27 @@
 
 import type { RedisServer } from '../coordination/redis-server.ts'
 
-/** The values of a reservation or a settlement, or the name of a process that has exited, as `coordination/scripts` names them. */
-export type CountOperation = readonly [kind: 'reserve' | 'settle' | 'forget', id: string, ...values: ReadonlyArray<number | boolean>]
+/** What the script is to do with one reservation of a party, or with all of a process: see `coordination/scripts`. */
+export interface CountOperation {
+  readonly kind: 'reserve' | 'settle' | 'renew' | 'forget'
+  /** Of the reservation, or the name of the process. */
+  readonly id: string
+  readonly accounts: readonly CountedAccount[]
+  /** True for a call that was admitted earlier. */
+  readonly admitted?: boolean
+  /** True where Redis knows the call as open. */
+  readonly leased?: boolean
+}
 
-/** The keys of Redis for one key of the gateway. */
-export type CountKeys = readonly [rates: string, open: string, budget: string, leases: string]
+/** An account of the party, with what the operation needs to know of it. */
+export type CountedAccount =
+  | { readonly counting: 'rate', readonly unit: string, readonly amount: number, readonly takes: number }
+  | { readonly counting: 'open', readonly amount: number }
+  | ({ readonly counting: 'sum', readonly key: string } & (
+    | { readonly unit: string, readonly amount: number, readonly strict: boolean, readonly most: number, readonly least: number, readonly recorded: number, readonly keep_ms: number }
+    | { readonly amount: number, readonly keep_ms: number }
+    | { readonly used: number }
+  ))
 
 interface Waiting {
   readonly operation: CountOperation
@@ -17,8 +33,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** The operations of one party. */
 interface List {
-  readonly keys: CountKeys
+  readonly party: string
+  /** The names of its sums, in the order of their keys. */
+  readonly sums: string[]
   readonly waiting: Waiting[]
 }
 
@@ -36,12 +55,14 @@ export class CountBatch {
     this.#leases = leases
   }
 
-  /** Returns the reply to an operation, of which those of one key are done in their order. @throws Error without a reply */
-  async add (keys: CountKeys, operation: CountOperation): Promise<unknown> {
+  /** Returns the reply to an operation, of which those of one party are done in their order. @throws Error without a reply */
+  async add (party: string, operation: CountOperation): Promise<unknown> {
     return await new Promise((resolve, reject) => {
-      const [, , name] = keys // of a key and a period
-      let list = this.#lists.get(name)
-      if (list === undefined) this.#lists.set(name, list = { keys, waiting: [] })
+      let list = this.#lists.get(party)
+      if (list === undefined) this.#lists.set(party, list = { party, sums: [], waiting: [] })
+      for (const account of operation.accounts) {
+        if (account.counting === 'sum' && !list.sums.includes(account.key)) list.sums.push(account.key)
+      }
       list.waiting.push({ operation, resolve, reject })
       if (++this.#size === 1) setImmediate(this.#send)
       else if (this.#size === maxOperations) this.#send()
@@ -52,18 +73,39 @@ export class CountBatch {
     const lists = [...this.#lists.values()]
     this.#lists = new Map()
     this.#size = 0
-    // Different keys of the gateway may be in different places of a cluster.
+    // Different parties may be in different places of a cluster.
     const scripts = this.#server.isCluster ? lists.map(list => [list]) : [lists]
     for (const script of scripts) if (script.length > 0) void this.#run(script)
   }
 
   async #run (lists: readonly List[]): Promise<void> {
     try {
-      const operations = lists.map(({ waiting }) => waiting.map(({ operation }) => operation))
-      const replies = await this.#server.run('hgCount', lists.flatMap(({ keys }) => keys), [...this.#leases, JSON.stringify(operations)]) as unknown[][] // one each
+      const keys = lists.map(keysOf)
+      const given = lists.map((list, index) => ({ keys: keys[index]?.length, operations: list.waiting.map(({ operation }) => withPlaces(operation, list)) }))
+      const reply = await this.#server.run('hgCount', keys.flat(), [...this.#leases, JSON.stringify(given)])
+      const replies = JSON.parse(String(reply)) as unknown[][] // one of each operation of each list
       for (const [index, { waiting }] of lists.entries()) waiting.forEach(({ resolve }, place) => resolve(replies[index]?.[place]))
     } catch (error) {
       for (const { waiting } of lists) for (const { reject } of waiting) reject(error)
     }
+  }
+}
+
+/** Returns the keys of Redis of a party: the braces put them into one place of a cluster. */
+function keysOf ({ party, sums }: List): string[] {
+  const name = `headgate:{${party}}`
+  return [`${name}:rates`, `${name}:open`, ...sums.flatMap(sum => [`${name}:${sum}`, `${name}:${leasesOf(sum)}`])]
+}
+
+/** Names the leases of a sum: of money as earlier versions do. */
+function leasesOf (sum: string): string {
+  return sum.startsWith('budget:') ? sum.replace('budget:', 'leases:') : `leases:${sum}`
+}
+
+/** Names sums by the place of their keys. */
+function withPlaces (operation: CountOperation, { sums }: List): object {
+  return {
+    ...operation,
+    accounts: operation.accounts.map(account => account.counting === 'sum' ? { ...account, place: 3 + 2 * sums.indexOf(account.key) } : account)
   }
 }

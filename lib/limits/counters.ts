@@ -1,39 +1,54 @@
 /**
- * Counts what every limited key has used, in memory: one instance for all calls of a machine.
+ * Counts what every limited party has used, in memory: one instance for all calls of a machine.
  *
- * A call reserves everything it may use before the provider request, all of it or nothing, and settles its
- * actual usage when it has ended. Nothing here awaits, so nothing interleaves. Objects are written without spreads, for which V8 makes
- * a hidden class each time.
+ * A call reserves everything it may use before the provider request, in all its accounts or in none, and settles its
+ * actual usage when it has ended. Nothing here awaits, so nothing interleaves.
+ *
+ * Of each sum: left = amount − used − reserved − elsewhere. An amount is in one of these places at any time: reserved while its call is
+ * open, used once it has ended; what other processes have used or reserved is elsewhere until the ledger has it (`docs/limits.md`).
  */
 
-import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
-import { periodOf, type Holding, type Period, type Spending, type UsageRowKey } from './budget.ts'
+import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
+import { addRefund, unrecordedRefunds, type Refunds } from './refunds.ts'
+import { periodOf, type Period } from './windows.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
-import { addRefund, unrecordedRefunds } from './refunds.ts'
+import type { Refusal } from '../core/key.ts'
+
+/** An amount of a unit that a call may use. */
+export interface Wanted {
+  /** The most. */
+  readonly most: number
+  /** The least that is worth reserving of a sum where less than the most is left. Default: all or nothing. */
+  readonly least?: number | undefined
+  /** The amount that sums reserve which are not strict. Default: the most. */
+  readonly usual?: number
+}
 
 export interface ReservationRequest {
-  readonly keyId: string
-  readonly limits: KeyLimits
-  /** An estimate. */
-  readonly tokens: number
-  /** The most it may cost, in billionths of a dollar. */
-  readonly nanoUsd: number
-  /** The least that is worth reserving when less than `nanoUsd` is left. Default: `nanoUsd`, all or nothing. */
-  readonly minNanoUsd?: number | undefined
+  readonly accounts: readonly Account[]
+  /** What it may use of each unit; absent means nothing. A call is one request and one open call in any case. */
+  readonly wanted: Readonly<Partial<Record<Unit, Wanted>>>
   /** True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open call. */
   readonly alreadyAdmitted?: boolean
 }
 
-/** Holds the actual usage of a call. */
+/** Finds a usage record in the store. */
+export interface UsageRowKey {
+  readonly id: string
+  readonly atMs: number
+}
+
+/** The actual usage of a call. */
 export interface ActualUsage {
-  readonly tokens: number
-  readonly nanoUsd: number
-  /** Requests to providers beyond the one that was reserved. Default 0. */
-  readonly moreRequests?: number
+  /** Of each unit, requests beyond the one that was reserved; absent means nothing. */
+  readonly used: Readonly<Partial<Record<Unit, number>>>
   /** The usage record of the call, which is stored soon. */
   readonly row?: UsageRowKey
 }
+
+/** Settles a reservation that no call has: it was no request either. */
+export const noUse: ActualUsage = { used: { requests: -1 } }
 
 /** Describes how much of a limit per minute is left. */
 export interface RateLimitStatus {
@@ -43,52 +58,87 @@ export interface RateLimitStatus {
   readonly resetMs: number
 }
 
-/** Holds the limits per minute that a key has. */
-export interface RateLimits {
-  readonly requests?: RateLimitStatus | undefined
-  readonly tokens?: RateLimitStatus | undefined
+/** The limits per minute that hold for a call: of parties that have the same one, the first's. */
+export type RateLimits = Readonly<Partial<Record<Unit, RateLimitStatus>>>
+
+/** The amounts that were reserved of each unit, at most as much as any account has left. */
+export type Granted = Readonly<Partial<Record<Unit, number>>>
+
+/** Says which account refuses, and why. */
+export interface AccountRefusal {
+  /** Its place in the list of the call. */
+  readonly account: number
+  readonly reason: Refusal
+  /** Milliseconds after which to try again; 0 where waiting does not help. */
+  readonly waitMs: number
+  /** The end of the window of a sum, in Unix milliseconds. */
+  readonly endMs?: number
 }
 
 export type LimitDecision = { readonly rateLimits: RateLimits } & (
-  /** `nanoUsd` is what was reserved of the budget. */
-  | { readonly admitted: true, readonly reservation: number, readonly nanoUsd: number }
-  /** `budget` and `budget_too_small` last until its period ends; `budget_reserved` may end with open calls. */
-  | { readonly admitted: false, readonly reason: Limit, readonly waitMs: number }
+  | { readonly admitted: true, readonly reservation: number, readonly granted: Granted }
+  | { readonly admitted: false } & AccountRefusal
 )
 
-type Refusal = Omit<Extract<LimitDecision, { readonly admitted: false }>, 'rateLimits'>
-
-interface State {
-  /** Those of the latest call. */
-  limits: KeyLimits
-  requests: Bucket
-  tokens: Bucket
-  openCalls: number
-  /** By the kind of period: while a configuration is reloaded, workers may disagree on it. */
-  readonly spendings: Map<Period['per'], Spending>
+/** What is known of a sum. */
+interface Sum {
+  readonly period: Period
+  readonly used: number
+  readonly reserved: number
+  /** Used or reserved by other gateways on the store, and used but not recorded yet by this one; 0 while it is alone. */
+  readonly elsewhere: number
+  /** Absent while nothing was given back. */
+  readonly refunds: Refunds | undefined
 }
 
-interface Reservation extends Pick<ReservationRequest, 'keyId' | 'limits' | 'tokens' | 'nanoUsd'> {
-  /** Open calls that it counts as. */
-  readonly calls: number
+/** The sum of one party, unit and period. */
+export interface SumKey {
+  readonly party: string
+  readonly unit: Unit
+  readonly period: Period
+}
+
+/** An amount that a process has reserved, or used and not recorded yet. */
+export interface Holding extends Pick<SumKey, 'party' | 'unit'> {
+  /** The first millisecond of its period. */
+  readonly fromMs: number
+  readonly amount: number
+}
+
+/** The part of a reservation that counts in one account. */
+interface Part {
+  readonly account: Account
+  readonly amount: number
+  /** Of a sum. */
+  readonly period?: Period
+}
+
+interface Reservation {
+  readonly parts: readonly Part[]
+  readonly isOpen: boolean
   /** The process that made it. */
   readonly holder: string
-  /** The period of the budget that it counts in. */
-  readonly period: Period | undefined
 }
 
-/** The part of a reservation that counts in a budget. */
-export type BudgetPart = Pick<Reservation, 'keyId' | 'limits' | 'nanoUsd' | 'period'>
+/** The part of a reservation that counts in a sum. */
+export interface SumPart extends SumKey {
+  readonly amount: number
+}
 
-const noLimits: KeyLimits = {}
+interface Rate {
+  readonly bucket: Bucket
+  /** Of the latest call. */
+  readonly limit: number
+}
 
 /** The time after which open calls may have ended. */
-const retryAfterMs = 1000
+export const retryAfterMs = 1000
 
 export class LimitCounters {
   readonly #now: () => number
-  /** Those of keys with open calls, or with usage that still counts. */
-  readonly #states = new PrunedMap<State>(state => this.#isUnused(state))
+  readonly #rates = new PrunedMap<Rate>(({ bucket, limit }) => fullInMs(bucket, limit, this.#now()) === 0)
+  readonly #open = new Map<string, number>()
+  readonly #sums = new PrunedMap<Sum>(({ period, reserved }) => reserved === 0 && this.#now() >= period.endMs)
   readonly #reservations = new Map<number, Reservation>()
   #last = 0
 
@@ -97,9 +147,9 @@ export class LimitCounters {
     this.#now = now
   }
 
-  /** Returns the number of keys of which something is kept. */
-  get keys (): number {
-    return this.#states.size
+  /** Returns the number of counters that are kept. */
+  get size (): number {
+    return this.#rates.size + this.#open.size + this.#sums.size
   }
 
   /** Returns the number of unsettled reservations. */
@@ -107,190 +157,259 @@ export class LimitCounters {
     return this.#reservations.size
   }
 
-  /** Returns the period of its budget that a call counts in; `undefined` without a budget. */
-  periodFor ({ keyId, limits }: ReservationRequest): Period | undefined {
-    return this.#spendingOf(this.#stateOf(keyId), limits, this.#now())?.period
+  /** Lists the sums that a call counts in now. */
+  sumsOf ({ accounts }: Pick<ReservationRequest, 'accounts'>): SumKey[] {
+    return accounts.filter(account => account.counting === 'sum').map(account => this.#keyOf(account))
   }
 
   /**
-   * Sets what all processes have spent in a period, as the ledger has it. What was counted here and is
-   * not in the ledger yet must not get lost: the higher of both counts, but for recent refunds. Does nothing for a period that has ended.
+   * Sets what all processes have used in a period, as the ledger has it. What was counted here and is
+   * not in the ledger yet must not get lost: the higher of both counts, but for recent refunds.
    *
    * @returns what counts now
    */
-  setSpent (keyId: string, period: Period, spent: number): number {
-    const { spendings } = this.#stateOf(keyId)
-    const known = spendings.get(period.per)
-    if (known === undefined || known.period.fromMs < period.fromMs) {
-      spendings.set(period.per, { period, spent, reserved: 0, elsewhere: 0, refunds: undefined })
-      return spent
-    }
-    if (known.period.fromMs > period.fromMs) return spent // read before midnight
-    const counted = Math.max(known.spent, spent - unrecordedRefunds(known.refunds, this.#now()))
-    spendings.set(period.per, { ...known, spent: counted })
+  setUsed (key: SumKey, used: number): number {
+    const sum = this.#sumOf(key)
+    const counted = Math.max(sum.used, used - unrecordedRefunds(sum.refunds, this.#now()))
+    this.#sums.set(sumName(key), { ...sum, used: counted })
     return counted
   }
 
-  /** Sets how much of a budget other gateways hold, or this one has spent and not recorded, after `setSpent` of the same period. */
-  setElsewhere (keyId: string, { per, fromMs }: Period, elsewhere: number): void {
-    const { spendings } = this.#stateOf(keyId)
-    const known = spendings.get(per)
-    if (known?.period.fromMs === fromMs && known.elsewhere !== elsewhere) spendings.set(per, { ...known, elsewhere })
+  /** Sets how much of a sum other gateways hold, or this one has used and not recorded, after `setUsed` of the same period. */
+  setElsewhere (key: SumKey, elsewhere: number): void {
+    const sum = this.#sumOf(key)
+    if (sum.elsewhere !== elsewhere) this.#sums.set(sumName(key), { ...sum, elsewhere })
   }
 
-  /** Returns what open calls of a key hold of its budget. */
-  reservedOf (keyId: string, { per }: Period): number {
-    return this.#stateOf(keyId).spendings.get(per)?.reserved ?? 0
+  /** Returns what open calls hold of a sum. */
+  reservedOf (key: SumKey): number {
+    return this.#sumOf(key).reserved
   }
 
-  /** Lists what open calls hold of budgets. */
+  /** Lists what open calls hold of sums. */
   * holdings (): Generator<Holding, void, undefined> {
-    for (const [keyId, { spendings }] of this.#states) {
-      for (const { period: { fromMs }, reserved } of spendings.values()) if (reserved > 0) yield { keyId, fromMs, nanoUsd: reserved }
+    for (const [name, { period: { fromMs }, reserved }] of this.#sums) {
+      if (reserved > 0) yield { ...partsOf(name), fromMs, amount: reserved }
     }
   }
 
-  /** Returns the key and the period that a reservation counts in. */
-  budgetOf (reservation: number): Pick<Holding, 'keyId' | 'fromMs'> | undefined {
-    const { keyId, period } = this.#reservations.get(reservation) ?? {}
-    return keyId === undefined || period === undefined ? undefined : { keyId, fromMs: period.fromMs }
+  /** Returns the parts of a reservation that count in sums. */
+  sumPartsOf (reservation: number): SumPart[] {
+    return sumParts(this.#reservations.get(reservation)?.parts ?? [])
   }
 
-  /** Reserves everything a call may use, or nothing. */
-  reserve (wanted: ReservationRequest, holder = ''): LimitDecision {
-    const { keyId, limits } = wanted
+  /** Reserves everything a call may use in all its accounts, or nothing. */
+  reserve ({ accounts, wanted, alreadyAdmitted = false }: ReservationRequest, holder = ''): LimitDecision {
     const nowMs = this.#now()
-    const state = this.#stateOf(keyId)
-    state.limits = limits
-    const tokens = Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity)
-    const spending = this.#spendingOf(state, limits, nowMs)
-    const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(wanted, tokens, state, spending, nowMs)
-    if (refusal !== undefined) return { ...refusal, rateLimits: statusesOf(state, limits, nowMs) }
-    const calls = openCallsOf(wanted)
-    this.#change(state, limits, { requests: 1, tokens, calls }, nowMs)
-    const nanoUsd = grantOf(wanted, spending)
-    if (spending !== undefined) {
-      const { period, spent, reserved, elsewhere, refunds } = spending
-      state.spendings.set(period.per, { period, spent, reserved: reserved + nanoUsd, elsewhere, refunds })
-    }
+    const refusal = alreadyAdmitted ? undefined : this.#refusalOf(accounts, wanted, nowMs)
+    if (refusal !== undefined) return { admitted: false, ...refusal, rateLimits: this.#statusesOf(accounts, nowMs) }
+    const granted = this.#grantOf(accounts, wanted)
+    const parts = accounts.map((account): Part => {
+      const amount = amountOf(account, wanted, granted, alreadyAdmitted)
+      return account.counting === 'sum' ? { account, amount, period: periodOf(account.window, nowMs) } : { account, amount }
+    })
+    for (const part of parts) this.#change(part.account, part.amount, nowMs)
     const reservation = ++this.#last
-    this.#reservations.set(reservation, { keyId, limits, tokens, nanoUsd, calls, holder, period: spending?.period })
-    return { admitted: true, reservation, nanoUsd, rateLimits: statusesOf(state, limits, nowMs) }
+    this.#reservations.set(reservation, { parts, holder, isOpen: !alreadyAdmitted })
+    return { admitted: true, reservation, granted, rateLimits: this.#statusesOf(accounts, nowMs) }
   }
 
   /** Replaces a reservation with the actual usage; further calls do nothing. */
-  settle (reservation: number, used: ActualUsage): void {
+  settle (reservation: number, { used }: ActualUsage): void {
     const reserved = this.#reservations.get(reservation)
     if (reserved === undefined) return
     this.#reservations.delete(reservation)
-    const { keyId, limits, tokens, calls } = reserved
     const nowMs = this.#now()
-    const state = this.#stateOf(keyId)
-    this.#change(state, limits, { requests: used.moreRequests ?? 0, tokens: used.tokens - tokens, calls: -calls }, nowMs)
-    this.#spend(state, reserved, used.nanoUsd, nowMs)
+    for (const { account, amount, period } of reserved.parts) {
+      if (period !== undefined) this.#settleSum({ ...keyOf(account, period), amount }, used[account.unit] ?? 0, nowMs)
+      else this.#change(account, settledChange(account, amount, used), nowMs)
+    }
   }
 
   /**
-   * Releases the reservations of a process that exited, but for their parts of budgets: its calls may have cost as much.
+   * Releases the reservations of a process that exited, but for their parts of sums: its calls may have used as much.
    *
-   * @returns those parts, for `releaseBudget`
+   * @returns those parts, for `releaseSum`
    */
-  release (holder: string): BudgetPart[] {
+  release (holder: string): SumPart[] {
     const nowMs = this.#now()
-    const parts: BudgetPart[] = []
-    for (const [id, reservation] of this.#reservations) {
-      if (reservation.holder !== holder) continue
+    const left: SumPart[] = []
+    for (const [id, { parts, holder: by }] of this.#reservations) {
+      if (by !== holder) continue
       this.#reservations.delete(id)
-      const { keyId, limits, tokens, calls, period, nanoUsd } = reservation
-      this.#change(this.#stateOf(keyId), limits, { requests: 0, tokens: -tokens, calls: -calls }, nowMs)
-      if (period !== undefined && nanoUsd > 0) parts.push(reservation)
+      for (const { account, amount, period } of parts) if (period === undefined) this.#change(account, releasedChange(account, amount), nowMs)
+      left.push(...sumParts(parts).filter(({ amount }) => amount > 0))
     }
-    return parts
+    return left
   }
 
   /** Releases what `release` has left reserved, once. */
-  releaseBudget (part: BudgetPart): void {
-    this.#spend(this.#stateOf(part.keyId), part, 0, this.#now())
+  releaseSum (part: SumPart): void {
+    this.#settleSum(part, 0, this.#now())
   }
 
-  #stateOf (keyId: string): State {
-    let state = this.#states.get(keyId)
-    if (state === undefined) this.#states.set(keyId, state = { limits: noLimits, requests: fullBucket, tokens: fullBucket, openCalls: 0, spendings: new Map() })
-    return state
+  /** Finds the account that refuses: sums first, as waiting does not help there, then places, then what takes longest to refill. */
+  #refusalOf (accounts: readonly Account[], wanted: ReservationRequest['wanted'], nowMs: number): AccountRefusal | undefined {
+    let longest: AccountRefusal | undefined
+    const refusals = accounts.map((account, place) => ({ account: place, counting: account.counting, found: this.#refuses(account, wanted, nowMs) }))
+    for (const counting of ['sum', 'open', 'rate'] as const) {
+      for (const { account, counting: own, found } of refusals) {
+        if (own !== counting || found === undefined) continue
+        if (counting !== 'rate') return { account, ...found }
+        if (longest === undefined || found.waitMs > longest.waitMs) longest = { account, ...found }
+      }
+    }
+    return longest
   }
 
-  #isUnused ({ limits: { requestsPerMinute = 1, tokensPerMinute = 1 }, requests, tokens, openCalls, spendings }: State): boolean {
-    const nowMs = this.#now()
-    const isFull = fullInMs(requests, requestsPerMinute, nowMs) === 0 && fullInMs(tokens, tokensPerMinute, nowMs) === 0
-    return openCalls === 0 && isFull && ![...spendings.values()].some(({ period }) => nowMs < period.endMs)
+  #refuses (account: Account, wanted: ReservationRequest['wanted'], nowMs: number): Omit<AccountRefusal, 'account'> | undefined {
+    const { amount } = account
+    switch (account.counting) {
+      case 'sum': {
+        const { used, reserved, elsewhere, period: { endMs } } = this.#sumOf(this.#keyOf(account, nowMs))
+        const { least } = boundsOf(account, wanted)
+        const refused = refusalOfSum(amount - used, least, amount - used - reserved - elsewhere)
+        return refused === undefined ? undefined : { ...nameRefusal(account.name, refused), endMs }
+      }
+      case 'open': return (this.#open.get(partyName(account)) ?? 0) < amount ? undefined : { reason: account.refusal, waitMs: retryAfterMs }
+      case 'rate': {
+        const wait = waitMs(this.#bucketOf(account), amount, amountOf(account, wanted, mostOf(wanted), false), nowMs)
+        return wait === 0 ? undefined : { reason: account.refusal, waitMs: wait }
+      }
+    }
+    return account satisfies never
   }
 
-  /** Returns the spending of the current period; a new one starts at zero. */
-  #spendingOf ({ spendings }: State, { budget }: KeyLimits, nowMs: number): Spending | undefined {
-    if (budget === undefined) return undefined
-    const spending = spendings.get(budget.per)
-    if (spending !== undefined && nowMs < spending.period.endMs) return spending
-    return { period: periodOf(budget.per, nowMs), spent: 0, reserved: 0, elsewhere: 0, refunds: undefined }
+  /** Returns what is reserved of each unit: what is wanted, or what each of its sums has left where less will do. */
+  #grantOf (accounts: readonly Account[], wanted: ReservationRequest['wanted']): Granted {
+    const granted: Partial<Record<Unit, number>> = mostOf(wanted)
+    for (const account of accounts) {
+      if (account.counting !== 'sum' || !account.strict) continue
+      const { used, reserved, elsewhere } = this.#sumOf(this.#keyOf(account))
+      const { least } = boundsOf(account, wanted)
+      granted[account.unit] = Math.max(least, Math.min(granted[account.unit] ?? 0, account.amount - used - reserved - elsewhere))
+    }
+    return granted
   }
 
-  /** Replaces a part of a budget with what was spent. */
-  #spend (state: State, { limits, period, nanoUsd }: BudgetPart, used: number, nowMs: number): void {
-    const spending = this.#spendingOf(state, limits, nowMs)
-    // A reservation of an earlier period does not count in this one.
-    if (spending === undefined || spending.period !== period) return
-    const { spent, reserved, elsewhere } = spending
-    const refunds = used < 0 ? addRefund(spending.refunds, -used, nowMs) : spending.refunds
-    state.spendings.set(period.per, { period, spent: spent + used, reserved: reserved - nanoUsd, elsewhere, refunds })
+  #keyOf (account: SumAccount, nowMs = this.#now()): SumKey {
+    return keyOf(account, periodOf(account.window, nowMs))
   }
 
-  #change (state: State, limits: KeyLimits, by: { requests: number, tokens: number, calls: number }, nowMs: number): void {
-    const { requestsPerMinute, tokensPerMinute } = limits
-    if (requestsPerMinute !== undefined) state.requests = take(state.requests, requestsPerMinute, by.requests, nowMs)
-    if (tokensPerMinute !== undefined) state.tokens = take(state.tokens, tokensPerMinute, by.tokens, nowMs)
-    state.openCalls += by.calls
+  #sumOf (key: SumKey): Sum {
+    return this.#sums.get(sumName(key)) ?? { period: key.period, used: 0, reserved: 0, elsewhere: 0, refunds: undefined }
+  }
+
+  #bucketOf (account: Account): Bucket {
+    return this.#rates.get(rateName(account))?.bucket ?? fullBucket
+  }
+
+  /** Adds to what is counted in an account. */
+  #change (account: Account, by: number, nowMs: number): void {
+    switch (account.counting) {
+      case 'rate': {
+        const { amount: limit } = account
+        this.#rates.set(rateName(account), { bucket: take(this.#bucketOf(account), limit, by, nowMs), limit })
+        break
+      }
+      case 'open': {
+        const name = partyName(account)
+        const open = (this.#open.get(name) ?? 0) + by
+        if (open === 0) this.#open.delete(name)
+        else this.#open.set(name, open)
+        break
+      }
+      case 'sum': {
+        const key = this.#keyOf(account, nowMs)
+        const sum = this.#sumOf(key)
+        this.#sums.set(sumName(key), { ...sum, reserved: sum.reserved + by })
+        break
+      }
+      default: account satisfies never
+    }
+  }
+
+  /** Replaces a reserved part of a sum with what was used. */
+  #settleSum ({ amount, ...key }: SumPart, used: number, nowMs: number): void {
+    const sum = this.#sumOf(key)
+    const refunds = used < 0 ? addRefund(sum.refunds, -used, nowMs) : sum.refunds
+    this.#sums.set(sumName(key), { ...sum, used: sum.used + used, reserved: sum.reserved - amount, refunds })
+  }
+
+  #statusesOf (accounts: readonly Account[], nowMs: number): RateLimits {
+    const statuses: Partial<Record<Unit, RateLimitStatus>> = {}
+    for (const account of accounts) {
+      if (account.counting !== 'rate' || statuses[account.unit] !== undefined) continue
+      const { amount: limit } = account
+      const bucket = this.#bucketOf(account)
+      statuses[account.unit] = { limit, remaining: remaining(bucket, limit, nowMs), resetMs: fullInMs(bucket, limit, nowMs) }
+    }
+    return statuses
   }
 }
 
-/** Returns how many open calls it counts as. */
-function openCallsOf ({ alreadyAdmitted = false }: ReservationRequest): number {
-  return alreadyAdmitted ? 0 : 1
+/** Returns how a sum refuses a call that takes at least so much: for its window, or while other calls are open. */
+export function refusalOfSum (left: number, least: number, leftBesideOpen: number): '' | 'too_small' | 'reserved' | undefined {
+  if (left <= 0) return ''
+  if (least > left) return 'too_small'
+  return least > leftBesideOpen ? 'reserved' : undefined
 }
 
-/** Returns what is reserved of a budget: what is wanted, or what is left where less will do. */
-function grantOf ({ limits: { budget }, nanoUsd, minNanoUsd = nanoUsd }: ReservationRequest, spending: Spending | undefined): number {
-  if (budget === undefined || spending === undefined) return nanoUsd
-  return Math.max(minNanoUsd, Math.min(nanoUsd, nanoUsdOf(budget) - spending.spent - spending.reserved - spending.elsewhere))
+/** Names the refusal of a sum, and when to try again. */
+export function nameRefusal (name: SumAccount['name'], refused: '' | 'too_small' | 'reserved'): Pick<AccountRefusal, 'reason' | 'waitMs'> {
+  return refused === '' ? { reason: name, waitMs: 0 } : { reason: `${name}_${refused}`, waitMs: refused === 'reserved' ? retryAfterMs : 0 }
 }
 
-/** Finds the limit that refuses; the budget first, as waiting does not help there. */
-function refusalOf (
-  { limits, nanoUsd, minNanoUsd = nanoUsd }: ReservationRequest, tokens: number, state: State, spending: Spending | undefined, nowMs: number
-): Refusal | undefined {
-  const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget } = limits
-  if (budget !== undefined && spending !== undefined) {
-    const left = nanoUsdOf(budget) - spending.spent
-    if (left <= 0) return { admitted: false, reason: 'budget', waitMs: 0 }
-    if (minNanoUsd > left) return { admitted: false, reason: 'budget_too_small', waitMs: 0 }
-    if (minNanoUsd > left - spending.reserved - spending.elsewhere) return { admitted: false, reason: 'budget_reserved', waitMs: retryAfterMs }
+export function mostOf (wanted: ReservationRequest['wanted']): Partial<Record<Unit, number>> {
+  return Object.fromEntries(Object.entries(wanted).map(([unit, { most }]) => [unit, most]))
+}
+
+/** Returns the most and the least that a call reserves of a sum. */
+export function boundsOf ({ unit, strict }: SumAccount, wanted: ReservationRequest['wanted']): { readonly most: number, readonly least: number } {
+  const { most = 0, least = most, usual = most } = wanted[unit] ?? {}
+  return strict ? { most, least } : { most: usual, least: usual }
+}
+
+/** Returns what a reservation takes of an account. A call that wants more than a minute's amount waits for a full bucket. */
+export function amountOf (account: Account, wanted: ReservationRequest['wanted'], granted: Granted, alreadyAdmitted: boolean): number {
+  const { unit } = account
+  switch (account.counting) {
+    case 'open': return alreadyAdmitted ? 0 : 1
+    case 'rate': return unit === 'requests' ? 1 : Math.min(wanted[unit]?.most ?? 0, account.amount)
+    case 'sum': return account.strict ? granted[unit] ?? 0 : boundsOf(account, wanted).most
   }
-  if (concurrentCalls !== undefined && state.openCalls >= concurrentCalls) {
-    return { admitted: false, reason: 'concurrent_calls', waitMs: retryAfterMs }
-  }
-  const forRequests = requestsPerMinute === undefined ? 0 : waitMs(state.requests, requestsPerMinute, 1, nowMs)
-  const forTokens = tokensPerMinute === undefined ? 0 : waitMs(state.tokens, tokensPerMinute, tokens, nowMs)
-  if (forRequests === 0 && forTokens === 0) return undefined
-  return forRequests >= forTokens
-    ? { admitted: false, reason: 'requests', waitMs: forRequests }
-    : { admitted: false, reason: 'tokens', waitMs: forTokens }
+  return account satisfies never
 }
 
-function statusesOf ({ requests, tokens }: State, { requestsPerMinute, tokensPerMinute }: KeyLimits, nowMs: number): RateLimits {
-  return {
-    requests: requestsPerMinute === undefined ? undefined : statusOf(requests, requestsPerMinute, nowMs),
-    tokens: tokensPerMinute === undefined ? undefined : statusOf(tokens, tokensPerMinute, nowMs)
-  }
+/** Returns what a settlement adds to a rate, or to the open calls. */
+export function settledChange ({ counting, unit }: Account, reserved: number, used: ActualUsage['used']): number {
+  if (counting === 'open') return -reserved
+  return unit === 'requests' ? used.requests ?? 0 : (used[unit] ?? 0) - reserved
 }
 
-function statusOf (bucket: Bucket, limit: number, nowMs: number): RateLimitStatus {
-  return { limit, remaining: remaining(bucket, limit, nowMs), resetMs: fullInMs(bucket, limit, nowMs) }
+/** Returns what is given back of a call whose process exited: that it was a request stays. */
+function releasedChange ({ unit }: Account, reserved: number): number {
+  return unit === 'requests' ? 0 : -reserved
+}
+
+function keyOf (account: Account, period: Period): SumKey {
+  return { party: partyName(account), unit: account.unit, period }
+}
+
+function sumParts (parts: readonly Part[]): SumPart[] {
+  return parts.flatMap(({ account, amount, period }) => period === undefined ? [] : [{ ...keyOf(account, period), amount }])
+}
+
+function rateName (account: Account): string {
+  return `${account.unit} ${partyName(account)}`
+}
+
+/** Names a sum; the party, which may be any text, comes last. */
+export function sumName ({ party, unit, period: { name, fromMs } }: SumKey): string {
+  return `${unit} ${name} ${fromMs} ${party}`
+}
+
+function partsOf (name: string): Pick<Holding, 'party' | 'unit'> {
+  const [unit, , , ...party] = name.split(' ')
+  return { unit: unit as Unit, party: party.join(' ') } // as `sumName` has put them together
 }

@@ -1,7 +1,7 @@
 /** Writes limits as clients of this API read them: headers of every answer that was counted. */
 
-import type { KeyLimits } from '../core/key.ts'
-import type { RateLimitStatus, RateLimits, LimitDecision } from './counters.ts'
+import { retryAfterMs, type RateLimitStatus, type RateLimits, type LimitDecision } from './counters.ts'
+import type { Account } from './call-accounts.ts'
 
 type Refusal = Extract<LimitDecision, { readonly admitted: false }>
 
@@ -19,15 +19,19 @@ const names = {
 } as const
 
 /**
- * Returns the headers of a refusal. When concurrent calls are what refuses, or a budget that open calls have
- * reserved, no request remains until one of them has ended.
+ * Returns the headers of a refusal. When concurrent calls are what refuses, or a sum that open calls have
+ * reserved, no request remains until one of them has ended. The end of the window of a budget that is used up is `x-headgate-budget-reset`.
  */
-export function refusalHeaders ({ rateLimits, reason, waitMs }: Refusal, { concurrentCalls }: KeyLimits): Record<string, string> {
+export function refusalHeaders ({ account: place, rateLimits, waitMs, endMs }: Refusal, accounts: readonly Account[]): Record<string, string> {
   const headers = rateLimitHeaders(rateLimits)
-  if (reason !== 'concurrent_calls' && reason !== 'budget_reserved') return headers
+  const account = accounts[place]
+  if (account?.counting === 'sum' && waitMs === 0) {
+    return { ...headers, ...endMs !== undefined && endMs !== Infinity && { 'x-headgate-budget-reset': String(Math.ceil(endMs / 1000)) } }
+  }
+  if (account?.counting === 'rate' || waitMs > retryAfterMs) return headers
   return {
     ...headers,
-    ...reason === 'concurrent_calls' && { 'x-ratelimit-limit-requests': String(concurrentCalls) },
+    ...account?.counting === 'open' && { 'x-ratelimit-limit-requests': String(account.amount) },
     'x-ratelimit-remaining-requests': '0',
     'x-ratelimit-reset-requests': durationText(waitMs)
   }

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
-import { spendingOf } from '../usage/spending.ts'
-import { LimitCounters, type ActualUsage, type BudgetPart, type LimitDecision, type ReservationRequest } from './counters.ts'
+import { isRecorded } from './units.ts'
+import { usedSince } from '../usage/spending.ts'
+import { LimitCounters, sumName, type ActualUsage, type LimitDecision, type ReservationRequest, type SumKey, type SumPart } from './counters.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
-import { SpendingReader, type ReadSpending } from './spending-reader.ts'
-import type { Period } from './budget.ts'
+import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 
 export interface Limiter {
   /**
@@ -26,8 +26,8 @@ export interface Limiter {
 }
 
 export interface LocalLimiterOptions {
-  /** Reads the usage ledger. Default: no ledger, nothing was spent before. */
-  readonly readSpending?: ReadSpending | undefined
+  /** Reads the usage ledger. Default: no ledger, nothing was used before. */
+  readonly readUsed?: ReadUsed | undefined
   /** Called when the ledger cannot be read: budgets then count what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
@@ -42,7 +42,7 @@ export interface LocalLimiterOptions {
 }
 
 /**
- * Counts in this process. The spending of keys with a budget is read from the usage ledger at their first
+ * Counts in this process. What parties with sums, such as budgets, have used is read from the usage ledger at their first
  * call, and again every second while they are used. While another gateway uses the same store, both reserve there.
  */
 export class LocalLimiter implements Limiter {
@@ -54,14 +54,12 @@ export class LocalLimiter implements Limiter {
   readonly #rereadMs: number
   #isClosed = false
 
-  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs, hasUnrecorded = () => false }: LocalLimiterOptions = {}) {
+  constructor ({ readUsed, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs, hasUnrecorded = () => false }: LocalLimiterOptions = {}) {
     this.#onFailure = onFailure
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
     this.counters = new LimitCounters(now)
-    this.#reader = new SpendingReader({
-      readSpending, now, rereadMs, onFailure, onRead: (keyId, period, spent) => { this.counters.setSpent(keyId, period, spent) }
-    })
+    this.#reader = new SpendingReader({ readUsed, now, rereadMs, onFailure, onRead: (sum, used) => { this.counters.setUsed(sum, used) } })
     this.#peers = shared && new BudgetPeers(shared, {
       holdings: () => this.counters.holdings(), onFailure, now, hasUnrecorded, ...beatMs !== undefined && { beatMs }
     })
@@ -69,26 +67,30 @@ export class LocalLimiter implements Limiter {
 
   /** @param holder the process that reserves, for `release` */
   reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    const period = this.counters.periodFor(wanted)
-    const ready = period === undefined ? undefined : this.#peers?.ready()
-    if (ready !== undefined) return ready.then(() => this.#reserve(this.counters.periodFor(wanted), wanted, holder)) // it may have ended
-    return this.#reserve(period, wanted, holder)
+    const sums = this.counters.sumsOf(wanted)
+    if (sums.length === 0) return this.counters.reserve(wanted, holder)
+    const ready = this.#peers?.ready()
+    if (ready !== undefined) return ready.then(() => this.#reserve(this.counters.sumsOf(wanted), wanted, holder)) // a period may have ended
+    return this.#reserve(sums, wanted, holder)
   }
 
-  #reserve (period: Period | undefined, wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    const reading = period !== undefined && this.#peers?.isShared() === true ? undefined : this.#reader.read(wanted.keyId, period)
-    return reading === undefined ? this.#decide(period, wanted, holder) : reading.then(() => this.#decide(period, wanted, holder))
+  #reserve (sums: readonly SumKey[], wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+    const reading = this.#peers?.isShared() === true ? undefined : this.#reader.read(sums)
+    return reading === undefined ? this.#decide(sums, wanted, holder) : reading.then(() => this.#decide(sums, wanted, holder))
   }
 
-  settle (reservation: number, used: ActualUsage): void {
-    const budget = this.#peers === undefined ? undefined : this.counters.budgetOf(reservation)
-    if (budget !== undefined) this.#peers?.spent(budget.keyId, budget.fromMs, used.nanoUsd, used.row)
-    this.counters.settle(reservation, used)
+  settle (reservation: number, usage: ActualUsage): void {
+    if (this.#peers !== undefined) {
+      // Windows that begin at the same moment are one.
+      const sums = new Map(this.counters.sumPartsOf(reservation).map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum]))
+      for (const sum of sums.values()) this.#peers.used(sum, usage.used[sum.unit] ?? 0, usage.row)
+    }
+    this.counters.settle(reservation, usage)
   }
 
   /**
-   * Releases the reservations of a process that has exited. What its calls hold of budgets stays reserved until its usage records are
-   * stored: then what those calls cost is read from the ledger.
+   * Releases the reservations of a process that has exited. What its calls hold of sums stays reserved until its usage records are
+   * stored: then what those calls used is read from the ledger.
    */
   release (holder: string): void {
     const parts = this.counters.release(holder)
@@ -101,37 +103,38 @@ export class LocalLimiter implements Limiter {
     this.#peers?.close()
   }
 
-  async #releaseOnceRecorded (parts: readonly BudgetPart[]): Promise<void> {
+  async #releaseOnceRecorded (parts: readonly SumPart[]): Promise<void> {
     try {
       while (this.#hasUnrecorded()) {
         await sleep(this.#rereadMs, undefined, { ref: false })
         if (this.#isClosed) return
       }
-      const read = new Map(parts.map(({ keyId, period }) => [`${period?.per} ${keyId}`, { keyId, period }]))
-      await Promise.all([...read.values()].map(async ({ keyId, period }) => period && await this.#reader.readAgain(keyId, period)))
+      const sums = new Map(parts.map(part => [sumName(part), part]))
+      await Promise.all([...sums.values()].map(async sum => await this.#reader.readAgain(sum)))
     } catch (error) {
       this.#onFailure(error)
     }
-    for (const part of parts) this.counters.releaseBudget(part)
+    for (const part of parts) this.counters.releaseSum(part)
   }
 
-  #decide (period: Period | undefined, wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    if (period === undefined || this.#peers === undefined) return this.counters.reserve(wanted, holder)
-    if (this.#peers.isShared()) return this.#reserveShared(this.#peers, period, wanted, holder)
-    this.counters.setElsewhere(wanted.keyId, period, 0) // those that shared it are gone
+  #decide (sums: readonly SumKey[], wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+    if (this.#peers === undefined) return this.counters.reserve(wanted, holder)
+    if (this.#peers.isShared()) return this.#reserveShared(this.#peers, sums, wanted, holder)
+    for (const sum of sums) this.counters.setElsewhere(sum, 0) // those that shared it are gone
     return this.counters.reserve(wanted, holder)
   }
 
   /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */
-  async #reserveShared (peers: BudgetPeers, period: Period, wanted: ReservationRequest, holder?: string): Promise<LimitDecision> {
-    const { keyId } = wanted
+  async #reserveShared (peers: BudgetPeers, sums: readonly SumKey[], wanted: ReservationRequest, holder?: string): Promise<LimitDecision> {
     let decision: LimitDecision | undefined
     try {
-      await retryWhenLocked(async () => peers.reserve(keyId, period.fromMs, ({ recorded, reserved, recent }) => {
-        const spent = this.counters.setSpent(keyId, period, recorded)
-        this.counters.setElsewhere(keyId, period, reserved + Math.max(0, recorded + recent - spent))
+      await retryWhenLocked(async () => peers.reserve(sums, found => {
+        for (const { sum, recorded, reserved, recent } of found) {
+          const used = this.counters.setUsed(sum, recorded)
+          this.counters.setElsewhere(sum, reserved + Math.max(0, recorded + recent - used))
+        }
         decision = this.counters.reserve(wanted, holder)
-        return this.counters.reservedOf(keyId, period)
+        return sum => this.counters.reservedOf(sum)
       }))
     } catch (error) {
       this.#onFailure(error)
@@ -141,14 +144,19 @@ export class LocalLimiter implements Limiter {
 }
 
 /**
- * Creates a limiter that reads spending from the usage ledger; without one it starts from zero. Gateways on one PostgreSQL
- * learn what others have spent from their records, once a second.
+ * Creates a limiter that reads what was used from the usage ledger; without one it starts from zero. Gateways on one PostgreSQL
+ * learn what others have used from their records, once a second.
  */
 export function createLimiter (usageDatabase: Database | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
     shared: usageDatabase !== undefined && isSqlite(usageDatabase) ? usageDatabase : undefined,
     hasUnrecorded: usageDatabase && (() => hasAbandonedJournal(usageDatabase.directory)),
-    readSpending: usageDatabase === undefined ? undefined : async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
+    readUsed: usageDatabase && readUsedFrom(usageDatabase),
     onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count only calls since start')
   })
+}
+
+/** Returns the reader of what the usage ledger has. */
+export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
+  return async ({ party, unit, period: { fromMs } }, untilMs) => isRecorded(unit) ? await usedSince(query, unit, party, fromMs, untilMs) : 0
 }

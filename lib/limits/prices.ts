@@ -9,6 +9,7 @@ import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
+import { budgetsIn } from './call-accounts.ts'
 import type { Estimate } from './estimate.ts'
 
 /** More than any budget, and safe to add up and to send as JSON. */
@@ -28,7 +29,7 @@ export interface Amounts {
 /** Returns the budgets that a call counts against: those of its key and of its project, unless the caller pays the provider. */
 export function budgetsOf ({ key, record }: AuthedCall, { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>): readonly Budget[] {
   if (record.ownProviderKey === true) return []
-  return [(key.limits ?? defaultKeyLimits)?.budget, key.project?.limits?.budget].filter(budget => budget !== undefined)
+  return [key.limits ?? defaultKeyLimits, key.project?.limits].flatMap(limits => limits === undefined ? [] : budgetsIn(limits))
 }
 
 /**

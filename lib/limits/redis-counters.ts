@@ -1,34 +1,41 @@
-/** Counts what limited keys use in Redis, for all machines: the scripts of `coordination/scripts.ts`, with names and types. */
+/** Counts what limited parties use in Redis, for all machines: the script of `coordination/scripts.ts`, with names and types. */
 
-import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
-import { CountBatch, type CountKeys } from './count-batch.ts'
-import type { Period } from './budget.ts'
-import type { ActualUsage, LimitDecision, RateLimits, ReservationRequest } from './counters.ts'
+import { CountBatch, type CountedAccount } from './count-batch.ts'
+import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
+import { amountOf, boundsOf, mostOf, nameRefusal, settledChange, type ActualUsage, type LimitDecision, type ReservationRequest, type SumKey } from './counters.ts'
+import { periodOf, type Period } from './windows.ts'
 
-/** A reservation as Redis has it. */
+/** A part of a reservation as Redis has it. */
+interface RedisPart {
+  readonly account: Account
+  readonly amount: number
+  /** Of a sum. */
+  readonly period?: Period
+}
+
+/** A reservation of one party as Redis has it. */
 export interface RedisReservation {
   /** Unlike any other of any process. */
   readonly id: string
-  readonly keyId: string
-  readonly limits: KeyLimits
-  readonly period: Period | undefined
-  /** The tokens and the amount that were reserved. */
-  readonly tokens: number
-  readonly nanoUsd: number
+  readonly party: string
+  readonly parts: readonly RedisPart[]
+  readonly isOpen: boolean
 }
 
 export interface RedisDecision {
   readonly decision: Exclude<LimitDecision, { readonly admitted: true }> | Omit<Extract<LimitDecision, { readonly admitted: true }>, 'reservation'>
-  /** Billionths of a dollar, of all processes. */
-  readonly spent: number
+  /** What the call holds, or would. */
+  readonly reservation: RedisReservation
+  /** What all processes have used of each sum. */
+  readonly used: ReadonlyArray<{ readonly sum: SumKey, readonly used: number }>
 }
 
 export interface Leases {
   /** A process that does not renew a lease for so long has crashed: the call is no longer open. Default 30,000. */
   readonly leaseMs?: number
   /**
-   * Milliseconds after which its part of a budget is released, as the provider may still bill it. Default 600,000: the longest a call
+   * Milliseconds after which its part of a sum is released, as the provider may still bill it. Default 600,000: the longest a call
    * takes by default.
    */
   readonly lostAfterMs?: number
@@ -36,74 +43,121 @@ export interface Leases {
 
 const defaultLeaseMs = 30_000
 const dayMs = 86_400_000
-/** Budgets without an end are kept so long after the last call; then the usage records say what was spent. */
+/** Sums without an end are kept so long after the last call; then the usage records say what was used. */
 const unusedMs = 400 * dayMs
+
+/** The reply of the script to a reservation. */
+interface Reply {
+  readonly refusal?: { readonly account: number, readonly reason: 'used' | 'too_small' | 'reserved' | 'open' | 'rate', readonly wait_ms: number }
+  readonly accounts: ReadonlyArray<{ readonly remaining?: number, readonly reset_ms?: number, readonly used?: string, readonly granted?: string }>
+}
 
 export class RedisCounters {
   readonly #server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>
   readonly #batch: CountBatch
-  readonly #leases: readonly [leaseMs: number, lostAfterMs: number]
-  /** Processes that have exited, and where what they held has been released. */
+  /** Processes that have exited, and the sums and parties of which what they held has been released. */
   #exited: readonly string[] = []
   #released = new Set<string>()
 
   constructor (server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>, { leaseMs = defaultLeaseMs, lostAfterMs: lostMs = lostAfterMs }: Leases = {}) {
     this.#server = server
-    this.#leases = [leaseMs, lostMs]
-    this.#batch = new CountBatch(server, ...this.#leases)
+    this.#batch = new CountBatch(server, leaseMs, lostMs)
   }
 
   /**
-   * Reserves everything a call may use, or nothing.
+   * Reserves everything a call may use in the accounts of one party, or nothing.
    *
-   * @param recorded what the usage ledger says was spent
+   * @param recordedOf returns what the usage ledger says was used
    * @throws Error without a reply: it may be reserved all the same
    */
-  async reserve (id: string, { keyId, limits, tokens, nanoUsd, minNanoUsd = nanoUsd, alreadyAdmitted = false }: ReservationRequest, period: Period | undefined, recorded: number): Promise<RedisDecision> {
-    const { requestsPerMinute = 0, tokensPerMinute = 0, concurrentCalls = 0, budget } = limits
-    this.#releaseExited(keysOf(keyId, period))
-    const reply = await this.#batch.add(keysOf(keyId, period), [
-      'reserve', id, requestsPerMinute, tokensPerMinute, concurrentCalls, budget === undefined ? 0 : nanoUsdOf(budget),
-      tokens, nanoUsd, minNanoUsd, recorded, alreadyAdmitted, this.#keepMs(period)
-    ])
-    const [reason, waitMs, granted, requestsLeft, requestsResetMs, tokensLeft, tokensResetMs, spent] = reply as Reply // what the script returns
-    const rateLimits: RateLimits = {
-      ...requestsPerMinute > 0 && { requests: { limit: requestsPerMinute, remaining: requestsLeft, resetMs: requestsResetMs } },
-      ...tokensPerMinute > 0 && { tokens: { limit: tokensPerMinute, remaining: tokensLeft, resetMs: tokensResetMs } }
+  async reserve (id: string, request: ReservationRequest, recordedOf: (sum: SumKey) => number = () => 0): Promise<RedisDecision> {
+    const { accounts, wanted, alreadyAdmitted = false } = request
+    const planned = this.plan(id, request)
+    const { party } = planned
+    this.#releaseExited(planned)
+    const most = mostOf(wanted)
+    const counted = planned.parts.map(({ account, period }): CountedAccount => {
+      const { counting, unit, amount } = account
+      if (account.counting !== 'sum' || period === undefined) return counting === 'open' ? { counting, amount } : { counting: 'rate', unit, amount, takes: amountOf(account, wanted, most, alreadyAdmitted) }
+      return {
+        counting: 'sum', key: sumKey(unit, period), unit, amount, strict: account.strict, ...boundsOf(account, wanted), recorded: recordedOf({ party, unit, period }), keep_ms: this.#keepMs(period)
+      }
+    })
+    const { refusal, accounts: results } = await this.#batch.add(party, { kind: 'reserve', id, accounts: counted, admitted: alreadyAdmitted }) as Reply // what the script returns
+    const granted: Partial<Record<Unit, number>> = { ...most }
+    const rateLimits: Partial<Record<Unit, { limit: number, remaining: number, resetMs: number }>> = {}
+    const used: Array<RedisDecision['used'][number]> = []
+    for (const [index, { account: { unit, amount: limit }, period }] of planned.parts.entries()) {
+      const { remaining, reset_ms: resetMs, used: counted, granted: text } = results[index] ?? {}
+      if (text !== undefined) granted[unit] = Number(text)
+      if (remaining !== undefined && resetMs !== undefined) rateLimits[unit] ??= { limit, remaining, resetMs }
+      if (period !== undefined && counted !== undefined) used.push({ sum: { party, unit, period }, used: Number(counted) })
     }
-    return { spent, decision: reason === '' ? { admitted: true, nanoUsd: granted, rateLimits } : { admitted: false, reason, waitMs, rateLimits } }
+    const parts = planned.parts.map(part => ({ ...part, amount: amountOf(part.account, wanted, granted, alreadyAdmitted) }))
+    const reservation = { ...planned, parts }
+    if (refusal === undefined) return { used, reservation, decision: { admitted: true, granted, rateLimits } }
+    const refused = accounts[refusal.account] as Account // the script counts those it was given
+    return { used, reservation, decision: { admitted: false, account: refusal.account, ...this.#reasonOf(refused, refusal), rateLimits } }
+  }
+
+  /** Returns the reservation that a request would become, with all that it wants: one without a reply may be it. */
+  plan (id: string, { accounts, wanted, alreadyAdmitted = false }: ReservationRequest): RedisReservation {
+    const [first] = accounts
+    const most = mostOf(wanted)
+    const parts = accounts.map((account): RedisPart => {
+      const amount = amountOf(account, wanted, most, alreadyAdmitted)
+      return account.counting === 'sum' ? { account, amount, period: periodOf(account.window, this.#server.now()) } : { account, amount }
+    })
+    return { id, party: first === undefined ? '' : partyName(first), parts, isOpen: !alreadyAdmitted }
   }
 
   /** Replaces a reservation with the actual usage, unless that has been done. @throws Error without a reply */
-  async settle (reservation: RedisReservation, { tokens, nanoUsd, moreRequests = 0 }: ActualUsage): Promise<void> {
-    const { id, keyId, limits, period } = reservation
-    await this.#batch.add(keysOf(keyId, period), [
-      'settle', id, limits.requestsPerMinute ?? 0, limits.tokensPerMinute ?? 0, moreRequests, tokens - reservation.tokens, nanoUsd, isLeased(reservation)
-    ])
+  async settle (reservation: RedisReservation, { used }: ActualUsage): Promise<void> {
+    const { id, party, parts } = reservation
+    const accounts = parts.map(({ account, amount, period }): CountedAccount => {
+      const { counting, unit } = account
+      if (period !== undefined) return { counting: 'sum', key: sumKey(unit, period), used: used[unit] ?? 0 }
+      if (counting === 'open') return { counting, amount: account.amount }
+      return { counting: 'rate', unit, amount: account.amount, takes: settledChange(account, amount, used) }
+    })
+    await this.#batch.add(party, { kind: 'settle', id, accounts, leased: isLeased(reservation) })
   }
 
-  /** Shows that open calls of one key and period are still open. @throws Error without a reply */
-  async renew (reservations: readonly [RedisReservation, ...RedisReservation[]]): Promise<void> {
-    const [{ keyId, period }] = reservations
-    const reserved = reservations.flatMap(({ id, nanoUsd }) => [id, period === undefined ? '' : nanoUsd])
-    await this.#server.run('hgRenew', keysOf(keyId, period), [...this.#leases, this.#keepMs(period), ...reserved])
+  /** Shows that an open call is still open. @throws Error without a reply */
+  async renew ({ id, party, parts, isOpen }: RedisReservation): Promise<void> {
+    const accounts = parts.flatMap(({ account: { unit }, amount, period }): CountedAccount[] => (
+      period === undefined ? [] : [{ counting: 'sum', key: sumKey(unit, period), amount, keep_ms: this.#keepMs(period) }]
+    ))
+    await this.#batch.add(party, { kind: 'renew', id, accounts, admitted: !isOpen })
   }
 
-  /** Releases what these processes held of each key, before its next reservation: the ledger has what their calls cost. */
+  /** Releases what these processes held of each party, before its next reservation: the ledger has what their calls used. */
   forget (exited: readonly string[]): void {
     this.#exited = exited
     this.#released = new Set()
   }
 
-  #releaseExited (keys: CountKeys): void {
-    const [, , name] = keys // of a key and a period
-    if (this.#exited.length === 0 || this.#released.has(name)) return
+  #releaseExited ({ party, parts }: RedisReservation): void {
+    if (this.#exited.length === 0) return
+    const keys = parts.flatMap(({ account: { unit }, period }) => period === undefined ? [] : [sumKey(unit, period)])
+    const name = `${party} ${keys.join(' ')}`
+    if (this.#released.has(name)) return
     this.#released.add(name)
-    for (const process of this.#exited) this.#batch.add(keys, ['forget', process]).catch(() => { this.#released.delete(name) })
+    const accounts = keys.map((key): CountedAccount => ({ counting: 'sum', key, used: 0 }))
+    for (const process of this.#exited) this.#batch.add(party, { kind: 'forget', id: process, accounts }).catch(() => { this.#released.delete(name) })
   }
 
-  #keepMs (period: Period | undefined): number {
-    return period === undefined || period.endMs === Infinity ? unusedMs : Math.max(0, period.endMs - this.#server.now()) + dayMs
+  #reasonOf (account: Account, { reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>): Omit<Extract<LimitDecision, { readonly admitted: false }>, 'admitted' | 'account' | 'rateLimits'> {
+    if (account.counting !== 'sum') return { reason: account.refusal, waitMs }
+    return { ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : ''), endMs: this.#endOf(account) }
+  }
+
+  #endOf ({ window }: SumAccount): number {
+    return periodOf(window, this.#server.now()).endMs
+  }
+
+  #keepMs ({ endMs }: Period): number {
+    return endMs === Infinity ? unusedMs : Math.max(0, endMs - this.#server.now()) + dayMs
   }
 }
 
@@ -111,18 +165,11 @@ export class RedisCounters {
 export const renewEveryMs = defaultLeaseMs / 3
 
 /** Returns true for a call that Redis knows as open; rates need no such knowledge. */
-export function isLeased ({ limits, period }: Pick<RedisReservation, 'limits' | 'period'>): boolean {
-  return limits.concurrentCalls !== undefined || period !== undefined
+export function isLeased ({ parts }: Pick<RedisReservation, 'parts'>): boolean {
+  return parts.some(({ account: { counting } }) => counting !== 'rate')
 }
 
-type Reply = readonly [
-  reason: Limit | '', waitMs: number, granted: number, requestsLeft: number, requestsResetMs: number,
-  tokensLeft: number, tokensResetMs: number, spent: number
-]
-
-/** Returns the keys of Redis for one key of the gateway: the braces put them into one place of a cluster. */
-function keysOf (keyId: string, period: Period | undefined): CountKeys {
-  const name = `headgate:{${keyId}}`
-  const of = period === undefined ? 'none' : `${period.per}:${period.fromMs}`
-  return [`${name}:rates`, `${name}:open`, `${name}:budget:${of}`, `${name}:leases:${of}`]
+/** Names a sum among those of its party: of money as earlier versions do. */
+function sumKey (unit: Unit, { name, fromMs }: Period): string {
+  return `${unit === 'nanoUsd' ? 'budget' : unit}:${name}:${fromMs}`
 }

@@ -7,24 +7,24 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
+import { partyName, type Account } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
-import { periodOf, type Period } from './budget.ts'
+import { mostOf, noUse, sumName, type ActualUsage, type Granted, type LimitDecision, type RateLimits, type ReservationRequest, type SumKey } from './counters.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from './refunds.ts'
-import { SpendingReader, type ReadSpending } from './spending-reader.ts'
+import { periodOf } from './windows.ts'
+import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
-import type { KeyLimits } from '../core/key.ts'
 import type { Settings } from '../core/settings.ts'
-import type { ActualUsage, LimitDecision, ReservationRequest } from './counters.ts'
 import type { Limiter } from './limiter.ts'
 
 type WithoutCoordination = Settings['limits']['withoutCoordination']
 
 export interface RedisLimiterOptions {
   /** Reads the usage ledger, which all machines share. */
-  readonly readSpending?: ReadSpending | undefined
-  /** Called when the ledger cannot be read: budgets then count what Redis knows. */
+  readonly readUsed?: ReadUsed | undefined
+  /** Called when the ledger cannot be read: sums then count what Redis knows. */
   readonly onFailure: (error: unknown) => void
   /** Says what happens to calls while Redis is away. */
   readonly without: () => WithoutCoordination
@@ -34,16 +34,18 @@ export interface RedisLimiterOptions {
   readonly now?: () => number
 }
 
-interface Open extends RedisReservation {
+interface Open {
+  /** What it holds of each party. */
+  readonly held: readonly RedisReservation[]
   /** True once it was sent to Redis. */
   readonly isShared: boolean
   /** The share it was taken from while Redis was away. */
   readonly share?: { readonly of: LimitShare, readonly reservation: number }
 }
 
-/** Amounts that a key has spent in its latest period, in billionths of a dollar. */
-interface KnownSpending {
-  readonly period: Period
+/** What is known to be used of a sum. */
+interface KnownSum {
+  readonly sum: SumKey
   /** As the ledger had it when it was last read. */
   readonly recorded: number
   /** As Redis had it, which may know more than the ledger, or have less after it lost its data. */
@@ -52,8 +54,6 @@ interface KnownSpending {
   readonly countedAtMs: number
 }
 
-const unused: ActualUsage = { tokens: 0, nanoUsd: 0 }
-
 export class RedisLimiter implements Limiter {
   readonly #server: RedisServer
   readonly #options: RedisLimiterOptions
@@ -61,8 +61,7 @@ export class RedisLimiter implements Limiter {
   readonly #open = new Map<number, Open>()
   /** Reservations that Redis may still have although their calls have ended. */
   readonly #ended = new Set<RedisReservation>()
-  /** By key. */
-  readonly #spent = new PrunedMap<KnownSpending>(({ period }) => this.#server.now() >= period.endMs)
+  readonly #known = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
   readonly #now: () => number
   #reader: SpendingReader
@@ -86,12 +85,10 @@ export class RedisLimiter implements Limiter {
     return this.#decidedAlone
   }
 
-  async reserve (wanted: ReservationRequest): Promise<LimitDecision> {
-    const { limits } = wanted
-    if (!isLimited(limits)) return { admitted: true, reservation: ++this.#last, nanoUsd: wanted.nanoUsd, rateLimits: {} }
-    const capped = { ...wanted, tokens: Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity) }
-    const period = limits.budget && periodOf(limits.budget.per, this.#server.now())
-    return await this.#reserveShared(capped, period) ?? await this.#reserveAlone(capped, period)
+  async reserve (request: ReservationRequest): Promise<LimitDecision> {
+    const { accounts, wanted } = request
+    if (accounts.length === 0) return { admitted: true, reservation: ++this.#last, granted: mostOf(wanted), rateLimits: {} }
+    return await this.#reserveShared(request) ?? await this.#reserveAlone(request)
   }
 
   settle (reservation: number, used: ActualUsage): void {
@@ -99,7 +96,7 @@ export class RedisLimiter implements Limiter {
     if (open === undefined) return
     this.#open.delete(reservation)
     open.share?.of.settle(open.share.reservation, used)
-    if (open.isShared) void this.#settleShared(open, used)
+    if (open.isShared) for (const held of open.held) void this.#settleShared(held, used)
   }
 
   close (): void {
@@ -108,50 +105,76 @@ export class RedisLimiter implements Limiter {
     this.#server.off('gone', this.#forget)
   }
 
-  /** @returns `undefined` while Redis is away */
-  async #reserveShared (wanted: ReservationRequest, period: Period | undefined): Promise<LimitDecision | undefined> {
-    const { keyId, limits, tokens } = wanted
+  /**
+   * Reserves in the accounts of one party after the other, in their order: they may be in different places of a cluster. Where one refuses, what the
+   * others have admitted is released.
+   *
+   * @returns `undefined` while Redis is away
+   */
+  async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
     if (!this.#server.isUp) return undefined
-    await this.#reader.read(keyId, period)
+    await this.#reader.read(this.#sumsOf(request))
     const id = `${this.#server.id}-${++this.#last}`
-    try {
-      const { decision, spent } = await this.#counters.reserve(id, wanted, period, this.#spentIn(keyId, period))
-      if (period !== undefined) this.#note(keyId, period, { counted: spent, countedAtMs: this.#now() })
-      if (!decision.admitted) return decision
-      return { ...decision, reservation: this.#admit({ id, keyId, limits, period, tokens, nanoUsd: decision.nanoUsd, isShared: true }) }
-    } catch {
-      this.#ended.add({ id, keyId, limits, period, tokens, nanoUsd: 0 }) // it may be reserved all the same
-      return undefined
+    const held: RedisReservation[] = []
+    let { wanted } = request
+    let granted: Granted = mostOf(wanted)
+    let rateLimits: RateLimits = {}
+    const release = (): void => { for (const reservation of held) void this.#settleShared(reservation, noUse) }
+    for (const { accounts, places } of partiesOf(request.accounts)) {
+      const own = { ...request, accounts, wanted }
+      try {
+        const { decision, reservation, used } = await this.#counters.reserve(id, own, sum => this.#usedOf(sum))
+        for (const { sum, used: counted } of used) this.#note(sum, { counted, countedAtMs: this.#now() })
+        rateLimits = { ...decision.rateLimits, ...rateLimits }
+        if (!decision.admitted) {
+          release()
+          return { ...decision, account: places[decision.account] ?? 0, rateLimits }
+        }
+        held.push(reservation)
+        granted = decision.granted
+        wanted = Object.fromEntries(Object.entries(wanted).map(([unit, { least, most }]) => [unit, { most: Math.min(most, granted[unit as keyof Granted] ?? most), least: least ?? most }]))
+      } catch {
+        this.#ended.add(this.#counters.plan(id, own)) // it may be reserved all the same
+        release()
+        return undefined
+      }
     }
+    return { admitted: true, granted, rateLimits, reservation: this.#admit({ held, isShared: true }) }
   }
 
   /** @throws GatewayError `overloaded` where the configuration says to refuse */
-  async #reserveAlone (wanted: ReservationRequest, period: Period | undefined): Promise<LimitDecision> {
-    const { keyId, limits, nanoUsd, alreadyAdmitted } = wanted
-    const without = alreadyAdmitted === true ? 'allow' : this.#options.without()
+  async #reserveAlone (request: ReservationRequest): Promise<LimitDecision> {
+    const without = request.alreadyAdmitted === true ? 'allow' : this.#options.without()
     if (without === 'refuse') throw new GatewayError('overloaded', { message: 'Limits cannot be checked at the moment. Try again later.', retryAfterSeconds: 5 })
     this.#decidedAlone++
-    const unshared = { keyId, limits, period, tokens: 0, isShared: false }
-    if (without === 'allow') return { admitted: true, reservation: this.#admit({ ...unshared, nanoUsd }), nanoUsd, rateLimits: {} }
+    // What refills is not shown to Redis when it is back.
+    const heldOf = (granted: Granted): RedisReservation[] => partiesOf(request.accounts).map(({ accounts }) => {
+      const plan = this.#counters.plan(`${this.#server.id}-${++this.#last}`, { ...request, accounts, wanted: Object.fromEntries(Object.entries(granted).map(([unit, most]) => [unit, { most }])) })
+      return { ...plan, parts: plan.parts.filter(({ account: { counting } }) => counting !== 'rate') }
+    })
+    if (without === 'allow') {
+      const granted = mostOf(request.wanted)
+      return { admitted: true, reservation: this.#admit({ held: heldOf(granted), isShared: false }), granted, rateLimits: {} }
+    }
     const share = this.#share ??= this.#newShare()
-    const decision = await share.reserve(wanted)
+    const decision = await share.reserve(request)
     if (!decision.admitted) return decision
-    const { nanoUsd: granted, reservation } = decision
-    return { ...decision, reservation: this.#admit({ ...unshared, nanoUsd: granted, share: { of: share, reservation } }) }
+    const { granted, reservation } = decision
+    return { ...decision, reservation: this.#admit({ held: heldOf(granted), isShared: false, share: { of: share, reservation } }) }
   }
 
-  #admit (open: Omit<Open, 'id'> & { readonly id?: string }): number {
+  #admit (open: Open): number {
     const reservation = ++this.#last
-    this.#open.set(reservation, { id: `${this.#server.id}-${reservation}`, ...open })
+    this.#open.set(reservation, open)
     return reservation
   }
 
-  async #settleShared (open: RedisReservation, used: ActualUsage): Promise<void> {
+  async #settleShared (held: RedisReservation, used: ActualUsage): Promise<void> {
     try {
       if (!this.#server.isUp) throw new Error('Redis is away')
-      await this.#counters.settle(open, used)
+      await this.#counters.settle(held, used)
     } catch {
-      if (isLeased(open)) this.#ended.add(open)
+      if (isLeased(held)) this.#ended.add(held)
     }
   }
 
@@ -159,11 +182,11 @@ export class RedisLimiter implements Limiter {
   readonly #reconcile = (): void => {
     this.#share = undefined
     this.#reader = this.#newReader()
-    for (const [reservation, open] of this.#open) if (isLeased(open)) this.#open.set(reservation, { ...open, isShared: true })
+    for (const [reservation, open] of this.#open) if (open.held.some(isLeased)) this.#open.set(reservation, { ...open, isShared: true })
     this.#renew()
   }
 
-  /** Releases what processes held that have exited, with a new reading of the ledger, which has what their calls cost. */
+  /** Releases what processes held that have exited, with a new reading of the ledger, which has what their calls used. */
   readonly #forget = (exited: readonly string[]): void => {
     this.#reader = this.#newReader()
     this.#counters.forget(exited)
@@ -172,66 +195,82 @@ export class RedisLimiter implements Limiter {
   /** Shows open calls to Redis, and releases what it may still have of others. */
   #renew (): void {
     if (!this.#server.isUp) return
-    // What they cost counts with their usage records. A second attempt does nothing if the first one did arrive.
+    // What they used counts with their usage records. A second attempt does nothing if the first one did arrive.
     for (const ended of this.#ended) {
       this.#ended.delete(ended)
-      void this.#settleShared({ ...ended, tokens: 0 }, unused)
+      void this.#settleShared(ended, { used: usedAsReserved(ended) })
     }
-    const groups = new Map<string, [Open, ...Open[]]>()
-    for (const open of this.#open.values()) {
-      if (!open.isShared || !isLeased(open)) continue
-      const name = `${open.period?.fromMs} ${open.keyId}`
-      const group = groups.get(name)
-      if (group === undefined) groups.set(name, [open])
-      else group.push(open)
+    for (const { held, isShared } of this.#open.values()) {
+      if (!isShared) continue
+      // A failure has been emitted by `RedisServer`; `#reconcile` renews them all.
+      for (const reservation of held) if (isLeased(reservation)) this.#counters.renew(reservation).catch(() => undefined)
     }
-    for (const group of groups.values()) this.#counters.renew(group).catch(() => undefined) // `RedisServer` has emitted it; `#reconcile` renews them all
   }
 
   #newReader (): SpendingReader {
-    const { readSpending, onFailure, rereadMs = 1000 } = this.#options
-    return new SpendingReader({
-      readSpending, onFailure, rereadMs, now: () => this.#server.now(), onRead: (keyId, period, recorded) => this.#note(keyId, period, { recorded })
-    })
+    const { readUsed, onFailure, rereadMs = 1000 } = this.#options
+    return new SpendingReader({ readUsed, onFailure, rereadMs, now: () => this.#server.now(), onRead: (sum, recorded) => this.#note(sum, { recorded }) })
   }
 
   #newShare (): LimitShare {
-    const { readSpending, onFailure } = this.#options
-    const reservedOf = (keyId: string, { fromMs }: Period): number => (
-      [...this.#open.values()].reduce((sum, open) => open.isShared && open.keyId === keyId && open.period?.fromMs === fromMs ? sum + open.nanoUsd : sum, 0)
-    )
+    const { readUsed, onFailure } = this.#options
+    const reservedOf = (wanted: SumKey): number => {
+      const name = sumName(wanted)
+      let reserved = 0
+      for (const { held, isShared } of this.#open.values()) {
+        if (!isShared) continue
+        for (const { party, parts } of held) {
+          for (const { account: { unit }, amount, period } of parts) if (period !== undefined && sumName({ party, unit, period }) === name) reserved += amount
+        }
+      }
+      return reserved
+    }
     return new LimitShare({
-      readSpending,
-      onFailure,
-      now: () => this.#server.now(),
-      processes: this.#server.processes,
-      known: (keyId, period) => ({ spent: this.#spentIn(keyId, period), reserved: reservedOf(keyId, period) })
+      readUsed, onFailure, now: () => this.#server.now(), processes: this.#server.processes,
+      known: sum => ({ used: this.#usedOf(sum), reserved: reservedOf(sum) })
     })
   }
 
-  #note (keyId: string, period: Period, { recorded, counted, countedAtMs }: Partial<KnownSpending>): void {
-    const known = this.#knownIn(keyId, period)
-    this.#spent.set(keyId, {
-      period,
+  #sumsOf ({ accounts }: ReservationRequest): SumKey[] {
+    return accounts.flatMap(account => account.counting === 'sum'
+      ? [{ party: partyName(account), unit: account.unit, period: periodOf(account.window, this.#server.now()) }]
+      : [])
+  }
+
+  #note (sum: SumKey, { recorded, counted, countedAtMs }: Partial<KnownSum>): void {
+    const known = this.#known.get(sumName(sum))
+    this.#known.set(sumName(sum), {
+      sum,
       recorded: recorded ?? known?.recorded ?? 0,
       counted: counted ?? known?.counted ?? 0,
       countedAtMs: countedAtMs ?? known?.countedAtMs ?? 0
     })
   }
 
-  /** Returns what is known to be spent. */
-  #spentIn (keyId: string, period: Period | undefined): number {
-    const known = this.#knownIn(keyId, period)
+  /** Returns what is known to be used. */
+  #usedOf (sum: SumKey): number {
+    const known = this.#known.get(sumName(sum))
     if (known === undefined) return 0
     return this.#now() - known.countedAtMs < recordedAfterMs ? Math.max(known.recorded, known.counted) : known.recorded
   }
-
-  #knownIn (keyId: string, period: Period | undefined): KnownSpending | undefined {
-    const known = this.#spent.get(keyId)
-    return period !== undefined && known?.period.per === period.per && known.period.fromMs === period.fromMs ? known : undefined
-  }
 }
 
-function isLimited ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget }: KeyLimits): boolean {
-  return requestsPerMinute !== undefined || tokensPerMinute !== undefined || concurrentCalls !== undefined || budget !== undefined
+/** Lists the accounts of each party, with their places in the list of the call. */
+function partiesOf (accounts: readonly Account[]): ReadonlyArray<{ readonly accounts: readonly Account[], readonly places: readonly number[] }> {
+  const parties = new Map<string, { accounts: Account[], places: number[] }>()
+  for (const [place, account] of accounts.entries()) {
+    const name = partyName(account)
+    const party = parties.get(name)
+    if (party === undefined) parties.set(name, { accounts: [account], places: [place] })
+    else {
+      party.accounts.push(account)
+      party.places.push(place)
+    }
+  }
+  return [...parties.values()]
+}
+
+/** Returns a usage that leaves rates as they were reserved. */
+function usedAsReserved ({ parts }: RedisReservation): ActualUsage['used'] {
+  return Object.fromEntries(parts.flatMap(({ account: { counting, unit }, amount }) => counting === 'rate' && unit !== 'requests' ? [[unit, amount]] : []))
 }

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
-import type { ActualUsage, LimitDecision, ReservationRequest } from './counters.ts'
+import { noUse, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules send messages over the same IPC channel. */
@@ -122,7 +122,7 @@ export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: Lo
     for (const { request, wanted } of message.reserve) {
       const decision = limiter.reserve(wanted, holder)
       // While the ledger is read for one key, or a place is waited for, others do not wait.
-      if (decision instanceof Promise || hasNoPlace(decision)) void answerLater(request, wanted, decision)
+      if (decision instanceof Promise || hasNoPlace(wanted, decision)) void answerLater(request, wanted, decision)
       else decisions.push({ request, decision })
     }
     // Also without any: the worker sends no more before it comes.
@@ -135,7 +135,7 @@ export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: Lo
 
   const answerLater = async (request: number, wanted: ReservationRequest, pending: LimitDecision | Promise<LimitDecision>): Promise<void> => {
     let decision = await pending
-    if (hasNoPlace(decision)) {
+    if (hasNoPlace(wanted, decision)) {
       await delay(placeWaitMs)
       decision = await limiter.reserve(wanted, holder)
     }
@@ -145,11 +145,8 @@ export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: Lo
   }
 }
 
-/** Settles a reservation that no call has: it was no request either. */
-const noUse: ActualUsage = { tokens: 0, nanoUsd: 0, moreRequests: -1 }
-
-function hasNoPlace (decision: LimitDecision): boolean {
-  return !decision.admitted && decision.reason === 'concurrent_calls'
+function hasNoPlace ({ accounts }: ReservationRequest, decision: LimitDecision): boolean {
+  return !decision.admitted && accounts[decision.account]?.counting === 'open'
 }
 
 function isMessage (message: unknown): message is Message {

@@ -1,15 +1,15 @@
 import { PrunedMap } from '../async/pruned-map.ts'
-import type { Period } from './budget.ts'
+import { sumName, type SumKey } from './counters.ts'
 
-/** Returns what a key spent in a period up to a moment, in billionths of a dollar. */
-export type ReadSpending = (keyId: string, fromMs: number, untilMs: number) => Promise<number>
+/** Returns what a party used in a period up to a moment, as the usage ledger has it. */
+export type ReadUsed = (sum: SumKey, untilMs: number) => Promise<number>
 
 export interface SpendingReaderOptions {
-  /** Reads the usage ledger. Default: no ledger, nothing was spent before. */
-  readonly readSpending?: ReadSpending | undefined
+  /** Reads the usage ledger. Default: no ledger, nothing was used before. */
+  readonly readUsed?: ReadUsed | undefined
   /** Called with each reading. */
-  readonly onRead: (keyId: string, period: Period, spent: number) => void
-  /** Called when the ledger cannot be read: budgets then count what is known. */
+  readonly onRead: (sum: SumKey, used: number) => void
+  /** Called when the ledger cannot be read: sums then count what is known. */
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
   /** The time for which a reading is used. */
@@ -21,7 +21,7 @@ interface Reading {
   pending: Promise<void> | undefined
 }
 
-/** Reads what keys with a budget have spent: at their first call, and again while they are used. */
+/** Reads what parties with sums have used: at their first call, and again while they are used. */
 export class SpendingReader {
   readonly #options: SpendingReaderOptions
   readonly #readings: PrunedMap<Reading>
@@ -31,38 +31,36 @@ export class SpendingReader {
     this.#readings = new PrunedMap(({ atMs, pending }) => pending === undefined && performance.now() - atMs >= options.rereadMs)
   }
 
-  /** Reads the spending unless it is known; calls that arrive meanwhile share one reading. */
-  read (keyId: string, period: Period | undefined): Promise<void> | undefined {
-    const { readSpending, rereadMs } = this.#options
-    if (period === undefined || readSpending === undefined) return undefined
-    const last = this.#readings.get(readingName(keyId, period))
-    if (last !== undefined && performance.now() - last.atMs < rereadMs) return last.pending
-    return this.#read(keyId, period, readSpending)
+  /** Reads the sums that are not known; calls that arrive meanwhile share one reading. @returns `undefined` where all are known */
+  read (sums: readonly SumKey[]): Promise<void> | undefined {
+    if (this.#options.readUsed === undefined) return undefined
+    const pending = sums.map(sum => this.#pendingOf(sum)).filter(reading => reading !== undefined)
+    return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
   }
 
-  /** Reads the spending in any case: what was recorded just now may not be in the last reading. */
-  async readAgain (keyId: string, period: Period): Promise<void> {
-    const { readSpending } = this.#options
-    if (readSpending !== undefined) await this.#read(keyId, period, readSpending)
+  /** Reads a sum in any case: what was recorded just now may not be in the last reading. */
+  async readAgain (sum: SumKey): Promise<void> {
+    await this.#begin(sum)
   }
 
-  #read (keyId: string, period: Period, readSpending: ReadSpending): Promise<void> | undefined {
+  #pendingOf (sum: SumKey): Promise<void> | undefined {
+    const last = this.#readings.get(sumName(sum))
+    return last !== undefined && performance.now() - last.atMs < this.#options.rereadMs ? last.pending : this.#begin(sum)
+  }
+
+  #begin (sum: SumKey): Promise<void> | undefined {
     const reading: Reading = { atMs: performance.now(), pending: undefined }
-    reading.pending = this.#load(keyId, period, readSpending).finally(() => { reading.pending = undefined })
-    this.#readings.set(readingName(keyId, period), reading)
+    reading.pending = this.#load(sum).finally(() => { reading.pending = undefined })
+    this.#readings.set(sumName(sum), reading)
     return reading.pending
   }
 
-  async #load (keyId: string, period: Period, readSpending: ReadSpending): Promise<void> {
-    const { now, onRead, onFailure } = this.#options
+  async #load (sum: SumKey): Promise<void> {
+    const { now, readUsed, onRead, onFailure } = this.#options
     try {
-      onRead(keyId, period, await readSpending(keyId, period.fromMs, now()))
+      if (readUsed !== undefined) onRead(sum, await readUsed(sum, now()))
     } catch (error) {
       onFailure(error)
     }
   }
-}
-
-function readingName (keyId: string, { per }: Period): string {
-  return `${per} ${keyId}`
 }

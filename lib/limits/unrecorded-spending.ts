@@ -1,10 +1,10 @@
 /**
- * Keeps what calls have spent until their usage records are in the store, with its sum for each budget: a reservation reads one
+ * Keeps what calls have used until their usage records are in the store, with a sum for each party and period: a reservation reads one
  * sum, however many calls there are.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { Holding, UsageRowKey } from './budget.ts'
+import type { Holding, UsageRowKey } from './counters.ts'
 
 /** Returns the ids of those of the rows that are in the store. */
 export type FindRecorded = (rows: readonly UsageRowKey[]) => Promise<ReadonlySet<string>>
@@ -23,7 +23,7 @@ interface Sum extends Holding {
 }
 
 export class UnrecordedSpending {
-  /** By key and period, without those that no call is left of. */
+  /** By party, unit and period, without those that no call is left of. */
   readonly #sums = new Map<string, Sum>()
   /** In the order in which they ended. */
   #recent: Spent[] = []
@@ -32,17 +32,17 @@ export class UnrecordedSpending {
   #isForgetting = false
 
   /** Adds a call that has ended. @param row its usage record; without one it counts until it is due */
-  add ({ keyId, fromMs, nanoUsd }: Holding, row: UsageRowKey | undefined, nowMs = performance.now()): void {
-    this.#recent.push({ keyId, fromMs, nanoUsd, endedMs: nowMs, row })
-    this.#change(keyId, fromMs, nanoUsd, 1)
+  add ({ party, unit, fromMs, amount }: Holding, row: UsageRowKey | undefined, nowMs = performance.now()): void {
+    this.#recent.push({ party, unit, fromMs, amount, endedMs: nowMs, row })
+    this.#change({ party, unit, fromMs, amount }, 1)
   }
 
-  /** Returns what calls have spent of a budget, in billionths of a dollar. */
-  of (keyId: string, fromMs: number): number {
-    return this.#sums.get(sumName(keyId, fromMs))?.nanoUsd ?? 0
+  /** Returns what calls have used of a sum. */
+  of (key: Omit<Holding, 'amount'>): number {
+    return this.#sums.get(nameOf(key))?.amount ?? 0
   }
 
-  /** Lists the sum of each budget. */
+  /** Lists what calls have used of each sum. */
   sums (): Iterable<Holding> {
     return this.#sums.values()
   }
@@ -83,26 +83,26 @@ export class UnrecordedSpending {
   #forget (batch: readonly Spent[], recorded: ReadonlySet<string>): number {
     let forgotten = 0
     for (const spent of batch) {
-      const { keyId, fromMs, nanoUsd, row } = spent
+      const { row, amount } = spent
       if (row !== undefined && !recorded.has(row.id)) {
         this.#due.push(spent)
         continue
       }
-      this.#change(keyId, fromMs, -nanoUsd, -1)
+      this.#change({ ...spent, amount: -amount }, -1)
       forgotten++
     }
     return forgotten
   }
 
-  #change (keyId: string, fromMs: number, nanoUsd: number, calls: number): void {
-    const name = sumName(keyId, fromMs)
+  #change ({ party, unit, fromMs, amount }: Holding, calls: number): void {
+    const name = nameOf({ party, unit, fromMs })
     const before = this.#sums.get(name)
-    const after = { keyId, fromMs, nanoUsd: (before?.nanoUsd ?? 0) + nanoUsd, calls: (before?.calls ?? 0) + calls }
+    const after = { party, unit, fromMs, amount: (before?.amount ?? 0) + amount, calls: (before?.calls ?? 0) + calls }
     if (after.calls === 0) this.#sums.delete(name)
     else this.#sums.set(name, after)
   }
 }
 
-function sumName (keyId: string, fromMs: number): string {
-  return `${fromMs} ${keyId}`
+function nameOf ({ party, unit, fromMs }: Omit<Holding, 'amount'>): string {
+  return `${unit} ${fromMs} ${party}`
 }

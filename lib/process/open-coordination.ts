@@ -10,7 +10,7 @@ import { parseRedisAddress } from '../coordination/redis-address.ts'
 import { describeError, loggableError } from '../text/describe-error.ts'
 import { processState } from '../async/process-name.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
-import { spendingOf } from '../usage/spending.ts'
+import { readUsedFrom } from '../limits/limiter.ts'
 import type { RedisPlace } from '../coordination/connect-redis.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
@@ -50,7 +50,7 @@ export async function openCoordination (
   const server = await connect(placeOf(settings, settings.url), settings.timeoutMs, isGone)
   const limiter = new RedisLimiter(server, {
     without,
-    readSpending: async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
+    readUsed: readUsedFrom(usageDatabase),
     onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count what Redis knows')
   })
   server.on('away', cause => log.warn({ cause: loggableError(cause) }, 'redis is away; deciding on limits without it'))

@@ -1,8 +1,12 @@
 /** Reserves what a call may use of the limits of its key. */
 
 import { GatewayError } from '../core/errors.ts'
-import { budgetText, limitsWithoutBudget, usageLimits, type ApiKey, type KeyLimits } from '../core/key.ts'
-import type { CallRecord, RecordedEstimate } from '../core/record.ts'
+import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
+import { steadyNow } from '../async/steady-clock.ts'
+import { budgetText, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { usageLimits } from '../limits/limit-table.ts'
+import { accountsOf, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
+import type { RecordedEstimate } from '../core/record.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { abortable } from '../async/abortable.ts'
 import { sleep } from '../async/sleep.ts'
@@ -14,7 +18,7 @@ import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { answerTokens, type Estimate, type EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
-import type { LimitDecision, ReservationRequest } from '../limits/counters.ts'
+import type { LimitDecision, ReservationRequest, Wanted } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
@@ -41,84 +45,72 @@ export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
-  const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && decision.reason !== 'budget' && decision.reason !== 'budget_too_small'
-  const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, { id, name, limits: given, note }: LimitedParty): C | Promise<C> => {
+  const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && (decision.waitMs > 0)
+  const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, parties: readonly Party[]): C | Promise<C> => {
     const { record } = call
-    const limits = record.ownProviderKey === true && given.budget !== undefined ? limitsWithoutBudget(given) : given
-    const { budget } = limits
-    const routes = budget === undefined ? call.routes : pricedRoutes(call, models, budget, tokens)
-    const { nanoUsd, minNanoUsd } = budget === undefined ? noAmounts : amountsOf(tokens, routes, limits.strict ?? true)
-    const wanted = { keyId: id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, nanoUsd, minNanoUsd }
+    const accounts = accountsOf(parties, record.ownProviderKey !== true)
+    const budgets = accounts.flatMap(account => account.counting === 'sum' ? account.budget ?? [] : [])
+    const routes = budgets.reduce<RoutedCall<R>['routes']>((left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens), call.routes)
+    const isStrict = estimate !== undefined && accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
+    const request: ReservationRequest = {
+      accounts,
+      wanted: {
+        tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
+        ...budgets.length > 0 && { nanoUsd: costsOf(tokens, routes, isStrict) }
+      }
+    }
     const admit = (decision: LimitDecision): C => {
-      record.limitHeaders = decision.admitted ? Object.assign(rateLimitHeaders(decision.rateLimits), record.limitHeaders) : refusalHeaders(decision, limits)
+      record.limitHeaders = decision.admitted ? rateLimitHeaders(decision.rateLimits) : refusalHeaders(decision, accounts)
       if (!decision.admitted) {
         record.refusedBy = decision.reason
-        throw refusal(decision, limits, name)
+        throw refusal(decision, accounts)
       }
-      note(record, decision.reservation)
-      if (budget !== undefined) record.reservedNanoUsd ??= decision.nanoUsd
-      if (minNanoUsd !== undefined) record.maxCostNanoUsd = Math.min(record.maxCostNanoUsd ?? Infinity, decision.nanoUsd)
+      record.reservation = decision.reservation
+      if (budgets.length > 0) record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
+      if (isStrict) record.maxCostNanoUsd = decision.granted.nanoUsd
       return routes.length === call.routes.length ? call : { ...call, routes }
     }
-    const decision = limiter.reserve(wanted)
+    const decision = limiter.reserve(request)
     // Without a promise where this process decides: most do.
-    return decision instanceof Promise || waits(decision) ? reserveLater(wanted, decision, call.signal).then(admit) : admit(decision)
+    return decision instanceof Promise || waits(decision) ? reserveLater(request, decision, call.signal).then(admit) : admit(decision)
   }
-  const reserveLater = async (wanted: ReservationRequest, first: LimitDecision | Promise<LimitDecision>, signal: CallSignal): Promise<LimitDecision> => {
+  const reserveLater = async (request: ReservationRequest, first: LimitDecision | Promise<LimitDecision>, signal: CallSignal): Promise<LimitDecision> => {
     let decision = await untilAborted(limiter, first, signal)
     while (waits(decision)) {
       await sleep(Math.min(decision.waitMs, maxPauseMs), signal)
-      decision = await untilAborted(limiter, limiter.reserve(wanted), signal)
+      decision = await untilAborted(limiter, limiter.reserve(request), signal)
     }
     return decision
   }
-  /** Returns what a call wants of a budget; with `strict` the most it can cost, and the least that is of use. */
-  const amountsOf = (tokens: Estimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
+  /** Returns what a call may cost: usually, and for strict budgets the most it can cost and the least that is of use. */
+  const costsOf = (tokens: Estimate, routes: readonly Route[], isStrict: boolean): Wanted => {
     const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache, searches = 0 } = tokens
-    if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
+    const usual = maxCostOf(routes, models, { prompt, completion, units, writesCache })
+    if (!isStrict) return { most: usual, usual }
     const { maxUnits = units, minUnits = maxUnits } = tokens
     const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
     return {
-      nanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache, searches: searches * answers }),
-      minNanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * choices, completion: minCompletion * choices, units: minUnits, writesCache, searches })
+      most: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache, searches: searches * answers }),
+      least: maxCostOf(routes, models, { prompt: maxPrompt * choices, completion: minCompletion * choices, units: minUnits, writesCache, searches }),
+      usual
     }
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record } = call
     const estimated = new RequestEstimate(call, estimate)
     if (estimate !== undefined) record.estimate = estimated
-    const [first, second] = limitedParties(key, settings.limits.defaultKeyLimits)
-    if (first === undefined) return call
-    const admitted = reserve(call, estimated.made, first)
-    if (second === undefined) return admitted
-    return admitted instanceof Promise ? admitted.then(admitted => reserve(admitted, estimated.made, second)) : reserve(admitted, estimated.made, second)
+    const parties = limitedParties(key, settings.limits.defaultKeyLimits)
+    return parties.length === 0 ? call : reserve(call, estimated.made, parties)
   })
 }
 
-/** A key or a project with limits. What was reserved is settled when the call has ended, also where the other one refuses. */
-interface LimitedParty {
-  readonly id: string
-  /** For messages. */
-  readonly name: 'API key' | 'project'
-  readonly limits: KeyLimits
-  readonly note: (record: CallRecord, reservation: number) => void
-}
-
 /** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
-function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): LimitedParty[] {
-  const parties: LimitedParty[] = []
+function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): Party[] {
+  const parties: Party[] = []
   const own = limits ?? defaultLimits
-  if (own !== undefined) parties.push({ id, name: 'API key', limits: own, note: noteReservation })
-  if (project?.limits !== undefined) parties.push({ id: project.id, name: 'project', limits: project.limits, note: noteProjectReservation })
+  if (own !== undefined) parties.push({ kind: 'key', id, limits: own })
+  if (project?.limits !== undefined) parties.push({ kind: 'project', id: project.id, limits: project.limits })
   return parties
-}
-
-function noteReservation (record: CallRecord, reservation: number): void {
-  record.reservation = reservation
-}
-
-function noteProjectReservation (record: CallRecord, reservation: number): void {
-  record.projectReservation = reservation
 }
 
 /** Waits for a decision on a call that may end while another process decides: what is reserved for it then is released. */
@@ -127,13 +119,12 @@ async function untilAborted (limiter: Limiter, decision: LimitDecision | Promise
   try {
     return await abortable(decision, signal)
   } catch (error) {
-    decision.then(late => { if (late.admitted) limiter.settle(late.reservation, { tokens: 0, nanoUsd: 0 }) }, () => { /* nothing is reserved */ })
+    decision.then(late => { if (late.admitted) limiter.settle(late.reservation, { used: {} }) }, () => { /* nothing is reserved */ })
     throw error
   }
 }
 
 const noTokens: Estimate = { prompt: 0, completion: 0 }
-const noAmounts: Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> = { nanoUsd: 0 }
 
 /** The estimate of one request, made once for all who ask: it reads every text of the request, which of the largest takes 8 ms. */
 class RequestEstimate<R> implements RecordedEstimate {
@@ -178,12 +169,10 @@ class RequestEstimate<R> implements RecordedEstimate {
  * in any case: its provider does now what an earlier call was admitted for.
  */
 export function countOnly ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
-  const reserve = async <C extends AuthedCall>(call: C, parties: readonly LimitedParty[]): Promise<C> => {
-    for (const { id, limits, note } of parties) {
-      const wanted = { keyId: id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true }
-      const decision = await untilAborted(limiter, limiter.reserve(wanted), call.signal)
-      if (decision.admitted) note(call.record, decision.reservation)
-    }
+  const reserve = async <C extends AuthedCall>(call: C, parties: readonly Party[]): Promise<C> => {
+    const accounts = accountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
+    const decision = await untilAborted(limiter, limiter.reserve({ accounts, wanted: {}, alreadyAdmitted: true }), call.signal)
+    if (decision.admitted) call.record.reservation = decision.reservation
     return call
   }
   return map(<C extends AuthedCall>(call: C): C | Promise<C> => {
@@ -194,18 +183,25 @@ export function countOnly ({ limiter, settings }: Pick<Services, 'limiter' | 'se
 
 type Refused = Extract<LimitDecision, { readonly admitted: false }>
 
-function refusal ({ reason, waitMs }: Refused, limits: KeyLimits, name: LimitedParty['name']): GatewayError {
-  const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget = { usd: 0, per: 'total' } } = limits
-  const retryAfterSeconds = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)))
-  const tooMuch = (message: string): GatewayError => new GatewayError('rate_limit_exceeded', { message, retryAfterSeconds })
-  switch (reason) {
-    case 'requests': return tooMuch(`This ${name} allows ${requestsPerMinute} requests to providers per minute. Further attempts and turns of a call count too.`)
-    case 'tokens': return tooMuch(`This ${name} allows ${tokensPerMinute} tokens per minute.`)
-    case 'concurrent_calls': return tooMuch(`This ${name} allows ${concurrentCalls} concurrent calls.`)
-    case 'budget_reserved': return tooMuch(`Open calls may exhaust the budget of this ${name} (${budgetText(budget)}).`)
-    case 'budget': return new GatewayError('insufficient_quota', { message: `The budget of this ${name} (${budgetText(budget)}) is exhausted.` })
-    case 'budget_too_small': return new GatewayError('insufficient_quota', {
-      message: `What is left of the budget of this ${name} (${budgetText(budget)}) is too small for this call.`
-    })
+/** Longest wait that a refusal asks for, in seconds. */
+const maxRetrySeconds = 60
+
+function refusal ({ account: place, reason, waitMs, endMs }: Refused, accounts: readonly Account[]): GatewayError {
+  const account = accounts[place] as Account // the limiter counts those it was given
+  const name = partyNames[account.party]
+  const retryAfterSeconds = Math.min(maxRetrySeconds, Math.max(1, Math.ceil(waitMs / 1000)))
+  if (account.counting !== 'sum') {
+    const { allows, note } = allowed(account)
+    return new GatewayError('rate_limit_exceeded', { message: `This ${name} allows ${account.amount} ${allows}.${note === undefined ? '' : ` ${note}`}`, retryAfterSeconds })
   }
+  const budget = `budget of this ${name} (${account.budget === undefined ? '' : budgetText(account.budget)})`
+  if (reason === 'budget_reserved') return new GatewayError('rate_limit_exceeded', { message: `Open calls may exhaust the ${budget}.`, retryAfterSeconds })
+  const message = reason === 'budget' ? `The ${budget} is exhausted.` : `What is left of the ${budget} is too small for this call.`
+  const untilEnd = endMs === undefined || endMs === Infinity ? undefined : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
+  return new GatewayError('insufficient_quota', { message, ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd } })
+}
+
+/** Returns what a limit allows, in words. */
+function allowed ({ unit, counting }: Account): CountedLimit {
+  return Object.values<CountedLimit>(countedLimits).find(row => row.unit === unit && row.counting === counting) as CountedLimit // it comes from a row
 }

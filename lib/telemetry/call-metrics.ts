@@ -8,7 +8,7 @@
 import { Histogram, labels, type Family } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord, Outcome } from '../core/record.ts'
-import type { Limit } from '../core/key.ts'
+import type { Refusal } from '../core/key.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** Bounds each of the two maps below: 38,000 lines of text, which take 50 ms to print. */
@@ -28,7 +28,7 @@ export class CallMetrics {
   readonly #counters = new Map<string, CallSeries>()
   readonly #overhead = new Map<string, Histogram>()
   readonly #failedAttempts = new Map<string, { readonly series: string, count: number }>()
-  readonly #refusals = new Map<Limit, number>()
+  readonly #refusals = new Map<Refusal, number>()
 
   /** @param isKnown returns true for the full id of a model that not only a caller knows */
   constructor (isKnown: (modelId: string) => boolean, limit = maxSeries) {

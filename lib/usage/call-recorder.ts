@@ -4,6 +4,7 @@ import { usageRow } from './usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call } from '../core/call.ts'
 import type { Limiter } from '../limits/limiter.ts'
+import { usedIn } from '../limits/units.ts'
 import type { ActualUsage } from '../limits/counters.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -87,10 +88,8 @@ export class CallRecorder {
       if (row !== undefined) void ledger?.add(row, journaledCall(call))
       return row
     } finally {
-      const { reservation, projectReservation, attempts } = call.record
-      for (const made of [reservation, projectReservation]) {
-        if (made !== undefined) limiter.settle(made, usedIn(row, Math.max(0, attempts - 1)))
-      }
+      const { reservation, attempts } = call.record
+      if (reservation !== undefined) limiter.settle(reservation, usageIn(row, attempts))
     }
   }
 
@@ -162,8 +161,9 @@ function completeRow (call: Call): UsageRow | undefined {
   return row === undefined || 'line' in row ? undefined : row
 }
 
-function usedIn (row: UsageRow | undefined, moreRequests: number): ActualUsage {
-  if (row === undefined) return { tokens: 0, nanoUsd: 0, moreRequests }
-  const { prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd, id, at_ms: atMs } = row
-  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0, moreRequests, row: { id, atMs } }
+/** Returns what a call used; requests are known without a row as well. */
+function usageIn (row: UsageRow | undefined, attempts: number): ActualUsage {
+  if (row === undefined) return { used: { requests: Math.max(0, attempts - 1) } }
+  const { id, at_ms: atMs } = row
+  return { used: { ...usedIn(row), requests: Math.max(0, attempts - 1) }, row: { id, atMs } }
 }

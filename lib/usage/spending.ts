@@ -1,16 +1,60 @@
-import type { Kysely } from 'kysely'
-import { dayOf } from './day.ts'
+/** Reads what the calls of a key or of a project have used since a moment, as the usage ledger has it. */
+
+import { DummyDriver, Kysely, sql, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type RawBuilder } from 'kysely'
+import { dayMs, dayOf } from './day.ts'
+import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 
+/** Where the ledger has each unit that sums may have: SQL of a row of `usage`, of a rollup, and of a day. */
+const places = {
+  nanoUsd: { row: 'coalesce(cost_nano_usd, 0)', rollup: 'cost_nano_usd', day: { table: 'spending', from: 'day_ms', where: '', amount: 'cost_nano_usd' } }
+} as const
+
+export type RecordedUnit = keyof typeof places
+export const recordedUnits: ReadonlySet<string> = new Set(Object.keys(places))
+
+interface Recorded {
+  readonly used: number
+}
+
 /**
- * Returns what the calls of a key, or of all keys of a project, have cost in a period, in billionths of a dollar, with those of all
- * processes that share the store and those whose rows were pruned. Reads a row for each day.
+ * Returns what the calls of a key, or of all keys of a project, have used since a moment, with those of all processes that share the store: in
+ * billionths of a dollar, or in units. Reads a row for each day, of the first day its hours, and of the first hour its records, where the
+ * moment is in the middle of these.
  *
  * @param id of a key or of a project
- * @param fromMs the first millisecond of a day
  */
-export async function spendingOf (query: Kysely<Tables>, id: string, fromMs: number, untilMs: number): Promise<number> {
-  const { spent } = await query.selectFrom('spending').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('spent'))
-    .where(spending => spending.or([spending('key_id', '=', id), spending('key_id', 'in', spending.selectFrom('keys').select('keys.id').where('project_id', '=', id))])).where('day_ms', '>=', fromMs).where('day_ms', '<=', dayOf(untilMs)).executeTakeFirstOrThrow()
-  return spent ?? 0
+export async function usedSince (query: Kysely<Tables>, unit: RecordedUnit, id: string, fromMs: number, untilMs: number): Promise<number> {
+  const { rows: [found] } = await usedSinceSql(unit, id, fromMs, untilMs).execute(query)
+  return found?.used ?? 0
+}
+
+/** Returns the statement of SQLite that reads it, for a transaction that must not wait. */
+export function usedSinceStatement (unit: RecordedUnit, id: string, fromMs: number, untilMs: number): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
+  const { sql: text, parameters } = usedSinceSql(unit, id, fromMs, untilMs).compile(compiler)
+  return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // the id and the times
+}
+
+/** Prints statements of SQLite, and runs none: https://kysely.dev/docs/recipes/splitting-query-building-and-execution */
+const compiler = new Kysely<Tables>({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: database => new SqliteIntrospector(database),
+    createQueryCompiler: () => new SqliteQueryCompiler()
+  }
+})
+
+function usedSinceSql (unit: RecordedUnit, id: string, fromMs: number, untilMs: number): RawBuilder<Recorded> {
+  const { row, rollup, day } = places[unit]
+  const ofParty = sql`(key_id = ${id} or key_id in (select id from keys where project_id = ${id}))`
+  const firstHour = Math.ceil(fromMs / hourMs) * hourMs
+  const firstDay = Math.ceil(fromMs / dayMs) * dayMs
+  const pieces = [
+    sql`select ${sql.raw(day.amount)} as amount from ${sql.raw(day.table)} where ${ofParty} and ${sql.raw(day.from)} >= ${firstDay} and ${sql.raw(day.from)} <= ${dayOf(untilMs)}${sql.raw(day.where)}`
+  ]
+  const hours = Array.from({ length: (firstDay - firstHour) / hourMs }, (_, hour) => firstHour + hour * hourMs)
+  if (hours.length > 0) pieces.push(sql`select ${sql.raw(rollup)} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(hours)})`)
+  if (firstHour > fromMs) pieces.push(sql`select ${sql.raw(row)} as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${firstHour}`)
+  return sql<Recorded>`select coalesce(sum(amount), 0) as used from (${sql.join(pieces, sql` union all `)}) as parts`
 }

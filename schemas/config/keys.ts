@@ -1,33 +1,48 @@
 /** `keys` of `headgate.yaml`, and the limits that a key may have. */
 
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TInteger, type TOptional } from 'typebox'
+import { countedLimitNames, countedLimits, type CountedLimitName } from './counted-limits.ts'
 import { OneOf } from '../nullable.ts'
 import { Closed, Text } from './entries.ts'
 import { Secret } from './secret.ts'
 
-const rateLimits = {
-  requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls to providers per minute; a full minute\'s amount may be used at once.' })),
-  tokens_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Tokens per minute, prompt and completion together.' })),
-  concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Concurrent calls.' }))
-}
+const counts = Object.fromEntries(countedLimitNames.map(name => {
+  const { maximum, description } = countedLimits[name]
+  return [name, Type.Optional(Type.Integer({ minimum: 1, maximum, description }))]
+})) as Record<CountedLimitName, TOptional<TInteger>> // its names are those
+
 const usd = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' })
-const per = OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' })
+const per = OneOf(['hour', 'day', 'week', 'month', 'total'], {
+  description: 'Period: hour, day, week (from Monday on), month or total, in UTC or in `time_zone`. Default: month.'
+})
+const timeZone = Type.Optional(Type.String({
+  maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9+_/-]*$', patternErrorMessage: 'must be the name of a time zone, such as Europe/Berlin',
+  description: 'Time zone of the period, such as Europe/Berlin. Default: UTC.'
+}))
+const every = Type.Optional(Type.String({
+  pattern: '^[1-9][0-9]{0,4}[smhd]$', patternErrorMessage: 'must be a length such as 30d, 12h, 90m or 45s',
+  description: 'In place of `per`: a period of this length (s, m, h, d), one after the other. Needs `from`.'
+}))
+const from = Type.Optional(Type.String({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2})$', patternErrorMessage: 'must be a time such as 2030-01-31T00:00:00Z',
+  description: 'With `every`: the beginning of one of these periods.'
+}))
 const unpriced = Type.Optional(OneOf(['allow', 'refuse'], {
   description: 'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
 }))
-const budgetNotes = { description: 'Budget.' }
 const strict = Type.Optional(Type.Boolean({
   description: 'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
 }))
 const limitsNotes = { description: 'Limits of a key; without an entry there is no limit.' }
+const severalNotes = { maxItems: 8, description: 'Several budgets, which hold all at once, in place of `budget`.' }
 
-/** Limits as the configuration has them once defaults are filled in, and as the admin API shows them. */
-export const KeyLimitsConfig = Closed({ ...rateLimits, budget: Type.Optional(Closed({ usd, per, unpriced }, budgetNotes)), strict }, limitsNotes)
+/** A budget as the configuration and the admin API have it. */
+export const BudgetConfig = Closed({ usd, per: Type.Optional(per), time_zone: timeZone, every, from, unpriced }, { description: 'Budget.' })
+export const BudgetRequest = BudgetConfig
 
-/** Limits in a request to the admin API: a budget without a period is one of a month. */
-export const KeyLimitsRequest = Closed({
-  ...rateLimits, budget: Type.Optional(Closed({ usd, per: Type.Optional(per), unpriced }, budgetNotes)), strict
-}, limitsNotes)
+/** Limits as the configuration and the admin API have them. */
+export const KeyLimitsConfig = Closed({ ...counts, budget: Type.Optional(BudgetConfig), budgets: Type.Optional(Type.Array(BudgetConfig, severalNotes)), strict }, limitsNotes)
+export const KeyLimitsRequest = KeyLimitsConfig
 
 export const KeyConfig = Closed({
   name: Text('Name in the log and in usage records.'),

@@ -22,7 +22,8 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(complete)), [])
   const defaults = load(t, '')
   const { limits: { defaultKeyLimits, bodyMemoryBytes, ...limits }, tools, deferred, responses, usage, metrics } = loadAll(env)
-  t.same(defaultKeyLimits, { requestsPerMinute: 600 })
+  const budgets = [{ usd: 5, per: 'day', timeZone: 'Europe/Berlin' }, { usd: 100, every: '30d', from: '2030-01-01T00:00:00Z' }]
+  t.same(defaultKeyLimits, { requestsPerMinute: 600, budgets })
   t.same(usage, defaults.usage)
   t.same(metrics, load(t, 'metrics: {}').metrics)
   t.equal(bodyMemoryBytes, 1_073_741_824)

@@ -2,6 +2,7 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { requestOf } from '../support/limits.ts'
 import { createRedisClient } from '../../lib/coordination/connect-redis.ts'
 import { parseRedisAddress } from '../../lib/coordination/redis-address.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
@@ -20,7 +21,7 @@ async function countTogether (t: Test, servers: readonly RedisServer[], name = '
   t.teardown(() => limiters.forEach(limiter => limiter.close()))
   for (let key = 0; key < 8; key++) {
     const wanted = { keyId: `${name}-${key}`, limits: { concurrentCalls: 10, requestsPerMinute: 10 }, tokens: 0, nanoUsd: 0 }
-    const decisions = await Promise.all(limiters.flatMap(limiter => Array.from({ length: 20 / limiters.length }, async () => await limiter.reserve(wanted))))
+    const decisions = await Promise.all(limiters.flatMap(limiter => Array.from({ length: 20 / limiters.length }, async () => await limiter.reserve(requestOf(wanted)))))
     t.equal(decisions.filter(({ admitted }) => admitted).length, 10)
   }
 }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { limitNames } from '../../lib/core/key.ts'
+import { refusals } from '../../lib/limits/limit-table.ts'
 import { CallRecord, type Outcome } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
@@ -30,14 +30,14 @@ t.test('the table has every metric of the gateway, and no other', async t => {
 })
 
 t.test('the values of `limit` are the names of the limits', async t => {
-  t.same(codeIn(cellOf('headgate_limits_refused_total')), ['limit', ...limitNames])
+  t.same(codeIn(cellOf('headgate_limits_refused_total')), ['limit', ...refusals])
 })
 
 t.test('every value of `limit`, `outcome` and `direction` that is sent is in the table', async t => {
   const metrics = new CallMetrics(() => true)
   const outcomes: Record<Outcome, true> = { ok: true, error: true, client_closed: true, client_too_slow: true }
   for (const outcome of Object.keys(outcomes) as Outcome[]) { // the keys of a record of outcomes
-    for (const refusedBy of limitNames) {
+    for (const refusedBy of refusals) {
       const record = Object.assign(new CallRecord('chat'), { outcome, refusedBy, modelId: 'openai/gpt-5', providerId: 'openai' })
       metrics.observe({ record, receivedAtMs: performance.now() }, { prompt_tokens: 1, completion_tokens: 1, cached_tokens: 0, cost_nano_usd: 0 })
     }
@@ -47,7 +47,7 @@ t.test('every value of `limit`, `outcome` and `direction` that is sent is in the
     return new Set(samples.map(([series]) => new RegExp(`[{,]${label}="([^"]*)"`).exec(series)?.[1] ?? ''))
   }
   for (const [metric, label, count] of [
-    ['headgate_limits_refused_total', 'limit', limitNames.length], ['headgate_calls_total', 'outcome', 4], ['headgate_tokens_total', 'direction', 2]
+    ['headgate_limits_refused_total', 'limit', refusals.length], ['headgate_calls_total', 'outcome', 4], ['headgate_tokens_total', 'direction', 2]
   ] as const) {
     const sent = values(metric, label)
     t.equal(sent.size, count, `${metric} has ${count} values of ${label}`)

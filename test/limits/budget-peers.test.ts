@@ -2,21 +2,20 @@
 
 import { spawn } from 'node:child_process'
 import t, { type Test } from 'tap'
-import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { processName, processStartMs } from '../../lib/async/process-name.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
 import { outlast, until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { SharedStore } from '../../lib/limits/budget-peers.ts'
 import type { Database } from '../../lib/stores/database.ts'
-import type { ReservationRequest } from '../../lib/limits/counters.ts'
+import { KeyLocalLimiter, type KeyCall } from '../support/limits.ts'
 
-const wanted: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // of 1,000 billionths
+const wanted: KeyCall = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // of 1,000 billionths
 
 interface Peer {
-  readonly limiter: LocalLimiter
+  readonly limiter: KeyLocalLimiter
   /** Reserves, without an end. @returns the reservation, `undefined` when it was refused */
   readonly reserve: () => Promise<number | undefined>
   /** Ends a call; its record comes later. */
@@ -61,9 +60,9 @@ async function peer (t: Test, directory: string, name: string, { beatMs = 200, n
   const database = await openDatabase(directory, { busyTimeoutMs: 0 })
   const failures: unknown[] = []
   const { shared, looks } = watched(database)
-  const limiter = new LocalLimiter({
-    readSpending: async (...period) => await spendingOf(database.query, ...period), shared, beatMs, now, hasUnrecorded, onFailure: error => failures.push(error)
-  })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({
+    readUsed: readUsedFrom(database), shared, beatMs, now, hasUnrecorded, onFailure: error => failures.push(error)
+  }))
   t.teardown(async () => {
     limiter.close()
     await database.close()

@@ -1,14 +1,14 @@
 import t from 'tap'
-import { LimitCounters, type LimitDecision } from '../../lib/limits/counters.ts'
+import { LimitCounters } from '../../lib/limits/counters.ts'
 import { recordedAfterMs } from '../../lib/limits/refunds.ts'
 import { dayMs } from '../../lib/usage/day.ts'
-import { reasonOf } from '../support/limits.ts'
+import { KeyCounters, reasonOf, type KeyDecision } from '../support/limits.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
 t.test('all of a reservation is set aside or nothing', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
-  const counters = new LimitCounters(() => clock.ms)
-  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): LimitDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
+  const counters = new KeyCounters(new LimitCounters(() => clock.ms))
+  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): KeyDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
   const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' }, strict: false }
   const first = ask(limits, 60, 600)
   t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
@@ -32,7 +32,7 @@ t.test('all of a reservation is set aside or nothing', async t => {
 })
 
 t.test('reservations of a process that exited are released', async t => {
-  const counters = new LimitCounters(() => 0)
+  const counters = new KeyCounters(new LimitCounters(() => 0))
   const wanted = { keyId: 'a', limits: { concurrentCalls: 2, tokensPerMinute: 10 }, tokens: 5, nanoUsd: 0 }
   t.equal(reasonOf(counters.reserve(wanted, 'one')), 'admitted')
   t.equal(reasonOf(counters.reserve(wanted, 'two')), 'admitted')
@@ -45,25 +45,25 @@ t.test('reservations of a process that exited are released', async t => {
 
 t.test('a process that exited leaves its parts of budgets reserved until they are released', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
-  const counters = new LimitCounters(() => clock.ms)
+  const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = { keyId: 'a', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 600 } as const
   counters.reserve(wanted, 'one')
   const parts = counters.release('one')
   t.equal(counters.open, 0)
   t.equal(reasonOf(counters.reserve(wanted)), 'budget_reserved', 'its call is not open any more')
-  t.match([...counters.holdings()], [{ keyId: 'a', nanoUsd: 600 }])
-  for (const part of parts) counters.releaseBudget(part)
+  t.match([...counters.holdings()], [{ party: 'a', unit: 'nanoUsd', amount: 600 }])
+  for (const part of parts) counters.releaseSum(part)
   const next = counters.reserve(wanted, 'two')
   t.equal(reasonOf(next), 'admitted')
   const old = counters.release('two')
   clock.ms += dayMs
   t.equal(reasonOf(counters.reserve(wanted, 'three')), 'admitted')
-  for (const part of old) counters.releaseBudget(part)
-  t.match([...counters.holdings()], [{ nanoUsd: 600 }], 'what was reserved yesterday does not count today')
+  for (const part of old) counters.releaseSum(part)
+  t.match([...counters.holdings()], [{ amount: 600 }], 'what was reserved yesterday does not count today')
 })
 
 t.test('a call admitted earlier counts, and takes no place of another', async t => {
-  const counters = new LimitCounters(() => 0)
+  const counters = new KeyCounters(new LimitCounters(() => 0))
   const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
   const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
   const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
@@ -77,40 +77,40 @@ t.test('a call admitted earlier counts, and takes no place of another', async t 
 
 t.test('what was given back stays given back, although the ledger does not have it at once', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
-  const counters = new LimitCounters(() => clock.ms)
+  const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'month' } }, tokens: 0, nanoUsd: 0, alreadyAdmitted: true } as const
-  const period = counters.periodFor(wanted)
+  const period = counters.sumFor(wanted)
   const late = counters.reserve(wanted)
   if (!late.admitted || period === undefined) return t.fail('it was refused')
-  counters.setSpent('a', period, 900)
+  counters.setUsed(period, 900)
   counters.settle(late.reservation, { tokens: 0, nanoUsd: -800 })
-  t.equal(counters.setSpent('a', period, 900), 100, 'before it is recorded')
+  t.equal(counters.setUsed(period, 900), 100, 'before it is recorded')
   clock.ms += 1.5 * recordedAfterMs
-  t.equal(counters.setSpent('a', period, 100), 100, 'after that')
-  t.equal(counters.setSpent('a', period, 950), 150, 'with what others have spent meanwhile, at least')
+  t.equal(counters.setUsed(period, 100), 100, 'after that')
+  t.equal(counters.setUsed(period, 950), 150, 'with what others have spent meanwhile, at least')
   clock.ms += 1.5 * recordedAfterMs
-  t.equal(counters.setSpent('a', period, 950), 950)
+  t.equal(counters.setUsed(period, 950), 950)
 })
 
 t.test('a reading of the ledger that ends after midnight changes nothing of the new day', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 23, 59) }
-  const counters = new LimitCounters(() => clock.ms)
+  const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 } as const
-  const yesterday = counters.periodFor(wanted)
+  const yesterday = counters.sumFor(wanted)
   clock.ms += dayMs / 2
   t.equal(reasonOf(counters.reserve(wanted)), 'admitted')
   if (yesterday === undefined) return t.fail('no period')
-  counters.setSpent('a', yesterday, 5)
-  counters.setElsewhere('a', yesterday, 1e9)
+  counters.setUsed(yesterday, 5)
+  counters.counters.setElsewhere(yesterday, 1e9)
   t.equal(reasonOf(counters.reserve(wanted)), 'budget_reserved')
   t.equal(reasonOf(counters.reserve({ ...wanted, nanoUsd: 4e8 })), 'admitted', 'all but the reservation is left')
 })
 
 t.test('nothing is kept of keys that are not used any more', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
-  const counters = new LimitCounters(() => clock.ms)
+  const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const limits: KeyLimits = { requestsPerMinute: 10, tokensPerMinute: 10, concurrentCalls: 2, budget: { usd: 1, per: 'day' } }
-  const call = (keyId: string): LimitDecision => counters.reserve({ keyId, limits, tokens: 10, nanoUsd: 1 })
+  const call = (keyId: string): KeyDecision => counters.reserve({ keyId, limits, tokens: 10, nanoUsd: 1 })
   const open = call('open')
   const useKeys = (prefix: string): void => {
     for (let number = 0; number < 5000; number++) {
@@ -119,12 +119,12 @@ t.test('nothing is kept of keys that are not used any more', async t => {
     }
   }
   useKeys('day-1')
-  t.equal(counters.keys, 5001, 'each has spent of its budget')
+  t.equal(counters.size, 15_004, 'each has spent of its budget')
   for (let day = 2; day < 6; day++) {
     clock.ms += dayMs
     useKeys(`day-${day}`)
   }
-  t.ok(counters.keys < 11_000, `${counters.keys} keys`)
+  t.ok(counters.size < 3 * 11_000, `${counters.size} keys`)
   t.equal(counters.open, 1)
   if (open.admitted) counters.settle(open.reservation, { tokens: 0, nanoUsd: 0 })
   t.equal(reasonOf(call('open')), 'admitted')

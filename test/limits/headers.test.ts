@@ -1,6 +1,9 @@
 import t from 'tap'
+import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import type { KeyLimits } from '../../lib/core/key.ts'
 import { durationText, rateLimitHeaders, refusalHeaders } from '../../lib/limits/headers.ts'
 
+const accounts = (limits: KeyLimits) => accountsOf([{ kind: 'key', id: 'a', limits }])
 const rateLimits = { requests: { limit: 60, remaining: 59, resetMs: 1000 } }
 
 t.test('limits are written for requests and tokens, if the key has them', async t => {
@@ -16,13 +19,15 @@ t.test('limits are written for requests and tokens, if the key has them', async 
 })
 
 t.test('a refusal for what is in flight says that no request remains', async t => {
-  t.same(refusalHeaders({ admitted: false, reason: 'concurrent_calls', waitMs: 1000, rateLimits }, { concurrentCalls: 2 }), {
+  t.same(refusalHeaders({ admitted: false, account: 0, reason: 'concurrent_calls', waitMs: 1000, rateLimits }, accounts({ concurrentCalls: 2 })), {
     'x-ratelimit-limit-requests': '2', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s'
   }, 'calls at once')
-  t.same(refusalHeaders({ admitted: false, reason: 'budget_reserved', waitMs: 1500, rateLimits: {} }, { budget: { usd: 1, per: 'day' } }), {
-    'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1.5s'
+  t.same(refusalHeaders({ admitted: false, account: 0, reason: 'budget_reserved', waitMs: 1000, rateLimits: {} }, accounts({ budget: { usd: 1, per: 'day' } })), {
+    'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s'
   }, 'a budget that calls in flight may use up')
-  t.same(refusalHeaders({ admitted: false, reason: 'requests', waitMs: 1500, rateLimits }, { requestsPerMinute: 60 }), rateLimitHeaders(rateLimits), 'a limit per minute')
+  t.same(refusalHeaders({ admitted: false, account: 0, reason: 'requests', waitMs: 1500, rateLimits }, accounts({ requestsPerMinute: 60 })), rateLimitHeaders(rateLimits), 'a limit per minute')
+  t.same(refusalHeaders({ admitted: false, account: 0, reason: 'budget', waitMs: 0, endMs: 7_200_000, rateLimits: {} }, accounts({ budget: { usd: 1, per: 'hour' } })), { 'x-headgate-budget-reset': '7200' }, 'the end of its window')
+  t.same(refusalHeaders({ admitted: false, account: 0, reason: 'budget', waitMs: 0, endMs: Infinity, rateLimits: {} }, accounts({ budget: { usd: 1, per: 'total' } })), {}, 'a budget without an end')
 })
 
 t.test('durations are written with their units', async t => {

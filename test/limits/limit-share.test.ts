@@ -1,32 +1,31 @@
 import t from 'tap'
 import { LimitShare, type LimitShareOptions } from '../../lib/limits/limit-share.ts'
-import { reasonOf } from '../support/limits.ts'
-import type { ReservationRequest } from '../../lib/limits/counters.ts'
+import { reasonOf, requestOf, usageOf, type KeyCall } from '../support/limits.ts'
 
-const wanted: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'total' } }, tokens: 0, nanoUsd: 100 }
+const wanted: KeyCall = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'total' } }, tokens: 0, nanoUsd: 100 }
 
 function shareOf (parts: Partial<LimitShareOptions> = {}): LimitShare {
-  return new LimitShare({ processes: 4, known: () => ({ spent: 200, reserved: 0 }), onFailure: () => undefined, now: Date.now, ...parts })
+  return new LimitShare({ processes: 4, known: () => ({ used: 200, reserved: 0 }), onFailure: () => undefined, now: Date.now, ...parts })
 }
 
 /** Reserves until a limit refuses. @returns how often, and what refused */
-async function exhaust (share: LimitShare, request: ReservationRequest): Promise<[count: number, reason: string]> {
+async function exhaust (share: LimitShare, request: KeyCall): Promise<[count: number, reason: string]> {
   for (let count = 0; ; count++) {
-    const decision = await share.reserve(request)
+    const decision = await share.reserve(requestOf(request))
     if (!decision.admitted) return [count, reasonOf(decision)]
   }
 }
 
 t.test('a process spends its part of what is left of a budget', async t => {
   t.same(await exhaust(shareOf(), wanted), [2, 'budget_reserved'])
-  t.same(await exhaust(shareOf({ readSpending: async () => 600 }), wanted), [1, 'budget_reserved'], 'of what the usage records say')
-  t.same(await exhaust(shareOf({ known: () => ({ spent: 0, reserved: 50 }) }), wanted), [2, 'budget_reserved'], 'less what its open calls hold')
+  t.same(await exhaust(shareOf({ readUsed: async () => 600 }), wanted), [1, 'budget_reserved'], 'of what the usage records say')
+  t.same(await exhaust(shareOf({ known: () => ({ used: 0, reserved: 50 }) }), wanted), [2, 'budget_reserved'], 'less what its open calls hold')
 })
 
 t.test('what a process has spent does not come back', async t => {
   const share = shareOf()
-  const decision = await share.reserve(wanted)
-  if (decision.admitted) share.settle(decision.reservation, { tokens: 0, nanoUsd: 150 })
+  const decision = await share.reserve(requestOf(wanted))
+  if (decision.admitted) share.settle(decision.reservation, usageOf({ tokens: 0, nanoUsd: 150 }))
   t.same(await exhaust(share, { ...wanted, nanoUsd: 25 }), [2, 'budget_reserved'])
 })
 

@@ -1,25 +1,23 @@
 import t from 'tap'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
-import { LocalLimiter, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
+import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
-import { reasonOf } from '../support/limits.ts'
+import { KeyLocalLimiter, reasonOf, type KeyCall } from '../support/limits.ts'
 import { outlast, until } from '../support/until.ts'
-import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
 const day = 24 * 60 * 60 * 1000
-const call: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // 1,000 billionths
+const call: KeyCall = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // 1,000 billionths
 
 /** A gateway's limiter on a store, whose calls cost what they reserved. */
 function gatewayOn (database: SqliteDatabase, options: LocalLimiterOptions = {}, now: () => number = Date.now) {
   let number = 0
   const prefix = Math.random().toString(36)
-  const limiter = new LocalLimiter({
-    readSpending: async (...period) => await spendingOf(database.query, ...period), rereadMs: 0, now, ...options
-  })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({
+    readUsed: readUsedFrom(database), rereadMs: 0, now, ...options
+  }))
   return {
     limiter,
     /** @returns whether it was admitted */
@@ -44,7 +42,7 @@ t.test('two gateways on one store have one budget between them', async t => {
 
 t.test('what this process has counted and the ledger has not yet is not forgotten by a reading', async t => {
   let booked = 0
-  const limiter = new LocalLimiter({ readSpending: async () => booked, rereadMs: 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => booked, rereadMs: 0 }))
   for (const admitted of [true, true, true]) {
     const decision = await limiter.reserve({ ...call, nanoUsd: 300 })
     t.equal(decision.admitted, admitted)
@@ -57,7 +55,7 @@ t.test('what this process has counted and the ledger has not yet is not forgotte
 
 t.test('the ledger is read once a second, not with every call', async t => {
   let readings = 0
-  const limiter = new LocalLimiter({ readSpending: async () => readings++ })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => readings++ }))
   await Promise.all(Array.from({ length: 5 }, async () => await limiter.reserve({ ...call, nanoUsd: 1 })))
   await limiter.reserve({ ...call, nanoUsd: 1 })
   t.equal(readings, 1)
@@ -65,14 +63,14 @@ t.test('the ledger is read once a second, not with every call', async t => {
 
 t.test('what a process that was killed holds of a budget stays reserved until its usage records are stored and read', async t => {
   const state = { isUnrecorded: true, recorded: 0, looks: 0 }
-  const limiter = new LocalLimiter({
-    readSpending: async () => state.recorded,
+  const limiter = new KeyLocalLimiter(new LocalLimiter({
+    readUsed: async () => state.recorded,
     rereadMs: 1,
     hasUnrecorded: () => {
       state.looks++
       return state.isUnrecorded
     }
-  })
+  }))
   const wanted = { ...call, limits: { ...call.limits, concurrentCalls: 1 }, nanoUsd: 600 }
   const reason = (): string => reasonOf(limiter.counters.reserve(wanted))
   t.equal((await limiter.reserve(wanted, 'killed')).admitted, true)
@@ -88,7 +86,7 @@ t.test('what a process that was killed holds of a budget stays reserved until it
 
 t.test('what a process that was killed holds of a budget is released when no more is known of its records, and not after the end', async t => {
   const failures: unknown[] = []
-  const limiter = new LocalLimiter({ rereadMs: 1, onFailure: error => failures.push(error), hasUnrecorded: () => look() })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ rereadMs: 1, onFailure: error => failures.push(error), hasUnrecorded: () => look() }))
   let look = (): boolean => { throw new Error('no folder') }
   await limiter.reserve(call, 'killed')
   limiter.release('killed')
@@ -124,9 +122,9 @@ t.test('a clock that is a day ahead for one call opens no second budget', async 
 
 t.test('a ledger that cannot be read is reported, and the budget counts what is known', async t => {
   const failures: unknown[] = []
-  const limiter = new LocalLimiter({
-    readSpending: async () => await Promise.reject(new Error('locked')), onFailure: error => failures.push(error), rereadMs: 0
-  })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({
+    readUsed: async () => await Promise.reject(new Error('locked')), onFailure: error => failures.push(error), rereadMs: 0
+  }))
   const verdicts: boolean[] = []
   for (let number = 0; number < 4; number++) {
     const decision = await limiter.reserve({ ...call, nanoUsd: 400 })
@@ -139,8 +137,8 @@ t.test('a ledger that cannot be read is reported, and the budget counts what is 
 
 t.test('workers that disagree on the period of a budget while they reload count in both, and read neither anew', async t => {
   let readings = 0
-  const limiter = new LocalLimiter({ readSpending: async () => { readings++; return 0 } })
-  const monthly: ReservationRequest = { ...call, limits: { budget: { usd: 1e-6, per: 'month' } } }
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => { readings++; return 0 } }))
+  const monthly: KeyCall = { ...call, limits: { budget: { usd: 1e-6, per: 'month' } } }
   const admitted = { day: 0, month: 0 }
   for (let number = 0; number < 15; number++) {
     if ((await limiter.reserve(call)).admitted) admitted.day++

@@ -3,10 +3,10 @@ import t from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { Database } from '../../lib/stores/database.ts'
-import { reasonOf } from '../support/limits.ts'
+import { reasonOf, requestOf } from '../support/limits.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { pruneUsage } from '../../lib/stores/sqlite/prune-usage.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
+import { usedSince } from '../../lib/usage/spending.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { eventually, until } from '../support/until.ts'
@@ -304,14 +304,14 @@ t.test('what was spent is known after a restart, pruned or not', async t => {
   const third = await open()
   t.equal(await ask(third), 402)
   const day = dayMs * Math.floor(Date.now() / dayMs)
-  t.equal(await spendingOf(database.query, 'key-2', day, Date.now() + 1), 26_000)
-  t.equal(await spendingOf(database.query, 'key-2', day + dayMs, day + 2 * dayMs), 0)
+  t.equal(await usedSince(database.query, 'nanoUsd', 'key-2', day, Date.now() + 1), 26_000)
+  t.equal(await usedSince(database.query, 'nanoUsd', 'key-2', day + dayMs, day + 2 * dayMs), 0)
 })
 
 t.test('usage records that cannot be read do not delay calls', async t => {
   const failures: unknown[] = []
-  const limiter = new LocalLimiter({ readSpending: async () => await Promise.reject(new Error('gone')), onFailure: error => { failures.push(error) } })
-  const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' as const } }, tokens: 0, nanoUsd: 6e8 }
+  const limiter = new LocalLimiter({ readUsed: async () => await Promise.reject(new Error('gone')), onFailure: error => { failures.push(error) } })
+  const wanted = requestOf({ keyId: 'a', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 })
   const verdicts = await Promise.all([limiter.reserve(wanted), limiter.reserve(wanted)])
   t.same(verdicts.map(reasonOf), ['admitted', 'budget_reserved'])
   t.equal(failures.length, 1)

@@ -163,7 +163,7 @@ t.test('searches of the web that OpenAI made are paid', async t => {
   for (const body of bodies) await (await api.post('/v1/responses', body, { headers: { authorization: 'Bearer limited' } })).text()
   await until(() => limiter.settled.length === bodies.length, 'all calls to be settled')
   const tokens = 5 * price.input * 1000 + price.output * 1000
-  t.same(limiter.settled.map(({ nanoUsd }) => (nanoUsd - tokens) / 1e7), [1, 2, 1, 2, 2], 'at a cent each; to open a page is free')
+  t.same(limiter.settled.map(({ used: { nanoUsd = NaN } }) => (nanoUsd - tokens) / 1e7), [1, 2, 1, 2, 2], 'at a cent each; to open a page is free')
 })
 
 t.test('an answer is limited to what is left', async t => {
@@ -536,7 +536,7 @@ t.test('parts that one provider completed are paid although another one answers 
   const response = await api.post(path, { model: ['deepseek/m', 'openai/priced'], messages: 'hi', n: 3 }, { headers: { authorization: 'Bearer limited' } })
   t.match(await response.json(), { model: 'openai/priced' })
   await until(() => limiter.settled.length === 1, 'the call to be settled')
-  t.equal(limiter.settled[0]?.nanoUsd, 2 * 4 * 1000 * 1000 + 3 * price.input * 1000 + price.output * 1000, 'two parts and the answer, each at its price')
+  t.equal(limiter.settled[0]?.used.nanoUsd, 2 * 4 * 1000 * 1000 + 3 * price.input * 1000 + price.output * 1000, 'two parts and the answer, each at its price')
 })
 
 t.test('a request that a provider did and whose answer is of no use is paid as an estimate', async t => {
@@ -551,7 +551,7 @@ t.test('a request that a provider did and whose answer is of no use is paid as a
     statuses.push((await api.post(path, { model: 'openai/priced', messages: 'hello' }, { headers: { authorization: 'Bearer limited' } })).status)
   }
   t.same([...new Set(statuses)], [502, 402], 'the budget ends')
-  t.ok((limiter.settled[0]?.nanoUsd ?? 0) >= 1000 * price.output * 1000)
+  t.ok((limiter.settled[0]?.used.nanoUsd ?? 0) >= 1000 * price.output * 1000)
 })
 
 t.test('a request whose response takes too long is sent again, and each that was given up is paid as an estimate', async t => {
@@ -579,7 +579,7 @@ t.test('a request whose response takes too long is sent again, and each that was
       await until(() => api.lines.length === 1, 'a line in the log')
       t.match(api.lines, [{ attempts: 2 }])
       const estimate = 3 * price.input * 1000 + 1000 * price.output * 1000
-      t.equal(limiter.settled[0]?.nanoUsd, paid * estimate)
+      t.equal(limiter.settled[0]?.used.nanoUsd, paid * estimate)
     })
   }
 })
@@ -606,7 +606,7 @@ t.test('a request that was never sent is not paid', async t => {
     await answer.text()
   }
   await until(() => limiter.settled.length === 2, 'the calls to be settled')
-  t.same(limiter.settled.map(({ nanoUsd }) => nanoUsd), [0, 0])
+  t.same(limiter.settled.map(({ used }) => used.nanoUsd), [0, 0])
 })
 
 t.test('a call that is given up while its provider works on it is paid as an estimate', async t => {
@@ -621,7 +621,7 @@ t.test('a call that is given up while its provider works on it is paid as an est
   const response = await api.post(path, { model: 'openai/priced', messages: 'x'.repeat(4000) }, { headers: { authorization: 'Bearer limited' } })
   t.equal(response.status, 504)
   await until(() => limiter.settled.length === 1, 'the call to be settled')
-  t.ok((limiter.settled[0]?.nanoUsd ?? 0) >= 1000 * price.input * 1000)
+  t.ok((limiter.settled[0]?.used.nanoUsd ?? 0) >= 1000 * price.input * 1000)
 })
 
 t.test('results of tools that are too long for what is left of the budget end the loop', async t => {

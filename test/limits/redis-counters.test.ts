@@ -1,27 +1,25 @@
 import t from 'tap'
-import { limitNames, type KeyLimits } from '../../lib/core/key.ts'
-import { LimitCounters, type ReservationRequest } from '../../lib/limits/counters.ts'
+import { refusals } from '../../lib/limits/limit-table.ts'
+import type { KeyLimits } from '../../lib/core/key.ts'
+import { LimitCounters } from '../../lib/limits/counters.ts'
 import { RedisCounters } from '../../lib/limits/redis-counters.ts'
-import { periodOf } from '../../lib/limits/budget.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
-import { reasonOf } from '../support/limits.ts'
+import { KeyCounters, reasonOf, requestOf, usageOf, type KeyCall } from '../support/limits.ts'
 import { until } from '../support/until.ts'
 
-const wanted: ReservationRequest = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
+const wanted: KeyCall = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
 
 t.test('counters in Redis', { skip: noRedis }, async t => {
   const server = await (await startRedis(t)).connect(t)
   const counters = new RedisCounters(server)
   let last = 0
-  const reserve = async (parts: Partial<ReservationRequest>, { id = `call-${++last}`, recorded = 0 } = {}) => {
-    const request = { ...wanted, keyId: t.name, ...parts }
-    const period = request.limits.budget && periodOf(request.limits.budget.per, server.now())
-    const { decision, spent } = await counters.reserve(id, request, period, recorded)
-    return { id, period, spent, decision, reservation: { id, keyId: request.keyId, limits: request.limits, period, tokens: request.tokens, nanoUsd: decision.admitted ? decision.nanoUsd : 0 } }
+  const reserve = async (parts: Partial<KeyCall>, { id = `call-${++last}`, recorded = 0 } = {}) => {
+    const { decision, used: [sum], reservation } = await counters.reserve(id, requestOf({ ...wanted, keyId: t.name, ...parts }), () => recorded)
+    return { spent: sum?.used ?? 0, decision: decision.admitted ? { ...decision, nanoUsd: decision.granted.nanoUsd } : decision, reservation }
   }
 
   await t.test('they decide as those in memory do', async t => {
-    const memory = new LimitCounters(() => server.now())
+    const memory = new KeyCounters(new LimitCounters(() => server.now()))
     const budget = { usd: 1.5e-7, per: 'day' as const }
     const limitsOf: readonly KeyLimits[] = [{ budget }, { requestsPerMinute: 20, budget: { ...budget, usd: 1 } }, { tokensPerMinute: 300 }, { concurrentCalls: 4 }]
     const open: Array<[here: number, there: Parameters<RedisCounters['settle']>[0]]> = []
@@ -41,16 +39,16 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
         const [mine, theirs] = open.shift() ?? [0, reservation]
         const used = { tokens: call % 50, nanoUsd: call * 3 % 40, moreRequests: call % 13 === 0 ? 1 : 0 }
         memory.settle(mine, used)
-        await counters.settle(theirs, used)
+        await counters.settle(theirs, usageOf(used))
       }
     }
-    t.same(seen, new Set(['admitted', ...limitNames]))
+    t.same(seen, new Set(['admitted', ...refusals]))
   })
 
   await t.test('the largest budget is exact to a billionth of a dollar', async t => {
     const limits = { budget: { usd: 1_000_000, per: 'total' as const } }
     const first = await reserve({ keyId: 'large', limits, nanoUsd: 999_999_999_999_998 })
-    await counters.settle(first.reservation, { tokens: 0, nanoUsd: 999_999_999_999_998 })
+    await counters.settle(first.reservation, usageOf({ tokens: 0, nanoUsd: 999_999_999_999_998 }))
     t.match((await reserve({ keyId: 'large', limits, nanoUsd: 3 })).decision, { admitted: false, reason: 'budget_too_small' })
     const last = await reserve({ keyId: 'large', limits, nanoUsd: 3, minNanoUsd: 1 })
     t.match(last, { spent: 999_999_999_999_998, decision: { admitted: true, nanoUsd: 2 } })
@@ -60,7 +58,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
   await t.test('a settlement that arrives twice counts once', async t => {
     const limits = { budget: { usd: 1, per: 'day' as const }, tokensPerMinute: 100 }
     const { reservation } = await reserve({ keyId: 'twice', limits, nanoUsd: 10, tokens: 10 })
-    for (let time = 0; time < 2; time++) await counters.settle(reservation, { tokens: 30, nanoUsd: 7 })
+    for (let time = 0; time < 2; time++) await counters.settle(reservation, usageOf({ tokens: 30, nanoUsd: 7 }))
     const after = await reserve({ keyId: 'twice', limits })
     t.equal(after.spent, 7)
     t.match(after.decision, { rateLimits: { tokens: { remaining: 70 } } })
@@ -76,16 +74,15 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
   await t.test('what was given back stays given back, although the usage records do not have it at once', async t => {
     const limits = { budget: { usd: 1e-6, per: 'day' as const } }
     const late = await reserve({ keyId: 'refunded', limits, alreadyAdmitted: true }, { recorded: 900 })
-    await counters.settle(late.reservation, { tokens: 0, nanoUsd: -800 })
+    await counters.settle(late.reservation, usageOf({ tokens: 0, nanoUsd: -800 }))
     t.equal((await reserve({ keyId: 'refunded', limits }, { recorded: 900 })).spent, 100, 'before it is recorded')
     t.equal((await reserve({ keyId: 'refunded', limits }, { recorded: 950 })).spent, 150, 'with what others have spent meanwhile, at least')
   })
 
   await t.test('a call whose lease was lost is shown again, once', async t => {
     const limits = { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' as const } }
-    const period = periodOf('day', server.now())
-    const reservation = { id: 'renewed', keyId: 'lost', limits, period, tokens: 0, nanoUsd: 600 }
-    for (let time = 0; time < 2; time++) await counters.renew([reservation])
+    const reservation = counters.plan('renewed', requestOf({ ...wanted, keyId: 'lost', limits, nanoUsd: 600 }))
+    for (let time = 0; time < 2; time++) await counters.renew(reservation)
     t.match((await reserve({ keyId: 'lost', limits, nanoUsd: 401 })).decision, { reason: 'budget_reserved' })
     t.match((await reserve({ keyId: 'lost', limits, nanoUsd: 400 })).decision, { admitted: true })
     t.match((await reserve({ keyId: 'lost', limits })).decision, { reason: 'concurrent_calls' })
@@ -95,30 +92,29 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     const leases = { leaseMs: 20, lostAfterMs: 60 }
     const crashing = new RedisCounters(server, leases)
     const limits: KeyLimits = { concurrentCalls: 3, budget: { usd: 1e-6, per: 'total' } }
-    const period = periodOf('total', server.now())
-    const wantedOf = (keyId: string): ReservationRequest => ({ ...wanted, keyId, limits, nanoUsd: 600 })
+    const wantedOf = (keyId: string, own: KeyLimits = limits) => requestOf({ ...wanted, keyId, limits: own, nanoUsd: 600 })
     const idle = async (): Promise<void> => undefined
     const shown = async (keyId: string): Promise<void> => (
-      await crashing.renew([{ id: `renewed-${keyId}`, keyId, limits, period, tokens: 0, nanoUsd: 600 }])
+      await crashing.renew(crashing.plan(`renewed-${keyId}`, wantedOf(keyId)))
     )
     const rows: ReadonlyArray<readonly [name: string, crash: (keyId: string) => Promise<unknown>, meanwhile: (keyId: string) => Promise<unknown>]> = [
-      ['idle', async keyId => await crashing.reserve(`crashed-${keyId}`, wantedOf(keyId), period, 0), idle],
+      ['idle', async keyId => await crashing.reserve(`crashed-${keyId}`, wantedOf(keyId)), idle],
       ['renewed', shown, idle],
-      ['without-budget', shown, async keyId => await crashing.reserve(`free-${keyId}`, { ...wanted, keyId, limits: { concurrentCalls: 3 } }, undefined, 0)],
+      ['without-budget', shown, async keyId => await crashing.reserve(`free-${keyId}`, wantedOf(keyId, { concurrentCalls: 3 }))],
       ['other-period', shown, async keyId => (
-        await crashing.reserve(`daily-${keyId}`, { ...wantedOf(keyId), limits: { budget: { usd: 1e-6, per: 'day' } } }, periodOf('day', server.now()), 0)
+        await crashing.reserve(`daily-${keyId}`, wantedOf(keyId, { budget: { usd: 1e-6, per: 'day' } }))
       )]
     ]
     for (const [keyId, crash] of rows) {
       await crash(keyId)
       // With leases that are not lost yet, however slow the machine is.
-      t.match((await counters.reserve(`early-${keyId}`, wantedOf(keyId), period, 0)).decision, { reason: 'budget_reserved' }, keyId)
+      t.match((await counters.reserve(`early-${keyId}`, wantedOf(keyId))).decision, { reason: 'budget_reserved' }, keyId)
     }
     const lostAtMs = server.now() + 2 * (leases.leaseMs + leases.lostAfterMs)
     await until(() => server.now() > lostAtMs, 'the leases to be lost')
     for (const [keyId,, meanwhile] of rows) {
       await meanwhile(keyId)
-      t.match((await crashing.reserve(`late-${keyId}`, wantedOf(keyId), period, 0)).decision, { admitted: true, nanoUsd: 600 }, keyId)
+      t.match((await crashing.reserve(`late-${keyId}`, wantedOf(keyId))).decision, { admitted: true, granted: { nanoUsd: 600 } }, keyId)
     }
   })
 })

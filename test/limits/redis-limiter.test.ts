@@ -1,38 +1,36 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { recordedAfterMs } from '../../lib/limits/refunds.ts'
-import { periodOf } from '../../lib/limits/budget.ts'
 import { RedisCounters } from '../../lib/limits/redis-counters.ts'
 import { processName } from '../../lib/async/process-name.ts'
 import { RedisLimiter, type RedisLimiterOptions } from '../../lib/limits/redis-limiter.ts'
 import { connectTo, noRedis, startRedis, type TestRedis } from '../support/redis.ts'
-import { reasonOf } from '../support/limits.ts'
+import { KeyLimiter, reasonOf, requestOf, type KeyCall, type KeyDecision } from '../support/limits.ts'
 import { until } from '../support/until.ts'
-import type { LimitDecision, ReservationRequest } from '../../lib/limits/counters.ts'
 import type { RedisServer } from '../../lib/coordination/redis-server.ts'
 import type { Test } from 'tap'
 
-const call: ReservationRequest = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
+const call: KeyCall = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
 
-interface Node { readonly server: RedisServer, readonly limiter: RedisLimiter }
+interface Node { readonly server: RedisServer, readonly limiter: KeyLimiter<RedisLimiter> }
 
 async function nodesOf (t: Test, redis: TestRedis, count: number, options: Partial<RedisLimiterOptions> = {}): Promise<[Node, Node, ...Node[]]> {
   const nodes = await Promise.all(Array.from({ length: count }, async (): Promise<Node> => {
     const server = await redis.connect(t)
     const limiter = new RedisLimiter(server, { without: () => 'share', onFailure: error => t.error(error), rereadMs: 0, ...options })
     t.teardown(() => limiter.close())
-    return { server, limiter }
+    return { server, limiter: new KeyLimiter(limiter) }
   }))
   await until(() => nodes.every(({ server }) => server.processes === count), 'all nodes to know each other')
   return nodes as [Node, Node, ...Node[]] // `count` is at least 2
 }
 
 /** Calls on all nodes at once. */
-async function rush (nodes: readonly Node[], each: number, wanted: ReservationRequest): Promise<LimitDecision[]> {
+async function rush (nodes: readonly Node[], each: number, wanted: KeyCall): Promise<KeyDecision[]> {
   return await Promise.all(nodes.flatMap(({ limiter }) => Array.from({ length: each }, async () => await limiter.reserve(wanted))))
 }
 
-const admitted = (decisions: readonly LimitDecision[]): number => decisions.filter(({ admitted }) => admitted).length
+const admitted = (decisions: readonly KeyDecision[]): number => decisions.filter(({ admitted }) => admitted).length
 
 async function away (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
   await redis.kill()
@@ -58,15 +56,16 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
 
   await t.test('a budget is never exceeded, and every part of it can be spent', async t => {
     const nodes = await nodesOf(t, redis, 2)
-    const wanted: ReservationRequest = { ...call, keyId: 'budget', limits: { budget: { usd: 1e-6, per: 'month' } }, nanoUsd: 9, minNanoUsd: 1 }
+    const wanted: KeyCall = { ...call, keyId: 'budget', limits: { budget: { usd: 1e-6, per: 'month' } }, nanoUsd: 9, minNanoUsd: 1 }
     let spent = 0
     const spend = async ({ limiter }: Node): Promise<void> => {
       for (let refused = 0; refused < 5;) {
         const decision = await limiter.reserve(wanted)
         if (!decision.admitted) refused++
         else {
-          spent += decision.nanoUsd
-          limiter.settle(decision.reservation, { tokens: 0, nanoUsd: decision.nanoUsd })
+          const { nanoUsd = NaN } = decision
+          spent += nanoUsd
+          limiter.settle(decision.reservation, { tokens: 0, nanoUsd })
         }
       }
     }
@@ -77,8 +76,8 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
   await t.test('a refund is not taken again once the ledger has it', async t => {
     const clock = { ms: 0 }
     let recorded = 0
-    const [{ limiter }, other] = await nodesOf(t, redis, 2, { readSpending: async () => recorded, now: () => clock.ms })
-    const wanted: ReservationRequest = { ...call, keyId: 'refunded', limits: { budget: { usd: 1e-7, per: 'total' } } }
+    const [{ limiter }, other] = await nodesOf(t, redis, 2, { readUsed: async () => recorded, now: () => clock.ms })
+    const wanted: KeyCall = { ...call, keyId: 'refunded', limits: { budget: { usd: 1e-7, per: 'total' } } }
     const receipt = await limiter.reserve({ ...wanted, nanoUsd: 90 })
     if (!receipt.admitted) return t.fail('it was refused')
     limiter.settle(receipt.reservation, { tokens: 0, nanoUsd: 90 })
@@ -105,20 +104,20 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     const server = await connectTo(t, redis.url, { isGone })
     // Another one cannot see that it has exited, as it is on another machine.
     const elsewhere = await redis.connect(t)
-    const limiters = [server, elsewhere].map(at => new RedisLimiter(at, { without: () => 'share', onFailure: error => t.error(error), readSpending: async () => recorded }))
+    const limiters = [server, elsewhere].map(at => new RedisLimiter(at, { without: () => 'share', onFailure: error => t.error(error), readUsed: async () => recorded }))
     t.teardown(() => { for (const limiter of limiters) limiter.close() })
-    const wanted: ReservationRequest = { ...call, keyId: 'killed', limits: { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' } }, nanoUsd: 600 }
+    const wanted: KeyCall = { ...call, keyId: 'killed', limits: { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' } }, nanoUsd: 600 }
     const counters = new RedisCounters(server)
-    t.match(await counters.reserve(`${killed}-1`, wanted, periodOf('day', server.now()), 0), { decision: { admitted: true } })
+    t.match(await counters.reserve(`${killed}-1`, requestOf(wanted)), { decision: { admitted: true } })
     const client = new Redis(redis.url)
     t.teardown(() => client.disconnect())
     await client.zadd('headgate:processes', server.now(), killed)
-    const reasons = async (): Promise<string[]> => await Promise.all(limiters.map(async limiter => reasonOf(await limiter.reserve(wanted))))
+    const reasons = async (): Promise<string[]> => await Promise.all(limiters.map(async limiter => reasonOf(await limiter.reserve(requestOf(wanted)))))
     t.same(await reasons(), ['budget_reserved', 'budget_reserved'])
     recorded = 500
     isStored = true
     await until(async () => (await reasons()).every(reason => reason === 'budget_too_small'), 'both to know that 500 of 1,000 are spent and nothing is reserved')
-    t.match(await Promise.all([1, 2].map(async () => await limiters[0]?.reserve({ ...wanted, nanoUsd: 100 }))), [{ admitted: true }, { admitted: true }], 'both places are free')
+    t.match(await Promise.all([1, 2].map(async () => await limiters[0]?.reserve(requestOf({ ...wanted, nanoUsd: 100 })))), [{ admitted: true }, { admitted: true }], 'both places are free')
     t.equal(await client.zscore('headgate:processes', killed), null)
   })
 
@@ -148,7 +147,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
   await t.test('each node admits its share, and open calls count again when it is back', async t => {
     const nodes = await nodesOf(t, redis, 2)
     const limits = { concurrentCalls: 11, budget: { usd: 1e-6, per: 'total' as const } }
-    const wanted: ReservationRequest = { ...call, keyId: 'share', limits, nanoUsd: 100 }
+    const wanted: KeyCall = { ...call, keyId: 'share', limits, nanoUsd: 100 }
     const before = await rush(nodes, 1, wanted)
     t.equal(admitted(before), 2)
     await away(redis, nodes)
@@ -156,7 +155,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     // 200 of 1,000 are reserved: each node has half of what is left, less what it holds.
     t.equal(admitted(meanwhile), 2 * 4)
     t.same(new Set(meanwhile.map(reasonOf)), new Set(['admitted', 'budget_reserved']))
-    t.ok(nodes.every(({ limiter }) => limiter.decidedAlone === 20))
+    t.ok(nodes.every(({ limiter }) => limiter.limiter.decidedAlone === 20))
     await back(redis, nodes)
     const after = await rush(nodes, 20, wanted)
     t.equal(admitted(after), 0, 'all of 1,000 is reserved')
@@ -166,9 +165,9 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
 
   await t.test('a call that ended meanwhile counts once, with its usage record', async t => {
     let recorded = 0
-    const nodes = await nodesOf(t, redis, 2, { readSpending: async () => recorded })
+    const nodes = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
     const [{ limiter }] = nodes
-    const wanted: ReservationRequest = { ...call, keyId: 'ended', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 600 }
+    const wanted: KeyCall = { ...call, keyId: 'ended', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 600 }
     const open = await limiter.reserve(wanted)
     redis.process().kill('SIGSTOP') // it keeps what it has
     await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
@@ -183,7 +182,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
   await t.test('a reservation whose reply was lost does not stay', async t => {
     const nodes = await nodesOf(t, redis, 2)
     const [one, two] = nodes
-    const wanted: ReservationRequest = { ...call, keyId: 'lost', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1000 }
+    const wanted: KeyCall = { ...call, keyId: 'lost', limits: { concurrentCalls: 1, budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 1000 }
     redis.process().kill('SIGSTOP')
     const alone = await one.limiter.reserve({ ...wanted, nanoUsd: 500 })
     t.ok(alone.admitted, 'it has its share')

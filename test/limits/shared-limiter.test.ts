@@ -8,28 +8,29 @@ import { answerLimitMessages, workerLimiter, type WorkerLimiter } from '../../li
 import { until } from '../support/until.ts'
 import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
-import type { LimitDecision, ReservationRequest } from '../../lib/limits/counters.ts'
+import { decisionOf, KeyLimiter, KeyLocalLimiter, requestOf, type KeyCall, type KeyDecision } from '../support/limits.ts'
+import type { LimitDecision } from '../../lib/limits/counters.ts'
 import type { Test } from 'tap'
 
 interface Worker {
   readonly child: ChildProcess
-  readonly ask: (count: number, wanted: ReservationRequest) => Promise<LimitDecision[]>
+  readonly ask: (count: number, wanted: KeyCall) => Promise<KeyDecision[]>
 }
 
 /** A process of its own that asks this one. */
-function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
+function worker (t: Test, limiter: KeyLocalLimiter, name: string): Worker {
   const child = fork(join(import.meta.dirname, '../support/limited-worker.js'), { execArgv: [] })
   t.teardown(() => child.kill('SIGKILL'))
-  answerLimitMessages(child, limiter, name)
+  answerLimitMessages(child, limiter.limiter, name)
   return {
     child,
     ask: async (count, wanted) => {
-      child.send({ count, wanted })
+      child.send({ count, wanted: requestOf(wanted) })
       return await new Promise(resolve => {
         const hear = (message: { verdicts?: LimitDecision[] }): void => {
           if (message.verdicts === undefined) return
           child.off('message', hear)
-          resolve(message.verdicts)
+          resolve(message.verdicts.map(decisionOf))
         }
         child.on('message', hear)
       })
@@ -38,7 +39,7 @@ function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
 }
 
 /** A worker that is connected to a limiter within this process, with all messages between them, as they would arrive. */
-function connected (limiter: LocalLimiter): { readonly worker: WorkerLimiter, readonly sent: unknown[] } {
+function connected (limiter: KeyLocalLimiter): { readonly worker: KeyLimiter<WorkerLimiter>, readonly sent: unknown[] } {
   const sent: unknown[] = []
   const listeners: Record<'worker' | 'primary', Array<(message: unknown) => void>> = { worker: [], primary: [] }
   const end = (own: 'worker' | 'primary', other: 'worker' | 'primary'): IpcChannel<unknown> & WorkerChannel<unknown> => ({
@@ -50,20 +51,20 @@ function connected (limiter: LocalLimiter): { readonly worker: WorkerLimiter, re
     }
   })
   const worker = workerLimiter(end('worker', 'primary'))
-  answerLimitMessages(end('primary', 'worker'), limiter, 'worker')
-  return { worker, sent }
+  answerLimitMessages(end('primary', 'worker'), limiter.limiter, 'worker')
+  return { worker: new KeyLimiter(worker), sent }
 }
 
-function reservationOf (decision: LimitDecision): number {
+function reservationOf (decision: KeyDecision): number {
   return decision.admitted ? decision.reservation : NaN
 }
 
 t.test('processes share one limiter, and one that exits releases its reservations', async t => {
-  const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await Promise.resolve(7), now: () => 0 }))
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
   const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' }, strict: false }
-  const wanted: ReservationRequest = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
-  const admitted = (verdicts: readonly LimitDecision[]): number => verdicts.filter(({ admitted }) => admitted).length
+  const wanted: KeyCall = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
+  const admitted = (verdicts: readonly KeyDecision[]): number => verdicts.filter(({ admitted }) => admitted).length
   t.equal(admitted(await one.ask(5, wanted)), 5)
   const [first, ...others] = await two.ask(30, wanted)
   t.equal(admitted(others) + 1, 4, '7 of 100 were spent before')
@@ -79,9 +80,9 @@ t.test('processes share one limiter, and one that exits releases its reservation
 
 t.test('a worker that was killed has its part of a budget until its usage records are stored', async t => {
   let isUnrecorded = true
-  const limiter = new LocalLimiter({ readSpending: async () => 0, now: () => 0, rereadMs: 1, hasUnrecorded: () => isUnrecorded })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => 0, now: () => 0, rereadMs: 1, hasUnrecorded: () => isUnrecorded }))
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const wanted: ReservationRequest = { keyId: 'a', limits: { concurrentCalls: 3, budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 }
+  const wanted: KeyCall = { keyId: 'a', limits: { concurrentCalls: 3, budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 }
   await one.ask(3, wanted)
   one.child.kill('SIGKILL')
   await until(() => limiter.counters.open === 0, 'no call to be counted as open')
@@ -93,27 +94,27 @@ t.test('a worker that was killed has its part of a budget until its usage record
 t.test('what is reserved for a worker that has exited meanwhile is released, with its part of a budget', async t => {
   let finish: (spent: number) => void = () => {}
   const reading = new Promise<number>(resolve => { finish = resolve })
-  const limiter = new LocalLimiter({ readSpending: async () => await reading, now: () => 0, hasUnrecorded: () => true })
-  const settled = t.capture(limiter, 'settle', limiter.settle.bind(limiter))
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await reading, now: () => 0, hasUnrecorded: () => true }))
+  const settled = t.capture(limiter.limiter, 'settle', limiter.limiter.settle.bind(limiter.limiter))
   const listeners = new Map<string, (message?: unknown) => void>()
   const ipc = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
-  answerLimitMessages(ipc, limiter, 'worker')
+  answerLimitMessages(ipc, limiter.limiter, 'worker')
   const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
-  listeners.get('message')?.({ limits: 'count', reserve: [{ request: 1, wanted: { keyId: 'a', limits, tokens: 0, nanoUsd: 30 } }], settle: [] })
+  listeners.get('message')?.({ limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }) }], settle: [] })
   ipc.connected = false
   listeners.get('exit')?.()
   finish(7)
   await until(() => settled().length > 0, 'the reservation to be settled')
   t.equal(limiter.counters.open, 0)
-  t.same([...limiter.counters.holdings()], [])
+  t.same(limiter.counters.holdings(), [])
   t.match(limiter.counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 }), { rateLimits: { requests: { remaining: 9 } } }, 'nor was it a request')
 })
 
 t.test('a worker that exits without a word of its IPC channel releases what it had, and what it had still sent reserves nothing', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const worker = new EventEmitter()
-  answerLimitMessages(worker, limiter, 'worker')
-  const ask = { limits: 'count', reserve: [{ request: 1, wanted: { keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 } }], settle: [] }
+  answerLimitMessages(worker, limiter.limiter, 'worker')
+  const ask = { limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }) }], settle: [] }
   worker.emit('message', ask)
   t.equal(limiter.counters.open, 1)
   worker.emit('exit')
@@ -123,9 +124,9 @@ t.test('a worker that exits without a word of its IPC channel releases what it h
 })
 
 t.test('a limit holds over all processes, and each call learns what it leaves', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const workers = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 40, tokensPerMinute: 1000 }, tokens: 10, nanoUsd: 0 }
+  const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 40, tokensPerMinute: 1000 }, tokens: 10, nanoUsd: 0 }
   const decisions = (await Promise.all(workers.map(async ({ ask }) => await ask(30, wanted)))).flat()
   const left = decisions.flatMap(({ admitted, rateLimits }) => admitted ? [rateLimits.requests?.remaining ?? NaN] : [])
   t.same(left.toSorted((a, b) => a - b), Array.from({ length: 40 }, (_, number) => number))
@@ -137,7 +138,7 @@ t.test('a limit holds over all processes, and each call learns what it leaves', 
 })
 
 t.test('what one turn reserves and settles is one message each way, and what is settled makes room first', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const { worker, sent } = connected(limiter)
   const limits: KeyLimits = { requestsPerMinute: 10, concurrentCalls: 2 }
   const other: KeyLimits = { tokensPerMinute: 100 }
@@ -160,11 +161,11 @@ t.test('what one turn reserves and settles is one message each way, and what is 
 t.test('what comes up while a worker waits for decisions is sent after them, as one message', async t => {
   const sent: unknown[] = []
   let answer: (message: unknown) => void = () => {}
-  const worker = workerLimiter({
+  const worker = new KeyLimiter(workerLimiter({
     on: (event, listener) => { if (event === 'message') answer = listener },
     send: message => { sent.push(message) }
-  })
-  const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 10 }, tokens: 0, nanoUsd: 0 }
+  }))
+  const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 10 }, tokens: 0, nanoUsd: 0 }
   const first = worker.reserve(wanted)
   await until(() => sent.length === 1, 'the first message')
   worker.settle(7, { tokens: 0, nanoUsd: 0 })
@@ -172,12 +173,12 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
   await nextTurn()
   await nextTurn()
   t.equal(sent.length, 1)
-  const decision: LimitDecision = { admitted: true, reservation: 8, nanoUsd: 0, rateLimits: { requests: { limit: 10, remaining: 9, resetMs: 6000 } } }
+  const decision: LimitDecision = { admitted: true, reservation: 8, granted: { nanoUsd: 0 }, rateLimits: { requests: { limit: 10, remaining: 9, resetMs: 6000 } } }
   answer({ limits: 'decisions', decisions: [{ request: 1, decision }], isLate: false })
-  t.same(await first, decision)
+  t.same(await first, { ...decision, nanoUsd: 0 })
   await until(() => sent.length === 2, 'the second message')
   t.match(sent[1], { reserve: { length: 1 }, settle: { length: 1 } })
-  answer({ limits: 'decisions', decisions: [{ request: 2, decision: { admitted: false, reason: 'requests', waitMs: 6000, rateLimits: {} } }], isLate: false })
+  answer({ limits: 'decisions', decisions: [{ request: 2, decision: { admitted: false, account: 0, reason: 'requests', waitMs: 6000, rateLimits: {} } }], isLate: false })
   t.match(await second, { admitted: false, reason: 'requests', waitMs: 6000 })
   await nextTurn()
   await nextTurn()
@@ -185,8 +186,8 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
 })
 
 t.test('limits of one key that differ while a configuration is reloaded are kept apart', async t => {
-  const { worker } = connected(new LocalLimiter({ now: () => 0 }))
-  const reserve = async (requestsPerMinute: number): Promise<LimitDecision> => (
+  const { worker } = connected(new KeyLocalLimiter(new LocalLimiter({ now: () => 0 })))
+  const reserve = async (requestsPerMinute: number): Promise<KeyDecision> => (
     await worker.reserve({ keyId: 'a', limits: { requestsPerMinute }, tokens: 0, nanoUsd: 0 })
   )
   const decisions = await Promise.all([reserve(10), reserve(20), reserve(10)])
@@ -197,8 +198,8 @@ t.test('limits of one key that differ while a configuration is reloaded are kept
 t.test('a key whose spending is read delays no other', async t => {
   let finish: (spent: number) => void = () => {}
   const reading = new Promise<number>(resolve => { finish = resolve })
-  const { worker } = connected(new LocalLimiter({ readSpending: async () => await reading, now: () => 0 }))
-  const budget: KeyLimits = { budget: { usd: 1, per: 'day' }, strict: false }
+  const { worker } = connected(new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await reading, now: () => 0 })))
+  const budget: KeyLimits = { budget: { usd: 1, per: 'day' } }
   let isRead = false
   const slow = Promise.resolve(worker.reserve({ keyId: 'a', limits: budget, tokens: 0, nanoUsd: 3, minNanoUsd: 1 })).finally(() => { isRead = true })
   t.match(await worker.reserve({ keyId: 'b', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }), { admitted: true })
@@ -211,8 +212,8 @@ t.test('a key whose spending is read delays no other', async t => {
 t.test('a worker whose primary is gone refuses, what waits as well', async t => {
   const listeners = new Map<string, () => void>()
   const primary = { connected: true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
-  const limiter = workerLimiter(primary)
-  const wanted: ReservationRequest = { keyId: 'a', limits: {}, tokens: 0, nanoUsd: 0 }
+  const limiter = new KeyLimiter(workerLimiter(primary))
+  const wanted: KeyCall = { keyId: 'a', limits: {}, tokens: 0, nanoUsd: 0 }
   const waiting = limiter.reserve(wanted)
   listeners.get('disconnect')?.()
   await t.rejects(Promise.resolve(waiting), { code: 'shutting_down' })
@@ -221,9 +222,9 @@ t.test('a worker whose primary is gone refuses, what waits as well', async t => 
 })
 
 t.test('a call that comes before the settlement that makes room for it waits for that', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const [one, two] = [connected(limiter).worker, connected(limiter).worker]
-  const wanted: ReservationRequest = { keyId: 'a', limits: { concurrentCalls: 1, strict: false }, tokens: 0, nanoUsd: 0 }
+  const wanted: KeyCall = { keyId: 'a', limits: { concurrentCalls: 1, strict: false }, tokens: 0, nanoUsd: 0 }
   const first = reservationOf(await one.reserve(wanted))
   const second = two.reserve(wanted)
   for (let turn = 0; turn < 3; turn++) await nextTurn() // the primary has it
@@ -233,9 +234,9 @@ t.test('a call that comes before the settlement that makes room for it waits for
 })
 
 t.test('whatever workers call in which order, a limit is never exceeded, and all of it is used', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const workers = [connected(limiter).worker, connected(limiter).worker, connected(limiter).worker]
-  const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 500 }, tokens: 0, nanoUsd: 0 }
+  const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 500 }, tokens: 0, nanoUsd: 0 }
   let admitted = 0
   for (let round = 0; round < 12; round++) {
     const decisions = await Promise.all(workers.flatMap((worker, number) => (
@@ -256,14 +257,14 @@ t.test('whatever workers call in which order, a limit is never exceeded, and all
 })
 
 t.test('a worker that stops sends what its calls have used, though it waits for decisions', async t => {
-  const limiter = new LocalLimiter({ now: () => 0 })
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const { worker } = connected(limiter)
-  const wanted: ReservationRequest = { keyId: 'a', limits: { requestsPerMinute: 1000, tokensPerMinute: 1000 }, tokens: 1, nanoUsd: 0 }
+  const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 1000, tokensPerMinute: 1000 }, tokens: 1, nanoUsd: 0 }
   const first = await Promise.all(Array.from({ length: 10 }, async () => await worker.reserve(wanted)))
   const last = worker.reserve(wanted)
   await nextTurn()
   for (const decision of first) worker.settle(reservationOf(decision), { tokens: 2, nanoUsd: 0 })
-  worker.flush()
+  worker.limiter.flush()
   await last
   await nextTurn()
   t.equal(limiter.counters.open, 1)

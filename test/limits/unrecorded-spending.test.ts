@@ -1,14 +1,18 @@
 import t from 'tap'
 import { UnrecordedSpending, type FindRecorded } from '../../lib/limits/unrecorded-spending.ts'
-import type { UsageRowKey } from '../../lib/limits/budget.ts'
+import type { Holding, UsageRowKey } from '../../lib/limits/counters.ts'
 
 const day = 86_400_000
+
+function sumOf (party: string, fromMs: number): Omit<Holding, 'amount'> {
+  return { party, unit: 'nanoUsd', fromMs }
+}
 
 /** Adds calls that ended one millisecond after the other, from 0 on. */
 function add (spending: UnrecordedSpending, count: number, keyId = 'key-1', fromMs = day): UsageRowKey[] {
   return Array.from({ length: count }, (_, number) => {
     const row = { id: `${keyId}-${fromMs / day}-${number}`, atMs: number }
-    spending.add({ keyId, fromMs, nanoUsd: 10 }, row, number)
+    spending.add({ party: keyId, unit: 'nanoUsd', fromMs, amount: 10 }, row, number)
     return row
   })
 }
@@ -30,9 +34,9 @@ t.test('what calls have spent is added up by key and period until they are recor
   add(spending, 3)
   add(spending, 2, 'key-1', 2 * day)
   add(spending, 1, 'key-2')
-  t.same([spending.of('key-1', day), spending.of('key-1', 2 * day), spending.of('key-2', day), spending.of('key-3', day)], [30, 20, 10, 0])
+  t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-1', 2 * day)), spending.of(sumOf('key-2', day)), spending.of(sumOf('key-3', day))], [30, 20, 10, 0])
   await spending.forgetRecorded(2, store(({ id }) => id === 'key-1-1-0').find)
-  t.same([...spending.sums()].map(({ keyId, fromMs, nanoUsd }) => [keyId, fromMs, nanoUsd]), [['key-1', day, 20], ['key-1', 2 * day, 20], ['key-2', day, 10]])
+  t.same([...spending.sums()].map(({ party, fromMs, amount }) => [party, fromMs, amount]), [['key-1', day, 20], ['key-1', 2 * day, 20], ['key-2', day, 10]])
   await spending.forgetRecorded(9, store(() => true).find)
   t.same([...spending.sums()], [], 'and nothing is left of them then')
 })
@@ -50,7 +54,7 @@ t.test('thousands of calls are forgotten at once, in batches, between which othe
   setImmediate(count)
   await spending.forgetRecorded(19_999, find)
   isFinished = true
-  t.equal(spending.of('key-1', day), 10, 'the last one has only just ended')
+  t.equal(spending.of(sumOf('key-1', day)), 10, 'the last one has only just ended')
   t.equal(searches.length, 40)
   t.ok(searches.every(rows => rows.length <= 500))
   t.ok(turns >= 39, `${turns} turns`)
@@ -62,10 +66,10 @@ t.test('calls that are not recorded count on, and keep no others from being look
   const behind = store(() => false)
   await spending.forgetRecorded(2000, behind.find)
   t.equal(behind.searches.length, 1, 'the store is behind')
-  t.equal(spending.of('key-1', day), 20_000)
+  t.equal(spending.of(sumOf('key-1', day)), 20_000)
   const { find, searches } = store(({ atMs }) => atMs >= 500)
   await spending.forgetRecorded(2000, find)
-  t.equal(spending.of('key-1', day), 5000)
+  t.equal(spending.of(sumOf('key-1', day)), 5000)
   t.equal(searches[0]?.[0]?.atMs, 500, 'those that were not looked for come first')
   t.equal(searches.flat().length, 2000, 'each once')
 })
@@ -73,11 +77,11 @@ t.test('calls that are not recorded count on, and keep no others from being look
 t.test('after a failure of the store everything still counts, and a call without a record only until it is due', async t => {
   const spending = new UnrecordedSpending()
   add(spending, 10)
-  spending.add({ keyId: 'key-2', fromMs: day, nanoUsd: 5 }, undefined, 10)
+  spending.add({ party: 'key-2', unit: 'nanoUsd', fromMs: day, amount: 5 }, undefined, 10)
   await t.rejects(spending.forgetRecorded(20, async () => await Promise.reject(new Error('locked'))), /locked/)
-  t.same([spending.of('key-1', day), spending.of('key-2', day)], [100, 5])
+  t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-2', day))], [100, 5])
   await spending.forgetRecorded(20, store(({ atMs }) => atMs < 4).find)
-  t.same([spending.of('key-1', day), spending.of('key-2', day)], [60, 0])
+  t.same([spending.of(sumOf('key-1', day)), spending.of(sumOf('key-2', day))], [60, 0])
 })
 
 t.test('a second search does not begin while one runs', async t => {
@@ -86,5 +90,5 @@ t.test('a second search does not begin while one runs', async t => {
   const { find, searches } = store(() => true)
   await Promise.all([spending.forgetRecorded(20, find), spending.forgetRecorded(20, find)])
   t.equal(searches.length, 1)
-  t.equal(spending.of('key-1', day), 0)
+  t.equal(spending.of(sumOf('key-1', day)), 0)
 })

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { requestOf } from '../support/limits.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate } from '../support/command.ts'
@@ -20,7 +21,7 @@ t.test('while another program has locked the store, a reservation that needs it 
   t.teardown(shared.close)
   const other = new LocalLimiter({ shared })
   t.teardown(() => other.close())
-  await other.reserve({ keyId: 'other', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 0 })
+  await other.reserve(requestOf({ keyId: 'other', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 0 }))
   t.match(await ask(gateway.url, budgetKey), { status: 200 })
 
   const database = await openDatabase(shared.directory)

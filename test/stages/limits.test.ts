@@ -1,4 +1,5 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises'
+import { requestOf } from '../support/limits.ts'
 import t from 'tap'
 import { once } from '../../lib/pipeline/stage.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
@@ -62,10 +63,10 @@ t.test('a call with a provider key of the caller\'s own needs no budget, and kee
   ] as const) {
     const stage = limits({ limiter, models, settings: settings() })
     const id = party === 'key' ? 'of-key' : 'project-1'
-    const spent = await limiter.reserve({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 1 })
+    const spent = await limiter.reserve(requestOf({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 1 }, party))
     if (!spent.admitted) return t.fail('refused')
-    limiter.settle(spent.reservation, { tokens: 0, nanoUsd: 1 })
-    t.match(await limiter.reserve({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 0 }), { admitted: false, reason: 'budget' }, 'it is used up')
+    limiter.settle(spent.reservation, { used: { nanoUsd: 1 } })
+    t.match(await limiter.reserve(requestOf({ keyId: id, limits: keyLimits, tokens: 0, nanoUsd: 0 }, party)), { admitted: false, reason: 'budget' }, 'it is used up')
     const withOwnKey = (): ReturnType<typeof call> => {
       const own = routedCall({}, parts)
       own.record.ownProviderKey = true
@@ -84,7 +85,7 @@ t.test('a patient call waits until there is room, or until it ends', async t => 
   const services = { limiter, models, settings: settings() }
   const [open] = await collect(limits(services)(once(call({ concurrentCalls: 1 }))))
   const waiting = collect(limits(services, { waitForCapacity: true })(once(call({ concurrentCalls: 1 }))))
-  limiter.settle(open?.record.reservation ?? 0, { tokens: 0, nanoUsd: 0 })
+  limiter.settle(open?.record.reservation ?? 0, { used: {} })
   t.equal((await waiting).length, 1)
   const left = collect(limits(services, { waitForCapacity: true })(once(call({ concurrentCalls: 1 }, { signal: AbortSignal.timeout(20) }))))
   await t.rejects(left, { name: 'TimeoutError' })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { copyStore, type CopyProgress } from '../../lib/stores/copy-store.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
+import { usedSince } from '../../lib/usage/spending.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { storeTest } from '../support/stores.ts'
@@ -36,7 +36,7 @@ storeTest('a store is copied with everything in it, what rows that are gone have
     t.same(await to.query.selectFrom(table).selectAll().execute(), await from.query.selectFrom(table).selectAll().execute(), table)
   }
   t.same(await to.query.selectFrom('usage').selectAll().orderBy('at_ms').execute(), await from.query.selectFrom('usage').selectAll().orderBy('at_ms').execute())
-  t.equal(await spendingOf(to.query, 'key-1', 0, 5), 5)
+  t.equal(await usedSince(to.query, 'nanoUsd', 'key-1', 0, 5), 5)
 })
 
 storeTest('a copy that was interrupted goes on where it ended', async (t, open) => {

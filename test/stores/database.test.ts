@@ -8,7 +8,7 @@ import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
 import { migrate } from '../../lib/stores/sqlite/migrate.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
+import { usedSince } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
 
@@ -117,7 +117,7 @@ t.test('a row that is written twice is there once, and counts once', async t => 
   insertUsage(database, [usageRowOf(1), usageRowOf(2, { cost_nano_usd: null }), usageRowOf(3, { key_id: 'key-2' })])
   insertUsage(database, [usageRowOf(1), usageRowOf(4)])
   t.equal(await countOf(database), 4)
-  t.equal(await spendingOf(database.query, 'key-1', 0, Date.now()), 20)
+  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, Date.now()), 20)
 })
 
 t.test('what was spent before a migration is known after it', async t => {
@@ -131,6 +131,6 @@ t.test('what was spent before a migration is known after it', async t => {
   old.close()
   const database = await open(t, directory)
   t.equal(await countOf(database), 2)
-  t.equal(await spendingOf(database.query, 'key-1', 86_400_000, 90_000_000), 107)
-  t.equal(await spendingOf(database.query, 'key-1', 0, 90_000_000), 1107)
+  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 86_400_000, 90_000_000), 107)
+  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, 90_000_000), 1107)
 })

@@ -1,4 +1,4 @@
-import { spendingOf } from '../../lib/usage/spending.ts'
+import { usedSince } from '../../lib/usage/spending.ts'
 import { dayMs, dayOf } from '../../lib/usage/day.ts'
 import { Durations } from '../../lib/usage/percentiles.ts'
 import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
@@ -58,7 +58,7 @@ storeTest('what rows cost is added to the day and the key they belong to, once',
   ]
   await store.insertUsage(rows)
   await store.insertUsage(rows.slice(0, 2))
-  const spent = async (key: string, fromMs: number, untilMs: number): Promise<number> => await spendingOf(store.query, key, fromMs, untilMs)
+  const spent = async (key: string, fromMs: number, untilMs: number): Promise<number> => await usedSince(store.query, 'nanoUsd', key, fromMs, untilMs)
   t.same([await spent('key-1', 0, morning), await spent('key-1', 0, morning + dayMs), await spent('key-2', 0, morning + dayMs)], [12, 23, 13])
   t.equal((await store.query.selectFrom('usage').select('id').execute()).length, 6)
 })
@@ -66,7 +66,7 @@ storeTest('what rows cost is added to the day and the key they belong to, once',
 storeTest('a row that cannot be written takes back those before it, and what they cost', async (t, open) => {
   const store = await open()
   await t.rejects(store.insertUsage([usageRowOf(1), usageRowOf(2, { endpoint: null as unknown as string })])) // no type allows it
-  t.equal(await spendingOf(store.query, 'key-1', 0, Date.now()), 0)
+  t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, Date.now()), 0)
 })
 
 storeTest('rows of many keys are written in several turns, each once', async (t, open) => {
@@ -132,13 +132,13 @@ storeTest('the row of an open call is replaced by that of its end, with all that
   // The third was sent to another model first; the sums of that one are of no call in the end.
   const opened = [openRow(at(3)), openRow(at(12), { model: 'b/2' }), openRow(at(17), { cost_nano_usd: null })]
   t.equal(await store.insertUsage(opened), 3)
-  t.equal(await spendingOf(store.query, 'key-1', 0, morning), 20)
+  t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, morning), 20)
   t.equal(await store.insertUsage([...ended, ...opened]), 25)
   t.equal(await store.insertUsage(opened), 0, 'the other way round nothing changes')
   t.equal(await store.insertUsage(ended), 0)
   const stored = await store.query.selectFrom('usage').selectAll().orderBy('at_ms').execute()
   t.strictSame(stored.map(row => ({ ...row })), ended)
-  t.equal(await spendingOf(store.query, 'key-1', 0, morning), 25 * 5000)
+  t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, morning), 25 * 5000)
   const sums = {
     key_id: 'key-1', model: 'a/1', provider: 'a', endpoint: 'chat', calls: 25, errors: 0, cancelled: 0, estimated_calls: 0, unpriced_calls: 0, prompt_tokens: 75,
     completion_tokens: 12_500, cost_nano_usd: 125_000, latencies: '43:25', first_bytes: '20:25'
@@ -155,7 +155,7 @@ storeTest('of two rows of an open call the later counts, in whichever order they
     const known = { ...begun, completion_tokens: 70, cost_nano_usd: 700, duration_ms: 600 }
     for (const row of key === 'key-1' ? [begun, known] : [known, begun]) await store.insertUsage([row])
     t.match(await store.query.selectFrom('usage').selectAll().where('key_id', '=', key).execute(), [{ completion_tokens: 70 }], key)
-    t.equal(await spendingOf(store.query, key, 0, morning), 700)
+    t.equal(await usedSince(store.query, 'nanoUsd', key, 0, morning), 700)
   }
   const { calls, errors } = await store.query.selectFrom('usage_rollups').where('span_ms', '=', dayMs)
     .select(({ fn }) => [fn.sum<number>('calls').as('calls'), fn.sum<number>('errors').as('errors')]).executeTakeFirstOrThrow()
@@ -169,7 +169,7 @@ storeTest('writers that replace the row of an open call at the same time count i
   await store.insertUsage(ended.map(row => openRow(row, { model: 'm-0' })))
   const known = ended.map(row => openRow(row, { duration_ms: 700, cost_nano_usd: 70 }))
   await Promise.all(writers.map(async (writer, number) => await retryWhenLocked(async () => await writer.insertUsage(number % 2 === 0 ? ended : known))))
-  t.equal(await spendingOf(store.query, 'key-1', 0, morning), 50 * 5000)
+  t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, morning), 50 * 5000)
   const rollups = await store.query.selectFrom('usage_rollups').select(['model', 'calls', 'errors', 'cost_nano_usd']).where('span_ms', '=', hourMs).orderBy('model').execute()
   t.same(rollups.map(({ model, calls, errors, cost_nano_usd: cost }) => [model, calls, errors, cost]), [['m-0', 17, 0, 85_000], ['m-1', 17, 0, 85_000], ['m-2', 16, 0, 80_000]])
 })

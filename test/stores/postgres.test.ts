@@ -2,7 +2,7 @@ import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/usage/day.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
+import { usedSince } from '../../lib/usage/spending.ts'
 import { startStallingProxy } from '../support/stalling-proxy.ts'
 import { noPostgres, postgresPlace } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -71,7 +71,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     const rows = [0, 1, 2].map(number => usageRowOf(number, { at_ms: march + number * month, cost_nano_usd: 5 }))
     t.equal((await Promise.all([one.insertUsage(rows), two.insertUsage(rows)])).reduce((sum, count) => sum + count), 3)
     t.same(await filled(one), ['usage_2026_03', 'usage_2026_04', 'usage_2026_05'])
-    t.equal(await spendingOf(one.query, 'key-1', 0, march + 3 * month), 15)
+    t.equal(await usedSince(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 15)
   })
 
   await t.test('old months are dropped as one, also while another gateway writes into them, and what they cost is not forgotten', async t => {
@@ -83,7 +83,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     t.same(await filled(one), ['usage_2026_04', 'usage_2026_05'])
     await t.rejects(two.insertUsage([usageRowOf(4, { at_ms: march })]), /no partition/)
     t.equal(await two.insertUsage([usageRowOf(4, { at_ms: march })]), 1, 'and the next attempt makes the month again')
-    t.equal(await spendingOf(one.query, 'key-1', 0, march + 3 * month), 40)
+    t.equal(await usedSince(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 40)
     const { sql } = await import('kysely')
     await sql`analyze usage`.execute(one.query)
     await one.pruneUsage({ keepDays: 3650, keepRows: 1 }, march + 2 * month)
@@ -101,7 +101,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
   await t.test('sums that are not exact are an error', async t => {
     const database = await open(t, await postgresPlace(t))
     await database.insertUsage([1, 2].map(number => usageRowOf(number, { cost_nano_usd: Number.MAX_SAFE_INTEGER })))
-    await t.rejects(spendingOf(database.query, 'key-1', 0, Date.now()), RangeError)
+    await t.rejects(usedSince(database.query, 'nanoUsd', 'key-1', 0, Date.now()), RangeError)
   })
 
   await t.test('a query that takes too long ends, and its connection with it', async t => {

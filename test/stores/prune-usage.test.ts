@@ -3,7 +3,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { pruneUsage } from '../../lib/stores/sqlite/prune-usage.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
+import { usedSince } from '../../lib/usage/spending.ts'
 import { hourMs } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -23,7 +23,7 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
     insertUsage(database, Array.from({ length: 40 }, (_, more) => row(number + more, at(number + more), more % 2 === 0 ? 'a' : 'b')))
   }
   const count = async (): Promise<number> => (await query.selectFrom('usage').selectAll().execute()).length
-  const cost = async (key: string): Promise<number> => await spendingOf(query, key, 0, nowMs)
+  const cost = async (key: string): Promise<number> => await usedSince(query, 'nanoUsd', key, 0, nowMs)
   t.same([await cost('a'), await cost('b')], [400, 400])
   await pruneUsage(query, { keepDays: 40, keepRows: 5000 }, nowMs)
   t.equal(await count(), 480)
@@ -32,7 +32,7 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
   await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
   t.equal(await count(), 100)
   t.same([await cost('a'), await cost('b')], [400, 400])
-  t.equal(await spendingOf(query, 'a', 0, 5), 4, 'by day')
+  t.equal(await usedSince(query, 'nanoUsd', 'a', 0, 5), 4, 'by day')
 })
 
 /** Returns how many rows of the ledger a query passes over. */

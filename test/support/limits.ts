@@ -1,8 +1,135 @@
-/** Decisions of limiters. */
+/** Limiters as a key sees them: calls of one key with its limits, in tokens and billionths of a dollar. */
 
-import type { LimitDecision } from '../../lib/limits/counters.ts'
+import { accountsOf, partyNames, type PartyKind } from '../../lib/limits/call-accounts.ts'
+import type { ActualUsage, Holding, LimitCounters, LimitDecision, ReservationRequest, SumKey, SumPart, UsageRowKey } from '../../lib/limits/counters.ts'
+import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
+import type { KeyLimits } from '../../lib/core/key.ts'
+
+/** A call of a key. */
+export interface KeyCall {
+  readonly keyId: string
+  readonly limits: KeyLimits
+  readonly tokens: number
+  readonly nanoUsd: number
+  readonly minNanoUsd?: number | undefined
+  readonly alreadyAdmitted?: boolean
+}
+
+export interface KeyUsage {
+  readonly tokens: number
+  readonly nanoUsd: number
+  readonly moreRequests?: number
+  readonly row?: UsageRowKey
+}
+
+/** A decision with what it grants of a budget. */
+export type KeyDecision = LimitDecision & { readonly nanoUsd?: number | undefined }
+
+export function requestOf ({ keyId, limits, tokens, nanoUsd, minNanoUsd, alreadyAdmitted }: KeyCall, kind: PartyKind = 'key'): ReservationRequest {
+  return {
+    accounts: accountsOf([{ kind, id: keyId, limits }]),
+    wanted: { tokens: { most: tokens }, nanoUsd: { most: nanoUsd, least: minNanoUsd } },
+    ...alreadyAdmitted !== undefined && { alreadyAdmitted }
+  }
+}
+
+export function usageOf ({ tokens, nanoUsd, moreRequests = 0, row }: KeyUsage): ActualUsage {
+  return { used: { tokens, nanoUsd, requests: moreRequests }, ...row !== undefined && { row } }
+}
+
+export function decisionOf (decision: LimitDecision): KeyDecision {
+  return decision.admitted ? { ...decision, nanoUsd: decision.granted.nanoUsd } : decision
+}
+
+/** A limiter that takes calls of keys. */
+export class KeyLimiter<L extends Limiter> {
+  readonly limiter: L
+
+  constructor (limiter: L) {
+    this.limiter = limiter
+  }
+
+  reserve (call: KeyCall): KeyDecision | Promise<KeyDecision> {
+    const decision = this.limiter.reserve(requestOf(call))
+    return decision instanceof Promise ? decision.then(decisionOf) : decisionOf(decision)
+  }
+
+  settle (reservation: number, usage: KeyUsage): void {
+    this.limiter.settle(reservation, usageOf(usage))
+  }
+}
+
+/** A limiter of this process that takes calls of keys, and its counters. */
+export class KeyLocalLimiter extends KeyLimiter<LocalLimiter> {
+  readonly counters: KeyCounters
+
+  constructor (limiter: LocalLimiter) {
+    super(limiter)
+    this.counters = new KeyCounters(limiter.counters)
+  }
+
+  override reserve (call: KeyCall, holder?: string): KeyDecision | Promise<KeyDecision> {
+    const decision = this.limiter.reserve(requestOf(call), holder)
+    return decision instanceof Promise ? decision.then(decisionOf) : decisionOf(decision)
+  }
+
+  release (holder: string): void {
+    this.limiter.release(holder)
+  }
+
+  close (): void {
+    this.limiter.close()
+  }
+}
+
+export class KeyCounters {
+  readonly counters: LimitCounters
+
+  constructor (counters: LimitCounters) {
+    this.counters = counters
+  }
+
+  get open (): number {
+    return this.counters.open
+  }
+
+  get size (): number {
+    return this.counters.size
+  }
+
+  reserve (call: KeyCall, holder?: string): KeyDecision {
+    return decisionOf(this.counters.reserve(requestOf(call), holder))
+  }
+
+  settle (reservation: number, usage: KeyUsage): void {
+    this.counters.settle(reservation, usageOf(usage))
+  }
+
+  /** Returns the sum of the first budget of a call. */
+  sumFor (call: KeyCall): SumKey | undefined {
+    return this.counters.sumsOf(requestOf(call))[0]
+  }
+
+  setUsed (sum: SumKey, used: number): number {
+    return this.counters.setUsed(sum, used)
+  }
+
+  release (holder: string): SumPart[] {
+    return this.counters.release(holder)
+  }
+
+  releaseSum (part: SumPart): void {
+    this.counters.releaseSum(part)
+  }
+
+  holdings (): Holding[] {
+    return [...this.counters.holdings()]
+  }
+}
 
 /** Returns the limit that refuses a call, or that none does. */
 export function reasonOf (decision: LimitDecision): string {
   return decision.admitted ? 'admitted' : decision.reason
 }
+
+export const partyKinds = Object.keys(partyNames) as PartyKind[] // its keys are those

@@ -1,6 +1,7 @@
 import { copyFileSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { requestOf } from '../support/limits.ts'
 import { Ring, RingMember } from '../../lib/async/ring.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
@@ -141,7 +142,7 @@ storeTest('a call that was journaled when it was sent is one row with what it us
 
 t.test('what was reserved is settled with what was used, whatever else goes wrong', async t => {
   const limiter = new LocalLimiter()
-  const reserve = () => limiter.reserve({ keyId: 'key-1', limits: { tokensPerMinute: 100, requestsPerMinute: 10 }, tokens: 50, nanoUsd: 0 })
+  const reserve = () => limiter.reserve(requestOf({ keyId: 'key-1', limits: { tokensPerMinute: 100, requestsPerMinute: 10 }, tokens: 50, nanoUsd: 0 }))
   const first = await reserve()
   const plain = new CallRecorder({ ledger: undefined, limiter, models: () => ({ find: () => undefined }) })
   plain.end(call({ reservation: first.admitted ? first.reservation : 0, attempts: 3 }))

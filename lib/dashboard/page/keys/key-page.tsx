@@ -5,6 +5,7 @@ import { api, type Answer } from '../api/client.ts'
 import { columns, placeOf } from '../calls/columns.tsx'
 import { count, plural } from '../format/numbers.ts'
 import { date } from '../format/time.ts'
+import { countFacts } from '../limits/count-facts.ts'
 import { Spend } from '../limits/spend.tsx'
 import { Card } from '../parts/card.tsx'
 import { Empty } from '../parts/empty.tsx'
@@ -74,12 +75,9 @@ function names (list: readonly string[] | null): JSX.Element | string {
 }
 
 function limitFacts ({ limits, spent_usd }: Key): readonly Fact[] {
-  const rate = (value: number | undefined, unit: string): string => value === undefined ? 'No limit' : `${count(value)} ${unit}`
   return [
     ['Budget', <Spend limits={limits} spent={spent_usd} />],
-    ['Requests', rate(limits?.requests_per_minute, 'a minute')],
-    ['Tokens', rate(limits?.tokens_per_minute, 'a minute')],
-    ['Concurrent', limits?.concurrent_calls === undefined ? 'No limit' : plural(limits.concurrent_calls, 'call')],
+    ...countFacts(limits),
     ['Answers', limits?.budget === undefined ? null : limits.strict === false ? 'May exceed the budget' : 'Shortened to the budget'],
     ['Unpriced models', limits?.budget === undefined ? null : limits.budget.unpriced === 'allow' ? 'Allowed' : 'Refused']
   ]

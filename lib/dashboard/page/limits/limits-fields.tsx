@@ -5,7 +5,8 @@ import type { ApiError } from '../api/client.ts'
 import { Check } from '../parts/check.tsx'
 import { Input } from '../parts/input.tsx'
 import { Select } from '../parts/select.tsx'
-import type { LimitsDraft } from './limits-draft.ts'
+import { countedLimitNames, countedLimits } from '../../../../schemas/config/counted-limits.ts'
+import type { BudgetPeriod, LimitsDraft } from './limits-draft.ts'
 
 export interface LimitsFieldsProps {
   readonly draft: LimitsDraft
@@ -13,7 +14,9 @@ export interface LimitsFieldsProps {
   readonly error: ApiError | undefined
 }
 
-export const periods = [{ value: 'day', label: 'a day' }, { value: 'month', label: 'a month' }, { value: 'total', label: 'in total' }] as const
+const periodLabels: Readonly<Record<BudgetPeriod, string>> = { hour: 'an hour', day: 'a day', week: 'a week', month: 'a month', total: 'in total' }
+
+export const periods = (Object.keys(periodLabels) as BudgetPeriod[]).map(value => ({ value, label: periodLabels[value] })) // its keys are those
 
 export function LimitsFields ({ draft, onChange, error }: LimitsFieldsProps): JSX.Element {
   const set = (change: Partial<LimitsDraft>): void => onChange({ ...draft, ...change })
@@ -26,7 +29,7 @@ export function LimitsFields ({ draft, onChange, error }: LimitsFieldsProps): JS
           onInput={value => set({ budgetUsd: value })} error={fields['limits.budget.usd']}
         />
         <Select
-          label='Period' value={draft.budgetPer} choices={periods} hint='Days and months of UTC.'
+          label='Period' value={draft.budgetPer} choices={periods} hint='In UTC, or in the time zone of the budget.'
           onChange={value => set({ budgetPer: periods.find(period => period.value === value)?.value ?? 'month' })}
         />
       </div>
@@ -41,18 +44,12 @@ export function LimitsFields ({ draft, onChange, error }: LimitsFieldsProps): JS
         </>
       )}
       <div class='columns'>
-        <Input
-          label='Requests per minute' optional type='number' min={1} step={1} placeholder='No limit' value={draft.requestsPerMinute}
-          onInput={value => set({ requestsPerMinute: value })} error={fields['limits.requests_per_minute']}
-        />
-        <Input
-          label='Tokens per minute' optional type='number' min={1} step={1} placeholder='No limit' value={draft.tokensPerMinute}
-          onInput={value => set({ tokensPerMinute: value })} error={fields['limits.tokens_per_minute']}
-        />
-        <Input
-          label='Concurrent calls' optional type='number' min={1} step={1} placeholder='No limit' value={draft.concurrentCalls}
-          onInput={value => set({ concurrentCalls: value })} error={fields['limits.concurrent_calls']}
-        />
+        {countedLimitNames.map(name => (
+          <Input
+            key={name} label={countedLimits[name].label} optional type='number' min={1} step={1} placeholder='No limit' value={draft.counts[name]}
+            onInput={value => set({ counts: { ...draft.counts, [name]: value } })} error={fields[`limits.${name}`]}
+          />
+        ))}
       </div>
     </>
   )

@@ -7,9 +7,9 @@ import type { Limits } from './limits-draft.ts'
 import { periods } from './limits-fields.tsx'
 
 export function Spend ({ limits, spent }: { readonly limits: Limits | null, readonly spent: number | null }): JSX.Element {
-  const budget = limits?.budget
+  const budget = limits?.budget ?? limits?.budgets?.[0]
   if (budget === undefined || spent === null) return <span class='faint'>No budget</span>
-  const period = periods.find(({ value }) => value === (budget.per ?? 'month'))?.label ?? ''
+  const period = budget.every === undefined ? periods.find(({ value }) => value === (budget.per ?? 'month'))?.label ?? '' : `every ${budget.every}`
   return (
     <Meter label={`${dollars(spent)} spent of ${dollars(budget.usd)} ${period}`} value={spent} max={budget.usd}>
       <span>{dollars(spent)}</span><span class='faint'>{dollars(budget.usd)} {period}</span>

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { count, plural } from '../format/numbers.ts'
+import { countFacts } from '../limits/count-facts.ts'
 import { Spend } from '../limits/spend.tsx'
 import { Button } from '../parts/button.tsx'
 import { Card } from '../parts/card.tsx'
@@ -64,13 +65,10 @@ export function ProjectPage ({ id }: { readonly id: string }): JSX.Element {
 }
 
 function factsOf ({ id, limits, spent_usd, models, keys, created_at_ms }: Project): readonly Fact[] {
-  const rate = (value: number | undefined): string => value === undefined ? 'No limit' : `${count(value)} a minute`
   return [
     ['Id', <code>{id}</code>],
     ['Budget', <div class='meter-place'><Spend limits={limits} spent={spent_usd} /></div>],
-    ['Requests', rate(limits?.requests_per_minute)],
-    ['Tokens', rate(limits?.tokens_per_minute)],
-    ['Concurrent', limits?.concurrent_calls === undefined ? 'No limit' : plural(limits.concurrent_calls, 'call')],
+    ...countFacts(limits),
     ['Models', models === null ? 'All' : models.join(', ')],
     ['Active keys', count(keys)],
     ['Created', <Moment at={created_at_ms} />]

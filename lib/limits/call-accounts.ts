@@ -1,0 +1,93 @@
+/**
+ * The accounts that a call counts in: one for each limit of each party whose limits hold for it. What counts them iterates over this list,
+ * in memory, in Redis and in the messages between processes.
+ */
+
+import type { Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
+import { nanoUsdOf, type Budget, type KeyLimits, type Refusal, type SumName } from '../core/key.ts'
+import { limitFields } from './limit-table.ts'
+import { windowName, windowOfBudget, type Window } from './windows.ts'
+
+/** Things that accounts count; money in billionths of a dollar, which is what usage records count in. */
+export type Unit = CountedUnit | 'nanoUsd'
+
+/** Kinds of parties, as messages name them. */
+export const partyNames = {
+  key: 'API key', project: 'project', member: 'member', end_user: 'end user', tag: 'tag', model: 'model'
+} as const
+
+export type PartyKind = keyof typeof partyNames
+
+/** A party whose limits hold for a call. */
+export interface Party {
+  readonly kind: PartyKind
+  readonly id: string
+  readonly limits: KeyLimits
+}
+
+interface Common {
+  readonly party: PartyKind
+  readonly partyId: string
+  readonly unit: Unit
+  /** The most that may be used. */
+  readonly amount: number
+}
+
+/** A limit that refills, or one of what is in use. */
+export interface RateAccount extends Common {
+  readonly counting: Exclude<Counting, 'sum'>
+  readonly refusal: Refusal
+}
+
+/** A limit of what is used in a window. */
+export interface SumAccount extends Common {
+  readonly counting: 'sum'
+  readonly name: SumName
+  readonly window: Window
+  /** True where a call may be granted less than the most it can use, and is held to that; else its usual amount is reserved. */
+  readonly strict: boolean
+  /** The limit that it comes from, where it is one of money. */
+  readonly budget?: Budget
+}
+
+export type Account = RateAccount | SumAccount
+
+/** Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help there. */
+export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {
+  return parties.flatMap(({ kind, id, limits }) => {
+    const common = { party: kind, partyId: id }
+    const sums: Account[] = (withBudgets ? lowestOf(budgetsIn(limits)) : []).map(budget => (
+      { ...common, counting: 'sum', unit: 'nanoUsd', name: 'budget', amount: nanoUsdOf(budget), window: windowOfBudget(budget), strict: limits.strict ?? true, budget }
+    ))
+    const others: Account[] = []
+    for (const { member, row } of limitFields) {
+      const amount = limits[member]
+      if (amount === undefined) continue
+      const { unit } = row
+      if (row.counting !== 'sum') others.push({ ...common, counting: row.counting, unit, refusal: row.refusal, amount })
+      else sums.push({ ...common, counting: 'sum', unit, name: row.refusal, amount, window: { per: row.per }, strict: false })
+    }
+    return [...sums, ...others]
+  })
+}
+
+/** Lists the budgets of limits. */
+export function budgetsIn ({ budget, budgets = [] }: Pick<KeyLimits, 'budget' | 'budgets'>): readonly Budget[] {
+  return budget === undefined ? budgets : [budget, ...budgets]
+}
+
+/** Leaves out budgets of the same window as a lower one: a sum is counted once. */
+function lowestOf (budgets: readonly Budget[]): Budget[] {
+  const lowest = new Map<string, Budget>()
+  for (const budget of budgets) {
+    const name = windowName(windowOfBudget(budget))
+    const known = lowest.get(name)
+    if (known === undefined || budget.usd < known.usd) lowest.set(name, budget)
+  }
+  return [...lowest.values()]
+}
+
+/** Names a party in counters: keys and projects by their ids, which differ. */
+export function partyName ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
+  return party === 'key' || party === 'project' ? partyId : `${party}:${partyId}`
+}

@@ -1,0 +1,38 @@
+/** Reads the table of limits (`schemas/config/counted-limits`): names, what refuses, and which limits depend on what calls use. */
+
+import { countedLimitNames, countedLimits, type CountedLimit, type CountedLimitName, type CountedRefusal, type SumRefusal } from '../../schemas/config/counted-limits.ts'
+import type { CountedAmounts, KeyLimits, Refusal, SumName } from '../core/key.ts'
+
+type CountedRow = CountedLimit & (
+  | { readonly counting: 'rate' | 'open', readonly refusal: CountedRefusal }
+  | { readonly counting: 'sum', readonly refusal: SumRefusal, readonly per: 'day' | 'month' }
+)
+
+interface LimitField {
+  /** On the wire. */
+  readonly name: CountedLimitName
+  /** In `KeyLimits`. */
+  readonly member: keyof CountedAmounts
+  readonly row: CountedRow
+}
+
+/** The limits that are one number. */
+export const limitFields: readonly LimitField[] = countedLimitNames.map(name => (
+  { name, member: name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) as keyof CountedAmounts, row: countedLimits[name] } // as `CamelCase` does
+))
+
+/** The names of sums. */
+const sumNames: readonly SumName[] = ['budget', ...limitFields.flatMap(({ row }) => row.counting === 'sum' ? [row.refusal] : [])]
+
+/** Names of what can refuse a call, for the log and for metrics. */
+export const refusals: readonly Refusal[] = [
+  ...limitFields.flatMap(({ row }) => row.counting === 'sum' ? [] : [row.refusal]),
+  ...sumNames.flatMap(name => [name, `${name}_too_small`, `${name}_reserved`] as const)
+]
+
+/** Keeps the limits that depend on what a call used: the rest was checked when it was admitted. */
+export function usageLimits (limits: KeyLimits): KeyLimits {
+  const kept: { -readonly [Name in keyof KeyLimits]: KeyLimits[Name] } = { ...limits }
+  for (const { member, row: { unit } } of limitFields) if (unit === 'requests' || unit === 'calls') delete kept[member]
+  return kept
+}

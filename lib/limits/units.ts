@@ -1,0 +1,23 @@
+/** The units that accounts count: what a usage record says a call used of each, and which of them the ledger adds up. */
+
+import { recordedUnits, type RecordedUnit } from '../usage/spending.ts'
+import type { UsageRow } from '../stores/tables.ts'
+import type { Unit } from './call-accounts.ts'
+
+/** Returns what a call used of each unit. Its first request was counted when it was reserved, and a call that has ended is not open. */
+const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
+  requests: ({ attempts }) => Math.max(0, attempts - 1),
+  tokens: ({ prompt_tokens: prompt, completion_tokens: completion }) => (prompt ?? 0) + (completion ?? 0),
+  calls: () => 0,
+  nanoUsd: ({ cost_nano_usd: nanoUsd }) => nanoUsd ?? 0
+}
+
+/** Returns what the call of a usage record used. */
+export function usedIn (row: UsageRow): Record<Unit, number> {
+  return Object.fromEntries(Object.entries(usedOf).map(([unit, used]) => [unit, used(row)])) as Record<Unit, number> // its keys are those
+}
+
+/** Returns true for a unit that the ledger adds up. */
+export function isRecorded (unit: Unit): unit is Unit & RecordedUnit {
+  return recordedUnits.has(unit)
+}

@@ -1,0 +1,128 @@
+/**
+ * The windows of limits: hours, days, weeks and months of a time zone, all time, or stretches of one length from a moment on. A day has 23 or 25
+ * hours where clocks change; weeks begin on Monday.
+ */
+
+import { dayMs } from '../usage/day.ts'
+import type { Budget } from '../core/key.ts'
+
+export type Window =
+  /** `timeZone`: a name of the IANA database. Default: UTC. */
+  | { readonly per: Exclude<Budget['per'], undefined>, readonly timeZone?: string | undefined }
+  | { readonly everyMs: number, readonly fromMs: number }
+
+/** One window: from its first millisecond to its end, exclusive. */
+export interface Period {
+  /** Names the kind of window, as counters in Redis do. */
+  readonly name: string
+  readonly fromMs: number
+  readonly endMs: number
+}
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const
+
+/** Returns the milliseconds of a length such as `30d`; NaN for another text. */
+export function lengthMs (text: string): number {
+  const [, count = '', unit = ''] = /^([1-9]\d{0,4})([smhd])$/.exec(text) ?? []
+  return count === '' ? NaN : Number(count) * unitMs[unit as keyof typeof unitMs] // by the pattern
+}
+
+/** Returns the window of a budget, whose shape has been checked. */
+export function windowOfBudget ({ per, timeZone, every, from }: Budget): Window {
+  if (every !== undefined && from !== undefined) return { everyMs: lengthMs(every), fromMs: Date.parse(from) }
+  return { per: per ?? 'month', ...timeZone !== undefined && { timeZone } }
+}
+
+/** Returns true for the name of a time zone that this system knows. */
+export function isTimeZone (name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false // a RangeError
+  }
+}
+
+/** The period found last of each kind of window. */
+const latest = new Map<string, Period>()
+const maxKinds = 1000
+
+/** Returns the period of a window that holds a moment. */
+export function periodOf (window: Window, nowMs: number): Period {
+  const name = windowName(window)
+  const known = latest.get(name)
+  if (known !== undefined && nowMs >= known.fromMs && nowMs < known.endMs) return known
+  const period = { name, ...boundsOf(window, nowMs) }
+  if (latest.size >= maxKinds) latest.clear()
+  latest.set(name, period)
+  return period
+}
+
+/** Names a kind of window: two of one name have the same periods. */
+export function windowName (window: Window): string {
+  if ('everyMs' in window) return `every${window.everyMs}:${window.fromMs % window.everyMs}`
+  return window.timeZone === undefined ? window.per : `${window.per}@${window.timeZone}`
+}
+
+function boundsOf (window: Window, nowMs: number): Pick<Period, 'fromMs' | 'endMs'> {
+  if ('everyMs' in window) {
+    const { everyMs, fromMs: firstMs } = window
+    const fromMs = firstMs + Math.floor((nowMs - firstMs) / everyMs) * everyMs
+    return { fromMs, endMs: fromMs + everyMs }
+  }
+  const { per, timeZone = 'UTC' } = window
+  if (per === 'total') return { fromMs: 0, endMs: Infinity }
+  const local = localTime(nowMs, timeZone)
+  const [year, month, day, hour] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate(), local.getUTCHours()]
+  const from = { month: [year, month, 1], week: [year, month, day - (local.getUTCDay() + 6) % 7], day: [year, month, day], hour: [year, month, day, hour] }
+  const end = { month: [year, month + 1, 1], week: [year, month, day - (local.getUTCDay() + 6) % 7 + 7], day: [year, month, day + 1], hour: [year, month, day, hour + 1] }
+  if (per === 'hour') {
+    // An hour of the clock may come twice: its place in the present one says when it began.
+    const fromMs = nowMs - (local.getTime() % unitMs.h)
+    return { fromMs, endMs: fromMs + unitMs.h }
+  }
+  return { fromMs: momentOf(from[per], timeZone), endMs: momentOf(end[per], timeZone) }
+}
+
+/** Returns a date whose UTC fields are what clocks of a zone show. */
+function localTime (ms: number, timeZone: string): Date {
+  return new Date(ms + offsetMs(ms, timeZone))
+}
+
+/** Returns the first moment at which clocks of a zone show a local time or a later one. */
+function momentOf ([year = 0, month = 0, day = 1]: readonly number[], timeZone: string): number {
+  const wanted = Date.UTC(year, month, day)
+  // The offsets a day before and after are those on both sides of a change.
+  const moments = [wanted - dayMs, wanted + dayMs].map(near => wanted - offsetMs(near, timeZone))
+  const exact = moments.filter(ms => ms + offsetMs(ms, timeZone) === wanted)
+  if (exact.length > 0) return Math.min(...exact)
+  return firstAfterGap(Math.min(...moments), Math.max(...moments), wanted, timeZone)
+}
+
+/** Finds the change of clocks that leaves a local time out: its end is the moment. */
+function firstAfterGap (beforeMs: number, afterMs: number, wanted: number, timeZone: string): number {
+  let [low, high] = [beforeMs, afterMs]
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (middle + offsetMs(middle, timeZone) < wanted) low = middle
+    else high = middle
+  }
+  return high
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** Returns how far clocks of a zone are ahead of UTC at a moment, in milliseconds. */
+function offsetMs (ms: number, timeZone: string): number {
+  if (timeZone === 'UTC') return 0
+  let format = formats.get(timeZone)
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone, hourCycle: 'h23', era: 'short', year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric'
+    })
+    if (formats.size >= maxKinds) formats.clear()
+    formats.set(timeZone, format)
+  }
+  const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]))
+  const part = (name: string): number => parts.get(name as Intl.DateTimeFormatPartTypes) ?? 0
+  return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')) - Math.floor(ms / 1000) * 1000
+}

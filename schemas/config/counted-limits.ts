@@ -1,0 +1,79 @@
+/**
+ * The table of limits that are one number. A row is all that the configuration, the admin API, the command line, the dashboard, the
+ * counters, the messages between processes, refusals and metrics know of a limit; budgets, which have windows of their own choice,
+ * stand beside it (`keys.ts`).
+ */
+
+/** Things that limits count; budgets count money. */
+export type CountedUnit = 'requests' | 'tokens' | 'calls'
+
+/**
+ * Ways to count. `rate`: an amount of a minute, which refills evenly. `open`: what is in use now. `sum`: what was used since the window
+ * began.
+ */
+export type Counting = 'rate' | 'open' | 'sum'
+
+export interface CountedLimit {
+  readonly unit: CountedUnit
+  readonly counting: Counting
+  /** The window of a sum, in UTC. */
+  readonly per?: 'day' | 'month'
+  readonly maximum: number
+  /** The value in metrics and in the log when it refuses a call. */
+  readonly refusal: string
+  /** Follows "This API key allows 5". */
+  readonly allows: string
+  /** A sentence after that. */
+  readonly note?: string
+  /** In the reference of the configuration. */
+  readonly description: string
+  /** In the help of the command line. */
+  readonly help: string
+  /** In forms. */
+  readonly label: string
+}
+
+export const countedLimits = {
+  requests_per_minute: {
+    unit: 'requests',
+    counting: 'rate',
+    maximum: 1_000_000,
+    refusal: 'requests',
+    allows: 'requests to providers per minute',
+    note: 'Further attempts and turns of a call count too.',
+    description: 'Calls to providers per minute; a full minute\'s amount may be used at once.',
+    help: 'provider requests per minute',
+    label: 'Requests per minute'
+  },
+  tokens_per_minute: {
+    unit: 'tokens',
+    counting: 'rate',
+    maximum: 1_000_000_000,
+    refusal: 'tokens',
+    allows: 'tokens per minute',
+    description: 'Tokens per minute, prompt and completion together.',
+    help: 'tokens per minute, prompt and completion together',
+    label: 'Tokens per minute'
+  },
+  concurrent_calls: {
+    unit: 'calls',
+    counting: 'open',
+    maximum: 1_000_000,
+    refusal: 'concurrent_calls',
+    allows: 'concurrent calls',
+    description: 'Concurrent calls.',
+    help: 'concurrent calls',
+    label: 'Concurrent calls'
+  }
+} as const satisfies Readonly<Record<string, CountedLimit>>
+
+/** The names of these limits in the configuration and the admin API. */
+export type CountedLimitName = keyof typeof countedLimits
+
+/** The values in metrics of those that are counted in one way. */
+type RefusalOf<How extends Counting> = { [Name in CountedLimitName]: (typeof countedLimits)[Name]['counting'] extends How ? (typeof countedLimits)[Name]['refusal'] : never }[CountedLimitName]
+
+export type CountedRefusal = RefusalOf<'rate' | 'open'>
+export type SumRefusal = RefusalOf<'sum'>
+
+export const countedLimitNames = Object.keys(countedLimits) as CountedLimitName[] // its keys are those

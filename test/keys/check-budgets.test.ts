@@ -1,0 +1,22 @@
+import t from 'tap'
+import { budgetProblems } from '../../lib/keys/check-budgets.ts'
+
+const paths = (limits: Parameters<typeof budgetProblems>[0]): string[] => budgetProblems(limits).map(({ path }) => path.join('.'))
+
+t.test('budgets that say what they count in are right', async t => {
+  const from = '2030-01-01T00:00:00Z'
+  t.same(paths({}), [])
+  t.same(paths({ budget: { usd: 1 } }), [])
+  t.same(paths({ budgets: [{ usd: 1, per: 'week', time_zone: 'Europe/Berlin' }, { usd: 1, every: '30d', from }] }), [])
+})
+
+t.test('what cannot be meant is named with its place', async t => {
+  const from = '2030-01-01T00:00:00Z'
+  t.same(paths({ budget: { usd: 1 }, budgets: [{ usd: 2 }] }), ['budgets'])
+  t.same(paths({ budget: { usd: 1, per: 'day', every: '1d', from } }), ['budget.every'])
+  t.same(paths({ budgets: [{ usd: 1 }, { usd: 1, every: '1d' }] }), ['budgets.1.every'])
+  t.same(paths({ budget: { usd: 1, from } }), ['budget.from'])
+  t.same(paths({ budget: { usd: 1, every: '1d', from: '2030-13-01T00:00:00Z' } }), ['budget.from'])
+  t.same(paths({ budget: { usd: 1, every: '1d', from, time_zone: 'Europe/Berlin' } }), ['budget.time_zone'])
+  t.same(paths({ budget: { usd: 1, time_zone: 'Europe/Atlantis' } }), ['budget.time_zone'])
+})

@@ -1,0 +1,57 @@
+import t from 'tap'
+import { lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
+
+const hour = 3_600_000
+
+function boundsOf (window: Window, moment: string): [from: string, end: string] {
+  const { fromMs, endMs } = periodOf(window, Date.parse(moment))
+  return [new Date(fromMs).toISOString(), new Date(endMs).toISOString()]
+}
+
+t.test('periods are those of UTC unless there is a time zone', async t => {
+  const rows: ReadonlyArray<readonly [window: Window, from: string, end: string]> = [
+    [{ per: 'hour' }, '2026-11-26T17:00:00.000Z', '2026-11-26T18:00:00.000Z'],
+    [{ per: 'day' }, '2026-11-26T00:00:00.000Z', '2026-11-27T00:00:00.000Z'],
+    [{ per: 'week' }, '2026-11-23T00:00:00.000Z', '2026-11-30T00:00:00.000Z'],
+    [{ per: 'month' }, '2026-11-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'],
+    [{ per: 'day', timeZone: 'America/New_York' }, '2026-11-26T05:00:00.000Z', '2026-11-27T05:00:00.000Z'],
+    [{ per: 'day', timeZone: 'Asia/Kathmandu' }, '2026-11-26T18:15:00.000Z', '2026-11-27T18:15:00.000Z'],
+    [{ per: 'hour', timeZone: 'Asia/Kolkata' }, '2026-11-26T18:30:00.000Z', '2026-11-26T19:30:00.000Z'],
+    [{ per: 'month', timeZone: 'Pacific/Auckland' }, '2026-10-31T11:00:00.000Z', '2026-11-30T11:00:00.000Z'],
+    [{ everyMs: 30 * 24 * hour, fromMs: Date.parse('2026-01-10T12:00:00Z') }, '2026-11-06T12:00:00.000Z', '2026-12-06T12:00:00.000Z']
+  ]
+  for (const [window, from, end] of rows) {
+    const at = 'timeZone' in window && window.timeZone?.startsWith('Asia/') === true ? '2026-11-26T18:45:00Z' : '2026-11-26T17:06:40.123Z'
+    t.same(boundsOf(window, at), [from, end], JSON.stringify(window))
+  }
+  t.same(periodOf({ per: 'total' }, Date.now()), { name: 'total', fromMs: 0, endMs: Infinity })
+})
+
+t.test('a day has 23 or 25 hours where clocks change, and begins an hour late where midnight is left out', async t => {
+  const day: Window = { per: 'day', timeZone: 'Europe/Berlin' }
+  t.same(boundsOf(day, '2026-03-29T10:00:00Z'), ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'])
+  t.same(boundsOf(day, '2026-10-25T10:00:00Z'), ['2026-10-24T22:00:00.000Z', '2026-10-25T23:00:00.000Z'])
+  t.same(boundsOf({ per: 'week', timeZone: 'Europe/Berlin' }, '2026-10-25T10:00:00Z'), ['2026-10-18T22:00:00.000Z', '2026-10-25T23:00:00.000Z'])
+  t.same(boundsOf({ per: 'day', timeZone: 'America/Santiago' }, '2026-09-06T12:00:00Z'), ['2026-09-06T04:00:00.000Z', '2026-09-07T03:00:00.000Z'])
+})
+
+t.test('whatever the moment, it lies in its period, and the next one begins where that ends', async t => {
+  for (const timeZone of [undefined, 'Europe/Berlin', 'America/Santiago', 'Australia/Lord_Howe', 'Asia/Kathmandu']) {
+    for (const per of ['hour', 'day', 'week', 'month'] as const) {
+      let moment = Date.parse('2026-03-01T00:00:00Z')
+      for (let step = 0; step < 200; step++) {
+        moment += Math.round(29.7 * hour)
+        const { fromMs, endMs } = periodOf({ per, timeZone }, moment)
+        if (!(fromMs <= moment && moment < endMs)) t.fail(`${per} of ${timeZone} at ${new Date(moment).toISOString()}`)
+        if (periodOf({ per, timeZone }, endMs).fromMs !== endMs) t.fail(`${per} of ${timeZone} after ${new Date(endMs).toISOString()}`)
+      }
+    }
+  }
+})
+
+t.test('a budget is one of a month unless it says otherwise', async t => {
+  t.same(windowOfBudget({ usd: 1 }), { per: 'month' })
+  t.same(windowOfBudget({ usd: 1, per: 'week', timeZone: 'Europe/Berlin' }), { per: 'week', timeZone: 'Europe/Berlin' })
+  t.same(windowOfBudget({ usd: 1, every: '36h', from: '2026-01-01T00:00:00+01:00' }), { everyMs: 36 * hour, fromMs: Date.parse('2025-12-31T23:00:00Z') })
+  t.same(['30d', '90m', '45s', '0d', '3w', ''].map(lengthMs), [30 * 24 * hour, 1.5 * hour, 45_000, NaN, NaN, NaN])
+})
