@@ -9,6 +9,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { disconnects } from './soak/disconnects.ts'
 import { hostileProviders } from './soak/hostile-providers.ts'
+import { hostileResponses } from './soak/hostile-responses.ts'
 import { hostileToolServers } from './soak/hostile-tool-servers.ts'
 import { kills } from './soak/kills.ts'
 import { mutations } from './soak/mutations.ts'
@@ -21,7 +22,7 @@ import { unreliableProviders } from './soak/unreliable-providers.ts'
 
 const { values: flags } = parseArgs({ options: { short: { type: 'boolean', default: false }, only: { type: 'string', default: '' } } })
 const scenarios = [
-  disconnects, streams, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileToolServers, smallHeap,
+  disconnects, streams, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileResponses, hostileToolServers, smallHeap,
   // Its bounds are some tens of milliseconds: for a machine that does nothing else.
   ...flags.short ? [] : [stalls]
 ]
