@@ -8,12 +8,16 @@ import { GatewayError } from '../core/errors.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
+/** Answers of models are compressed 20:1 at most; a larger one of zeros is made to fill memory and time. */
+const maxCompression = 200
+const compressionCheckFromBytes = 1024 * 1024
+
 /**
  * Returns the body without its content encoding. An event stream stays one: what has arrived is given
  * out as it arrives.
  *
- * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding or
- *   bytes that are not what the header says, `upstream_stream_interrupted` for a cut one.
+ * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding,
+ *   bytes that are not what the header says or a megabyte and more that is compressed over 200:1; `upstream_stream_interrupted` for a cut one.
  */
 export function decompressed (body: UpstreamBody, encoding: string | string[] | undefined): UpstreamBody {
   if (encoding === undefined) return body
@@ -37,7 +41,14 @@ export function decompressed (body: UpstreamBody, encoding: string | string[] | 
 
 async function * reading (inflate: Inflater): AsyncGenerator<Uint8Array, undefined, undefined> {
   try {
-    for await (const bytes of inflate) yield bytes as Uint8Array // a byte stream yields buffers
+    let sizeBytes = 0
+    for await (const bytes of inflate as AsyncIterable<Uint8Array>) { // a byte stream yields buffers
+      sizeBytes += bytes.length
+      if (sizeBytes > compressionCheckFromBytes && sizeBytes > maxCompression * inflate.bytesWritten) {
+        throw new GatewayError('upstream_invalid_response', { cause: `the body is compressed more than ${maxCompression}:1` })
+      }
+      yield bytes
+    }
   } catch (error) {
     if (error instanceof GatewayError) throw error
     const code = (error as NodeJS.ErrnoException).code // an error of zlib or of the stream

@@ -44,6 +44,21 @@ t.test('a cut body is an interruption, other bytes and encodings are invalid, an
   await until(bomb.cancelled, 'the source to be given up')
 })
 
+t.test('a body that is compressed too much is refused, however it is read', async t => {
+  const zeros = gzipSync(Buffer.alloc(5_000_000))
+  const complete = body(zeros)
+  await t.rejects(async () => await decompressed(complete.queue, 'gzip').buffer(1e8), { code: 'upstream_invalid_response', cause: 'the body is compressed more than 200:1' })
+  await until(complete.cancelled, 'the source to be given up')
+  const streamed = body(zeros)
+  let sizeBytes = 0
+  await t.rejects(async () => { for await (const bytes of decompressed(streamed.queue, 'gzip')) sizeBytes += bytes.length }, { code: 'upstream_invalid_response' })
+  t.ok(sizeBytes > 0 && sizeBytes < 3_000_000, `${sizeBytes} bytes were given out`)
+  const numbers = Array.from({ length: 300_000 }, (_, number) => String(number)).join(' ')
+  const text = body(gzipSync(numbers))
+  text.queue.end()
+  t.equal((await decompressed(text.queue, 'gzip').buffer(1e7)).length, numbers.length, 'a text of that size is not')
+})
+
 t.test('a cut body that is read late is an interruption for its reader, and no uncaught error', async t => {
   const { queue } = body(gzipSync('hello').subarray(0, 12))
   queue.end()
