@@ -11,6 +11,7 @@ import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { sseReader } from '../wire/sse.ts'
 import { readErrorAnswer } from './error-body.ts'
+import { AnswerMemory } from './answer-memory.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response.ts'
 import { StreamAttempt } from './stream-attempt.ts'
@@ -30,7 +31,7 @@ export interface ProviderCallOptions {
 }
 
 /** The part of a call that an upstream request needs. */
-export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey'> {
+export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey' | 'takeMemory'> {
   /** The place of the gateway's credential to use, of several. */
   readonly credential?: number | undefined
 }
@@ -100,7 +101,7 @@ function openResponse<R, E extends { readonly type: string }> (
     throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
   }
   try {
-    const opened = openBody(response, adapter.read(response, ask), provider, options, record)
+    const opened = openBody(response, adapter.read(response, ask), provider, options, call)
     return opened instanceof Promise ? opened.catch(fail) : opened
   } catch (error) {
     return fail(error)
@@ -116,12 +117,14 @@ async function refused<R> (response: UpstreamResponse, ask: Ask<R>, adapter: Pic
 
 function openBody<E extends { readonly type: string }> (
   { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
-  record: Pick<CallRecord, 'answerBytes'>
+  { record, takeMemory }: Pick<AttemptCall, 'record' | 'takeMemory'>
 ): OpenAttempt<E> | Promise<OpenAttempt<E>> {
+  const memory = new AnswerMemory(takeMemory)
+  const whole = (): Buffer | Promise<Buffer> => body.buffer(answerBytes, memory.hold)
   switch (reader.as) {
-    case 'json': return whenThere(body.buffer(answerBytes), bytes => openJson(bytes, reader, Math.max(eventBytes, answerBytes), record))
-    case 'text': return whenThere(body.buffer(answerBytes), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString()))))
-    case 'bytes': return whenThere(body.buffer(answerBytes), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes))))
+    case 'json': return whenThere(whole(), bytes => openJson(bytes, reader, Math.max(eventBytes, answerBytes), record))
+    case 'text': return whenThere(whole(), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString()))))
+    case 'bytes': return whenThere(whole(), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes))))
     case 'pieces': return openPieces(body, reader.read)
     case 'sse': {
       const attempt = new StreamAttempt(body, reader.reader, {
@@ -131,6 +134,7 @@ function openBody<E extends { readonly type: string }> (
         },
         jsonBytes: answerBytes,
         eventBytes,
+        memory,
         idleEventsMs: provider.timeouts.idleEventsMs,
         slow: provider.slowStream === undefined || mayGiveUp === undefined ? undefined : { ...provider.slowStream, mayGiveUp }
       })
@@ -212,7 +216,7 @@ function isTimeout (error: unknown): error is GatewayError {
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
-  return error.code === 'upstream_invalid_response' || error.code === 'upstream_too_slow' || (!streamed && error.code === 'upstream_stream_interrupted')
+  return error.code === 'overloaded' || error.code === 'upstream_invalid_response' || error.code === 'upstream_too_slow' || (!streamed && error.code === 'upstream_stream_interrupted')
 }
 
 function headersStarting (prefix: string, headers: UpstreamResponse['headers']): Record<string, string> {

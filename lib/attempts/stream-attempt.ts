@@ -5,6 +5,7 @@ import { startTimer, type Timer } from '../async/timer.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
+import type { AnswerMemory } from './answer-memory.ts'
 import type { OpenAttempt } from './open-attempt.ts'
 import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
@@ -14,6 +15,8 @@ export interface StreamOptions<E> {
   readonly jsonBytes: number
   /** Bytes of one event. */
   readonly eventBytes: number
+  /** Counts the bytes of an event that is not complete yet. */
+  readonly memory: Pick<AnswerMemory, 'hold' | 'release'>
   /** Longest wait without an event, while bytes come all the same. */
   readonly idleEventsMs: number
   readonly slow?: SlowStreamGuard | undefined
@@ -32,6 +35,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader
+  readonly #memory: StreamOptions<E>['memory']
   /** Reads a response that turns out to be one JSON text; released once it does not. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
   readonly #slow: SlowStreamGuard | undefined
@@ -53,6 +57,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     this.#bytes = body[Symbol.asyncIterator]()
     this.#reader = reader
     this.#messages = sseReader(options.eventBytes)
+    this.#memory = options.memory
     this.#json = options
     this.#slow = options.slow
     this.#pace = new StreamPace(options.slow, options.idleEventsMs)
@@ -159,7 +164,12 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       if (start.startsWith('<')) throw pageInstead()
     }
     const before = into.length
-    this.#gather(into, () => this.#readMessages(this.#messages.push(bytes), into))
+    this.#gather(into, () => {
+      this.#memory.hold(bytes.length)
+      const messages = this.#messages.push(bytes)
+      if (messages.length > 0) this.#memory.release()
+      this.#readMessages(messages, into)
+    })
     if (this.#reader.done) {
       this.#finished = true
       this.#readRest()
@@ -220,6 +230,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = (await this.#bytes.next()).value) {
       sizeBytes += piece.length
       if (sizeBytes > jsonBytes) throw invalidResponse('a JSON text over the limit')
+      this.#memory.hold(piece.length)
       pieces.push(piece)
     }
     this.#finished = true

@@ -26,6 +26,12 @@ export interface BodySource {
 
 type Result = IteratorResult<Uint8Array, undefined>
 
+/** Bounds of a body that is read to its end: see `UpstreamBody`. */
+interface Bounds {
+  readonly maxBytes: number
+  readonly hold: ((bytes: number) => void) | undefined
+}
+
 interface Waiter<T> {
   readonly resolve: (value: T) => void
   readonly reject: (error: unknown) => void
@@ -46,7 +52,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   #error: unknown
   #waiting: Waiter<Result> | undefined
   /** Set while all of the body is waited for. */
-  #buffering: Waiter<BufferedBody> & { readonly maxBytes: number } | undefined
+  #buffering: Waiter<BufferedBody> & Bounds | undefined
 
   constructor (source: BodySource) {
     this.#source = source
@@ -65,10 +71,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     if (this.#pieces === undefined) this.#pieces = [piece]
     else this.#pieces.push(piece)
     this.#sizeBytes += bytes.length
-    if (this.#buffering !== undefined) {
-      if (this.#sizeBytes > this.#buffering.maxBytes) this.#refuse(this.#buffering)
-      return
-    }
+    if (this.#buffering !== undefined) return this.#checkBounds(this.#buffering, bytes.length)
     if (this.#sizeBytes > highWaterMark && !this.#paused) {
       this.#paused = true
       this.#source.pause()
@@ -120,20 +123,23 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   }
 
   /** Waits once for all of it: reading it piece by piece costs three promises for each. */
-  buffer (maxBytes: number): Buffer | Promise<Buffer> {
+  buffer (maxBytes: number, hold?: (bytes: number) => void): Buffer | Promise<Buffer> {
     // Most bodies come with their head.
     const isThere = this.#ended && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
-    return isThere ? this.#takeAll() : this.#bufferLater(maxBytes)
+    if (!isThere) return this.#bufferLater({ maxBytes, hold })
+    hold?.(this.#sizeBytes)
+    return this.#takeAll()
   }
 
-  async #bufferLater (maxBytes: number): Promise<Buffer> {
+  async #bufferLater (bounds: Bounds): Promise<Buffer> {
     const body = await new Promise<BufferedBody>((resolve, reject) => {
-      const buffering = { maxBytes, resolve, reject }
-      if (this.#sizeBytes > maxBytes) return this.#refuse(buffering)
-      if (this.#error !== undefined) return reject(this.#error)
-      if (this.#ended) return resolve(this.#takeBody())
-      this.#buffering = buffering
-      this.#unpause()
+      this.#buffering = { ...bounds, resolve, reject }
+      this.#checkBounds(this.#buffering, this.#sizeBytes)
+      if (this.#buffering === undefined) return // refused
+      if (this.#error === undefined && !this.#ended) return this.#unpause()
+      this.#buffering = undefined
+      if (this.#error === undefined) resolve(this.#takeBody())
+      else reject(this.#error)
     })
     const [first] = body
     return body.length === 1 && first !== undefined ? first : await joinInTurns(body)
@@ -165,10 +171,15 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     if (!this.#ended) this.#source.resume()
   }
 
-  #refuse ({ reject }: Waiter<BufferedBody>): void {
-    this.#buffering = undefined
-    this.cancel()
-    reject(tooLarge())
+  #checkBounds ({ maxBytes, hold, reject }: Waiter<BufferedBody> & Bounds, moreBytes: number): void {
+    try {
+      if (this.#sizeBytes > maxBytes) throw tooLarge()
+      hold?.(moreBytes)
+    } catch (error) {
+      this.#buffering = undefined
+      this.cancel()
+      reject(error)
+    }
   }
 }
 
@@ -184,13 +195,21 @@ function tooLarge (): GatewayError {
   return new GatewayError('upstream_invalid_response', { message: 'The answer of the provider is too large.' })
 }
 
-/** @throws GatewayError `upstream_invalid_response` over `maxBytes`, after closing the source. */
-export async function bufferBytes (source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+/**
+ * Reads a source to its end.
+ *
+ * @param hold see `UpstreamBody`
+ * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws, after closing the source
+ */
+export async function bufferBytes (
+  source: AsyncIterable<Uint8Array>, maxBytes: number, hold?: (bytes: number) => void
+): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let sizeBytes = 0
   for await (const bytes of source) {
     sizeBytes += bytes.length
     if (sizeBytes > maxBytes) throw tooLarge()
+    hold?.(bytes.length)
     pieces.push(bytes)
   }
   const [first] = pieces

@@ -31,7 +31,7 @@ export function decompressed (body: UpstreamBody, encoding: string | string[] | 
   inflate.on('error', () => { /* see the reader, who may come after the pipeline has ended: zlib finishes before it finds that bytes are missing */ })
   return {
     [Symbol.asyncIterator]: () => reading(inflate),
-    buffer: async maxBytes => await bufferBytes(reading(inflate), maxBytes),
+    buffer: async (maxBytes, hold) => await bufferBytes(reading(inflate), maxBytes, hold),
     cancel: () => {
       inflate.destroy()
       body.cancel()

@@ -134,7 +134,7 @@ class ShareReservation implements Reservation {
       throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
     }
     throw new GatewayError('overloaded', {
-      message: `The gateway is out of ${this.#what} for request bodies. Try again later.`
+      message: `The gateway is out of ${this.#what}. Try again later.`
     })
   }
 

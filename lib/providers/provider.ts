@@ -138,8 +138,13 @@ export interface UpstreamResponse extends UpstreamHead {
 
 /** Iterate it or read it completely, once. Leaving the iteration early closes the connection. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
-  /** Returns a promise only where not all of it is there. @throws GatewayError `upstream_invalid_response` over `maxBytes`; or rejects with it */
-  readonly buffer: (maxBytes: number) => Buffer | Promise<Buffer>
+  /**
+   * Returns all of it; a promise only where not all of it is there.
+   *
+   * @param hold is called with the size of each piece that is kept; when it throws, the rest is not read
+   * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws; or rejects with it
+   */
+  readonly buffer: (maxBytes: number, hold?: (bytes: number) => void) => Buffer | Promise<Buffer>
   /** Closes the connection; the rest is not wanted. */
   readonly cancel: () => void
 }

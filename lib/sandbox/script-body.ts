@@ -54,7 +54,7 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
     this.#clock.stop(new GatewayError('upstream_stream_interrupted'))
   }
 
-  async buffer (maxBytes: number): Promise<Buffer> {
+  async buffer (maxBytes: number, hold?: (bytes: number) => void): Promise<Buffer> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0
     for await (const bytes of this) {
@@ -62,6 +62,7 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
       if (sizeBytes > maxBytes) {
         throw new GatewayError('upstream_invalid_response', { message: 'The answer of the provider is too large.' })
       }
+      hold?.(bytes.length)
       pieces.push(bytes)
     }
     return Buffer.concat(pieces, sizeBytes)

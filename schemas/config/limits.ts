@@ -35,9 +35,10 @@ export const LimitsConfig = Section({
   body_memory_bytes: Type.Optional(Type.Integer({
     minimum: mebibyte,
     maximum: 1024 * 1024 * mebibyte,
-    description: 'Memory for the bodies of all calls in flight, per process; further bodies are refused with 503. A JSON body takes two bytes for ' +
-      'each byte received and 128 for each value; uploaded files take their size, and only while half of the memory is free. Default: a quarter of ' +
-      'the heap limit (`--max-old-space-size`).'
+    description: 'Memory for the bodies and the answers of all calls in flight, per process; what needs more is refused with 503. A JSON body takes ' +
+      'two bytes for each byte received and 128 for each value; uploaded files take their size, and only while half of the memory is free. ' +
+      'A complete answer, or an event of a stream, takes two bytes for each byte above 64 KiB until its call ends. Default: a quarter of the ' +
+      'heap limit (`--max-old-space-size`).'
   })),
   upload_disk_bytes: Type.Integer({
     minimum: mebibyte,

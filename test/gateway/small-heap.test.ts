@@ -2,11 +2,14 @@
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { testKey } from '../support/gateway.ts'
-import { raw } from '../support/raw.ts'
+import { raw, requestText } from '../support/raw.ts'
 
 const program = fileURLToPath(new URL('../support/small-gateway.js', import.meta.url))
 const path = '/v1/chat/completions'
@@ -71,4 +74,46 @@ t.test('a gateway with 512 MB of heap survives what a caller with a key can send
   const sockets = await Promise.all(Array.from({ length: 10 }, async () => await raw(t, url)))
   for (const socket of sockets) socket.write(flood)
   await isAlive('200,000 pipelined requests without a key')
+})
+
+/** A provider whose vectors take 24 MB. */
+async function vectorProvider (t: Test): Promise<string> {
+  const vector = Array.from({ length: 3072 }, () => 0.123456).join()
+  const data = Array.from({ length: 900 }, (_, index) => `{"object":"embedding","index":${index},"embedding":[${vector}]}`).join()
+  const answer = Buffer.from(`{"object":"list","model":"m","data":[${data}],"usage":{"prompt_tokens":1,"total_tokens":1}}`)
+  const server = createServer((request, response) => {
+    request.resume().once('end', () => response.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length }).end(answer))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close().closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` // of TCP
+}
+
+/** Memory of a process in bytes. */
+function rssOf (pid: number | undefined): number {
+  return 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1])
+}
+
+const hasProc = existsSync('/proc/self/status')
+
+t.test('answers that nobody reads fit into memory, or are refused', { timeout: 120_000, skip: hasProc ? false : 'no /proc here' }, async t => {
+  const child = fork(program, [await vectorProvider(t)], { execArgv: ['--max-old-space-size=512'], env: { ...process.env, NODE_OPTIONS: '' } })
+  t.teardown(() => { child.kill('SIGKILL') })
+  const [url] = await once(child, 'message') as [string]
+  const body = JSON.stringify({ model: 'upstream/text-embedding-3-large', input: Array.from({ length: 900 }, () => 'a') })
+  const request = requestText(body).replace('/v1/chat/completions', '/v1/embeddings').replace('host: x', 'host: localhost')
+  const heads = await Promise.all(Array.from({ length: 200 }, async () => {
+    const socket = await raw(t, url)
+    socket.write(request)
+    const [first] = await once(socket, 'data') as [Buffer]
+    socket.pause()
+    return first.toString('latin1', 9, 12)
+  }))
+  t.same([...new Set(heads)].toSorted(), ['200', '503'], 'some answers, and refusals')
+  t.ok(rssOf(child.pid) < 1.2e9, `${Math.round(rssOf(child.pid) / 1e6)} MB`)
+  const response = await fetch(url + path, {
+    method: 'POST', body: '{"model":"sandbox/echo","messages":"x","max_tokens":1}', headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
+  })
+  t.equal(response.status, 200, 'a small call is answered')
 })

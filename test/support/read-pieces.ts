@@ -1,3 +1,4 @@
+import { AnswerMemory } from '../../lib/attempts/answer-memory.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { StreamAttempt } from '../../lib/attempts/stream-attempt.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
@@ -5,7 +6,9 @@ import type { StreamReader } from '../../lib/providers/provider.ts'
 /** Returns the events of each read of a stream that arrives in these pieces. */
 export async function readPieces<E extends { readonly type: string }> (pieces: readonly Buffer[], reader: StreamReader<E>): Promise<E[][]> {
   const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
-  const attempt = new StreamAttempt<E>(body, reader, { json: async () => [], jsonBytes: 100, eventBytes: 1_000_000, idleEventsMs: 60_000 })
+  const attempt = new StreamAttempt<E>(body, reader, {
+    json: async () => [], jsonBytes: 100, eventBytes: 1_000_000, memory: new AnswerMemory(undefined), idleEventsMs: 60_000
+  })
   const batches: E[][] = []
   const source = [...pieces, undefined].values()
   for (;;) {

@@ -5,7 +5,12 @@ import { createLog } from '../../lib/telemetry/log.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { testKey } from './gateway.ts'
 
-const defaults = loadSettings({ env: {}, cwd: '/nowhere' })
+/** The address of a provider, `upstream`, beside the sandbox. Default: none. */
+const [, , upstream] = process.argv
+const config = upstream === undefined ? {} : {
+  providers: { upstream: { kind: 'openai', base_url: upstream, api_key: 'env:UPSTREAM_KEY', list_models: false }, sandbox: { enabled: true } }
+}
+const defaults = loadSettings({ env: { UPSTREAM_KEY: 'sk-test' }, cwd: '/nowhere', config })
 const gateway = await createGateway(
   { ...defaults, server: { ...defaults.server, port: 0 } },
   { keys: { check: key => key === testKey ? { id: 'key-1', name: 'test' } : undefined }, log: createLog('silent', { write: () => undefined }) }
