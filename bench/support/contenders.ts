@@ -123,6 +123,8 @@ export interface HeadgateOptions {
   readonly workers?: number
   /** A checkout of its own, built; by default this one. */
   readonly folder?: string | undefined
+  /** The program of this checkout, from this folder. Default: the bundle. */
+  readonly entry?: string
   /** Default: a directory of its own. */
   readonly dataDir?: string
   /** Entries of the configuration, in place of those of all. */
@@ -130,7 +132,7 @@ export interface HeadgateOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-export function headgate (name: string, { workers = 1, folder, dataDir, config = {}, env = {} }: HeadgateOptions = {}): Contender {
+export function headgate (name: string, { workers = 1, folder, entry = '../../headgate.cjs', dataDir, config = {}, env = {} }: HeadgateOptions = {}): Contender {
   return {
     name,
     headers: () => bearer,
@@ -139,7 +141,7 @@ export function headgate (name: string, { workers = 1, folder, dataDir, config =
       const file = join(scratch, `headgate-${port}.yaml`)
       writeFileSync(file, JSON.stringify({ ...headgateConfiguration(port, dataDir ?? join(scratch, `data-${port}`), upstreamPort, workers, folder === undefined), ...config }))
       return await started(port, bearer, {
-        ...node(folder === undefined ? '../../headgate.cjs' : entryOf(folder), ['start', '--config', file], options),
+        ...node(folder === undefined ? entry : entryOf(folder), ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
         env: { ...trust, BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers), ...env },
         output: join(scratch, `headgate-${port}.log`)

@@ -77,6 +77,15 @@ t.test('what a benchmark writes is removed when it ends', async t => {
   t.notOk(existsSync(folder))
 })
 
+t.test('the files and functions of one call are counted', { skip: process.platform === 'linux' ? false : 'processes are pinned to cores' }, async t => {
+  const printed = execFileSync(process.execPath, ['build/bench/count.js', '--warm', '20', '--list'], { encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '' } })
+  const counts = [...printed.matchAll(/^(JSON|stream): (\d+) files, (\d+) functions$/gm)].map(([, name, files, functions]) => ({ name, files: Number(files), functions: Number(functions) }))
+  t.same(counts.map(({ name }) => name), ['JSON', 'stream'])
+  t.ok(counts.every(({ files, functions }) => files > 50 && functions > files), printed)
+  t.match(printed, /^ {2}lib\/pipeline\/stage-run\.js: .*next/m, 'by name')
+  t.notMatch(printed.slice(0, printed.indexOf('stream:')), /sse-frames/, 'a complete answer prints no frames')
+})
+
 t.test('a lane runs against the gateway and the bare pipe, and all its answers are right', {
   skip: process.platform === 'linux' ? false : 'costs are read from /proc'
 }, async t => {
