@@ -40,6 +40,22 @@ t.test('the same response in one piece says the same', async t => {
   }
 })
 
+t.test('what servers leave out of a stream is taken from what they send later', async t => {
+  const kept: Readonly<Record<string, RegExp>> = {
+    'items that are not announced': /^event: (?!response\.output_item\.added$)/m,
+    'items that come complete': /^event: response\.(?:created|output_item\.done|completed|incomplete)$/m,
+    'output that comes with the end': /^event: response\.(?:created|completed|incomplete)$/m
+  }
+  for (const name of names) {
+    const frames = readFileSync(join(fixtures, `${name}.sse`), 'utf8').split(/(?<=\n\n)/)
+    const expected = folded(readEvents([Buffer.from(frames.join(''))], streamOf(chat, responsesAsk())))
+    for (const [what, pattern] of Object.entries(kept)) {
+      const events = readEvents([Buffer.from(frames.filter(frame => pattern.test(frame)).join(''))], streamOf(chat, responsesAsk()))
+      t.same(folded(events), expected, `${name}, ${what}`)
+    }
+  }
+})
+
 t.test('a stream without the event that ends a response was cut', async t => {
   for (const name of names) {
     const text = readFileSync(join(fixtures, `${name}.sse`), 'utf8')

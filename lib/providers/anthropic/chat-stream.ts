@@ -4,9 +4,9 @@ import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { parseBounded } from '../../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
+import { errorIn, objectIn } from '../message-data.ts'
 import { StreamTemplate } from '../stream-template.ts'
 import { ResponseReader } from './response-reader.ts'
 import { deltaName, textMessage } from './text-message.ts'
@@ -59,10 +59,10 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   #parse ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
-    if (name === 'error') throw new ProviderFailure(inBandError(parsed(data) ?? {}))
+    if (name === 'error') throw new ProviderFailure(inBandError(errorIn(data) ?? {}))
     if (name !== undefined && !knownEvents.has(name)) return
-    const event: WireStreamEvent | undefined = parsed(data)
-    if (event === undefined) throw invalidResponse('an event is not a JSON object')
+    const event: WireStreamEvent | undefined = objectIn(data)
+    if (event === undefined) return
     const type = event.type ?? name
     if (type !== deltaName) this.#template.forget()
     switch (type) {
@@ -101,14 +101,5 @@ class ChatStream implements StreamReader<ChatEvent> {
     else if (message['id'] !== this.#messageId) throw invalidResponse('a second message_start event')
     this.#started = true
     this.#messageId = message['id']
-  }
-}
-
-/** Returns `undefined` for what is no object: the reader decides what that means. */
-function parsed (data: string): Record<string, unknown> | undefined {
-  try {
-    return objectOf(parseBounded(data))
-  } catch {
-    return undefined
   }
 }

@@ -28,6 +28,8 @@ export class ResponseReader {
   readonly #blocks = new Map<unknown, OpenBlock>()
   /** Ids of the conversation: one that an answer repeats would be refused in the next turn. */
   readonly #ids: Set<string>
+  /** Places of blocks that were announced, also of those that are not opened. */
+  readonly #known = new Set<unknown>()
   #calls = 0
   #textLength = 0
   #finish: FinishReason | undefined
@@ -52,6 +54,7 @@ export class ResponseReader {
 
   /** Starts a block; that of a complete response has all its content already. */
   startBlock (index: unknown, block: WireBlock, events: ChatEvent[]): void {
+    this.#known.add(index)
     switch (block.type) {
       case 'text': {
         const citations = Array.isArray(block.citations) ? block.citations.map(objectOf) : []
@@ -77,7 +80,9 @@ export class ResponseReader {
     }
   }
 
+  /** @throws GatewayError `upstream_invalid_response` for arguments of a call that has no name */
   addToBlock (index: unknown, delta: WireBlockDelta, events: ChatEvent[]): void {
+    if (!this.#known.has(index)) this.#startUnannounced(index, delta, events)
     const open = this.#blocks.get(index)
     if (open === undefined) return
     switch (delta.type) {
@@ -159,6 +164,20 @@ export class ResponseReader {
     })
     const usage = this.usage.total()
     if (usage !== undefined) events.push({ type: 'usage', usage })
+  }
+
+  /** Some servers leave out the event that announces a block: its first delta says what it is. */
+  #startUnannounced (index: unknown, { type }: WireBlockDelta, events: ChatEvent[]): void {
+    switch (type) {
+      case 'text_delta':
+        this.startBlock(index, { type: 'text' }, events)
+        break
+      case 'thinking_delta':
+        this.startBlock(index, { type: 'thinking' }, events)
+        break
+      case 'input_json_delta':
+        throw invalidResponse('arguments of a call that was not announced')
+    }
   }
 
   #addText (value: unknown, events: ChatEvent[]): void {

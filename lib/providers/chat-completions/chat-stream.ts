@@ -3,8 +3,8 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { parseBounded } from '../../json/parse-bounded.ts'
-import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { errorIn, parseData } from '../message-data.ts'
+import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
 import { StreamTemplate } from '../stream-template.ts'
@@ -103,28 +103,15 @@ function isDone (data: string): boolean {
  * as empty data, as `null` and as numbers, and chunks under a name of their own.
  */
 function chunkOf (event: string | undefined, data: string): Record<string, unknown> | undefined {
-  if (event === 'error') return errorPayload(data)
+  if (event === 'error') return errorIn(data) ?? { error: data }
   const named = event !== undefined && event !== 'message'
-  if (data.trim() === '' || (named && data.charCodeAt(0) !== 0x7b)) return undefined
+  if (named && data.charCodeAt(0) !== 0x7b) return undefined
   const chunk = parsed(data)
   return named && chunk?.['choices'] === undefined && chunk?.['error'] === undefined ? undefined : chunk
 }
 
-/** Reads an `event: error`, which holds an object, or just words. */
-function errorPayload (data: string): Record<string, unknown> {
-  try {
-    return parsed(data) ?? { error: data }
-  } catch {
-    return { error: data }
-  }
-}
-
-function parsed (text: string): Record<string, unknown> | undefined {
-  let value: unknown
-  try {
-    value = parseBounded(text)
-  } catch (cause) {
-    throw invalidResponse(cause)
-  }
+/** Some servers put a chunk in a list. */
+function parsed (data: string): Record<string, unknown> | undefined {
+  const value = parseData(data)
   return objectOf(Array.isArray(value) ? value[0] : value)
 }

@@ -2,9 +2,9 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { parseBounded } from '../../json/parse-bounded.ts'
-import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
+import { objectIn, parseData } from '../message-data.ts'
 import { ResponseReader } from './response-reader.ts'
 import { StreamTemplate } from '../stream-template.ts'
 import { textMessage } from './text-message.ts'
@@ -53,7 +53,7 @@ class ChatStream implements StreamReader<ChatEvent> {
 
   #parse (data: string, into: ChatEvent[]): void {
     this.#readCounts()
-    const value = parsed(data)
+    const value = parseData(data)
     const before = into.length
     // One object or, seen with errors, a list of one.
     for (const item of Array.isArray(value) ? value as readonly unknown[] : [value]) {
@@ -71,15 +71,7 @@ class ChatStream implements StreamReader<ChatEvent> {
 
   #readCounts (): void {
     if (this.#unparsed === undefined) return
-    this.#reader.readCounts(objectOf(parsed(this.#unparsed)) ?? {})
+    this.#reader.readCounts(objectIn(this.#unparsed) ?? {})
     this.#unparsed = undefined
-  }
-}
-
-function parsed (data: string): unknown {
-  try {
-    return parseBounded(data)
-  } catch (cause) {
-    throw invalidResponse(cause)
   }
 }

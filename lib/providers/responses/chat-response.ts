@@ -1,6 +1,6 @@
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { objectOf, objectsOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { failedResponse } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -20,11 +20,7 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   const events: ChatEvent[] = []
   reader.start(response, events)
-  for (const [index, item] of objectsOf(response.output).entries()) {
-    reader.startItem(index, item, events)
-    reader.endItem(index, item, events)
-  }
-  reader.finish(response)
+  reader.finish(response, events)
   reader.end(events)
   return events
 }

@@ -4,8 +4,7 @@ import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { parseBounded } from '../../json/parse-bounded.ts'
-import { invalidResponse } from '../provider-failure.ts'
+import { objectIn } from '../message-data.ts'
 import { failedResponse } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -37,7 +36,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
-    const event = wireEvent(data)
+    const event: WireStreamEvent | undefined = objectIn(data)
     if (event === undefined) return
     const { output_index: index, delta } = event
     switch (event.type) {
@@ -68,7 +67,7 @@ class ChatStream implements StreamReader<ChatEvent> {
       case 'response.completed':
       case 'response.incomplete':
         this.done = true
-        this.#reader.finish({ usage: Reflect.get(event, 'usage'), ...objectOf(event.response) })
+        this.#reader.finish({ usage: Reflect.get(event, 'usage'), ...objectOf(event.response) }, into)
         this.#reader.end(into)
         break
       case 'response.failed':
@@ -82,17 +81,4 @@ class ChatStream implements StreamReader<ChatEvent> {
   end (): void {
     throw new GatewayError('upstream_stream_interrupted')
   }
-}
-
-/** Returns an event; `undefined` for the mark that some servers end a stream with. @throws GatewayError `upstream_invalid_response` */
-export function wireEvent (data: string): WireStreamEvent | undefined {
-  if (data.trim() === '[DONE]') return undefined
-  let event: Record<string, unknown> | undefined
-  try {
-    event = objectOf(parseBounded(data))
-  } catch (cause) {
-    throw invalidResponse(cause)
-  }
-  if (event === undefined) throw invalidResponse('an event is not a JSON object')
-  return event
 }

@@ -1,23 +1,22 @@
-/**
- * Requests that come in the words of this API, and their answers: both travel as they are. What the gateway has to know of an
- * answer (its usage, its tool calls, its end) is read on the side.
- */
+/** Requests that come in the words of this API, and their answers: both travel as they are. */
 
-import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
 import { endOfString } from '../../json/object-text.ts'
+import { DirectReader } from '../direct-reader.ts'
+import { objectIn } from '../message-data.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
-import { readStream, wireEvent } from './chat-stream.ts'
+import { readStream } from './chat-stream.ts'
 import { failedResponse, saysMissingPath } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
-import type { ChatEvent } from '../../core/events.ts'
-import type { Ask, BodyReader, StreamReader, UpstreamRequest } from '../provider.ts'
-import type { WireItem, WireResponse } from './wire.ts'
+import type { ChatEvent, FinishReason } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
+import type { Ask, BodyReader, UpstreamRequest } from '../provider.ts'
+import type { WireItem, WireResponse, WireStreamEvent } from './wire.ts'
 
 export function directRequest ({ action, body, headers }: DirectRequest, streamed: boolean): UpstreamRequest {
   return {
@@ -28,54 +27,23 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
   }
 }
 
-/** Reads an answer for its caller. One in the other form than was requested is read as that of any caller. */
+/** Reads an answer for its caller. If JSON came where a stream was requested, or the reverse, it is translated. */
 export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
-  if (ask.streamed) return { as: 'sse', reader: new DirectStream(), json: value => readStreamed(value, ask) }
-  return { as: 'json', read: readDirect, sse: () => readStream(ask) }
+  const reader = new ResponseReader()
+  return ask.streamed
+    ? { as: 'sse', reader, json: value => readInstead(value, ask) }
+    : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(ask) }
 }
 
 /** Reads one JSON text that came in place of a stream. */
-function readStreamed (value: unknown, ask: Ask<ChatInput>): ChatEvent[] {
+function readInstead (value: unknown, ask: Ask<ChatInput>): ChatEvent[] {
   refuseOtherApi(objectOf(value))
   return readResponse(value, ask)
-}
-
-function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
-  refuseOtherApi(objectOf(value))
-  const response = checkedResponse(value)
-  const facts = new AnswerFacts()
-  const events: ChatEvent[] = [{ type: 'response-start' }]
-  for (const item of objectsOf(response.output)) facts.noteItem(item, events)
-  const json = bytes?.toString() ?? JSON.stringify(value)
-  events.push({ type: 'direct-answer', json, characters: json.length })
-  facts.end(response, events)
-  return events
 }
 
 /** Proxies have been seen to answer every path with chat completions, and LM Studio answers unknown paths with status 200. */
 function refuseOtherApi (answer: Record<string, unknown> | undefined): void {
   if (answer?.['choices'] !== undefined || saysMissingPath(answer?.['error'])) throw new ProviderFailure({ kind: 'missing_api' })
-}
-
-/** The facts of an answer that the gateway counts and routes by. */
-class AnswerFacts {
-  #calls = 0
-
-  /** Later turns go to the provider that made the call. */
-  noteItem ({ type, call_id: id, name }: WireItem, into: ChatEvent[]): void {
-    if ((type !== 'function_call' && type !== 'custom_tool_call') || typeof id !== 'string' || typeof name !== 'string') return
-    into.push({ type: 'tool-call-start', choice: 0, call: this.#calls++, id, name, kind: 'function' })
-  }
-
-  end (response: WireResponse, into: ChatEvent[]): void {
-    into.push({ type: 'choice-end', choice: 0, reason: finishReasonOf(response, this.#calls === 0 ? 'none' : 'tools') })
-    noteUsage(response, into)
-  }
-}
-
-function noteUsage (response: WireResponse, into: ChatEvent[]): void {
-  const usage = responseUsage(response)
-  if (usage !== undefined) into.push({ type: 'usage', usage })
 }
 
 /** Events in which a caller sees no output yet. */
@@ -89,47 +57,61 @@ const factual: ReadonlySet<string> = new Set([
   'response.completed', 'response.incomplete', 'response.failed', 'response.cancelled'
 ])
 
-class DirectStream implements StreamReader<ChatEvent> {
-  readonly #facts = new AnswerFacts()
-  #started = false
-  done = false
+class ResponseReader extends DirectReader {
+  /** Ids of the calls so far: an item comes when it begins and when it is done. */
+  readonly #ids = new Set<string>()
+  #response: WireResponse | undefined
 
-  read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
-    if (name?.endsWith('.delta') === true) {
-      into.push({ type: 'direct-frame', name, json: data, characters: deltaLength(data) })
-      return
-    }
-    if (this.#started && name?.startsWith('response.') === true && !factual.has(name)) {
-      into.push(frame(name, data))
-      return
-    }
-    const event = wireEvent(data)
-    if (event === undefined) return
+  protected get reason (): FinishReason | undefined {
+    return this.#response && finishReasonOf(this.#response, this.callsTools ? 'tools' : 'none')
+  }
+
+  protected get usage (): Usage | undefined {
+    return this.#response && responseUsage(this.#response)
+  }
+
+  protected readAnswer (value: unknown, json: string, into: ChatEvent[]): string {
+    refuseOtherApi(objectOf(value))
+    this.#response = checkedResponse(value)
+    for (const item of objectsOf(this.#response.output)) this.#noteItem(item, into)
+    return json
+  }
+
+  protected frameWithoutFacts ({ event: name, data }: EventSourceMessage): ChatEvent | undefined {
+    if (name?.endsWith('.delta') === true) return { type: 'direct-frame', name, json: data, characters: deltaLength(data) }
+    return this.started && name?.startsWith('response.') === true && !factual.has(name) ? frame(name, data) : undefined
+  }
+
+  protected readMessage ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
+    const event: WireStreamEvent = objectIn(data) ?? {}
     const type = nonEmptyText(event.type) ?? name
     const response: WireResponse = objectOf(event.response) ?? {}
-    if (!this.#started) {
-      refuseOtherApi(objectOf(event))
-      into.push({ type: 'response-start' })
-    }
-    this.#started = true
+    if (!this.started) refuseOtherApi(objectOf(event))
+    this.start(into)
     switch (type) {
       case 'response.failed':
-      case 'response.cancelled':
-        noteUsage(response, into)
+      case 'response.cancelled': {
+        const usage = responseUsage(response)
+        if (usage !== undefined) into.push({ type: 'usage', usage })
         throw failedResponse(response.error)
+      }
       case 'error':
         throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
       case 'response.output_item.added':
-        this.#facts.noteItem(objectOf(event.item) ?? {}, into)
+      case 'response.output_item.done':
+        this.#noteItem(objectOf(event.item) ?? {}, into)
     }
     into.push(frame(type, data))
     if (type !== 'response.completed' && type !== 'response.incomplete') return
     this.done = true
-    this.#facts.end(response, into)
+    this.#response = response
   }
 
-  end (): void {
-    throw new GatewayError('upstream_stream_interrupted')
+  #noteItem ({ type, call_id: id, name }: WireItem, into: ChatEvent[]): void {
+    const isCall = type === 'function_call' || type === 'custom_tool_call'
+    if (!isCall || typeof id !== 'string' || typeof name !== 'string' || this.#ids.has(id)) return
+    this.#ids.add(id)
+    this.noteCall(id, name, into)
   }
 }
 

@@ -28,6 +28,8 @@ export class ResponseReader {
   readonly #legacy: boolean
   readonly #items = new Map<unknown, OpenItem>()
   readonly #ids: Set<string>
+  /** Places and ids of items that are done. */
+  readonly #done = new Set<unknown>()
   #calls = 0
   #textLength = 0
   #response: WireResponse | undefined
@@ -62,10 +64,10 @@ export class ResponseReader {
     }
   }
 
-  /** Appends a piece of the text of an item. @param logprobs of a text that was requested with them */
+  /** Appends a piece of the text of an item, which some servers do not announce. @param logprobs of a text that was requested with them */
   addText (index: unknown, type: 'text-delta' | 'refusal-delta', value: unknown, logprobs: unknown, events: ChatEvent[]): void {
     const text = nonEmptyText(value)
-    const open = this.#items.get(index)
+    const open = this.#openItem(index, 'message', events)
     if (text === undefined || open?.type !== 'message') return
     open.isWritten = true
     if (type === 'text-delta') this.#textLength += text.length
@@ -76,7 +78,7 @@ export class ResponseReader {
   /** Appends a piece of what can be read of a reasoning item. @param part its place; a blank line comes between two of them */
   addReasoning (index: unknown, part: unknown, value: unknown, events: ChatEvent[]): void {
     const piece = nonEmptyText(value)
-    const open = this.#items.get(index)
+    const open = this.#openItem(index, 'reasoning', events)
     if (piece === undefined || open?.type !== 'reasoning') return
     const text = open.text === '' || open.part === part ? piece : `\n\n${piece}`
     open.part = part
@@ -95,6 +97,8 @@ export class ResponseReader {
 
   /** Ends an item; what was not streamed of it is taken from it. */
   endItem (index: unknown, item: WireItem, events: ChatEvent[]): void {
+    const id = nonEmptyText(item.id) ?? index
+    if (!this.#items.has(index) && !this.#done.has(id)) this.startItem(index, item, events)
     const open = this.#items.get(index)
     switch (open?.type) {
       case 'message': {
@@ -106,10 +110,10 @@ export class ResponseReader {
       }
       case 'reasoning': {
         if (open.text === '') for (const [part, { text }] of readableParts(item).entries()) this.addReasoning(index, part, text, events)
-        const id = nonEmptyText(item.id)
+        const itemId = nonEmptyText(item.id)
         const encryptedContent = nonEmptyText(item.encrypted_content)
-        if (id !== undefined && encryptedContent !== undefined) {
-          events.push({ type: 'thinking-block', choice, block: toThinkingBlock(id, encryptedContent, open.text) })
+        if (itemId !== undefined && encryptedContent !== undefined) {
+          events.push({ type: 'thinking-block', choice, block: toThinkingBlock(itemId, encryptedContent, open.text) })
         }
         break
       }
@@ -119,11 +123,14 @@ export class ResponseReader {
       }
     }
     this.#items.delete(index)
+    this.#done.add(index).add(id)
   }
 
-  /** Notes how the response ended. */
-  finish (response: WireResponse): void {
+  /** Notes how the response ended. Some servers send its output with the end only. */
+  finish (response: WireResponse, events: ChatEvent[]): void {
     this.#response = response
+    if (this.#done.size > 0 || this.#items.size > 0) return
+    for (const [index, item] of objectsOf(response.output).entries()) this.endItem(index, item, events)
   }
 
   /** Appends the last events of the response. */
@@ -133,6 +140,12 @@ export class ResponseReader {
     events.push({ type: 'choice-end', choice, reason: finishReasonOf(this.#response ?? {}, calls) })
     const usage = responseUsage(this.#response ?? {})
     if (usage !== undefined) events.push({ type: 'usage', usage })
+  }
+
+  /** Returns the item at a place, and starts one that was not announced. */
+  #openItem (index: unknown, type: 'message' | 'reasoning', events: ChatEvent[]): OpenItem | undefined {
+    if (!this.#items.has(index) && !this.#done.has(index)) this.startItem(index, { type }, events)
+    return this.#items.get(index)
   }
 
   #addPart (index: unknown, { type, text, refusal, logprobs }: WirePart, events: ChatEvent[]): void {

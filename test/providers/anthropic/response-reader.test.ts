@@ -1,5 +1,8 @@
 import t from 'tap'
-import { stream, eventsOf, finish, stop } from '../../support/anthropic-answers.ts'
+import { anthropicChat } from '../../../lib/providers/anthropic/index.ts'
+import { streamOf } from '../../support/adapters.ts'
+import { eventsOf, finish, question, read, start, stop, stream } from '../../support/anthropic-answers.ts'
+import { readEvents } from '../../support/read-events.ts'
 
 t.test('tool calls are counted apart from other blocks', async t => {
   t.strictSame(stream('tools').flatMap(event => event.type === 'tool-call-start' ? [event.call] : []), [0, 1, 2])
@@ -18,4 +21,21 @@ t.test('fields of the wrong type in an answer break nothing', async t => {
     { type: 'content_block_stop' }, block({ type: 'tool_use' }), block({ type: 'tool_use', name: 'f', input: 'x' }),
     delta({ type: 'input_json_delta', partial_json: 7 }), { type: 'message_delta' }, { ...finish, usage: { output_tokens: 'many' } }, stop
   ))
+})
+
+t.test('text and thinking that were not announced are read all the same', async t => {
+  for (const name of ['text', 'thinking']) {
+    const bytes = read(`${name}.sse`)
+    const frames = bytes.toString().split(/(?<=\n\n)/)
+    const unannounced = frames.filter(frame => !frame.includes('"content_block":{"type":"te') && !frame.includes('"content_block":{"type":"thinking"'))
+    t.ok(unannounced.length < frames.length, name)
+    const open = (pieces: readonly string[]) => readEvents([Buffer.from(pieces.join(''))], streamOf(anthropicChat, question(name)))
+    t.same(open(unannounced), open(frames), name)
+  }
+})
+
+t.test('arguments of a call that was not announced are no answer', async t => {
+  const piece = { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '{}' } }
+  t.throws(() => eventsOf(start, piece, finish, stop), { code: 'upstream_invalid_response' })
+  t.doesNotThrow(() => eventsOf(start, { type: 'content_block_start', index: 0, content_block: { type: 'server_tool_use' } }, piece, finish, stop))
 })

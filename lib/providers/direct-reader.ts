@@ -1,0 +1,80 @@
+/**
+ * Reads answers that their callers get as they came. What the gateway has to know of one (its usage, its tool calls,
+ * its end) is read on the side.
+ */
+
+import { GatewayError } from '../core/errors.ts'
+import { objectIn } from './message-data.ts'
+import type { EventSourceMessage } from 'eventsource-parser'
+import type { ChatEvent, FinishReason } from '../core/events.ts'
+import type { Usage } from '../core/usage.ts'
+import type { StreamReader } from './provider.ts'
+
+/** Reads one answer, complete or streamed. A subclass knows what an API calls things. */
+export abstract class DirectReader implements StreamReader<ChatEvent> {
+  done = false
+  protected started = false
+  #calls = 0
+
+  /**
+   * Reads a complete answer. @param bytes those it came as
+   *
+   * @throws ProviderFailure, GatewayError for one that holds an error, or no answer
+   */
+  complete (value: unknown, bytes?: Buffer): ChatEvent[] {
+    const events: ChatEvent[] = [{ type: 'response-start' }]
+    const json = this.readAnswer(value, bytes?.toString() ?? JSON.stringify(value), events)
+    events.push({ type: 'direct-answer', json, characters: json.length })
+    this.#finish(events)
+    return events
+  }
+
+  read (message: EventSourceMessage, into: ChatEvent[]): void {
+    const { event: name, data } = message
+    // An error may come in words.
+    if (name !== 'error' && !data.startsWith('{') && objectIn(data) === undefined) return
+    const frame = this.frameWithoutFacts(message)
+    if (frame !== undefined) {
+      into.push(frame)
+      return
+    }
+    this.readMessage(message, into)
+    if (this.done) this.#finish(into)
+  }
+
+  end (into: ChatEvent[]): void {
+    if (this.reason === undefined) throw new GatewayError('upstream_stream_interrupted')
+    this.#finish(into)
+  }
+
+  /** Appends `response-start` once. */
+  protected start (into: ChatEvent[]): void {
+    if (!this.started) into.push({ type: 'response-start' })
+    this.started = true
+  }
+
+  /** Notes a tool call: later turns go to the provider that made it. */
+  protected noteCall (id: string, name: string, into: ChatEvent[]): void {
+    into.push({ type: 'tool-call-start', choice: 0, call: this.#calls++, id, name, kind: 'function' })
+  }
+
+  protected get callsTools (): boolean {
+    return this.#calls > 0
+  }
+
+  #finish (into: ChatEvent[]): void {
+    into.push({ type: 'choice-end', choice: 0, reason: this.reason ?? 'stop' })
+    const { usage } = this
+    if (usage !== undefined) into.push({ type: 'usage', usage })
+  }
+
+  /** Notes the facts of a complete answer. @returns its text for the caller. @throws ProviderFailure, GatewayError as `complete` does */
+  protected abstract readAnswer (value: unknown, json: string, into: ChatEvent[]): string
+  /** Returns the frame of a message that needs no parser; `undefined` for others. */
+  protected abstract frameWithoutFacts (message: EventSourceMessage): ChatEvent | undefined
+  /** Appends the frame and the facts of a message, and sets `done` with the last. @throws ProviderFailure for an error */
+  protected abstract readMessage (message: EventSourceMessage, into: ChatEvent[]): void
+  /** Says why the answer ended; `undefined` until it has. */
+  protected abstract get reason (): FinishReason | undefined
+  protected abstract get usage (): Usage | undefined
+}

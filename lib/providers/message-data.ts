@@ -1,0 +1,37 @@
+import { objectOf } from '../json/guards.ts'
+import { parseBounded } from '../json/parse-bounded.ts'
+import { invalidResponse } from './provider-failure.ts'
+
+/**
+ * Parses the data of one message of a stream.
+ *
+ * @returns `undefined` for empty data, which keeps connections open, and for the `[DONE]` that some servers end with
+ * @throws GatewayError `upstream_invalid_response` for what is not JSON
+ */
+export function parseData (data: string): unknown {
+  if (!data.startsWith('{') && /^\s*(?:\[DONE\]\s*)?$/.test(data)) return undefined
+  try {
+    return parseBounded(data)
+  } catch (cause) {
+    throw invalidResponse(cause)
+  }
+}
+
+/**
+ * Parses the data of a message that has to be an object. Servers also send `null`, empty lists and numbers to keep
+ * connections open: these hold nothing.
+ *
+ * @throws GatewayError `upstream_invalid_response` for what is not JSON
+ */
+export function objectIn (data: string): Record<string, unknown> | undefined {
+  return objectOf(parseData(data))
+}
+
+/** Parses the data of an event that is named an error; `undefined` where it is in words. */
+export function errorIn (data: string): Record<string, unknown> | undefined {
+  try {
+    return objectOf(parseBounded(data))
+  } catch {
+    return undefined
+  }
+}

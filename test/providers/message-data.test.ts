@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
+import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
+import { googleChat } from '../../lib/providers/google/index.ts'
+import { errorIn, objectIn, parseData } from '../../lib/providers/message-data.ts'
+import { openaiAdapters } from '../../lib/providers/openai/index.ts'
+import { streamOf } from '../support/adapters.ts'
+import { ask as anthropicAsk } from '../support/anthropic-answers.ts'
+import { ask as chatAsk } from '../support/chat-completions.ts'
+import { googleAsk } from '../support/google.ts'
+import { holds } from '../support/property.ts'
+import { readEvents } from '../support/read-events.ts'
+import { responsesAsk } from '../support/responses-api.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+import type { DirectDialect } from '../../lib/core/direct-request.ts'
+import type { StreamReader } from '../../lib/providers/provider.ts'
+
+const direct = (dialect: DirectDialect) => ({ direct: { dialect, body: '{}', headers: {}, query: '' } })
+
+/** The readers of streams, by the folder of their recordings. */
+const readers: ReadonlyArray<readonly [folder: string, name: string, open: () => StreamReader<ChatEvent>]> = [
+  ['chat-completions', 'chat completions', () => streamOf(chatCompletions, chatAsk())],
+  ['anthropic', 'Messages, translated', () => streamOf(anthropicChat, anthropicAsk())],
+  ['anthropic', 'Messages, as they came', () => streamOf(anthropicChat, { ...anthropicAsk(), ...direct('messages') })],
+  ['google', 'Gemini', () => streamOf(googleChat, googleAsk())],
+  ['responses', 'Responses, translated', () => streamOf(openaiAdapters.chat, responsesAsk())],
+  ['responses', 'Responses, as they came', () => streamOf(openaiAdapters.chat, { ...responsesAsk(), ...direct('responses') })]
+]
+
+/** Messages that hold nothing, as servers and proxies send them to keep a connection open. */
+const keepAlives = ['data:\n\n', 'data: \n\n', 'data: null\n\n', 'data: []\n\n', 'data: 1\n\n', 'event: message\ndata:\n\n', 'id: 5\nretry: 3000\ndata:\n\n', ': ping\n\n']
+
+for (const [folder, name, open] of readers) {
+  t.test(`${name}: messages that keep a connection open change nothing, wherever they come`, async t => {
+    const recordings = join(import.meta.dirname, '../../../test/fixtures', folder)
+    const streams = readdirSync(recordings).filter(file => file.endsWith('.sse')).map(file => readFileSync(join(recordings, file), 'utf8').replace(/^\ufeff/, '').split(/(?<=\n\r?\n)/))
+    const inserted = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...keepAlives)), { minLength: 1, maxLength: 4 })
+    let complete = 0
+    holds(t, fc.property(fc.constantFrom(...streams), inserted, (frames, inserted) => {
+      const expected = outcome(frames, open())
+      if (expected.startsWith('[')) complete++
+      const changed = inserted.reduce((all, [at, message]) => all.toSpliced(at % all.length, 0, message), frames)
+      return outcome(changed, open()) === expected
+    }), { numRuns: 200 })
+    t.ok(complete > 100, `${complete} streams were read to their end`)
+  })
+}
+
+/** Returns the events of a stream without the ids that are made for it, or what it fails with. */
+function outcome (frames: readonly string[], reader: StreamReader<ChatEvent>): string {
+  try {
+    return JSON.stringify(readEvents([Buffer.from(frames.join(''))], reader)).replaceAll(/call_[\da-f]{24}/g, 'call')
+  } catch (error) {
+    return String(error)
+  }
+}
+
+t.test('data is an object, nothing, or no JSON', async t => {
+  t.same(objectIn('{"a":1}'), { a: 1 })
+  for (const nothing of ['', ' ', '[DONE]', ' [DONE] ', 'null', '[]', '[1]', '7', '"text"']) t.equal(objectIn(nothing), undefined, nothing)
+  t.same(parseData('[{"a":1}]'), [{ a: 1 }], 'some servers send lists')
+  for (const broken of ['{', 'DONE', '[DONE', '{}x']) t.throws(() => objectIn(broken), { code: 'upstream_invalid_response' }, broken)
+})
+
+t.test('an error may come in words', async t => {
+  t.same(errorIn('{"error":1}'), { error: 1 })
+  for (const words of ['', 'oh no', '7']) t.equal(errorIn(words), undefined)
+})
