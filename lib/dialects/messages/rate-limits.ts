@@ -19,19 +19,9 @@ export function rateLimitHeaders (limits: Readonly<Record<string, string>> = {},
 const names: ReadonlyMap<string, string> = new Map(['requests', 'tokens'].flatMap(unit =>
   ['limit', 'remaining', 'reset'].map(what => [`x-ratelimit-${what}-${unit}`, `anthropic-ratelimit-${unit}-${what}`] as const)))
 
-/** The latest times printed, by their second: calls at the same time have the same, and printing one takes half a microsecond. */
-const printed = new Map<number, string>()
-const maxPrinted = 1000
-
 /** Prints the next full second, as Anthropic does: `2026-01-01T00:00:00Z`. */
 function timeText (ms: number): string {
-  const second = Math.ceil(ms / 1000)
-  const known = printed.get(second)
-  if (known !== undefined) return known
-  if (printed.size >= maxPrinted) printed.clear()
-  const text = new Date(second * 1000).toISOString().replace('.000', '')
-  printed.set(second, text)
-  return text
+  return new Date(Math.ceil(ms / 1000) * 1000).toISOString().replace('.000', '')
 }
 
 /** Reads `20ms`, `1.5s` and `6m0s`. */

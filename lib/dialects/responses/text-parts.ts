@@ -3,6 +3,7 @@
  * asking whether they are there. Texts that have them stay as they are.
  */
 
+import { colon, isSpace } from '../../json/characters.ts'
 import { isObject } from '../../json/guards.ts'
 
 /** Events of a text part that have one of its lists as a field of their own. */
@@ -33,10 +34,9 @@ function count (json: string, quoted: string): number {
 function countNames (json: string, quoted: string): number {
   let found = 0
   for (let at = json.indexOf(quoted); at !== -1; at = json.indexOf(quoted, at + quoted.length)) {
-    colon.lastIndex = at + quoted.length
-    if (colon.test(json)) found++
+    let next = at + quoted.length
+    while (isSpace(json.charCodeAt(next))) next++
+    if (json.charCodeAt(next) === colon) found++
   }
   return found
 }
-
-const colon = /\s*:/y
