@@ -43,6 +43,9 @@ export class NotFound {
 
   #hintFor (path: string): string | undefined {
     if (this.#others.some(other => path.startsWith(other))) return undefined
+    if (/^\/(?:v1\/?)?$/.test(path)) return 'This is the base URL of the API: clients add paths such as `/chat/completions` to it. GET /v1/models lists the models.'
+    const twice = this.#servedBefore(path)
+    if (twice !== undefined) return `The base URL of the client is a whole path: set it to the part up to \`/v1\`. This is served at \`${twice}\`.`
     const below = path.lastIndexOf('/v1/')
     const meant = below === -1 ? `/v1${path}` : path.slice(below)
     const served = this.#served(meant)
@@ -50,6 +53,12 @@ export class NotFound {
     if (served !== undefined && below > 0) return `The base URL of the client is too long: this is served at \`${served}\`.`
     const spelt = [`${meant}s`, meant.replace(/s$/, '')].find(candidate => this.#fixed.has(candidate))
     return spelt === undefined ? elsewhere.find(([pattern]) => pattern.test(meant))?.[1] : `Did you mean \`${spelt}\`?`
+  }
+
+  /** Returns the path of the API that a client has added one to: `/v1/chat/completions/chat/completions`. */
+  #servedBefore (path: string): string | undefined {
+    for (const fixed of this.#fixed) if (path.startsWith(`${fixed}/`) && this.#served(`/v1${path.slice(fixed.length)}`) !== undefined) return this.#served(`/v1${path.slice(fixed.length)}`)
+    return undefined
   }
 
   /** Returns the path of the API that serves one, with `…` for its parameters. */

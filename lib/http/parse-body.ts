@@ -40,10 +40,21 @@ export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new GatewayError('invalid_json', { cause })
+    throw new GatewayError('invalid_json', { cause, message: invalidJsonMessage(cause, text) })
   }
   if (isDeeperThan(value, limits.maxDepth + 1)) throw tooDeep(limits)
   return { value, text }
+}
+
+/** Says where a body stops being JSON, by the position that V8 names, and never quotes it. */
+function invalidJsonMessage (cause: unknown, text: string): string {
+  if (text.trim() === '') return 'The body is empty. Send a JSON object.'
+  const message = cause instanceof Error ? cause.message : ''
+  const at = /at position (\d+)/.exec(message)?.[1]
+  if (at === undefined) return /end of JSON/.test(message) ? `The body is not JSON: it ends too early, after ${text.length} characters.` : 'The body is not JSON.'
+  const before = text.slice(0, Number(at)).split('\n')
+  const reason = /^(?:Bad|Expected|Exponent|No number|Unterminated|Unexpected (?:non-whitespace|end))(?:(?! in JSON| after JSON| or '| at position).)*/.exec(message)?.[0]
+  return `The body is not JSON: ${reason === undefined ? 'unexpected character' : reason.charAt(0).toLowerCase() + reason.slice(1)} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`
 }
 
 /** Parses in turns of the event loop; what validates and sends the body takes one of its own. */

@@ -83,7 +83,7 @@ function checkMediaType (contentType: string | undefined): void {
 function inflaterOf (encoding: string | undefined): Inflater | undefined {
   const inflate = encoding === undefined ? 'identity' : inflater(encoding)
   if (inflate !== undefined) return inflate === 'identity' ? undefined : inflate
-  throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
+  throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported here. Send it plain, or as gzip, deflate or br; zstd needs a gateway on Node.js 22.15 or newer.' })
 }
 
 /** Waits for more of a body that did not come with its head. */

@@ -29,19 +29,33 @@ function tooManyOutstanding (limit: number): GatewayError {
 }
 
 function refusalOf (context: Context, allowsHost: (header: string) => boolean): GatewayError | undefined {
-  const { headers, httpVersion } = context.req
-  if (headers.host !== undefined && !allowsHost(headers.host)) {
+  const { headers, httpVersion, rawHeaders, url = '' } = context.req
+  // https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+  if (rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1) {
+    return new GatewayError('invalid_value', { message: 'The request has more than one Host header.' })
+  }
+  if (![headers.host ?? '', ...hostOfTarget(url)].every(allowsHost)) {
+    if (headers.host === undefined) return noHost()
     return new GatewayError('invalid_value', { status: 421, message: 'The gateway is not served under the host name of the request. The operator can list it in `server.accepted_hosts`.' })
   }
   if (httpVersion === '1.1') { // older callers know neither header
-    // https://www.rfc-editor.org/rfc/rfc9112#section-3.2
-    if (headers.host === undefined) return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
+    if (headers.host === undefined) return noHost()
     // https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
     if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
       return new GatewayError('invalid_value', { status: 417, message: 'Only the expectation `100-continue` is supported.' })
     }
   }
   return hasReadableUrl(context) ? undefined : new GatewayError('invalid_value', { message: 'The URL of the request is not valid.' })
+}
+
+function noHost (): GatewayError {
+  return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
+}
+
+/** Returns the host of a target in absolute form, which counts more than `Host`: `GET http://name/path`. */
+function hostOfTarget (url: string): string[] {
+  const [, authority] = /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(url) ?? []
+  return authority === undefined ? [] : [authority.slice(authority.lastIndexOf('@') + 1)]
 }
 
 /** Callers may write anything as the target of a request, `http://[` too. */

@@ -1,4 +1,5 @@
-import { constants, createBrotliDecompress, createGunzip, createInflate, type Zlib } from 'node:zlib'
+import zlib, { constants, createBrotliDecompress, createGunzip, createInflate, type Zlib } from 'node:zlib'
+import { property } from '../json/guards.ts'
 import type { Transform } from 'node:stream'
 
 /** A stream that takes compressed bytes and gives plain ones; `bytesWritten` counts the compressed ones. */
@@ -20,6 +21,13 @@ export function inflater (encoding = ''): Inflater | 'identity' | undefined {
     case 'x-gzip': return createGunzip(flush)
     case 'deflate': return createInflate(flush)
     case 'br': return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH })
+    case 'zstd': return zstdInflater()
     default: return undefined
   }
+}
+
+/** Returns `undefined` before Node.js 22.15, whose types the project does not have. */
+function zstdInflater (): Inflater | undefined {
+  const create: unknown = property(zlib, 'createZstdDecompress')
+  return typeof create === 'function' ? create({ flush: property(constants, 'ZSTD_e_flush') }) as Inflater : undefined
 }

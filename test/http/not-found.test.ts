@@ -29,7 +29,10 @@ t.test('paths that clients know from providers say what serves instead, in the d
     ['/other?key=secret', ''],
     ['/livez/x', ''],
     ['/admin/v1/embeddings', ''],
-    ['/v1', '']
+    ['/v1', /^This is the base URL of the API/],
+    ['/v1/', /^This is the base URL of the API/],
+    ['/v1/chat/completions/chat/completions', 'The base URL of the client is a whole path: set it to the part up to `/v1`. This is served at `/v1/chat/completions`.'],
+    ['/v1/chat/completions/x', '']
   ]
   for (const [path, hint] of rows) {
     const answer = await api.post(path, {})

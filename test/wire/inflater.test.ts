@@ -1,4 +1,4 @@
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import zlib, { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { inflater, type Inflater } from '../../lib/wire/inflater.ts'
 
@@ -21,9 +21,20 @@ t.test('each encoding is undone, however it is written', async t => {
   }
 })
 
+t.test('zstd is undone where Node.js has it', async t => {
+  // A frame of one raw block: RFC 8878, section 3.1.
+  const frame = Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x20, Buffer.byteLength(text), Buffer.byteLength(text) << 3 | 1, 0, 0]), Buffer.from(text)])
+  const inflate = inflater('zstd')
+  const isKnown = 'createZstdDecompress' in zlib
+  t.equal(inflate !== undefined, isKnown)
+  if (inflate === undefined || inflate === 'identity') return
+  inflate.end(frame)
+  t.equal(Buffer.concat(await inflate.toArray()).toString(), text)
+})
+
 t.test('without an encoding there is nothing to undo, and an unknown one is no stream', async t => {
   for (const encoding of [undefined, '', 'identity', ' Identity ']) t.equal(inflater(encoding), 'identity')
-  t.equal(inflater('zstd'), undefined)
+  t.equal(inflater('lzma'), undefined)
   t.equal(inflater('gzip, br'), undefined)
 })
 
