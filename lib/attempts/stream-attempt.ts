@@ -1,7 +1,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
-import { startTimer, type Timer } from '../async/timer.ts'
+import { startTimer } from '../async/timer.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import type { EventSourceMessage } from 'eventsource-parser'

@@ -84,7 +84,6 @@ class StreamWriter extends TimedMember {
   #silence: SharedTimer | undefined
   /** Sends the head alone where the first piece takes longer than a turn; else both are one packet. */
   #head: NodeJS.Immediate | undefined
-  #isBegun = false
 
   constructor (response: ServerResponse, pieces: AsyncIterator<Piece>, options: StreamWriterOptions, settle: (end: Promise<void>) => void) {
     super()
@@ -142,7 +141,6 @@ class StreamWriter extends TimedMember {
   /** Returns whether there is room for more. */
   #send (piece: Piece): boolean {
     const hasRoom = writeChunk(this.#response, piece)
-    this.#isBegun = true
     this.#silence?.start(this)
     return hasRoom
   }

@@ -150,6 +150,7 @@ interface Failure {
 
 /** A source that ends or fails at once. */
 async function * nothing (failure: Failure | undefined): AsyncGenerator<unknown, undefined> {
+  yield * []
   if (failure !== undefined) throw failure.error
 }
 

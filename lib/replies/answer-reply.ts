@@ -1,7 +1,7 @@
 /** Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece. */
 
 import { collected, peek } from '../async/peek.ts'
-import { answerStart, type AnswerDialect, type AnswerStart, type ChatBatch } from '../dialects/dialect.ts'
+import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
 import { eventStream } from './event-stream.ts'
 import { toAnswerReply } from './to-answer-reply.ts'
