@@ -26,7 +26,7 @@ export function refusalHeaders ({ account: place, rateLimits, waitMs, endMs }: R
   const headers = rateLimitHeaders(rateLimits)
   const account = accounts[place]
   if (account?.counting === 'sum' && waitMs === 0) {
-    return { ...headers, ...endMs !== undefined && endMs !== Infinity && { 'x-headgate-budget-reset': String(Math.ceil(endMs / 1000)) } }
+    return { ...headers, ...account.budget !== undefined && endMs !== undefined && endMs !== Infinity && { 'x-headgate-budget-reset': String(Math.ceil(endMs / 1000)) } }
   }
   if (account?.counting === 'rate' || waitMs > retryAfterMs) return headers
   return {

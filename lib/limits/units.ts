@@ -9,6 +9,7 @@ const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
   requests: ({ attempts }) => Math.max(0, attempts - 1),
   tokens: ({ prompt_tokens: prompt, completion_tokens: completion }) => (prompt ?? 0) + (completion ?? 0),
   calls: () => 0,
+  images: ({ images }) => images ?? 0,
   nanoUsd: ({ cost_nano_usd: nanoUsd }) => nanoUsd ?? 0
 }
 

@@ -48,7 +48,9 @@ export function limits<R = unknown> (
   const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && (decision.waitMs > 0)
   const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, parties: readonly Party[]): C | Promise<C> => {
     const { record } = call
-    const accounts = accountsOf(parties, record.ownProviderKey !== true)
+    const images = tokens.units?.images?.count ?? 0
+    // A call that makes no images is none of their limit, though all are used up.
+    const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(({ unit }) => unit !== 'images' || images > 0)
     const budgets = accounts.flatMap(account => account.counting === 'sum' ? account.budget ?? [] : [])
     const routes = budgets.reduce<RoutedCall<R>['routes']>((left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens), call.routes)
     const isStrict = estimate !== undefined && accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
@@ -56,6 +58,7 @@ export function limits<R = unknown> (
       accounts,
       wanted: {
         tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
+        images: { most: images },
         ...budgets.length > 0 && { nanoUsd: costsOf(tokens, routes, isStrict) }
       }
     }
@@ -194,10 +197,14 @@ function refusal ({ account: place, reason, waitMs, endMs }: Refused, accounts: 
     const { allows, note } = allowed(account)
     return new GatewayError('rate_limit_exceeded', { message: `This ${name} allows ${account.amount} ${allows}.${note === undefined ? '' : ` ${note}`}`, retryAfterSeconds })
   }
-  const budget = `budget of this ${name} (${account.budget === undefined ? '' : budgetText(account.budget)})`
+  const untilEnd = endMs === undefined || endMs === Infinity ? undefined : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
+  if (account.budget === undefined) {
+    const message = `This ${name} allows ${account.amount} ${allowed(account).allows}.`
+    return new GatewayError('rate_limit_exceeded', { message, retryAfterSeconds: waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds) })
+  }
+  const budget = `budget of this ${name} (${budgetText(account.budget)})`
   if (reason === 'budget_reserved') return new GatewayError('rate_limit_exceeded', { message: `Open calls may exhaust the ${budget}.`, retryAfterSeconds })
   const message = reason === 'budget' ? `The ${budget} is exhausted.` : `What is left of the ${budget} is too small for this call.`
-  const untilEnd = endMs === undefined || endMs === Infinity ? undefined : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
   return new GatewayError('insufficient_quota', { message, ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd } })
 }
 

@@ -7,7 +7,8 @@ import type { Tables } from '../stores/tables.ts'
 
 /** Where the ledger has each unit that sums may have: SQL of a row of `usage`, of a rollup, and of a day. */
 const places = {
-  nanoUsd: { row: 'coalesce(cost_nano_usd, 0)', rollup: 'cost_nano_usd', day: { table: 'spending', from: 'day_ms', where: '', amount: 'cost_nano_usd' } }
+  nanoUsd: { row: 'coalesce(cost_nano_usd, 0)', rollup: 'cost_nano_usd', day: { table: 'spending', from: 'day_ms', where: '', amount: 'cost_nano_usd' } },
+  images: { row: 'coalesce(images, 0)', rollup: 'images', day: { table: 'usage_rollups', from: 'from_ms', where: ` and span_ms = ${dayMs}`, amount: 'images' } }
 } as const
 
 export type RecordedUnit = keyof typeof places

@@ -5,7 +5,7 @@
  */
 
 /** Things that limits count; budgets count money. */
-export type CountedUnit = 'requests' | 'tokens' | 'calls'
+export type CountedUnit = 'requests' | 'tokens' | 'calls' | 'images'
 
 /**
  * Ways to count. `rate`: an amount of a minute, which refills evenly. `open`: what is in use now. `sum`: what was used since the window
@@ -64,6 +64,17 @@ export const countedLimits = {
     description: 'Concurrent calls.',
     help: 'concurrent calls',
     label: 'Concurrent calls'
+  },
+  images_per_day: {
+    unit: 'images',
+    counting: 'sum',
+    per: 'day',
+    maximum: 1_000_000,
+    refusal: 'images',
+    allows: 'images per day, in UTC',
+    description: 'Generated images per day, in UTC.',
+    help: 'generated images per day, in UTC',
+    label: 'Images per day'
   }
 } as const satisfies Readonly<Record<string, CountedLimit>>
 

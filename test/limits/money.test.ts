@@ -462,6 +462,25 @@ t.test('images, speech and documents are paid from the budget as well', async t 
   t.same(await statuses(0.25, '/v1/audio/speech', { ...speech, model: 'openai/picture' }), [403, 403, 403], 'a price of something else is none')
 })
 
+t.test('a key generates no more images a day than it may, and does everything else when these are used up', async t => {
+  const upstream = await fakeUpstream(({ path, json }) => path.endsWith('/chat/completions')
+    ? { pieces: [chatAnswer('x')] }
+    : { pieces: [JSON.stringify({ created: 1, data: Array.from({ length: (json as { n?: number }).n ?? 1 }, () => ({ b64_json: 'AA==' })) })] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/picture'), modelSettings('openai/priced')]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { imagesPerDay: 5 } } }, { limiter: new LocalLimiter() })
+  const images = async (n: number): Promise<{ status: number, message: unknown, retryAfter: string | null }> => {
+    const answer = await api.post('/v1/images/generations', { model: 'openai/picture', prompt: 'x', n }, { headers: { authorization: 'Bearer limited' } })
+    const { error } = await answer.json() as { error?: { message: string } }
+    return { status: answer.status, message: error?.message, retryAfter: answer.headers.get('retry-after') }
+  }
+  t.match([await images(3), await images(3), await images(2)], [{ status: 200 }, { status: 429, message: 'This API key allows 5 images per day, in UTC.' }, { status: 200 }])
+  t.match(await images(1), { status: 429, message: 'This API key allows 5 images per day, in UTC.', retryAfter: '60' })
+  const chat = await api.post(path, { model: 'openai/priced', messages: 'hello' }, { headers: { authorization: 'Bearer limited' } })
+  t.equal(chat.status, 200)
+})
+
 t.test('a free model without a known limit leaves the budget as it was', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.5, per: 'day' } })

@@ -42,7 +42,19 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
         await counters.settle(theirs, usageOf(used))
       }
     }
-    t.same(seen, new Set(['admitted', ...refusals]))
+    t.same(seen, new Set(['admitted', ...refusals.filter(name => !name.startsWith('images'))]))
+  })
+
+  await t.test('images of a day are counted as those in memory are', async t => {
+    const memory = new LimitCounters(() => server.now())
+    const request = (images: number) => requestOf({ ...wanted, keyId: 'images', limits: { imagesPerDay: 10 }, images })
+    for (const [images, used, expected] of [[4, 3, 'admitted'], [6, 6, 'admitted'], [2, 0, 'images_too_small'], [1, 1, 'admitted'], [1, 0, 'images']] as const) {
+      const here = memory.reserve(request(images))
+      const { decision, reservation } = await counters.reserve(`images-${images}-${used}`, request(images))
+      t.same([reasonOf(here), decision.admitted ? 'admitted' : decision.reason], [expected, expected])
+      if (here.admitted) memory.settle(here.reservation, { used: { images: used } })
+      if (decision.admitted) await counters.settle(reservation, { used: { images: used } })
+    }
   })
 
   await t.test('the largest budget is exact to a billionth of a dollar', async t => {

@@ -7,6 +7,6 @@ t.test('what a call used is read from its record', async t => {
   t.match(usedIn(usageRowOf(0, { prompt_tokens: null, completion_tokens: null, cost_nano_usd: null, attempts: 0 })), { requests: 0, tokens: 0, nanoUsd: 0 })
 })
 
-t.test('the ledger adds up money, and not what is counted per minute', async t => {
-  t.same((['nanoUsd', 'requests', 'tokens', 'calls'] as const).map(isRecorded), [true, false, false, false])
+t.test('the ledger adds up money and images, and not what is counted per minute', async t => {
+  t.same((['nanoUsd', 'images', 'requests', 'tokens', 'calls'] as const).map(isRecorded), [true, true, false, false, false])
 })

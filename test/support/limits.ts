@@ -12,6 +12,7 @@ export interface KeyCall {
   readonly tokens: number
   readonly nanoUsd: number
   readonly minNanoUsd?: number | undefined
+  readonly images?: number
   readonly alreadyAdmitted?: boolean
 }
 
@@ -25,10 +26,10 @@ export interface KeyUsage {
 /** A decision with what it grants of a budget. */
 export type KeyDecision = LimitDecision & { readonly nanoUsd?: number | undefined }
 
-export function requestOf ({ keyId, limits, tokens, nanoUsd, minNanoUsd, alreadyAdmitted }: KeyCall, kind: PartyKind = 'key'): ReservationRequest {
+export function requestOf ({ keyId, limits, tokens, nanoUsd, minNanoUsd, images = 0, alreadyAdmitted }: KeyCall, kind: PartyKind = 'key'): ReservationRequest {
   return {
     accounts: accountsOf([{ kind, id: keyId, limits }]),
-    wanted: { tokens: { most: tokens }, nanoUsd: { most: nanoUsd, least: minNanoUsd } },
+    wanted: { tokens: { most: tokens }, nanoUsd: { most: nanoUsd, least: minNanoUsd }, images: { most: images } },
     ...alreadyAdmitted !== undefined && { alreadyAdmitted }
   }
 }
