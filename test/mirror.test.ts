@@ -118,6 +118,8 @@ const together: Readonly<Record<string, string>> = {
   'providers/folders': 'the names and the order of files of every adapter',
   'providers/google': 'an adapter, from recorded responses',
   'providers/responses': 'an adapter, from recorded responses',
+  'providers/sloppy-answers': 'answers of every adapter with one thing changed',
+  'providers/strict-requests': 'requests of every adapter against the rules of its provider',
   'providers/work': 'the work of every adapter grows no faster than its input',
   'providers/xai': 'an adapter, from recorded responses',
   'routing/promise': 'a call succeeds when any of its models can',

@@ -3,6 +3,7 @@
 import { providerKinds, providerLabels, type ProviderKind } from '../../schemas/providers.ts'
 import { catalogue } from '../../lib/models/catalogue.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
+import { providerRules } from '../support/provider-rules.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Capability } from '../../lib/providers/provider.ts'
 
@@ -68,6 +69,39 @@ Over HTTP/1.1 an answer that breaks off is always noticed. Over HTTP/2 one that 
 event stream or JSON; a recording without a length may then end early.
 `
 
+const rules = `
+## What requests are fitted to
+
+Translated requests keep to these rules of the providers; a request in a provider's own dialect goes there as its caller wrote it. Rules that depend on
+the model are traits of its family in the catalogue (\`efforts\`, \`default_effort\`, \`sampling\`, \`penalties\`, \`thinking\`, \`thinking_budget\`, \`tools_at_responses\`,
+\`min_output_tokens\`), which a file under \`catalogue:\` or \`models:\` in the configuration changes. Rules of servers are \`quirks\` of their entries.
+`
+
+const decisions = `
+## Cases that providers leave open
+
+| Case | What Headgate does |
+| --- | --- |
+| An effort that the model does not know | the closest it knows, a lower one first; left out where it knows none |
+| A thinking budget for a Claude model that thinks adaptively | \`thinking: {type: adaptive}\`, shown as a budget's thinking is; \`display\` of the caller wins |
+| A limit below the least that the Responses API takes | raised to 16 tokens |
+| A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, and \`strict\` is dropped |
+| A tool-call id that repeats in a conversation | kept in the first call, replaced in later ones and their results |
+| Pieces of a tool call that belong to no call | an error, unless the answer was cut: a call without its arguments would be run |
+| Two finish reasons | the one that says the answer was cut or filtered |
+| The whole message once more at the end of a stream | read for what did not come in pieces |
+| \`audio\` without \`audio\` in \`modalities\` | ignored |
+| A spoken answer, or custom tools, of a model without them | 400 with the parameter: the answer would be another one |
+| \`top_k: 0\` for Gemini | left out: it says no limit |
+| \`settings\` of a model that no request has, such as \`include_usage\` or \`timeout\` | without effect |
+| A stream that has only begun, with the role | nothing is sent before the first output: a failure until then can become another attempt or a status. A comment follows every 15 seconds |
+| Tokens in place of text for Google's embeddings | 400 on \`input\` |
+| Inputs of embeddings for a model without limits in the catalogue | at most 8,192 tokens each and 300,000 together |
+| \`srt\`, \`vtt\` or \`verbose_json\` of a model that writes none | made of the timed words it gives; 400 on \`response_format\` where it gives none |
+| A language that is no ISO 639-1 code | sent on; the provider's refusal is the answer |
+| A wrong key in \`Authorization\` beside a right one in \`X-API-Key\` | 401; endpoints for Anthropic's clients and the list of models take either |
+`
+
 const droppedFields = `
 ## Fields that are dropped
 
@@ -107,7 +141,7 @@ Prices are USD per million tokens on the day in the last column.
 /** Returns the text of the page. */
 export function providerReference (): string {
   return [
-    introduction, endpointTable(), addresses, addressTable(), connections, differences, differenceTable(), droppedFields, models, modelTable()
+    introduction, endpointTable(), addresses, addressTable(), connections, differences, differenceTable(), rules, ruleTable(), decisions, droppedFields, models, modelTable()
   ].join('\n') + '\n'
 }
 
@@ -142,15 +176,21 @@ function differenceTable (): string {
 }
 
 function otherQuirks (kind: ProviderKind): string[] {
-  const { rename = {}, multipleChoices, customTools, base64Embeddings, toolImages, keepInHistory = [] } = kinds[kind].quirks ?? {}
+  const { rename = {}, multipleChoices, customTools, base64Embeddings, toolImages, userAfterTool, maxToolCallIdLength, keepInHistory = [] } = kinds[kind].quirks ?? {}
   return [
     ...Object.entries(rename).map(([from, to]) => `${code(from)} is sent as ${code(to)}`),
     ...multipleChoices === false ? ['several choices are several requests'] : [],
     ...customTools === false ? ['no custom tools'] : [],
     ...toolImages === false ? ['no images in results of tools'] : [],
+    ...userAfterTool === false ? ['a short turn of the model between results of tools and a user'] : [],
+    ...maxToolCallIdLength !== undefined ? [`tool-call ids of at most ${maxToolCallIdLength} characters`] : [],
     ...base64Embeddings === false ? ['vectors come as numbers'] : [],
     ...keepInHistory.length > 0 ? [`${list(keepInHistory)} goes back in the history`] : []
   ]
+}
+
+function ruleTable (): string {
+  return table(['Kind', 'What is sent', 'Source', 'As of'], providerRules.map(({ kinds, rule, source, asOf }) => [list(kinds), rule, source, asOf]))
 }
 
 function modelTable (): string {

@@ -99,7 +99,7 @@ export class ResponseReader {
     this.#start(answer, events)
     this.#usage = laterUsage(this.#usage, usageIn(answer))
     if (Array.isArray(answer.choices)) {
-      for (let position = 0; position < answer.choices.length; position++) this.#readChoice(answer.choices[position], position, events)
+      for (let position = 0; position < answer.choices.length; position++) this.#readChoice(answer.choices[position], position, answer.choices.length === 1, events)
     }
     const extra = this.#unknown(answer, answerFields, 'answer')
     if (extra !== undefined) events.push({ type: 'extra', scope: 'answer', fields: extra })
@@ -137,10 +137,10 @@ export class ResponseReader {
     })
   }
 
-  #readChoice (value: unknown, position: number, events: ChatEvent[]): void {
+  #readChoice (value: unknown, position: number, isOnly: boolean, events: ChatEvent[]): void {
     const wire: WireChoice | undefined = objectOf(value)
     if (wire === undefined) return
-    const choice = this.#choice(numberOf(wire.index) ?? position)
+    const choice = this.#choice(numberOf(wire.index) ?? position, isOnly)
     if (choice === undefined) return
     const { index } = choice
     const delta = deltaOf(wire, choice)
@@ -185,10 +185,18 @@ export class ResponseReader {
     for (const met of [wire.stop_reason, wire.matched_stop]) if (this.#stops.has(met)) choice.stopSequence = String(met)
   }
 
-  /** Returns the choice under the server's index; `undefined` for more of them than were requested. */
-  #choice (wireIndex: number): Choice | undefined {
+  /**
+   * Returns the choice under the server's index; `undefined` for more of them than were requested. The only choice of a chunk is the
+   * one that was requested, if that has not ended, whatever its index.
+   */
+  #choice (wireIndex: number, isOnly: boolean): Choice | undefined {
     const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
-    if (known !== undefined || this.#choices.length >= this.#maxChoices) return known
+    const [only] = this.#choices
+    if (known === undefined && this.#maxChoices === 1 && only?.finish === undefined && isOnly) return only ?? this.#newChoice(wireIndex)
+    return known !== undefined || this.#choices.length >= this.#maxChoices ? known : this.#newChoice(wireIndex)
+  }
+
+  #newChoice (wireIndex: number): Choice {
     const index = this.#freeIndex(wireIndex)
     const choice: Choice = { wireIndex, index, toolCalls: undefined, hasOutput: false, hasText: false, hasReasoning: false, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false, thinking: undefined }
     this.#choices = withLast(this.#choices, choice)

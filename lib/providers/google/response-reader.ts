@@ -72,8 +72,9 @@ export class ResponseReader {
       this.#started = true
       events.push(startOf(wire))
     }
-    for (const { number, candidate } of numbered(objectsOf(wire.candidates))) {
-      const choice = this.#choice(number)
+    const candidates = objectsOf(wire.candidates)
+    for (const { number, candidate } of numbered(candidates)) {
+      const choice = this.#choice(number, candidates.length === 1)
       if (choice !== undefined) this.#readCandidate(choice, candidate, events)
     }
     this.#blockReason ??= nonEmptyText(wire.promptFeedback?.blockReason)
@@ -123,9 +124,15 @@ export class ResponseReader {
     if (nonEmptyText(candidate.finishReason) !== undefined) this.#finish(choice, candidate, events)
   }
 
+  /** Returns the choice that goes on under another index, where one was requested and it has not ended. */
+  #onlyChoice (): Choice | undefined {
+    const [only] = this.#choices.values()
+    return this.#maxChoices === 1 && only?.finish === undefined ? only : undefined
+  }
+
   /** Returns `undefined` for more candidates than were requested. */
-  #choice (number: number): Choice | undefined {
-    const known = this.#choices.get(number)
+  #choice (number: number, isOnly: boolean): Choice | undefined {
+    const known = this.#choices.get(number) ?? (isOnly ? this.#onlyChoice() : undefined)
     if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
     const choice = { index: this.#choices.size, calls: 0, finish: undefined }
     this.#choices.set(number, choice)
