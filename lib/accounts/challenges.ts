@@ -3,18 +3,24 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
+import { GatewayError } from '../core/errors.ts'
+import { networkOf } from './throttle.ts'
 import { digestOf, newId } from './random-tokens.ts'
 
 export type ChallengePurpose = 'add_passkey' | 'passkey_sign_in' | 'oidc_sign_in'
 
 export const challengeMs = 10 * 60_000
-/** Anyone may begin a sign-in: further ones end the oldest. */
-const maxOpen = 10_000
+/** Anyone may begin a sign-in: further ones of a network end its oldest, and never those of others. */
+const maxOfNetwork = 100
+/** Beyond them no stranger begins one: those that are open can still be ended. */
+const maxOpen = 100_000
 
 export interface NewChallenge {
   readonly purpose: ChallengePurpose
   /** The text that only the browser has: the id of its session, or a cookie. */
   readonly holder: string
+  /** The address of a stranger; `null` for one who has a session. */
+  readonly address: string | null
   readonly content: string
 }
 
@@ -27,15 +33,19 @@ export class Challenges {
     this.#use = use
   }
 
-  /** @returns the id of the challenge */
-  async create ({ purpose, holder, content }: NewChallenge): Promise<string> {
+  /**
+   * @returns the id of the challenge
+   * @throws GatewayError `overloaded` when strangers have begun too many
+   */
+  async create ({ purpose, holder, address, content }: NewChallenge): Promise<string> {
     const id = newId('challenge')
     const now = Date.now()
+    const network = address === null ? null : networkOf(address)
     await this.#use(async () => await this.#query.deleteFrom('challenges').where('expires_at_ms', '<=', now).execute())
+    if (network !== null) await this.#makeRoom(network)
     await this.#use(async () => (
-      await this.#query.insertInto('challenges').values({ id, purpose, holder: digestOf(holder), content, expires_at_ms: now + challengeMs }).execute()
+      await this.#query.insertInto('challenges').values({ id, purpose, holder: digestOf(holder), network, content, expires_at_ms: now + challengeMs }).execute()
     ))
-    await this.#endOldest()
     return id
   }
 
@@ -48,10 +58,16 @@ export class Challenges {
     return row === undefined || row.expires_at_ms <= Date.now() ? undefined : row.content
   }
 
-  async #endOldest (): Promise<void> {
-    const oldest = await this.#use(async () => (
-      await this.#query.selectFrom('challenges').select('expires_at_ms').orderBy('expires_at_ms', 'desc').offset(maxOpen).limit(1).executeTakeFirst()
+  async #makeRoom (network: string): Promise<void> {
+    const { open } = await this.#use(async () => (
+      await this.#query.selectFrom('challenges').select(({ fn }) => fn.countAll<number>().as('open')).executeTakeFirstOrThrow()
     ))
-    if (oldest !== undefined) await this.#use(async () => await this.#query.deleteFrom('challenges').where('expires_at_ms', '<=', oldest.expires_at_ms).execute())
+    if (open >= maxOpen) throw new GatewayError('overloaded', { message: 'Too many sign-ins have begun. Try again in ten minutes.', retryAfterSeconds: 600 })
+    const oldest = await this.#use(async () => (
+      await this.#query.selectFrom('challenges').select('id').where('network', '=', network)
+        .orderBy('expires_at_ms', 'desc').orderBy('id').offset(maxOfNetwork - 1).limit(maxOfNetwork).execute()
+    ))
+    if (oldest.length === 0) return
+    await this.#use(async () => await this.#query.deleteFrom('challenges').where('id', 'in', oldest.map(({ id }) => id)).execute())
   }
 }

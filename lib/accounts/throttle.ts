@@ -57,7 +57,7 @@ function entries (address: string, user: string): ReadonlyArray<readonly [kind: 
 }
 
 /** Returns an address; of IPv6 the first half, since a caller with one has all of them. */
-function networkOf (address: string): string {
+export function networkOf (address: string): string {
   if (!isIPv6(address) || /^::ffff:/i.test(address)) return address
   const [before = '', after] = address.split('::')
   const [head, tail] = [before.split(':'), after?.split(':') ?? []]

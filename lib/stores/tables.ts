@@ -132,6 +132,8 @@ export interface ChallengeRow {
   readonly purpose: string
   /** SHA-256 of what only that browser has, base64. */
   readonly holder: string
+  /** The network of a stranger who began it; `null` for one who has a session. */
+  readonly network: string | null
   readonly content: string
   readonly expires_at_ms: number
 }

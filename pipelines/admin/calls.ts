@@ -17,11 +17,20 @@ import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 const lookEveryMs = 1000
 /** Records that come later than that are found as well. */
 const overlapMs = 5000
-const maxFollowers = 20
+const maxFollowers = 100
+/** Of one user: nobody takes the places of all. */
+const maxOfUser = 5
 /** Calls of one message: what a second costs does not depend on how many end in it. */
 const maxCalls = 100
 
-let followers = 0
+/** By user or admin key, those who follow the calls. */
+const followers = new Map<string, number>()
+
+function follows (id: string, change: 1 | -1): void {
+  const count = (followers.get(id) ?? 0) + change
+  if (count === 0) followers.delete(id)
+  else followers.set(id, count)
+}
 
 export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/calls/:call_id' | 'GET /admin/v1/live-calls'> = {
   'GET /admin/v1/calls': async call => await call.admin.reports.make('listCalls', callFilter(call), pageRequest(call.search)),
@@ -35,7 +44,11 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
 
   'GET /admin/v1/live-calls': async (call, { ready }) => {
     callFilter(call) // refuses a wrong one before the answer begins
-    if (followers >= maxFollowers) throw new GatewayError('overloaded', { message: 'Too many follow the calls already.', retryAfterSeconds: 10 })
+    if ((followers.get(principalOf(call).id) ?? 0) >= maxOfUser) {
+      throw new GatewayError('overloaded', { message: `You follow the calls in ${maxOfUser} places already. Close one of them.`, retryAfterSeconds: 10 })
+    }
+    const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
+    if (all >= maxFollowers) throw new GatewayError('overloaded', { message: 'Too many follow the calls already.', retryAfterSeconds: 10 })
     return new AdminReply(eventStream(follow(call, ready)))
   }
 }
@@ -45,7 +58,8 @@ async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: 
   const signal = standardSignal(call.signal)
   const seen = new Map<string, number>()
   let afterMs = Date.now() - overlapMs
-  followers++
+  const { id: followerId } = principalOf(call)
+  follows(followerId, 1)
   try {
     yield printed({ calls: [], skipped: false })
     while (ready()) {
@@ -64,7 +78,7 @@ async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: 
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
-    followers--
+    follows(followerId, -1)
   }
 }
 

@@ -15,14 +15,14 @@ import { createSession } from './session.ts'
 
 export const oidcHandlers: AdminHandlers<'GET /admin/v1/sign-in/oidc' | 'GET /admin/v1/sign-in/oidc/callback'> = {
   'GET /admin/v1/sign-in/oidc': async (call, services) => {
-    const { admin: { accounts: { challenges } }, origin: { secure, url } } = call
+    const { admin: { accounts: { challenges } }, origin: { address, secure, url } } = call
     const settings = oidcOf(services)
     const holder = newToken()
     try {
-      const address = await beginOidc(settings, `${url}/admin/v1/sign-in/oidc/callback`, async kept => (
-        await challenges.create({ purpose: 'oidc_sign_in', holder, content: JSON.stringify(kept) })
+      const place = await beginOidc(settings, `${url}/admin/v1/sign-in/oidc/callback`, async kept => (
+        await challenges.create({ purpose: 'oidc_sign_in', holder, address, content: JSON.stringify(kept) })
       ))
-      return redirect(address.href, printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 }))
+      return redirect(place.href, printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 }))
     } catch (error) {
       return refuse(call, error)
     }

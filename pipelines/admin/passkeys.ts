@@ -20,7 +20,7 @@ export const passkeyHandlers: AdminHandlers<
   'POST /admin/v1/passkeys/options': async (call, services) => {
     const { passkeys, challenges } = call.admin.accounts
     const options = await passkeys.creationOptions(await currentUser(call), pageOf(call, services))
-    return { challenge_id: await challenges.create({ purpose: 'add_passkey', holder: sessionId(call), content: options.challenge }), options }
+    return { challenge_id: await challenges.create({ purpose: 'add_passkey', holder: sessionId(call), address: null, content: options.challenge }), options }
   },
 
   'POST /admin/v1/passkeys': async (call, services) => {
@@ -45,10 +45,10 @@ export const passkeyHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/sign-in/passkey/options': async (call, services) => {
-    const { admin: { accounts: { passkeys, challenges } }, origin: { secure } } = call
+    const { admin: { accounts: { passkeys, challenges } }, origin: { address, secure } } = call
     const options = await passkeys.signInOptions(pageOf(call, services))
     const holder = newToken()
-    const id = await challenges.create({ purpose: 'passkey_sign_in', holder, content: options.challenge })
+    const id = await challenges.create({ purpose: 'passkey_sign_in', holder, address, content: options.challenge })
     return new AdminReply({
       status: 200,
       headers: { 'set-cookie': printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 }) },
@@ -57,13 +57,11 @@ export const passkeyHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/sign-in/passkey': async (call, services) => {
-    const { admin: { accounts: { throttle, challenges, passkeys, users } }, origin: { address, secure }, request: { challenge_id: id, credential } } = call
-    throttle.begin(address, '')
+    const { admin: { accounts: { challenges, passkeys, users } }, origin: { secure }, request: { challenge_id: id, credential } } = call
     const challenge = await challenges.take('passkey_sign_in', id, readCookie(call.headers, 'sign_in', secure) ?? '')
     if (challenge === undefined) throw new GatewayError('invalid_credentials', { message: usedUp })
     const user = await users.find(await passkeys.check({ challenge, page: pageOf(call, services), isConfigured: services.settings.server.publicUrl !== undefined, credential }))
     if (user === undefined || user.disabled_at_ms !== null) throw new GatewayError('invalid_credentials')
-    throttle.succeeded(address, '')
     return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'passkey' } }, false)
   }
 }

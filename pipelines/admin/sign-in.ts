@@ -35,27 +35,22 @@ export const signInHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/sign-in/link': async (call, services) => {
-    const { admin: { accounts: { throttle, links, users } }, origin: { address }, request: { token } } = call
-    throttle.begin(address, '')
+    const { admin: { accounts: { links, users } }, request: { token } } = call
     const userId = await links.useSignIn(token)
     const user = userId === undefined ? undefined : await users.find(userId)
     if (user === undefined || user.disabled_at_ms !== null) throw usedUp()
-    throttle.succeeded(address, '')
     return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'link' } }, true)
   },
 
-  'POST /admin/v1/invitation': async ({ admin: { accounts: { throttle, links } }, origin: { address }, request: { token } }) => {
-    throttle.begin(address, '')
+  'POST /admin/v1/invitation': async ({ admin: { accounts: { links } }, request: { token } }) => {
     const invitation = await links.findInvitation(token)
     if (invitation === undefined) throw notFound('token', 'invitation, or it has expired')
-    throttle.succeeded(address, '')
     const { email, role, invited_by, expires_at_ms } = invitation
     return { email, role, invited_by, expires_at_ms }
   },
 
   'POST /admin/v1/sign-in/invitation': async (call, services) => {
-    const { admin: { accounts: { throttle, links, users } }, origin: { address }, request } = call
-    throttle.begin(address, '')
+    const { admin: { accounts: { links, users } }, request } = call
     const open = await links.findInvitation(request.token)
     if (open === undefined) throw usedUp()
     const email = open.email ?? request.email
@@ -68,7 +63,6 @@ export const signInHandlers: AdminHandlers<
     if (invitation === undefined) throw usedUp()
     const { role, projects } = invitation
     const user = await users.create({ name, email, role, projects, password: hash })
-    throttle.succeeded(address, '')
     return await signIn(call, services, user, { action: 'invitation.accept', subject: user, after: { role, projects } }, hash === undefined)
   }
 }

@@ -148,5 +148,11 @@ export const accountSteps: readonly Migration[] = [
   {
     number: 22,
     sql: 'alter table users add column email_by_other bigint'
+  },
+  {
+    number: 24,
+    sql: `
+      alter table challenges add column network text;
+      create index challenges_by_network on challenges (network, expires_at_ms)`
   }
 ]

@@ -157,6 +157,20 @@ t.test('a one-time link works once, and lets its user set a password', async t =
   t.match((await send('GET /admin/v1/sign-in')).body, { first_start: false, password: true })
 })
 
+t.test('wrong links and invitations, which nobody guesses, keep nobody out', async t => {
+  const { admin, user, send } = await adminGateway(t)
+  const { token } = await admin.accounts.createOwnerLink()
+  const { url } = (await (await user('admin')).send('POST /admin/v1/invitations', { role: 'viewer' })).body
+  for (let index = 0; index < 40; index++) {
+    const wrong = `${index}`.padStart(43, 'x')
+    t.equal((await send('POST /admin/v1/sign-in/link', { token: wrong })).status, 401)
+    t.equal((await send('POST /admin/v1/sign-in/invitation', { token: wrong, name: 'x' })).status, 401)
+    t.equal((await send('POST /admin/v1/invitation', { token: wrong })).status, 404)
+  }
+  t.equal((await send('POST /admin/v1/sign-in/link', { token })).status, 200)
+  t.equal((await send('POST /admin/v1/sign-in/invitation', { token: url.split('/').at(-1), name: 'New' })).status, 200)
+})
+
 t.test('an invitation makes a user with its role and projects, once', async t => {
   const { api, user, send } = await adminGateway(t)
   const admin = await user('admin')

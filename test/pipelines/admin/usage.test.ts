@@ -180,6 +180,22 @@ t.test('calls are followed as they end', async t => {
   t.same(await follow(), { ids: ['after-000'], skipped: false }, 'what was left out stays out')
 })
 
+t.test('one user follows the calls in five places, and takes none of others', async t => {
+  const place = await adminGateway(t)
+  const [one, other] = [await place.user('owner'), await place.user('owner')]
+  const controller = new AbortController()
+  t.teardown(() => controller.abort())
+  const follow = async ({ headers }: typeof one): Promise<number> => {
+    const response = await fetch(`${place.api.url}/admin/v1/live-calls`, { headers, signal: controller.signal })
+    if (response.status === 200) await messagesOf(response).next()
+    return response.status
+  }
+  const statuses: number[] = []
+  for (let index = 0; index < 7; index++) statuses.push(await follow(one))
+  t.same(statuses, [200, 200, 200, 200, 200, 503, 503])
+  t.equal(await follow(other), 200)
+})
+
 t.test('calls are followed within the rights that the caller still has', async t => {
   const place = await adminGateway(t)
   const { keys, accounts: { adminKeys, projects, users } } = place.admin
