@@ -9,7 +9,7 @@
 import { Type, type Static } from 'typebox'
 import { Message, TextPart } from './messages.ts'
 import { efforts } from './efforts.ts'
-import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { AnyObject, Identifier, MapOf, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { Credential, FunctionDefinition, Tool, ToolChoice, ToolServers } from './tools.ts'
 
 export const ResponseFormat = Type.Union([
@@ -276,11 +276,11 @@ export const ModelSettings = Type.Object({
 })
 
 export const ModelWithSettings = Type.Object({
-  model: Type.String({ minLength: 1 }),
+  model: ModelName,
   settings: Nullable(ModelSettings)
 }, { description: 'A model, with defaults that apply when it is the one that is used.' })
 
-export const ModelChoice = Type.Union([Type.String({ minLength: 1 }), ModelWithSettings])
+export const ModelChoice = Type.Union([ModelName, ModelWithSettings])
 export type ModelChoice = Static<typeof ModelChoice>
 
 export const ChatRequest = Type.Object({

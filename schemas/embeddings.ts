@@ -1,11 +1,10 @@
 /** POST /v1/embeddings: texts, or tokens, to vectors. */
 
 import { Type, type Static } from 'typebox'
-import { Identifier, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const listSize = { minItems: 1, maxItems: 2048 }
 const Tokens = Type.Integer()
-const ModelId = Type.String({ minLength: 1 })
 
 export const EmbeddingInput = Type.Union([
   Type.String({ minLength: 1 }),
@@ -18,7 +17,7 @@ export type EmbeddingInput = Static<typeof EmbeddingInput>
 
 export const EmbeddingsRequest = Type.Object({
   input: EmbeddingInput,
-  model: Type.Union([ModelId, Type.Array(ModelId, { minItems: 1 })], {
+  model: Type.Union([ModelName, Type.Array(ModelName, { minItems: 1 })], {
     description: 'A model by its id. One only: vectors of different models cannot be compared.'
   }),
   encoding_format: Nullable(OneOf(['float', 'base64']), {

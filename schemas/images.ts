@@ -8,7 +8,7 @@
 import { Type, type Static } from 'typebox'
 import { ModelChoice } from './chat.ts'
 import { FormFile } from './form.ts'
-import { AnyObject, Identifier, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { AnyObject, Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const n = Nullable(Type.Integer({ minimum: 1, maximum: 10 }), {
   default: 1, description: 'Number of images.'
@@ -53,7 +53,7 @@ export type ImageRequest = WithoutNulls<Static<typeof ImageRequest>>
 
 /** Models of a form: text has no settings to go with it. */
 const formModel = Nullable(Type.Union([
-  Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
+  ModelName, Type.Array(ModelName, { minItems: 1 })
 ]), { description: 'A model, or several in order of preference.' })
 
 export const ImageEditRequest = Type.Object({

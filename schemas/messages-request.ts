@@ -141,7 +141,7 @@ const OutputConfig = Type.Object({
 
 /** The fields by which the tokens of a prompt can be counted. */
 const prompt = {
-  model: Type.String({ minLength: 1, description: 'A model, a route or an alias.' }),
+  model: Type.String({ minLength: 1, maxLength: 256, description: 'A model, a route or an alias.' }),
   messages: Type.Array(MessagesMessage, { minItems: 1 }),
   system: Nullable(Type.Union([Type.String(), Type.Array(MessagesTextBlock)])),
   tools: Nullable(Type.Array(Type.Union([MessagesTool, TypedTool]))),

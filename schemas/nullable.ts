@@ -25,6 +25,9 @@ export function Identifier (notes: Notes = {}) {
   return Nullable(Type.String({ maxLength: 512 }), notes)
 }
 
+/** The name of a model, a route or an alias: it is stored and logged with each call. */
+export const ModelName = Type.String({ minLength: 1, maxLength: 256 })
+
 /** Returns one of a few words. */
 export function OneOf<const T extends string[]> (
   words: [...T], options: { description?: string, default?: T[number] } = {}

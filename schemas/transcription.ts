@@ -2,7 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { FormFile } from './form.ts'
-import { Nullable, OneOf } from './nullable.ts'
+import { ModelName, Nullable, OneOf } from './nullable.ts'
 
 export const TranscriptFormat = OneOf(['json', 'text', 'srt', 'verbose_json', 'vtt'])
 export type TranscriptFormat = Static<typeof TranscriptFormat>
@@ -10,7 +10,7 @@ export type TranscriptFormat = Static<typeof TranscriptFormat>
 /** The fields that transcriptions and translations share. */
 export const audioForm = {
   file: FormFile('The recording: mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB.'),
-  model: Type.Array(Type.String({ minLength: 1 }), {
+  model: Type.Array(ModelName, {
     minItems: 1, maxItems: 32, description: 'The model that transcribes, or several in order of preference.'
   }),
   prompt: Nullable(Type.String(), { description: 'Example text with the expected style and names.' }),

@@ -1,10 +1,12 @@
 /** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` has the grammar. */
 
+import { cutName } from '../text/cut-name.ts'
 import type { CallRecord, FailedAttempt } from '../core/record.ts'
 import type { Ranked, Route } from '../core/route.ts'
 
 const maxLength = 512
 const maxCandidates = 8
+const maxAttempts = 32
 
 /** Prints what gave a route its place among others. */
 export function rankText ({ ranked, preferred }: Route, index: number): string {
@@ -30,12 +32,12 @@ export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): s
 /** Lists the routes of a call and what ordered them, best first; `undefined` where there was only one. */
 export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
   if (routes === undefined || routes.length < 2) return undefined
-  return routes.slice(0, maxCandidates).map((route, index) => `${route.modelId}: ${rankText(route, index)}`)
+  return routes.slice(0, maxCandidates).map((route, index) => `${cutName(route.modelId)}: ${rankText(route, index)}`)
 }
 
-/** Prints `openai/gpt-5: upstream_timeout` */
+/** Prints `openai/gpt-5: upstream_timeout` for each of the first attempts: a caller may name thousands of models. */
 export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
-  return attempts.map(({ route, reason }) => `${route.modelId}: ${reason}`)
+  return attempts.slice(0, maxAttempts).map(({ route, reason }) => `${cutName(route.modelId)}: ${reason}`)
 }
 
 function printRanked ({ by, value }: Ranked): string {

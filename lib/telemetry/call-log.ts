@@ -1,6 +1,7 @@
 /** Logs one line per call, once its answer is written or abandoned. */
 
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
+import { cutName } from '../text/cut-name.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { charactersPerToken } from '../core/usage.ts'
@@ -22,9 +23,9 @@ function fieldsOf ({ id, record }: Call, row: UsageRow | undefined, totalMs: num
     key: record.keyId,
     endpoint: record.endpoint,
     request: record.unmatchedRequest,
-    requested: record.requestedModel,
+    requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),
     session: record.session,
-    model: record.modelId,
+    model: record.modelId === undefined ? undefined : cutName(record.modelId),
     provider: record.providerId,
     status: record.status,
     outcome: record.outcome,

@@ -5,6 +5,7 @@
  * Every call has one: it takes 150 bytes, a row as it is at the end of a call 640.
  */
 
+import { cutName } from '../text/cut-name.ts'
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { charactersPerToken } from '../core/usage.ts'
@@ -34,7 +35,7 @@ export function printBegunRow ({ id: callId, record, receivedAtMs }: Call, model
   const tokens = Math.ceil(bodyBytes / charactersPerToken)
   const cost = ownProviderKey === true ? 0 : costNanoUsd({ promptTokens: tokens, completionTokens: 0, totalTokens: tokens }, models.find(modelId)?.price)
   const values = [
-    id, callId, atMs, keyId, endpoint, requestedModel ?? null, modelId, providerId ?? null, Number(streamed === true), Number(ownProviderKey === true),
+    id, callId, atMs, keyId, endpoint, requestedModel === undefined ? null : cutName(requestedModel), cutName(modelId), providerId ?? null, Number(streamed === true), Number(ownProviderKey === true),
     tokens, cost ?? null
   ]
   return { id, at_ms: atMs, line: JSON.stringify(values) }

@@ -1,6 +1,7 @@
 /** Makes a row of the usage ledger of a call. */
 
 import { rowId } from '../text/ids.ts'
+import { cutName } from '../text/cut-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
@@ -43,9 +44,9 @@ export function usageRow (
     at_ms: recorded?.at_ms ?? Math.round(steadyNow() - durationMs),
     key_id: keyId,
     endpoint: record.endpoint,
-    requested_model: record.requestedModel ?? null,
-    model: record.modelId ?? null,
-    provider: record.providerId ?? null,
+    requested_model: cutOrNull(record.requestedModel),
+    model: cutOrNull(record.modelId),
+    provider: cutOrNull(record.providerId),
     outcome,
     status: boundedInteger(record.status),
     error_code: record.errorCode ?? null,
@@ -63,14 +64,18 @@ export function usageRow (
     audio_ms: boundedInteger(record.audioSeconds, 1000),
     characters: boundedInteger(record.spokenCharacters),
     images: boundedInteger(record.images),
-    image_size: record.images === undefined ? null : record.imageSize ?? null,
-    image_quality: record.images === undefined ? null : record.imageQuality ?? null,
+    image_size: record.images === undefined ? null : cutOrNull(record.imageSize),
+    image_quality: record.images === undefined ? null : cutOrNull(record.imageQuality),
     cost_nano_usd: chargedCost(record, cost.nanoUsd, wasted),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
     steps: printSteps(record, receivedAtMs)
   }
+}
+
+function cutOrNull (name: string | undefined): string | null {
+  return name === undefined ? null : cutName(name)
 }
 
 interface AnswerUsage {
