@@ -6,6 +6,9 @@ import { firstInvalidChar } from '../text/header-value.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
+/** Characters of a key: with fewer it is refused, and warned of. */
+const [minLength, goodLength] = [16, 24]
+
 export interface KeyValues {
   readonly secrets: ReadonlyMap<string, Secret>
   /** Those of `HEADGATE_API_KEYS`. */
@@ -24,6 +27,9 @@ export function checkKeyValues ({ keys }: Config, { secrets, ownKeys }: KeyValue
   for (const [index, own] of ownKeys.entries()) {
     const text = own.key.reveal()
     const at = firstInvalidChar(text)
+    const { length } = text
+    if (length < minLength) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} has ${length} characters, which can be guessed; use at least ${goodLength} random ones`)
+    else if (length < goodLength) report.warn(['HEADGATE_API_KEYS'], `key ${index + 1} has ${length} characters; use at least ${goodLength} random ones`)
     if (at > 0) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} contains a character not allowed in headers (position ${at})`)
     if (seen.has(text)) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} is the same as that of an entry of keys`)
   }

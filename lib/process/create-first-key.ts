@@ -1,17 +1,21 @@
 /** Creates the key of a gateway that is started for the first time. */
 
+import type { KeyLimits } from '../core/key.ts'
 import { DuplicateKeyNameError, type KeyStore } from '../keys/key-store.ts'
+import type { Terminal } from './terminal.ts'
+
+const loggedKeyLimits: KeyLimits = { requestsPerMinute: 60, budget: { usd: 5, per: 'day' } }
 
 /**
  * Creates a key if there never was one, configured or stored. Revoked keys count: an operator who revoked
- * them all wants no caller.
+ * them all wants no caller. Where no person reads the terminal, the key ends in a log that many may read, so it has limits.
  *
  * @returns the text of the new key, if one was created
  */
-export async function createFirstKey (keys: KeyStore): Promise<string | undefined> {
+export async function createFirstKey (keys: KeyStore, { interactive }: Pick<Terminal, 'interactive'>): Promise<string | undefined> {
   if ((await keys.list()).length > 0) return undefined
   try {
-    return (await keys.create({ name: 'first' })).key
+    return (await keys.create({ name: 'first', ...!interactive && { limits: loggedKeyLimits } })).key
   } catch (error) {
     // Another gateway with the same store started at the same moment and has printed it.
     if (error instanceof DuplicateKeyNameError) return undefined

@@ -39,7 +39,7 @@ export async function runPrimary ({ started, log }: ServeOptions, terminal: Term
 
 async function runWorkersWith (database: Database, started: AppliedConfiguration, log: Log, terminal: Terminal): Promise<void> {
   const { settings } = started
-  const key = await makeFirstKey(database, settings)
+  const key = await makeFirstKey(database, settings, terminal)
   const linkToken = await createFirstLink(database, settings, terminal)
   // What follows is done for calls of all workers: none of them waits while another program has locked the store.
   database.stopWaiting()
@@ -77,10 +77,10 @@ async function openSharedMetrics (
   return { shared, close }
 }
 
-async function makeFirstKey (database: Database, settings: Settings): Promise<string | undefined> {
+async function makeFirstKey (database: Database, settings: Settings, terminal: Terminal): Promise<string | undefined> {
   const keys = await openKeyStore(database, settings.keys)
   keys.close()
-  return await createFirstKey(keys)
+  return await createFirstKey(keys, terminal)
 }
 
 /** Lists models for the example of the banner; the workers have lists of their own. */

@@ -9,6 +9,6 @@ export function csvRow (cells: ReadonlyArray<string | number | null>): string {
 
 function cellOf (value: string | number | null): string {
   if (typeof value !== 'string') return String(value ?? '')
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  const text = /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -87,10 +87,10 @@ t.test('an open call finishes before the process exits, and a second signal does
   const directory = directoryOf(t, {
     'headgate.yaml': `providers:\n  slow: {base_url: '${upstream.url}', list_models: false}\n`
   })
-  const env = { HEADGATE_API_KEYS: 'a key, another' }
+  const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00, a-key-of-24-characters-00-2' }
 
   const patient = await startGateway(t, directory, env)
-  const reply = ask(patient.url, 'a key', 'slow/m')
+  const reply = ask(patient.url, 'a-key-of-24-characters-00', 'slow/m')
   await upstream.request(0)
   patient.child.kill('SIGTERM')
   await patient.line(/draining/)
@@ -99,7 +99,7 @@ t.test('an open call finishes before the process exits, and a second signal does
   t.match(await patient.ended, { code: 0 })
 
   const hasty = await startGateway(t, directory, env)
-  const cut = t.rejects(ask(hasty.url, 'another', 'slow/m'))
+  const cut = t.rejects(ask(hasty.url, 'a-key-of-24-characters-00-2', 'slow/m'))
   await upstream.request(1)
   hasty.child.kill('SIGINT')
   await hasty.line(/draining/)
@@ -111,19 +111,19 @@ t.test('an open call finishes before the process exits, and a second signal does
 t.test('a changed configuration applies without a restart, an invalid one changes nothing', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
   const file = join(directory, 'headgate.yaml')
-  const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'one' })
+  const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' })
   writeFileSync(file, 'providers:\n  sandbox: {}\n  unknown: 5\n')
   await gateway.line(/"problems":\["headgate.yaml:3:/)
-  t.match(await ask(gateway.url, 'one'), { status: 200 })
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
   writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
   await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
-  t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'), { status: 200 })
   const missing = await request(`${gateway.url}/v2/nothing?key=secret`)
   t.equal(missing.statusCode, 404)
   t.notMatch((await gateway.line(/"request":"GET \/v2\/nothing",.*"status":404/)).input, 'secret')
   rmSync(file)
   await gateway.line(/"problems":\["headgate.yaml {2}file not found"\].*keeping the current one/)
-  t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'), { status: 200 })
   writeFileSync(file, 'server: {keep_alive_ms: 5, public_health: true, port: 1}\nmetrics: {}\n')
   await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)
 })

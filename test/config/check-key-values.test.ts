@@ -1,14 +1,24 @@
 import t from 'tap'
-import { lines } from '../support/config.ts'
+import { readSettings } from '../../lib/config/read-settings.ts'
+import { directory, lines } from '../support/config.ts'
 
 t.test('no key is another key, and none has the name of another', async t => {
-  const yaml = 'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-2d711642b726, key: env:C}'
-  t.same(lines(t, yaml, { A: 'same', B: 'same', C: 'other', HEADGATE_API_KEYS: 'x,y\u200b' }), [
-    'environment  HEADGATE_API_KEYS  key 2 contains a character not allowed in headers (position 2)',
+  const yaml = 'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-8e8386e7a4b8, key: env:C}'
+  t.same(lines(t, yaml, { A: 'same', B: 'same', C: 'other', HEADGATE_API_KEYS: 'a-key-of-24-characters-00,another-key-of-24-letters\u200b' }), [
+    'environment  HEADGATE_API_KEYS  key 2 contains a character not allowed in headers (position 26)',
     'headgate.yaml:3:20  keys[1].key  is the same as that of another key',
     'headgate.yaml:4:10  keys[2].name  is the name of a key in HEADGATE_API_KEYS'
   ])
-  t.same(lines(t, yaml, { A: 'a', B: 'b', C: 'c', HEADGATE_API_KEYS: 'b' }), [
+  t.same(lines(t, yaml, { A: 'a', B: 'another-key-of-24-letters', C: 'c', HEADGATE_API_KEYS: 'another-key-of-24-letters' }), [
     'environment  HEADGATE_API_KEYS  key 1 is the same as that of an entry of keys'
   ], 'it would widen what the other may do')
+})
+
+t.test('a key of the environment that can be guessed is refused, and a short one is warned of', async t => {
+  const warnings = (key: string): string[] => readSettings({ env: { HEADGATE_API_KEYS: key }, cwd: directory(t) }).warnings.map(({ path, message }) => `${path}  ${message}`)
+  t.same(lines(t, '', { HEADGATE_API_KEYS: `${'x'.repeat(15)},${'y'.repeat(24)}` }), [
+    'environment  HEADGATE_API_KEYS  key 1 has 15 characters, which can be guessed; use at least 24 random ones'
+  ])
+  t.same(warnings('x'.repeat(16)), ['HEADGATE_API_KEYS  key 1 has 16 characters; use at least 24 random ones'])
+  t.same(warnings('x'.repeat(24)), [])
 })

@@ -14,7 +14,7 @@ t.test('variables win over the file, the environment over .env', async t => {
     '.env': 'PORT=2\nHOST=b.example\nHEADGATE_WORKERS=auto\nOPENAI_API_KEY=from-dotenv\n'
   })
   const env = {
-    PORT: '3', HEADGATE_DATA_DIR: '../data', HEADGATE_LOG_LEVEL: '', HEADGATE_API_KEYS: ' one, two words ,,'
+    PORT: '3', HEADGATE_DATA_DIR: '../data', HEADGATE_LOG_LEVEL: '', HEADGATE_API_KEYS: ' one-of-sixteen-characters, two words of more than sixteen ,,'
   }
   const settings = loadSettings({ env, cwd })
   t.match(settings.server, {
@@ -26,7 +26,7 @@ t.test('variables win over the file, the environment over .env', async t => {
     publicHealth: true
   })
   t.same(settings.keys.map(({ name, key }) => [name, key.reveal()]), [
-    ['environment-7692c3ad3540', 'one'], ['environment-a03f1d611645', 'two words']
+    ['environment-622b54c2f30d', 'one-of-sixteen-characters'], ['environment-2981e579e3f1', 'two words of more than sixteen']
   ])
   t.equal(provider(settings, 'openai').apiKey?.reveal(), 'from-dotenv')
   t.same(ids(loadSettings({ env: { OPENAI_API_KEY: '' }, cwd })), ['sandbox'],

@@ -11,7 +11,7 @@ t.test('settings that are printed have their secrets, so that two that differ in
 
 t.test('settings are encoded with their secrets, and are the same when they are decoded', async t => {
   const settings = loadSettings({
-    env: { A: 'secret-a', HEADGATE_API_KEYS: 'secret-b' },
+    env: { A: 'secret-a', HEADGATE_API_KEYS: 'secret-b-of-24-characters' },
     cwd: directory(t, {
       'headgate.yaml': [
         'providers: {a: {base_url: "http://a.example", api_keys: ["env:A", {key: env:A, weight: 2}], headers: {x-a: env:A}}}',

@@ -630,8 +630,8 @@ t.test('OpenAI in the background: what a killed process had begun ends as failed
   const provider = await fakeUpstream({ headers: eventStream, pieces: openaiFrames(openaiResponse(0)).slice(0, 4), then: 'stall' })
   t.teardown(provider.close)
   const directory = directoryOf(t, { 'headgate.yaml': `providers: {openai: {api_key: env:FAKE_KEY, base_url: '${provider.url}/v1', list_models: false}}\n` })
-  const env = { HEADGATE_API_KEYS: 'a key', FAKE_KEY: 'fake' }
-  const headers = { authorization: 'Bearer a key', 'content-type': 'application/json' }
+  const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00', FAKE_KEY: 'fake' }
+  const headers = { authorization: 'Bearer a-key-of-24-characters-00', 'content-type': 'application/json' }
   const killed = await startGateway(t, directory, env)
   const { id, seen } = await leaveStream(async (path, body) => await fetch(killed.url + path, { method: 'POST', headers, body: JSON.stringify(body) }))
   const database = await openDatabase(join(directory, '.headgate'))

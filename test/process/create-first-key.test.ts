@@ -14,22 +14,30 @@ async function keyStore (t: Test, directory = t.testdir()): Promise<KeyStore> {
 
 t.test('a gateway that never had a key gets one, once', async t => {
   const keys = await keyStore(t)
-  const key = await createFirstKey(keys)
+  const key = await createFirstKey(keys, { interactive: true })
   t.match(key, /^hg_/)
   t.match(keys.check(key ?? ''), { name: 'first' })
-  t.equal(await createFirstKey(keys), undefined)
+  t.equal(await createFirstKey(keys, { interactive: true }), undefined)
 })
 
 t.test('an operator who has revoked all keys wants no caller', async t => {
   const keys = await keyStore(t)
   await keys.create({ name: 'ci' })
   await keys.revoke('ci')
-  t.equal(await createFirstKey(keys), undefined)
+  t.equal(await createFirstKey(keys, { interactive: true }), undefined)
 })
 
 t.test('of two that start at the same moment one has printed it', async t => {
   const directory = t.testdir()
   const [one, two] = [await keyStore(t, directory), await keyStore(t, directory)]
-  const made = await Promise.all([createFirstKey(one), createFirstKey(two)])
+  const made = await Promise.all([createFirstKey(one, { interactive: true }), createFirstKey(two, { interactive: true })])
   t.equal(made.filter(key => key !== undefined).length, 1)
+})
+
+t.test('a key that nobody sees on a terminal has limits', async t => {
+  for (const interactive of [true, false]) {
+    const keys = await keyStore(t, t.testdir())
+    const { limits } = keys.check(await createFirstKey(keys, { interactive }) ?? '') ?? {}
+    t.same(limits, interactive ? undefined : { requestsPerMinute: 60, budget: { usd: 5, per: 'day' } })
+  }
 })

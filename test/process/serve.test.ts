@@ -10,7 +10,7 @@ import { slowProvider } from '../support/slow-provider.ts'
 import { eventually, settles } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
-const env = { HEADGATE_API_KEYS: 'a key' }
+const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
 
 t.test('a stop is announced on /readyz while connections are still accepted', async t => {
   const { directory } = await slowProvider(t, 'shutdown_delay_ms: 2000')
@@ -23,7 +23,7 @@ t.test('a stop is announced on /readyz while connections are still accepted', as
   t.equal(await readyz(), 200)
   gateway.child.kill('SIGTERM')
   t.equal(await eventually(readyz, status => status !== 200, '/readyz to change'), 503)
-  t.match(await ask(gateway.url, 'a key'), { status: 200 }, 'a late caller is served')
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 }, 'a late caller is served')
   t.match(await gateway.ended, { code: 0, out: /"msg":"draining open calls[^]*"msg":"stopped"\}\s*$/ })
 })
 
@@ -56,7 +56,7 @@ t.test('nothing reads the log: calls are served, and a stop ends', async t => {
   }
   // More than the pipe and the reading end hold.
   for (let round = 0; round < 40; round++) {
-    const answers = await Promise.all(Array.from({ length: 20 }, async () => await ask(url, 'a key')))
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => await ask(url, 'a-key-of-24-characters-00')))
     if (answers.some(({ status }) => status !== 200)) t.fail('a call failed')
   }
   const ended = once(child, 'exit')

@@ -11,7 +11,7 @@ import { slowProvider } from '../support/slow-provider.ts'
 import { settles, until } from '../support/until.ts'
 import type { Test } from 'tap'
 
-const env = { HEADGATE_API_KEYS: 'a key' }
+const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
 const url = pathToFileURL(join(import.meta.dirname, '../../lib/process/signals.js')).href
 
 t.test('the first signal asks, the second ends at once', async t => {
@@ -32,7 +32,7 @@ for (const workers of ['1', '2']) {
   t.test(`a terminal that is closed stops the gateway that was started on it, with ${workers} processes; open calls end`, { skip: noTerminal }, async t => {
     const { upstream, directory, answer } = await slowProvider(t)
     const gateway = await startOnTerminal(t, true, directory, { HEADGATE_WORKERS: workers })
-    const call = ask(gateway.url, 'a key', 'slow/m')
+    const call = ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m')
     await upstream.request(0)
     gateway.close()
     await until(async () => await readyz(gateway.url) === 503, 'the stop to be announced', 20_000)
@@ -48,7 +48,7 @@ for (const workers of ['1', '2']) {
     const gateway = await startOnTerminal(t, false, directory, { HEADGATE_WORKERS: workers })
     gateway.close()
     const statuses = new Set<number>()
-    for (let call = 0; call < 200; call++) statuses.add((await ask(gateway.url, 'a key')).status) // 60 KB of lines
+    for (let call = 0; call < 200; call++) statuses.add((await ask(gateway.url, 'a-key-of-24-characters-00')).status) // 60 KB of lines
     t.same([...statuses], [200])
     process.kill(gateway.pid, 'SIGTERM')
     await until(async () => await readyz(gateway.url) === 503, 'the stop to be announced', 20_000)
@@ -62,7 +62,7 @@ t.test('elsewhere SIGHUP stops nothing, not even a stop', async t => {
   for (const workers of ['1', '2']) {
     const { url, child, ended } = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: workers })
     child.kill('SIGHUP')
-    t.match(await ask(url, 'a key'), { status: 200 })
+    t.match(await ask(url, 'a-key-of-24-characters-00'), { status: 200 })
     child.kill('SIGTERM')
     await until(async () => await readyz(url) === 503, 'the stop to be announced')
     child.kill('SIGHUP')

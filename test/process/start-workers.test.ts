@@ -11,7 +11,7 @@ import { freePort } from '../support/free-port.ts'
 import type { Running } from '../support/headgate.ts'
 
 const limitedKey = 'a-key-with-limits'
-const env = { HEADGATE_API_KEYS: 'a key' }
+const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
 
 t.test('workers share the port and the key, and one that exits is replaced', async t => {
   const gateway = await startGateway(t, directoryOf(t), { HEADGATE_WORKERS: '2' })
@@ -43,7 +43,7 @@ t.test('a worker that hangs is replaced', async t => {
   await gateway.line(/worker exited; restarting/)
   const pids = await twoChildrenOf(gateway.child.pid ?? 0)
   t.ok(pids.includes(other) && !pids.includes(hung))
-  t.match(await ask(gateway.url, 'a key'), { status: 200 })
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
 })
@@ -65,7 +65,7 @@ t.test('once all workers were down, new ones answer at the same address', async 
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
   await gateway.line(/worker exited; restarting/)
-  const statusOf = async (): Promise<number> => await ask(gateway.url, 'a key').then(({ status }) => status, () => 0)
+  const statusOf = async (): Promise<number> => await ask(gateway.url, 'a-key-of-24-characters-00').then(({ status }) => status, () => 0)
   t.equal(await eventually(statusOf, status => status !== 0, 'a worker that listens', 20_000), 200)
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
@@ -109,19 +109,19 @@ t.test('a worker that replaces another runs with what the others have: the last 
   save(configured(others, 'routes: {quick: [sandbox/echo]}\n'))
   for (const pid of await childrenOf(primary)) await gateway.line(new RegExp(`"changed":\\["server","routes"\\],"pid":${pid},"msg":"configuration reloaded"`))
   await replaceWorkers(gateway)
-  t.match(await ask(gateway.url, 'a key', 'quick'), { status: 200 }, 'it has what was reloaded, and listens where the others do')
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'), { status: 200 }, 'it has what was reloaded, and listens where the others do')
   t.notOk(existsSync(join(directory, 'second')), 'it has the store of the start')
-  await t.rejects(ask(`http://127.0.0.1:${otherPort}`, 'a key'), { code: 'ECONNREFUSED' })
+  await t.rejects(ask(`http://127.0.0.1:${otherPort}`, 'a-key-of-24-characters-00'), { code: 'ECONNREFUSED' })
 
   save('server: {prot: 1}')
   await gateway.line(/"problems":\["headgate.yaml:1:10.*keeping the current one/)
   await replaceWorkers(gateway)
-  t.match(await ask(gateway.url, 'a key', 'quick'), { status: 200 }, 'a file with problems keeps no worker from starting')
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00', 'quick'), { status: 200 }, 'a file with problems keeps no worker from starting')
 
   save(configured(others, 'routes: {fast: [sandbox/echo]}\n'))
   await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
   // The second worker may start after the first one has the new file, and then starts with it.
-  const both = async (): Promise<boolean> => (await Promise.all(Array.from({ length: 16 }, async () => await ask(gateway.url, 'a key', 'fast')))).every(({ status }) => status === 200)
+  const both = async (): Promise<boolean> => (await Promise.all(Array.from({ length: 16 }, async () => await ask(gateway.url, 'a-key-of-24-characters-00', 'fast')))).every(({ status }) => status === 200)
   await until(both, 'both workers to take over the next good file')
   gateway.child.kill('SIGTERM')
   const { code, out } = await gateway.ended
@@ -190,7 +190,7 @@ async function replaceWorkers ({ child, url }: Pick<Running, 'child'> & { readon
   const before = await twoChildrenOf(child.pid ?? 0)
   for (const pid of before) process.kill(pid, 'SIGKILL')
   await eventually(async () => await childrenOf(child.pid ?? 0), pids => pids.filter(pid => !before.includes(pid)).length === 2, 'two others', 20_000)
-  await until(async () => await ask(url, 'a key').then(({ status }) => status === 200, () => false), 'the others to serve', 20_000)
+  await until(async () => await ask(url, 'a-key-of-24-characters-00').then(({ status }) => status === 200, () => false), 'the others to serve', 20_000)
 }
 
 /** Lists the workers that listen at an address: they share one socket. */

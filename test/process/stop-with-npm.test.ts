@@ -19,7 +19,7 @@ t.test('a signal to `npm start` ends the gateway as well', { skip: process.platf
   const [command, parameters] = plainCommand('npm', 'start', '--silent', '--ignore-scripts')
   const npm = spawn(command, parameters, {
     cwd: root,
-    env: { PATH: process.env['PATH'] ?? '', HOME: directory, PORT: '0', HEADGATE_DATA_DIR: join(directory, 'data'), HEADGATE_API_KEYS: 'a key' }
+    env: { PATH: process.env['PATH'] ?? '', HOME: directory, PORT: '0', HEADGATE_DATA_DIR: join(directory, 'data'), HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
   })
   t.teardown(() => npm.kill('SIGKILL'))
   for await (const line of createInterface(npm.stderr)) if (line.startsWith('Headgate listens on')) break

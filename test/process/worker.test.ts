@@ -7,7 +7,7 @@ import { ask, childrenOf, directoryOf, main, startGateway } from '../support/hea
 import { gone, slowProvider } from '../support/slow-provider.ts'
 import { settles } from '../support/until.ts'
 
-const env = { HEADGATE_API_KEYS: 'a key' }
+const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
 
 t.test('a primary that dies costs no open call; its workers finish them and end', async t => {
   const { upstream, directory, answer } = await slowProvider(t)
@@ -16,7 +16,7 @@ t.test('a primary that dies costs no open call; its workers finish them and end'
   t.equal(pids.length, 2)
   t.teardown(() => { for (const pid of pids) if (!pidsGone.has(pid)) process.kill(pid, 'SIGKILL') })
   const pidsGone = new Set<number>()
-  const calls = [ask(gateway.url, 'a key', 'slow/m'), ask(gateway.url, 'a key', 'slow/m')]
+  const calls = [ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m'), ask(gateway.url, 'a-key-of-24-characters-00', 'slow/m')]
   await Promise.all([upstream.request(0), upstream.request(1)])
   gateway.child.kill('SIGKILL')
   await once(gateway.child, 'exit')

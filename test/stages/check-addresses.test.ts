@@ -124,7 +124,7 @@ t.test('a server that gets the caller\'s own words is not sent to an address tha
   t.equal(await check({ ...withImages(inner), asWritten: { input: [] } }, directVllm), 'messages[0].content[0].image_url.url', 'both are looked through')
 })
 
-t.test('an address in the caller\'s own words is found in every spelling and field, and media are bytes or an address', async t => {
+t.test('an address in a request that is passed on as written is found in every spelling and field, and media are bytes or an address', async t => {
   const spellings = ['ht\ttp://10.0.0.5/', '\u0001http://10.0.0.5/', '\nfile:///etc/passwd', ' //10.0.0.5/', 'http://1.1.1.1\\@10.0.0.5/', `h${'\n'.repeat(9000)}ttp://10.0.0.5/`]
   const rows: ReadonlyArray<readonly [param: string, item: (text: string) => object]> = [
     ['image_url', text => ({ role: 'user', content: [{ type: 'input_image', image_url: text }] })],

@@ -193,12 +193,12 @@ t.test('an answer is on record before it can be fetched', async t => {
 
 t.test('kill -9 loses no call that its caller has the answer of', async t => {
   const directory = directoryOf(t)
-  const env = { HEADGATE_API_KEYS: 'a key' }
+  const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
   const first = await startGateway(t, directory, env)
   let succeeded = 0
   const caller = async (): Promise<void> => {
     for (;;) {
-      const { status } = await ask(first.url, 'a key')
+      const { status } = await ask(first.url, 'a-key-of-24-characters-00')
       if (status === 200) succeeded++
     }
   }
@@ -229,9 +229,9 @@ t.test('kill -9 right after the last message of a stream does not lose its call'
   const directory = directoryOf(t, Object.fromEntries(streams.map(([,, last], number) => [number, { 'headgate.yaml': configuration, 'kill.cjs': killAfter(last) }])))
   await Promise.all(streams.map(async ([path, body, last], number) => {
     const cwd = join(directory, String(number))
-    const gateway = launch(t, ['start'], cwd, { PORT: '0', HEADGATE_API_KEYS: 'a key', CLAUDE_KEY: 'x' }, ['--require', join(cwd, 'kill.cjs'), main])
+    const gateway = launch(t, ['start'], cwd, { PORT: '0', HEADGATE_API_KEYS: 'a-key-of-24-characters-00', CLAUDE_KEY: 'x' }, ['--require', join(cwd, 'kill.cjs'), main])
     const [, url = ''] = await gateway.line(/^Headgate listens on (\S+)$/)
-    const headers = { authorization: 'Bearer a key', 'content-type': 'application/json' }
+    const headers = { authorization: 'Bearer a-key-of-24-characters-00', 'content-type': 'application/json' }
     const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify({ ...body, stream: true }) })
     let text = ''
     try {
@@ -270,10 +270,10 @@ t.test('a call in flight at kill -9 is on record as interrupted, with what was k
   const directory = directoryOf(t, {
     'headgate.yaml': `providers: {here: {base_url: "${upstream.url}/v1"}}\nmodels: {here/m: {price: {input: 10, output: 100}}}`
   })
-  const env = { HEADGATE_API_KEYS: 'a key' }
+  const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
   const first = await startGateway(t, directory, env)
   const calls = Promise.allSettled([false, true].map(async stream => {
-    const headers = { authorization: 'Bearer a key', 'content-type': 'application/json' }
+    const headers = { authorization: 'Bearer a-key-of-24-characters-00', 'content-type': 'application/json' }
     const response = await fetch(`${first.url}/v1/chat/completions`, {
       method: 'POST', headers, body: JSON.stringify({ model: 'here/m', messages: 'four words of text '.repeat(100), stream })
     })
