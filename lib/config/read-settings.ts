@@ -94,7 +94,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const report = createReport(document, applyEnvironment(value, environment))
   acceptEarlierNames(value, report)
   warnOfUnknownVariables(environment, value, report)
-  if (value.dashboard === false) value.dashboard = { enabled: false }
+  if (typeof value.dashboard === 'boolean') value.dashboard = { enabled: value.dashboard }
   const providerNames = isObject(value.providers) ? Object.keys(value.providers) : []
   const files = namedFiles(dirname(file.path), sources.filesInUse)
   const secrets = readSecrets(value, { environment, files }, report)

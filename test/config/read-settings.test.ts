@@ -185,3 +185,8 @@ t.test('the sandbox is there when nothing else is, or when requested', async t =
     'environment  HEADGATE_SANDBOX  must be on or off'
   ])
 })
+
+t.test('the dashboard is switched by one word', async t => {
+  t.equal(load(t, 'dashboard: true').dashboard.enabled, true)
+  t.equal(load(t, 'dashboard: false').dashboard.enabled, false)
+})
