@@ -132,7 +132,7 @@ t.test('what the provider gets unchanged it gets as the caller wrote it', async 
   const { upstream, api } = await start(t, answering(['ok']))
   const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
   const messages = `[ {"role":"user","content":"${long} gr\\u00fc\u00dfe \u{1F680}"} ]`
-  const tools = '[{"type":"function","function":{"name":"f","parameters":{"type":"object","maximum":1.0}}}]'
+  const tools = '[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{},"maximum":1.0}}}]'
   await api.post(path, `{"model":"openai/gpt-5","messages":${messages},"tools":${tools},"unheard":[1],"user":null}`)
   t.equal(upstream.requests[0]?.text, `{"model":"gpt-5","messages":${messages},"tools":${tools}}`)
   await api.post(path, '{"model":"openai/gpt-5","messages":[{"role":"user","role":"user","content":"' + long + '","unheard":1}]}')

@@ -95,7 +95,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['xai'], rule: 'Models that reason get no penalties and no `logit_bias`.', source: 'https://docs.x.ai/docs/guides/reasoning', asOf,
-    isBroken: body => /^grok-4/.test(String(body['model'])) && ['presence_penalty', 'frequency_penalty', 'logit_bias'].some(name => body[name] !== undefined)
+    isBroken: body => String(body['model']).startsWith('grok-4') && ['presence_penalty', 'frequency_penalty', 'logit_bias'].some(name => body[name] !== undefined)
   },
   {
     kinds: ['groq'], rule: 'Qwen takes the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.', source: 'https://console.groq.com/docs/reasoning', asOf,

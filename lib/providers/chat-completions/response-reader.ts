@@ -15,7 +15,7 @@ import { finishReasonOf, namesFullContext } from './finish-reason.ts'
 import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls, toolCallPieces } from './tool-calls.ts'
 import { laterUsage, usageIn } from './usage.ts'
-import { numberOf, objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
+import { numberOf, objectOf, objectsOf, nonEmptyText, property } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
@@ -71,6 +71,8 @@ export class ResponseReader {
   /** In the order they began. A list: most responses have one choice, for which a map takes 0.2 KB for as long as a stream is open. */
   #choices: readonly Choice[] = []
   #seen: Map<string, string> | undefined
+  /** Indexes of choices that were not requested. */
+  #spare: Set<number> | undefined
   #started = false
   #usage: Usage | undefined
 
@@ -140,7 +142,8 @@ export class ResponseReader {
   #readChoice (value: unknown, position: number, isOnly: boolean, events: ChatEvent[]): void {
     const wire: WireChoice | undefined = objectOf(value)
     if (wire === undefined) return
-    const choice = this.#choice(numberOf(wire.index) ?? position, isOnly)
+    const isAnnounced = !isOnly || wire.message !== undefined || property(wire.delta, 'role') !== undefined
+    const choice = this.#choice(numberOf(wire.index) ?? position, isAnnounced)
     if (choice === undefined) return
     const { index } = choice
     const delta = deltaOf(wire, choice)
@@ -186,14 +189,17 @@ export class ResponseReader {
   }
 
   /**
-   * Returns the choice under the server's index; `undefined` for more of them than were requested. The only choice of a chunk is the
-   * one that was requested, if that has not ended, whatever its index.
+   * Returns the choice under the server's index; `undefined` for more of them than were requested. Pieces under an index that nothing
+   * announced are of the only choice that was requested, if that has not ended.
    */
-  #choice (wireIndex: number, isOnly: boolean): Choice | undefined {
+  #choice (wireIndex: number, isAnnounced: boolean): Choice | undefined {
     const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
+    if (known !== undefined) return known
+    if (this.#choices.length < this.#maxChoices) return this.#newChoice(wireIndex)
+    if (isAnnounced) this.#spare = (this.#spare ?? new Set()).add(wireIndex)
     const [only] = this.#choices
-    if (known === undefined && this.#maxChoices === 1 && only?.finish === undefined && isOnly) return only ?? this.#newChoice(wireIndex)
-    return known !== undefined || this.#choices.length >= this.#maxChoices ? known : this.#newChoice(wireIndex)
+    const goesOn = this.#maxChoices === 1 && only?.finish === undefined && this.#spare?.has(wireIndex) !== true
+    return goesOn ? only : undefined
   }
 
   #newChoice (wireIndex: number): Choice {
