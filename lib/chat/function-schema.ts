@@ -55,6 +55,9 @@ interface Folded {
   readonly rest: Schema
 }
 
+/** Branches and references within each other that are followed; what lies deeper adds no properties. */
+const maxFolds = 100
+
 /** Puts the properties of a schema and of all its branches together; what is required of each of them is required. */
 class Folder {
   readonly #root: Schema
@@ -65,13 +68,13 @@ class Folder {
     this.#root = root
   }
 
-  fold (schema: Schema): Folded {
-    if (this.#seen.has(schema)) return { properties: {}, required: [], rest: {} }
+  fold (schema: Schema, depth = 0): Folded {
+    if (this.#seen.has(schema) || depth > maxFolds) return { properties: {}, required: [], rest: {} }
     this.#seen.add(schema)
     const properties = { ...objectOf(schema['properties']) }
     const required = new Set(namesIn(schema['required']))
     const foldAll = (schemas: readonly Schema[]): readonly Folded[] => schemas.map(branch => {
-      const folded = this.fold(branch)
+      const folded = this.fold(branch, depth + 1)
       for (const [name, property] of Object.entries(folded.properties)) properties[name] = name in properties ? either(properties[name], property) : property
       return folded
     })

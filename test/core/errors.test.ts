@@ -30,8 +30,8 @@ t.test('the statuses are those that clients rely on', async t => {
     413: ['file_too_large'],
     415: ['unsupported_media_type'],
     429: ['rate_limit_exceeded'],
-    499: ['client_closed_request'],
-    500: ['internal_error'],
+    499: ['client_closed_request', 'client_too_slow'],
+    500: ['internal_error', 'body_already_read'],
     502: [
       'upstream_error', 'upstream_unreachable', 'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'deferred_result_lost'
     ],
@@ -81,7 +81,7 @@ t.test('a 429 or 503 says when to come back: as the provider said, else in a sec
 t.test('a header keeps clients from retrying what cannot succeed', async t => {
   const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
   t.same(vain.toSorted(), [
-    'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
+    'body_already_read', 'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
     'upstream_auth_failed', 'upstream_quota_exhausted'
   ])
 })

@@ -54,7 +54,7 @@ function toolUses (tool: JsonObject, param: string): readonly ProviderUse[] {
   const { type, model, environment } = tool
   if (typeof type !== 'string' || pricedTools.has(type.replace(version, ''))) return []
   if (!unpricedTools.has(type)) return [{ kind: 'unknown_tool', name: type, param }]
-  if (type === 'shell' && isObject(environment) && environment['type'] === 'local') return []
+  if (type === 'shell' && isObject(environment) && environment['type'] !== 'container_auto' && environment['type'] !== 'container_reference') return []
   const picksModel = type === 'image_generation' && typeof model !== 'string'
   return [{ kind: 'unpriced', param }, ...picksModel ? [{ kind: 'default_model', param } as const] : []]
 }
