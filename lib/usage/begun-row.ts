@@ -10,6 +10,7 @@ import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { charactersPerToken } from '../core/usage.ts'
 import { costNanoUsd } from './cost.ts'
+import { interruptedCost } from './usage-row.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -36,7 +37,7 @@ export function printBegunRow ({ id: callId, record, receivedAtMs }: Call, model
   const cost = ownProviderKey === true ? 0 : costNanoUsd({ promptTokens: tokens, completionTokens: 0, totalTokens: tokens }, models.find(modelId)?.price)
   const values = [
     id, callId, atMs, keyId, endpoint, requestedModel === undefined ? null : cutName(requestedModel), cutName(modelId), providerId ?? null, Number(streamed === true), Number(ownProviderKey === true),
-    tokens, cost ?? null
+    tokens, interruptedCost(record, cost ?? null)
   ]
   return { id, at_ms: atMs, line: JSON.stringify(values) }
 }

@@ -59,14 +59,14 @@ export function usageRow (
     cache_write_tokens: boundedInteger(usage?.cacheWriteTokens),
     searches: boundedInteger(usage?.searches),
     reasoning_tokens: boundedInteger(usage?.reasoningTokens),
-    estimated: Number(estimated || cost.estimated || record.chargedNanoUsd !== undefined),
+    estimated: Number(estimated || cost.estimated || record.chargedNanoUsd !== undefined || (outcome === 'interrupted' && record.maxCostNanoUsd !== undefined)),
     pages: boundedInteger(record.pages),
     audio_ms: boundedInteger(record.audioSeconds, 1000),
     characters: boundedInteger(record.spokenCharacters),
     images: boundedInteger(record.images),
     image_size: record.images === undefined ? null : cutOrNull(record.imageSize),
     image_quality: record.images === undefined ? null : cutOrNull(record.imageQuality),
-    cost_nano_usd: chargedCost(record, cost.nanoUsd, wasted),
+    cost_nano_usd: outcome === 'interrupted' ? interruptedCost(record, chargedCost(record, cost.nanoUsd, wasted)) : chargedCost(record, cost.nanoUsd, wasted),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
@@ -155,6 +155,14 @@ function chargedCost (record: CallRecord, nanoUsd: number | undefined, wasted: r
   const cost = boundedInteger(nanoUsd, 1, maxNanoUsd)
   if (cost === null && wastedNanoUsd === 0 && refundedNanoUsd === 0) return null
   return Math.min((cost ?? 0) + wastedNanoUsd, maxNanoUsd) - refundedNanoUsd
+}
+
+/**
+ * Returns what a call counts whose process ends before it: under a strict budget all that it had reserved, since its provider may go on and
+ * bill as much, else what is known.
+ */
+export function interruptedCost ({ maxCostNanoUsd }: Pick<CallRecord, 'maxCostNanoUsd'>, known: number | null): number | null {
+  return maxCostNanoUsd === undefined ? known : Math.max(known ?? 0, maxCostNanoUsd)
 }
 
 interface Cost {

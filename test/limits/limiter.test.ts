@@ -1,4 +1,7 @@
 import t from 'tap'
+import { accountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
+import { boundsOf, type ReservationRequest } from '../../lib/limits/counters.ts'
+import { periodOf } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -147,3 +150,79 @@ t.test('workers that disagree on the period of a budget while they reload count 
   t.same(admitted, { day: 10, month: 10 })
   t.equal(readings, 2)
 })
+
+t.test('whatever calls, kills and clocks do, each sum is what was recorded and what is reserved, and no call goes beyond it', async t => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const random = randomFrom(seed)
+    const clock = { ms: Date.UTC(2026, 2, 28, 21) }
+    const rows: Array<{ readonly party: string, readonly atMs: number, readonly nanoUsd: number }> = []
+    let isUnrecorded = false
+    const limiter = new LocalLimiter({
+      now: () => clock.ms, rereadMs: 0, hasUnrecorded: () => isUnrecorded,
+      readUsed: async ({ party, period: { fromMs } }) => rows.reduce((sum, row) => row.party === party && row.atMs >= fromMs ? sum + row.nanoUsd : sum, 0)
+    })
+    const parties: readonly Party[] = [
+      { kind: 'key', id: 'k', limits: { budgets: [{ usd: 2e-7, per: 'hour' }, { usd: 9e-7, per: 'day', timeZone: 'Europe/Berlin' }] } },
+      { kind: 'project', id: 'p', limits: { budget: { usd: 1.5e-6, every: '36h', from: '2026-03-01T00:00:00Z' }, strict: random(2) === 0 } }
+    ]
+    const accounts = accountsOf(parties)
+    const sums = accounts.filter(account => account.counting === 'sum')
+    interface Open { readonly reservation: number, readonly holder: string, readonly atMs: number, readonly amounts: readonly number[] }
+    let open: Open[] = []
+    const record = (atMs: number, nanoUsd: number): void => { for (const { id } of parties) rows.push({ party: id, atMs, nanoUsd }) }
+    /** What the identity says is left: the amount, less what calls have cost and less what open ones hold. */
+    const leftOf = (place: number): number => {
+      const { window, amount, partyId } = sums[place] as SumAccount // a place in the list
+      const { fromMs, endMs } = periodOf(window, clock.ms)
+      const isIn = ({ atMs }: { readonly atMs: number }): boolean => atMs >= fromMs && atMs < endMs
+      const used = rows.filter(row => row.party === partyId && isIn(row)).reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
+      return amount - used - open.filter(isIn).reduce((sum, { amounts }) => sum + (amounts[place] ?? 0), 0)
+    }
+    for (let step = 0; step < 300; step++) {
+      clock.ms += random(4) === 0 ? random(3_000_000) : random(1000)
+      const most = 1 + random(120)
+      const wanted: ReservationRequest['wanted'] = { nanoUsd: { most, least: 1 + random(most), usual: 1 + random(most) } }
+      const left = sums.map((_, place) => leftOf(place))
+      const bounds = sums.map(account => boundsOf(account, wanted))
+      const decision = await limiter.reserve({ accounts, wanted }, random(2) === 0 ? 'one' : 'two')
+      const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.least ?? 0) <= amount)
+      if (decision.admitted !== mayPass) return t.fail(`seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, bounds })}`)
+      if (decision.admitted) {
+        const amounts = sums.map((account, place) => account.strict ? decision.granted.nanoUsd ?? 0 : bounds[place]?.most ?? 0)
+        if (amounts.some((amount, place) => amount > (left[place] ?? 0))) return t.fail(`seed ${seed}, step ${step}: more than is left`)
+        open.push({ reservation: decision.reservation, holder: '', atMs: clock.ms, amounts })
+      }
+      while (open.length > 0 && random(3) > 0) {
+        const [ended] = open.splice(random(open.length), 1)
+        if (ended === undefined) break
+        const cost = random((ended.amounts[0] ?? 0) + 1)
+        record(ended.atMs, cost)
+        limiter.settle(ended.reservation, { used: { nanoUsd: cost } })
+      }
+      if (random(40) > 0) continue
+      // Both workers are killed: what they held counts until their records are stored, and then what these say.
+      isUnrecorded = true
+      limiter.release('one')
+      limiter.release('two')
+      const before = sums.map((_, place) => leftOf(place))
+      const refused = await limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1e6 } } })
+      if (refused.admitted) return t.fail(`seed ${seed}, step ${step}: what a killed process held is gone`)
+      t.ok(before.every((amount, place) => amount <= (sums[place]?.amount ?? 0)))
+      for (const { atMs, amounts } of open) record(atMs, random((amounts[0] ?? 0) + 1))
+      open = []
+      isUnrecorded = false
+      await until(() => [...limiter.counters.holdings()].length === 0, 'what they held to be released')
+    }
+    limiter.close()
+  }
+  t.pass('20 times 300 calls')
+})
+
+/** Returns a generator of integers below a bound, the same for a seed. */
+function randomFrom (seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor(state / 2 ** 32 * below)
+  }
+}

@@ -2,6 +2,7 @@ import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { addUsage, type Usage } from '../../lib/core/usage.ts'
+import { printBegunRow, readBegunRow } from '../../lib/usage/begun-row.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
 import { routedCall } from '../support/stages.ts'
 import { recordedEstimate } from '../support/usage.ts'
@@ -105,4 +106,18 @@ t.test('sizes of images are noted with images only, seconds as milliseconds', as
   const row = rowOf({ images: 2, imageSize: '1x1', imageQuality: 'low', audioSeconds: 1.5, spokenCharacters: 7 })
   t.same([row?.images, row?.image_size, row?.image_quality, row?.audio_ms, row?.characters], [2, '1x1', 'low', 1500, 7])
   t.same(rowOf({ imageSize: '1x1' })?.image_size, null)
+})
+
+t.test('a call that ends with its process counts what it had reserved of a strict budget, and what is known otherwise', async t => {
+  const interrupted = (parts: Partial<CallRecord>): UsageRow | undefined => {
+    const record = Object.assign(new CallRecord('chat'), { keyId: 'key-1', modelId: 'one/m', providerId: 'one', attempts: 1 }, parts)
+    return usageRow({ ...routedCall({}), record, receivedAtMs: performance.now() }, models, undefined, 'interrupted')
+  }
+  t.match(interrupted({ usage, maxCostNanoUsd: 5_000_000 }), { cost_nano_usd: 5_000_000, estimated: 1 })
+  t.match(interrupted({ usage, maxCostNanoUsd: 5 }), { cost_nano_usd: 200_000 }, 'what it has used already, if that is more')
+  t.match(interrupted({ usage }), { cost_nano_usd: 200_000, estimated: 0 })
+  t.match(rowOf({ usage, maxCostNanoUsd: 5_000_000 }), { cost_nano_usd: 200_000 }, 'its end says what it cost')
+  const begun = Object.assign(new CallRecord('chat'), { keyId: 'key-1', modelId: 'one/m', bodyBytes: 400, maxCostNanoUsd: 7_000_000 })
+  const { line = '[]' } = printBegunRow({ ...routedCall({}), record: begun, receivedAtMs: performance.now() }, models) ?? {}
+  t.match(readBegunRow(JSON.parse(line) as unknown[]), { outcome: 'interrupted', cost_nano_usd: 7_000_000, estimated: 1 })
 })
