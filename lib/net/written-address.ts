@@ -28,7 +28,7 @@ export function holdsBytes (text: string): boolean {
 
 /** Texts of JSON in base64 are broken into lines by some. */
 function isBase64 (text: string): boolean {
-  return /^[\w+/\r\n-]*={0,2}\s*$/.test(text)
+  return /^[\w+/\r\n-]*={0,2}$/.test(text.trimEnd())
 }
 
 const maxHostLength = 255
