@@ -55,8 +55,8 @@ const maxMissedBeats = 10
  * container: the longest a call takes by default.
  */
 const lostAfterMs = 600_000
-/** Usage records are in the store half a second after a call, unless it is busy: those that are not yet are looked for from then on. */
-const recordedAfterBeats = 5
+/** Usage records are in the store half a second after a call, unless it is busy: they are looked for from then on, as until then they count twice. */
+const recordedAfterBeats = 1
 
 /** Stands for the last sign of life of a gateway that has closed and whose records wait to be stored. */
 const closedMs = 0

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { refusals } from '../../lib/limits/limit-table.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -10,7 +11,8 @@ import { until } from '../support/until.ts'
 const wanted: KeyCall = { keyId: 'key-1', limits: {}, tokens: 0, nanoUsd: 0 }
 
 t.test('counters in Redis', { skip: noRedis }, async t => {
-  const server = await (await startRedis(t)).connect(t)
+  const redis = await startRedis(t)
+  const server = await redis.connect(t)
   const counters = new RedisCounters(server)
   let last = 0
   const reserve = async (parts: Partial<KeyCall>, { id = `call-${++last}`, recorded = 0 } = {}) => {
@@ -65,6 +67,29 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     const last = await reserve({ keyId: 'large', limits, nanoUsd: 3, minNanoUsd: 1 })
     t.match(last, { spent: 999_999_999_999_998, decision: { admitted: true, nanoUsd: 2 } })
     t.match((await reserve({ keyId: 'large', limits, nanoUsd: 1 })).decision, { admitted: false, reason: 'budget_reserved' })
+  })
+
+  await t.test('what an earlier version has counted and reserved in Redis counts, and it can settle and release it', async t => {
+    const client = new Redis(redis.url)
+    t.teardown(() => client.disconnect())
+    const from = Date.UTC(new Date(server.now()).getUTCFullYear(), new Date(server.now()).getUTCMonth())
+    const name = 'headgate:{earlier}'
+    await client.hset(`${name}:budget:month:${from}`, { spent: '400', reserved: '300', 'old-1': '300' })
+    await client.zadd(`${name}:leases:month:${from}`, server.now() + 30_000, 'old-1')
+    await client.zadd(`${name}:open`, server.now() + 30_000, 'old-1')
+    await client.hset(`${name}:rates`, { tokens_debt: String(60 * 60_000), tokens_at: String(server.now()) })
+    const limits: KeyLimits = { budget: { usd: 1e-6, per: 'month' }, concurrentCalls: 2, tokensPerMinute: 100 }
+    t.match((await reserve({ keyId: 'earlier', limits, nanoUsd: 301 })).decision, { reason: 'budget_reserved' })
+    t.match((await reserve({ keyId: 'earlier', limits, nanoUsd: 300, tokens: 80 })).decision, { reason: 'tokens' })
+    const { decision, reservation, spent } = await reserve({ keyId: 'earlier', limits, nanoUsd: 300, tokens: 10 })
+    t.match(decision, { admitted: true })
+    t.equal(spent, 400)
+    t.match((await reserve({ keyId: 'earlier', limits })).decision, { reason: 'concurrent_calls' }, 'its open call has a place')
+    const fields = await client.hgetall(`${name}:budget:month:${from}`)
+    t.match(fields, { spent: '400', reserved: '600', 'old-1': '300', [reservation.id]: '300' }, 'as an earlier version reads it')
+    t.same(new Set(await client.zrange(`${name}:leases:month:${from}`, '0', '-1')), new Set(['old-1', reservation.id]))
+    await counters.settle(reservation, usageOf({ tokens: 10, nanoUsd: 100 }))
+    t.match(await client.hgetall(`${name}:budget:month:${from}`), { spent: '500', reserved: '300' })
   })
 
   await t.test('a settlement that arrives twice counts once', async t => {
