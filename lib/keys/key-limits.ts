@@ -1,7 +1,7 @@
 /** Limits of keys as the admin API writes them, and as the store has them. */
 
 import type { Static } from 'typebox'
-import type { BudgetConfig, BudgetRequest, KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
+import type { BudgetConfig, KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
 import { GatewayError } from '../core/errors.ts'
 import { budgetProblems } from './check-budgets.ts'
 import { limitFields } from '../limits/limit-table.ts'
@@ -33,7 +33,7 @@ export function fromKeyLimits (limits: KeyLimits): Static<typeof KeyLimitsConfig
   }
 }
 
-function toBudget ({ time_zone: timeZone, ...budget }: Static<typeof BudgetRequest>): Budget {
+function toBudget ({ time_zone: timeZone, ...budget }: Static<typeof BudgetConfig>): Budget {
   return { ...budget.every === undefined && { per: 'month' }, ...budget, ...timeZone !== undefined && { timeZone } }
 }
 

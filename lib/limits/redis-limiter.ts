@@ -125,7 +125,7 @@ export class RedisLimiter implements Limiter {
       try {
         const { decision, reservation, used } = await this.#counters.reserve(id, own, sum => this.#usedOf(sum))
         for (const { sum, used: counted } of used) this.#note(sum, { counted, countedAtMs: this.#now() })
-        rateLimits = { ...decision.rateLimits, ...rateLimits }
+        rateLimits = Object.assign({}, decision.rateLimits, rateLimits)
         if (!decision.admitted) {
           release()
           return { ...decision, account: places[decision.account] ?? 0, rateLimits }

@@ -38,7 +38,6 @@ const severalNotes = { maxItems: 8, description: 'Several budgets, which hold al
 
 /** A budget as the configuration and the admin API have it. */
 export const BudgetConfig = Closed({ usd, per: Type.Optional(per), time_zone: timeZone, every, from, unpriced }, { description: 'Budget.' })
-export const BudgetRequest = BudgetConfig
 
 /** Limits as the configuration and the admin API have them. */
 export const KeyLimitsConfig = Closed({ ...counts, budget: Type.Optional(BudgetConfig), budgets: Type.Optional(Type.Array(BudgetConfig, severalNotes)), strict }, limitsNotes)

@@ -158,9 +158,9 @@ t.test('a worker that is killed again and again, while callers open connections,
   }
   /** Calls of the callers by how they ended: what a worker that was killed worked on fails at once. */
   const ends: Record<string, number> = {}
-  let isOver = false
+  const ending = new AbortController()
   const callers = Array.from({ length: 8 }, async () => {
-    while (!isOver) {
+    while (!ending.signal.aborted) {
       const end = await call().then(String, (error: unknown) => (error as { code?: string }).code ?? String(error))
       ends[end] = (ends[end] ?? 0) + 1
     }
@@ -172,7 +172,7 @@ t.test('a worker that is killed again and again, while callers open connections,
     process.kill(one, 'SIGKILL')
     await until(async () => !(await childrenOf(primary)).includes(one), 'the worker to be gone')
   }
-  isOver = true
+  ending.abort()
   await Promise.all(callers)
   t.comment(JSON.stringify(ends))
   t.same(Object.keys(ends).filter(end => !['200', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(end)), [], 'no call hangs, and none is refused: the other worker listens')

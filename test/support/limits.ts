@@ -1,6 +1,6 @@
 /** Limiters as a key sees them: calls of one key with its limits, in tokens and billionths of a dollar. */
 
-import { accountsOf, partyNames, type PartyKind } from '../../lib/limits/call-accounts.ts'
+import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
 import type { ActualUsage, Holding, LimitCounters, LimitDecision, ReservationRequest, SumKey, SumPart, UsageRowKey } from '../../lib/limits/counters.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -132,5 +132,3 @@ export class KeyCounters {
 export function reasonOf (decision: LimitDecision): string {
   return decision.admitted ? 'admitted' : decision.reason
 }
-
-export const partyKinds = Object.keys(partyNames) as PartyKind[] // its keys are those
