@@ -24,7 +24,8 @@ export async function mountGateway (env: NodeJS.ProcessEnv, cwd: string): Promis
   })
   app.use(gateway.middleware())
   app.use(context => { if (context.path === '/hello') context.body = 'Hello from my app' })
-  return { gateway, server: createServer(app.callback()) }
+  const handle = app.callback()
+  return { gateway, server: createServer((request, response) => { void handle(request, response) }) }
 }
 
 if (process.argv[1] === import.meta.filename) {

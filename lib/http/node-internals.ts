@@ -1,5 +1,6 @@
 /**
- * Uses Node beyond its documented behaviour: every such use of the project is in this file.
+ * Uses Node beyond its documented behaviour: every such use of the edge is in this file. One more of the project is in
+ * `process/worker`, which sets `exitedAfterDisconnect`.
  *
  * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version of Node works
  * differently; what to do without it stands there too.

@@ -45,10 +45,15 @@ export function answers (message: unknown, { id }: SentRequest): boolean {
   return isObject(message) && message['id'] === id && ('result' in message || 'error' in message)
 }
 
+/** Returns an id as text: that of a request may come back as another type. */
+export function idText (id: unknown): string {
+  return typeof id === 'string' ? id : JSON.stringify(id) ?? ''
+}
+
 /** Servers write the id of a request as text, as a number or not at all. */
 function idOf (id: unknown, request: SentRequest | undefined): unknown {
   if (request === undefined) return id
-  return id === undefined || id === null || String(id) === String(request.id) ? request.id : id
+  return id === undefined || id === null || idText(id) === idText(request.id) ? request.id : id
 }
 
 function repairError (error: unknown): JsonObject {

@@ -9,6 +9,7 @@
 import { setMaxListeners } from 'node:events'
 import { guardedFetch, type GuardedRequest } from './guarded-fetch.ts'
 import { tolerantAnswer } from './tolerant-answer.ts'
+import { idText } from './repair-message.ts'
 import type { SentRequest } from './repair-message.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
@@ -40,13 +41,13 @@ export function sessionFetch (
   const openRequests = new Map<unknown, AbortController>()
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
-  const requestOf = (id: unknown): SentRequest | undefined => unanswered.get(String(id))
+  const requestOf = (id: unknown): SentRequest | undefined => unanswered.get(idText(id))
   let listBytesLeft = maxBytes
   return async (url, init) => {
     const { id, method, cancels, page, isNotification } = readMessage(init?.body)
     const sent = id === undefined || method === undefined ? undefined : { id, method }
-    if (sent !== undefined) unanswered.set(String(sent.id), sent)
-    unanswered.delete(String(cancels))
+    if (sent !== undefined) unanswered.set(idText(sent.id), sent)
+    unanswered.delete(idText(cancels))
     if (page === 'first') listBytesLeft = maxBytes
     const request = new AbortController()
     const session = init?.signal

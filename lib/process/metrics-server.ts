@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:http'
 import { loggableError } from '../text/describe-error.ts'
+import { allowedHosts } from '../http/allowed-hosts.ts'
 import { listen, type Address } from '../http/listen.ts'
 import { printFamilies, type Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -13,7 +14,12 @@ export interface MetricsServer {
 
 /** @throws the system error when the address cannot be used */
 export async function serveMetrics (at: Address, families: () => Family[] | Promise<Family[]>, log: Log): Promise<MetricsServer> {
-  const server = createServer(({ method, url }, response) => {
+  const isAllowed = allowedHosts({ host: at.host, acceptedHosts: [] })
+  const server = createServer(({ method, url, headers }, response) => {
+    if (!isAllowed(headers.host ?? '')) {
+      response.writeHead(421).end()
+      return
+    }
     if (method !== 'GET' || url?.split('?', 1)[0] !== '/metrics') {
       response.writeHead(404).end()
       return

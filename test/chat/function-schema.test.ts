@@ -58,7 +58,7 @@ t.test('whatever the schema is, the root is an object with properties and withou
     schema: fc.dictionary(fc.constantFrom('type', 'properties', 'required', 'anyOf', 'oneOf', 'allOf', 'items', '$ref', '$defs', 'enum', 'not'), fc.oneof({ maxDepth: 3, depthIdentifier: 'schema' }, fc.constantFrom('object', 'array', '#/$defs/a', null, ['object', 'null']), tie('schema'), fc.array(tie('schema'), { maxLength: 2 }), fc.dictionary(fc.constantFrom('a', 'b'), tie('schema'), { maxKeys: 2 })), { maxKeys: 4, depthIdentifier: 'schema' })
   })).schema
   holds(t, fc.property(schema, parameters => {
-    const result: unknown = fitted(parameters as Record<string, unknown>).parameters
+    const result: unknown = fitted(parameters).parameters
     const { type, properties, anyOf, oneOf, allOf, $ref } = result as Record<string, unknown>
     return type === 'object' && typeof properties === 'object' && properties !== null && [anyOf, oneOf, allOf, $ref].every(keyword => keyword === undefined)
   }), { numRuns: 500 })

@@ -149,3 +149,21 @@ t.test('tools reach a provider only within the models, servers and budget of the
   }
   t.match(await ask('narrow', '/v1/responses', { model: 'openai/gpt-4.1', input: 'hi', tools: [{ type: 'web_search' }] }), { status: 400, isSent: true })
 })
+
+t.test('headers of a caller go with the gateway\'s credential only where they choose no account', async t => {
+  const upstream = await fakeUpstream({ status: 400, headers: { 'content-type': 'application/json' }, pieces: ['{"error":{"message":"no","type":"invalid_request_error"}}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai'), upstreamAt(upstream.url, 'anthropic', 'anthropic')] })
+  const headers = {
+    'openai-organization': 'org', 'x-openai-organization': 'org', 'openai-new-account': 'a', 'anthropic-account': 'a', 'anthropic-workspace-id': 'w',
+    'openai-beta': 'responses=v1', 'anthropic-beta': 'b-1', 'anthropic-version': '2023-06-01'
+  }
+  const namesAfter = async (path: string, body: object, more: object = {}): Promise<string[]> => {
+    await (await api.post(path, body, { headers: { ...headers, ...more } })).text()
+    return Object.keys(upstream.requests.at(-1)?.headers ?? {}).filter(name => name in headers).toSorted()
+  }
+  const [response, message] = [{ model: 'openai/gpt-4.1', input: 'hi' }, { model: 'anthropic/claude-sonnet-4-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }]
+  t.same(await namesAfter('/v1/responses', response), ['openai-beta'])
+  t.same(await namesAfter('/v1/messages', message), ['anthropic-beta', 'anthropic-version'])
+  t.ok((await namesAfter('/v1/responses', response, { 'x-provider-key': 'sk-mine' })).includes('openai-organization'), 'a caller with an account chooses in it')
+})

@@ -16,7 +16,7 @@ t.test('a call goes through every stage in order, whichever way they were made',
   const exclaim: Stage<string> = async function * (source) {
     for await (const text of source) yield `${text}!`
   }
-  const handle = pipeline(map((text: string) => `${text}a`), map(text => `${text}b`), exclaim, map(async text => `${text}c`), jsonReply())
+  const handle = pipeline(map((text: string) => `${text}a`), map((text: string) => `${text}b`), exclaim, map(async (text: string) => `${text}c`), jsonReply())
   t.equal((await handle('_')).body, '"_ab!c"')
   t.equal((await handle('-')).body, '"-ab!c"', 'and the next one too')
 })

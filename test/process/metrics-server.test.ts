@@ -24,6 +24,12 @@ t.test('there is one page, and it is gone when its server is', async t => {
   await Promise.all([once(socket, 'close'), server.close()])
   await t.rejects(fetch(`${url}/metrics`), { cause: { code: 'ECONNREFUSED' } })
 
+  const rebound = await serveMetrics({ host: '127.0.0.1', port: 0 }, () => metrics.families(), createLog('silent'))
+  t.teardown(rebound.close)
+  const page2 = connect(rebound.address.port, '127.0.0.1')
+  page2.write('GET /metrics HTTP/1.1\r\nhost: attacker.example\r\nconnection: close\r\n\r\n')
+  t.match((await once(page2, 'data') as [Buffer])[0].toString(), /^HTTP\/1\.1 421 /, 'a page whose name points here reads nothing')
+
   const broken = await serveMetrics({ host: '127.0.0.1', port: 0 }, () => { throw new Error('out of order') }, createLog('silent'))
   t.teardown(broken.close)
   t.equal((await fetch(`http://127.0.0.1:${broken.address.port}/metrics`)).status, 500)

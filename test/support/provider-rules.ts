@@ -71,7 +71,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: openai, rule: 'Ids of tool calls have at most 40 characters.', source: openaiDocs, asOf,
-    isBroken: ({ messages }) => objectsOf(messages).some(message => [message['tool_call_id'], ...objectsOf(message['tool_calls']).map(({ id }) => id)].some(id => String(id ?? '').length > 40))
+    isBroken: ({ messages }) => objectsOf(messages).some(message => [message['tool_call_id'], ...objectsOf(message['tool_calls']).map(({ id }) => id)].some(id => typeof id === 'string' && id.length > 40))
   },
   {
     kinds: openai, rule: 'A limit of tokens at `POST /responses` is at least 16.', source: 'https://developers.openai.com/api/reference/resources/responses', asOf,
@@ -99,7 +99,7 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['groq'], rule: 'Qwen takes the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.', source: 'https://console.groq.com/docs/reasoning', asOf,
-    isBroken: ({ model, reasoning_effort: effort }) => effort !== undefined && !(/qwen/.test(String(model)) ? ['none', 'default'] : ['low', 'medium', 'high']).includes(String(effort))
+    isBroken: ({ model, reasoning_effort: effort }) => effort !== undefined && !(/qwen/.test(String(model)) ? ['none', 'default'] : ['low', 'medium', 'high']).includes(effort as string)
   }
 ]
 

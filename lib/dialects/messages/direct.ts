@@ -56,14 +56,14 @@ function isForeign (block: Exclude<MessagesMessage['content'], string>[number], 
   return typeof signature !== 'string' || signature === '' ? !takesUnsigned : isSealed(signature)
 }
 
-/** Headers by which a caller would choose among the accounts of the gateway's own credential. */
-const accountHeader = /^anthropic-(?:organization|workspace|dangerous)/
+/** Headers that go with the gateway's own credential. Others could choose among its accounts. */
+const harmlessHeaders: ReadonlySet<string> = new Set(['anthropic-version', 'anthropic-beta'])
 
 function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {
   const sent: Record<string, string> = {}
   for (const name in headers) {
     const value = headers[name]
-    if (!name.startsWith('anthropic-') || value === undefined || (providerKey === undefined && accountHeader.test(name))) continue
+    if (!name.startsWith('anthropic-') || value === undefined || (providerKey === undefined && !harmlessHeaders.has(name))) continue
     sent[name] = [value].flat().join(',')
   }
   return sent

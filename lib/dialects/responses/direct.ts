@@ -85,15 +85,15 @@ function settingsOf (settings: Readonly<Record<string, unknown>>, request: Respo
   return values
 }
 
-/** Headers by which a caller would choose among the accounts of the gateway's own credential. */
-const accountHeaders: ReadonlySet<string> = new Set(['openai-organization', 'openai-project'])
+/** Headers that go with the gateway's own credential. Others could choose among its accounts. */
+const harmlessHeaders: ReadonlySet<string> = new Set(['openai-beta', 'x-openai-subagent'])
 
 function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {
   const sent: Record<string, string> = {}
   for (const name in headers) {
     const value = headers[name]
     if (value === undefined || !(name.startsWith('openai-') || name.startsWith('x-openai-'))) continue
-    if (providerKey === undefined && accountHeaders.has(name)) continue
+    if (providerKey === undefined && !harmlessHeaders.has(name)) continue
     sent[name] = [value].flat().join(',')
   }
   return sent

@@ -3,7 +3,6 @@
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { columns, placeOf } from '../calls/columns.tsx'
-import { count, plural } from '../format/numbers.ts'
 import { date } from '../format/time.ts'
 import { countFacts } from '../limits/count-facts.ts'
 import { Spend } from '../limits/spend.tsx'
