@@ -21,6 +21,8 @@ import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'
 const question = { model: 'xai/grok-4.6', messages: 'canary-question', deferred: true }
+/** One whose answer costs up to $0.40 at the price below. */
+const longQuestion = { ...question, max_completion_tokens: 40_000 }
 const otherKey = 'another key'
 
 interface Place { readonly database: SqliteDatabase, readonly api: TestGateway }
@@ -529,7 +531,7 @@ t.test('a receipt is charged what its answer can cost at most, until the answer 
   const headers = { authorization: 'Bearer limited' }
   const receipts: string[] = []
   const defer = async (): Promise<number> => {
-    const response = await api.post(path, question, { headers })
+    const response = await api.post(path, longQuestion, { headers })
     const body = await json(response)
     if (response.status === 200) receipts.push(String(body['request_id']))
     return response.status
@@ -566,7 +568,7 @@ t.test('the charge of a receipt is given back by the one fetch whose refusal is 
   const key: ApiKey = { id: 'key-3', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } }
   const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'xai', 'xai')], models: priced }, { limited: key }, { database, usageDatabase })
   const headers = { authorization: 'Bearer limited' }
-  const id = String((await json(await api.post(path, question, { headers })))['request_id'])
+  const id = String((await json(await api.post(path, longQuestion, { headers })))['request_id'])
   const fetchAgain = async (): Promise<number> => {
     await query.updateTable('deferred').set({ lease_until_ms: 0 }).execute() // that of the fetch before is over
     return (await fetched(api, id, { headers })).status
