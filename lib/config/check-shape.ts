@@ -4,6 +4,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv/dist/2019.js'
 import { Check } from 'typebox/schema'
 import { isObject } from '../json/guards.ts'
 import { Config } from '../../schemas/config.ts'
+import { budgetPatternMessages } from '../../schemas/config/keys.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { fillDefaults } from '../validation/fill-defaults.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
@@ -116,7 +117,7 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
     case 'minLength': return report.add(path, 'must not be empty')
     case 'minItems': return report.add(path, 'must not be an empty list')
     default: {
-      const { enum: words, patternErrorMessage } = parentSchema
+      const { enum: words, pattern, patternErrorMessage = budgetPatternMessages[String(pattern)] } = parentSchema
       if (!Array.isArray(words)) {
         return report.add(path, String(patternErrorMessage ?? `must be ${typeName(params.type)}`))
       }

@@ -15,16 +15,27 @@ const usd = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 
 const per = OneOf(['hour', 'day', 'week', 'month', 'total'], {
   description: 'Period: hour, day, week (from Monday on), month or total, in UTC or in `time_zone`. Default: month.'
 })
+const timeZonePattern = '^[A-Za-z][A-Za-z0-9+_/-]*$'
+const lengthPattern = '^[1-9][0-9]{0,4}[smhd]$'
+const timePattern = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2})$'
+
+/** Messages for a configuration whose text does not match. They are not in the schemas, which the admin API serves as well. */
+export const budgetPatternMessages: Readonly<Record<string, string>> = {
+  [timeZonePattern]: 'must be the name of a time zone, such as Europe/Berlin',
+  [lengthPattern]: 'must be a length such as 30d, 12h, 90m or 45s',
+  [timePattern]: 'must be a time such as 2030-01-31T00:00:00Z'
+}
+
 const timeZone = Type.Optional(Type.String({
-  maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9+_/-]*$', patternErrorMessage: 'must be the name of a time zone, such as Europe/Berlin',
+  maxLength: 64, pattern: timeZonePattern,
   description: 'Time zone of the period, such as Europe/Berlin. Default: UTC.'
 }))
 const every = Type.Optional(Type.String({
-  pattern: '^[1-9][0-9]{0,4}[smhd]$', patternErrorMessage: 'must be a length such as 30d, 12h, 90m or 45s',
+  pattern: lengthPattern,
   description: 'In place of `per`: a period of this length (s, m, h, d), one after the other. Needs `from`.'
 }))
 const from = Type.Optional(Type.String({
-  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2})$', patternErrorMessage: 'must be a time such as 2030-01-31T00:00:00Z',
+  pattern: timePattern,
   description: 'With `every`: the beginning of one of these periods.'
 }))
 const unpriced = Type.Optional(OneOf(['allow', 'refuse'], {
