@@ -4,7 +4,8 @@ import type { KeyLimits } from '../core/key.ts'
 import { DuplicateKeyNameError, type KeyStore } from '../keys/key-store.ts'
 import type { Terminal } from './terminal.ts'
 
-const loggedKeyLimits: KeyLimits = { requestsPerMinute: 60, budget: { usd: 5, per: 'day' } }
+/** Enough to try things by a program; models of the operator's own servers have no price. */
+const loggedKeyLimits: KeyLimits = { requestsPerMinute: 600, budget: { usd: 5, per: 'day', unpriced: 'allow' } }
 
 /**
  * Creates a key if there never was one, configured or stored. Revoked keys count: an operator who revoked

@@ -38,6 +38,6 @@ t.test('a key that nobody sees on a terminal has limits', async t => {
   for (const interactive of [true, false]) {
     const keys = await keyStore(t, t.testdir())
     const { limits } = keys.check(await createFirstKey(keys, { interactive }) ?? '') ?? {}
-    t.same(limits, interactive ? undefined : { requestsPerMinute: 60, budget: { usd: 5, per: 'day' } })
+    t.same(limits, interactive ? undefined : { requestsPerMinute: 600, budget: { usd: 5, per: 'day', unpriced: 'allow' } })
   }
 })
