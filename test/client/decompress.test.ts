@@ -37,7 +37,7 @@ t.test('a cut body is an interruption, other bytes and encodings are invalid, an
   wrong.end()
   await t.rejects(async () => await decompressed(wrong, 'gzip').buffer(100), { code: 'upstream_invalid_response' })
   const unknown = body(Buffer.from('x'))
-  await t.rejects(async () => await decompressed(unknown.queue, 'zstd').buffer(100), { code: 'upstream_invalid_response', cause: 'content-encoding zstd' })
+  await t.rejects(async () => await decompressed(unknown.queue, 'compress').buffer(100), { code: 'upstream_invalid_response', cause: 'content-encoding compress' })
   t.equal(unknown.cancelled(), true)
   const bomb = body(gzipSync(Buffer.alloc(1_000_000)))
   await t.rejects(async () => await decompressed(bomb.queue, 'gzip').buffer(1000), { code: 'upstream_invalid_response' })

@@ -180,7 +180,7 @@ t.test('bodies that are no request are refused with a status of their own', asyn
   await row('[['.repeat(10) + ']]'.repeat(10), 400, { error: { code: 'invalid_json', message: /deeper/ } })
   await row('x'.repeat(30_000), 413, { error: { code: 'file_too_large' } })
   await row('a=b', 415, { error: { code: 'unsupported_media_type' } }, { 'content-type': 'application/x-www-form-urlencoded' })
-  await row('{}', 415, { error: { code: 'unsupported_media_type' } }, { 'content-encoding': 'zstd' })
+  await row('{}', 415, { error: { code: 'unsupported_media_type' } }, { 'content-encoding': 'compress' })
   await row('{}', 422, { detail: [{ loc: ['body', 'model'], type: 'missing' }] })
   await row('{"model":5,"temperature":3,"messages":[{}]}', 422, { detail: Array })
   await row(JSON.stringify({ ...question, mcp_servers: { url: `https://${'ü'.repeat(8192)}` } }), 422, { detail: [{ loc: ['body', 'mcp_servers'] }] })

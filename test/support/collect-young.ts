@@ -8,3 +8,8 @@ const gc = runInNewContext('gc') as (options?: { readonly type: 'minor' }) => vo
 export function collectYoung (): void {
   for (let count = 0; count < 2; count++) gc({ type: 'minor' })
 }
+
+/** Collects everything. */
+export function collectAll (): void {
+  gc()
+}
