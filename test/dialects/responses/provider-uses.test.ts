@@ -44,7 +44,9 @@ t.test('objects of the account are found by any name', async t => {
     [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }, 'object file_id']
   ]
   for (const [parts, use] of rows) t.ok(usesOf(parts).includes(use), use)
-  t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1' }), [])
+  // As Codex sends it.
+  const agent = { client_metadata: { turn_id: 'a', thread_id: 'b', session_id: 'c' } }
+  t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1', ...agent }), [])
 })
 
 t.test('items that hold what they stand for may have an id', async t => {
