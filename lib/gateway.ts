@@ -263,7 +263,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onFailure: error => log.error({ cause: loggableError(error) }, 'TLS certificate unusable; keeping the current one')
   })
   server.maxConnections = settings.server.maxClientConnections
-  server.on('clientError', refuseMalformed)
+  refuseMalformed(server)
   // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
 

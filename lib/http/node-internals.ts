@@ -1,15 +1,12 @@
 /**
- * Uses Node beyond its documented behaviour: every such use of the edge is in this file. One more of the project is in
- * `process/worker`, which sets `exitedAfterDisconnect`.
+ * Uses Node beyond its documented behaviour: every such use of the project is in this file.
  *
  * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version of Node works
  * differently; what to do without it stands there too.
  */
 
-import { property } from '../json/guards.ts'
 import { Server as NetServer } from 'node:net'
 import type { Server, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
 
 /** To copy so few bytes costs less than to write them in parts. */
 const copiedBytes = 16 * 1024
@@ -63,7 +60,7 @@ export function stopAccepting (server: Server): Promise<void> {
   return new Promise(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
 }
 
-/** Returns whether an answer has begun on a connection: none can follow it. Node's own handler of `clientError` looks there as well. */
-export function hasBegunAnswer (socket: Duplex): boolean {
-  return property(property(socket, '_httpMessage'), 'headersSent') === true
+/** Keeps a worker alive when its primary is gone: Node would end it at once, before a call is answered or a record stored. */
+export function outlivePrimary (worker: { exitedAfterDisconnect: boolean }): void {
+  worker.exitedAfterDisconnect = true
 }

@@ -5,16 +5,28 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
-import { hasBegunAnswer } from './node-internals.ts'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { jsonReplyHeaders } from '../core/reply.ts'
 
-/** Handles `clientError` of an HTTP server. The connection is closed in any case. */
-export function refuseMalformed (error: Error, socket: Duplex): void {
-  if (!socket.writable || hasBegunAnswer(socket)) {
-    socket.destroy(error)
-    return
+/** Answers `clientError` of an HTTP server where no answer has begun on the connection, which is closed in any case. */
+export function refuseMalformed (server: Server): void {
+  /** Responses of a connection that have not been sent. */
+  const open = new WeakMap<Duplex, Set<ServerResponse>>()
+  const note = ({ socket }: IncomingMessage, response: ServerResponse): void => {
+    const responses = open.get(socket) ?? new Set()
+    open.set(socket, responses.add(response))
+    response.once('close', () => responses.delete(response))
   }
+  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, note)
+  server.on('clientError', (error, socket) => {
+    const hasBegun = [...open.get(socket) ?? []].some(({ headersSent, writableFinished }) => headersSent && !writableFinished)
+    if (socket.writable && !hasBegun) refuse(error, socket)
+    else socket.destroy(error)
+  })
+}
+
+function refuse (error: Error, socket: Duplex): void {
   const failure = failureOf(Reflect.get(error, 'code'))
   const body = JSON.stringify(failure.toBody())
   const head = [

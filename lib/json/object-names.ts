@@ -1,6 +1,7 @@
 /** Ids that name a part of the request itself, or its caller, and nothing in a provider's account. */
 const ownIds: ReadonlySet<string> = new Set([
-  'call_id', 'tool_call_id', 'tool_use_id', 'tool_id', 'caller_id', 'approval_request_id', 'item_id', 'previous_response_id', 'user_id'
+  'call_id', 'tool_call_id', 'tool_use_id', 'tool_id', 'caller_id', 'approval_request_id', 'item_id', 'previous_response_id', 'previous_message_id',
+  'tab_id', 'download_id', 'user_id'
 ])
 
 /**

@@ -132,7 +132,9 @@ export class RedisLimiter implements Limiter {
         }
         held.push(reservation)
         granted = decision.granted
-        wanted = Object.fromEntries(Object.entries(wanted).map(([unit, { least, most }]) => [unit, { most: Math.min(most, granted[unit as keyof Granted] ?? most), least: least ?? most }]))
+        wanted = Object.fromEntries(Object.entries(wanted).map(([unit, { least, most, usual }]) => (
+          [unit, { most: Math.min(most, granted[unit as keyof Granted] ?? most), least: least ?? most, ...usual !== undefined && { usual } }]
+        )))
       } catch {
         this.#ended.add(this.#counters.plan(id, own)) // it may be reserved all the same
         release()

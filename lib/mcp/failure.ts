@@ -102,10 +102,16 @@ export function sessionExpired (error: unknown): boolean {
 /** Codes of JSON-RPC under which servers say that they do not know a session; others are about a tool's own work. */
 const sessionCodes: ReadonlySet<unknown> = new Set([-32000, -32001, -32002, -32600])
 
-/** Some servers say so in an answer that looks like any other. */
+/** What servers say of a session that they do not know. One that was closed or terminated may have ended during the work. */
+const unknownSession = /^(?:mcp )?session(?: id)?\b.{0,80}\b(?:not found|unknown|expired|invalid|missing|not exist|not initiali[sz]ed|no longer)/i
+const noSession = /^(?:no valid|invalid|unknown|missing) (?:mcp[- ])?session\b/i
+const prefix = /^(?:MCP error -?\d+: )?(?:bad request: |error: |not found: )?/i
+
+/** Some servers say so in an answer that looks like any other. What a tool says of a session of its own must not run it again. */
 function saysSessionIsGone (error: unknown): boolean {
   if (!isJsonRpcError(error) || !sessionCodes.has(property(error, 'code'))) return false
-  return /session/i.test(error.message) && /not found|unknown|expired|invalid|no valid|missing|terminated|closed|not exist|not initiali[sz]ed|no longer/i.test(error.message)
+  const message = error.message.replace(prefix, '')
+  return unknownSession.test(message) || noSession.test(message)
 }
 
 /** Returns true when the connection itself failed, rather than a tool or a caller's timeout. */

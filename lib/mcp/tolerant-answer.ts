@@ -134,8 +134,11 @@ async function opening (source: ReadableStream<Uint8Array> | null): Promise<[str
   while (start.length < 6 && !ended) {
     const { done, value } = await reader.read()
     ended = done
-    if (value !== undefined) pieces.push(value)
-    start = Buffer.concat(pieces).subarray(0, 4096).toString().replace(/^[\s\uFEFF]+/, '')
+    if (value !== undefined) {
+      pieces.push(value)
+      // Only what is not blank is kept, so that a body of blanks is not looked through again with each read.
+      start = (start + Buffer.from(value).toString('latin1', 0, 4096)).replace(/^(?:\s|\u00ef\u00bb\u00bf)+/, '').slice(0, 64)
+    }
     if (/^[{[:]/.test(start)) break
   }
   return [start, new ReadableStream<Uint8Array>({

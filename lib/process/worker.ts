@@ -2,6 +2,7 @@
 
 import cluster from 'node:cluster'
 import type { ConfigSources } from '../config/read-settings.ts'
+import { outlivePrimary } from '../http/node-internals.ts'
 import { receiveConfiguration, reportReload } from '../config/shared-configuration.ts'
 import { workerLimiter } from '../limits/shared-limiter.ts'
 import { createLog, flushed } from '../telemetry/log.ts'
@@ -66,8 +67,7 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
  */
 async function stopMessageReceived (): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {})
-  // Without this Node exits a worker whose primary is gone, before anything else can be done.
-  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
+  if (cluster.worker !== undefined) outlivePrimary(cluster.worker)
   await new Promise<void>(resolve => {
     process.on('message', message => { if (message === stopMessage) resolve() })
     process.on('disconnect', resolve)

@@ -3,9 +3,11 @@
  * upgrade, the title says which reach is broken and the comment what to do without it.
  */
 
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import t from 'tap'
-import { closeWaitingResponse, hasBegunAnswer, stopAccepting, writeChunk } from '../../lib/http/node-internals.ts'
+import { closeWaitingResponse, stopAccepting, writeChunk } from '../../lib/http/node-internals.ts'
 import { waitsForConnection } from '../../lib/http/pipelining.ts'
 import { httpServer } from '../support/http-server.ts'
 import { openRequest } from '../support/open-request.ts'
@@ -99,12 +101,20 @@ t.test('stopAccepting refuses new connections and leaves the open ones alone', a
   await closed
 })
 
-// Otherwise: keep a WeakSet of sockets with an answer that has begun.
-t.test('hasBegunAnswer sees the answer of a connection once its head is sent', async t => {
-  const { request, response, answer } = await openRequest(t)
-  t.notOk(hasBegunAnswer(request.socket))
-  response.writeHead(200)
-  t.ok(hasBegunAnswer(request.socket))
-  response.end()
-  await (await answer).text()
+// Otherwise: nothing; the calls of a worker end with its primary.
+t.test('outlivePrimary keeps a worker whose primary is killed', async t => {
+  const program = `
+    import cluster from 'node:cluster'
+    import { writeSync } from 'node:fs'
+    import { outlivePrimary } from ${JSON.stringify(new URL('../../lib/http/node-internals.js', import.meta.url).href)}
+    if (cluster.isPrimary) cluster.fork().on('message', () => process.kill(process.pid, 'SIGKILL'))
+    else {
+      outlivePrimary(cluster.worker)
+      process.on('disconnect', () => setImmediate(() => { writeSync(1, 'alive'); process.exit() }))
+      process.send('ready')
+    }
+  `
+  const file = join(t.testdir({ 'program.mjs': program }), 'program.mjs')
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.equal((await child.stdout.toArray()).join(''), 'alive')
 })

@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 /** Sends bytes to a server that refuses what is no request, and reads everything that comes back. */
 async function answerTo (t: Test, ...pieces: readonly string[]): Promise<string> {
   const { server, url } = await httpServer(t, (_request, response) => { response.write('begun') })
-  server.on('clientError', refuseMalformed)
+  refuseMalformed(server)
   const socket = await raw(t, url)
   const [first = '', second] = pieces
   socket.write(first)

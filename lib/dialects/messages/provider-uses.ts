@@ -1,11 +1,11 @@
-import { objectsOf, type JsonObject } from '../../json/guards.ts'
+import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
 import { visitFields } from '../../json/visit-fields.ts'
 import type { ProviderUse } from '../../core/provider-use.ts'
 import type { MessagesContext } from './input.ts'
 
 /** Fields that may name anything without a provider acting on it. */
-const descriptions: ReadonlySet<string> = new Set(['input', 'input_schema', 'metadata'])
+const descriptions: ReadonlySet<string> = new Set(['input', 'input_schema', 'input_examples', 'schema', 'configs', 'metadata'])
 
 /**
  * Fields that multiply the price of all tokens, with the values that do not.
@@ -15,7 +15,8 @@ const descriptions: ReadonlySet<string> = new Set(['input', 'input_schema', 'met
 const priceFields = [['speed', 'standard'], ['inference_geo', 'global']] as const
 
 /** Tools that cost tokens and searches only, or run at the caller. Their names end in a date. */
-const pricedTool = /^(?:custom|(?:bash|text_editor|memory|computer|tool_search_tool_(?:bm25|regex)|web_search|web_fetch|advisor)_\d{8})$/
+const pricedTool =
+  /^(?:custom|tool_search_tool_(?:bm25|regex)|(?:bash|text_editor|memory|(?:computer|browser)(?:_toolset)?|tool_search_tool_(?:bm25|regex)|web_search|web_fetch|advisor)_\d{8})$/
 
 /** Lists what a request of the Messages API has its provider do, wherever in it that is asked for. */
 export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): readonly ProviderUse[] {
@@ -30,7 +31,9 @@ export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): re
   for (const [index, tool] of objectsOf(request.tools as unknown).entries()) uses.push(...toolUses(tool, `tools[${index}]`))
   // The model of the request itself is what routing decides on.
   visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
-    if (name === 'model' && typeof value === 'string') uses.push({ kind: 'model', name: value, param: 'tools' })
+    // A tool that a message adds is the same object as one of `tools`.
+    if (name === 'definition' && isObject(value)) uses.push(...toolUses(value, 'messages'))
+    else if (name === 'model' && typeof value === 'string') uses.push({ kind: 'model', name: value, param: 'tools' })
     else if (isObjectName(name) && value !== null && value !== '') uses.push({ kind: 'object', param: name })
     return false
   })

@@ -9,7 +9,10 @@ import type { ResponsesContext } from './input.ts'
 export type UsedContext = Pick<ResponsesContext, 'request' | 'stored'>
 
 /** Fields that may name anything without a provider acting on it. */
-const descriptions: ReadonlySet<string> = new Set(['parameters', 'schema', 'arguments', 'metadata', 'client_metadata'])
+const descriptions: ReadonlySet<string> = new Set([
+  'parameters', 'schema', 'input_schema', 'output_schema', 'arguments', 'metadata', 'client_metadata',
+  'internal_chat_message_metadata_passthrough'
+])
 
 /** Tools that cost tokens only, or run at the caller; searches have a price. */
 const pricedTools: ReadonlySet<string> = new Set([

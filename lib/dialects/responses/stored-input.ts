@@ -51,7 +51,7 @@ function referredId (item: InputItem): string[] {
 }
 
 /** Types of items that are judged by their fields: what they did, or what came of it. Reasoning is sent with its state or not at all. */
-const contentTypes: ReadonlySet<unknown> = new Set([undefined, null, ...contentItemTypes])
+const contentTypes: ReadonlySet<unknown> = new Set([undefined, null, ...contentItemTypes, 'tool_search_output', 'apply_patch_call_output'])
 
 /** Fields that hold what an item of a hosted tool did, or what came of it. */
 const contentFields = ['action', 'actions', 'arguments', 'code', 'content', 'encrypted_content', 'input', 'operation', 'output', 'queries', 'tools'] as const

@@ -28,7 +28,12 @@ t.test('what a request has the provider do is listed, wherever it stands', async
     [{ speed: 'fast', inference_geo: 'us' }, 'unpriced speed', 'unpriced inference_geo'],
     [{ tools: [{ type: 'code_execution_20250825', name: 'code' }] }, 'unpriced tools[0]'],
     [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }, { type: 'bash_20250124', name: 'bash' }] }],
-    [{ tools: [{ type: 'teleport_20270101', name: 't' }] }, 'unknown_tool tools[0]']
+    [{ tools: [{ type: 'teleport_20270101', name: 't' }] }, 'unknown_tool tools[0]'],
+    [{ tools: [{ type: 'tool_search_tool_regex', name: 's' }, { type: 'browser_toolset_20260801', name: 'b' }] }],
+    [{ output_config: { format: { type: 'json_schema', schema: { properties: { order_id: { type: 'string' } } } } } }],
+    [{ tools: [{ name: 't', input_schema: { type: 'object' }, input_examples: [{ customer_id: 'c1', model: 'x' }] }] }],
+    [{ diagnostics: { previous_message_id: 'msg_1' } }],
+    [block({ type: 'tool_addition', tool: { type: 'tool_definition', definition: { type: 'code_execution_20260120', name: 'c' } } }), 'unpriced messages']
   ]
   for (const [parts, ...uses] of rows) t.same(usesOf(parts), uses, JSON.stringify(parts))
 })

@@ -47,6 +47,14 @@ t.test('objects of the account are found by any name', async t => {
   // As Codex sends it.
   const agent = { client_metadata: { turn_id: 'a', thread_id: 'b', session_id: 'c' } }
   t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1', ...agent }), [])
+  const listed = [{ name: 'get', input_schema: { properties: { page_id: { type: 'string' } } } }]
+  t.same(usesOf({
+    input: [
+      { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'a', tools: listed }, { type: 'tool_search_output', id: 'ts_1', tools: [] },
+      { role: 'user', content: 'hi', internal_chat_message_metadata_passthrough: { turn_id: 'a' } }
+    ],
+    tools: [{ type: 'function', name: 'f', output_schema: { properties: { order_id: { type: 'string' } } } }]
+  }), [])
 })
 
 t.test('items that hold what they stand for may have an id', async t => {
