@@ -5,9 +5,8 @@
 
 import { GatewayError } from '../lib/core/errors.ts'
 import { inputItemPage } from '../lib/dialects/responses/input-item-list.ts'
-import { toLargeReply } from '../lib/replies/to-answer-reply.ts'
+import { toLargeReply, eventStream } from '../lib/replies/answer-reply.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
-import { eventStream } from '../lib/replies/event-stream.ts'
 import { PrintedJson, toJsonReply, type Reply } from '../lib/core/reply.ts'
 import { ownProviderKey } from '../lib/routing/provider-choice.ts'
 import { auth } from '../lib/stages/auth.ts'

@@ -13,7 +13,6 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 
 /** Files that only put parts together or name them, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
-  'async/timer': ['attempts/stream-attempt', 'limits the waits for streams there'],
   'bodies/body-rules': ['pipelines/admin/call-bodies', 'finds the rule of a project'],
   'bodies/print-body': ['bodies/call-capture', 'prints what is noted there'],
   'bodies/redaction': ['bodies/redact-json', 'the rules that are applied there'],
@@ -36,11 +35,9 @@ const elsewhere: Reasons = {
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
-  'providers/stream-template': ['providers/text-template', 'keeps the template of the streams that are read there'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
   'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
-  'usage/journal-line': ['usage/call-recorder', 'the lines of its rows'],
   'attempts/prepared-request': ['stages/provider-call', 'the requests of the stage'],
   'attempts/delete-response': ['pipelines/responses', 'one request to a provider'],
   'attempts/stream-pace': ['attempts/stream-attempt', 'watches the streams that are read there'],
@@ -66,7 +63,6 @@ const elsewhere: Reasons = {
   'net/load-undici': ['mcp/agents', 'a require'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],
-  'stores/sqlite/insert-in-turns': ['stores/insert-usage', 'the writing of the store'],
   'stores/response-frames': ['stores/response-store', 'a part of the store of responses'],
   'stores/stored-conversations': ['stores/response-store', 'as above'],
   'stores/replaced-row': ['stores/insert-usage', 'says which rows are replaced there'],

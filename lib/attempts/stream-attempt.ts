@@ -1,12 +1,10 @@
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
-import { startTimer } from '../async/timer.ts'
+import { startTimer, StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
-import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { AnswerMemory } from './answer-memory.ts'
-import type { OpenAttempt } from './open-attempt.ts'
+import type { AnswerMemory, OpenAttempt } from './open-attempt.ts'
 import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions<E> {

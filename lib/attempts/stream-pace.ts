@@ -1,6 +1,5 @@
 /** Watches how fast the events of one stream come. Only the time in which they are waited for counts: a caller may pause. */
 
-import { startTimer } from '../async/timer.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
 
@@ -87,4 +86,17 @@ export class StreamPace {
 
 export function tooSlow (): GatewayError {
   return new GatewayError('upstream_too_slow')
+}
+
+/** A timer that is waited for as a promise. */
+export interface Timer<T> {
+  readonly elapsed: Promise<T>
+  readonly stop: () => void
+}
+
+/** Starts a timer; its promise never rejects, and stays pending once it is stopped. */
+export function startTimer<T> (ms: number, value: T): Timer<T> {
+  let timer: NodeJS.Timeout | undefined
+  const elapsed = new Promise<T>(resolve => { timer = setTimeout(resolve, ms, value) })
+  return { elapsed, stop: () => clearTimeout(timer) }
 }

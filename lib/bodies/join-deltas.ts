@@ -4,7 +4,7 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { foldChunks } from '../dialects/chat-completions/fold.ts'
+import { foldChunks } from '../dialects/chat-completions/complete.ts'
 import { isObject, objectsOf, type JsonObject } from '../json/guards.ts'
 import type { Chunk } from '../dialects/chat-completions/chunk.ts'
 

@@ -273,3 +273,11 @@ const largeRequestBytes = 1024 * 1024
 export function isLargeRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
   return requestBytes(record) >= largeRequestBytes
 }
+
+/** Characters that rows and log lines keep of a name. */
+export const maxNameLength = 256
+
+/** Cuts a name that a caller or a server has chosen: nothing else bounds what it adds to rows and lines. */
+export function cutName (name: string): string {
+  return name.length > maxNameLength ? name.slice(0, maxNameLength) : name
+}

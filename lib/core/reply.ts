@@ -28,3 +28,8 @@ export class PrintedJson {
 export function toJsonReply (value: unknown, status = 200): Reply {
   return { status, headers: jsonReplyHeaders, body: value instanceof PrintedJson ? value.json : JSON.stringify(value) }
 }
+
+/** Returns the time in Unix seconds, as answers give it. */
+export function nowSeconds (): number {
+  return Math.floor(Date.now() / 1000)
+}

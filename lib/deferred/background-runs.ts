@@ -8,7 +8,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { sleep } from '../async/sleep.ts'
-import { abortable } from '../async/abortable.ts'
+import { abortable } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { append } from '../json/append.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'

@@ -9,11 +9,10 @@ import { requestId } from '../text/ids.ts'
 import { MediaStrings } from '../json/media-strings.ts'
 import { ParsedText } from '../json/parsed-text.ts'
 import { closeWaitingResponse } from './node-internals.ts'
-import { waitsForConnection } from './pipelining.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import { requestBody } from './request-body.ts'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
@@ -160,4 +159,9 @@ export function readCall (
 function queryOf ({ url = '' }: IncomingMessage): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at + 1)
+}
+
+/** Returns whether a response waits behind another one of its connection. */
+export function waitsForConnection (response: ServerResponse): boolean {
+  return response.socket === null
 }

@@ -1,9 +1,11 @@
 /** Refuses requests that no endpoint can answer, whichever path they have. */
 
 import { GatewayError } from '../core/errors.ts'
+import { waitsForConnection } from './read-call.ts'
 import type { Context, Middleware } from 'koa'
 import type { AnswerCall } from './answer-call.ts'
-import type { Pipelining } from './pipelining.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 
 /** Returns middleware that refuses requests whose `Host`, expectation or URL cannot be served. */
 export function guardRequest (allowsHost: (header: string) => boolean, answer: AnswerCall): Middleware {
@@ -64,5 +66,48 @@ function hasReadableUrl (context: Context): boolean {
     return typeof context.path === 'string'
   } catch {
     return false
+  }
+}
+
+/**
+ * Bounds the requests of one connection that wait behind an open one.
+ *
+ * Node hands over every request of a read at once: 64 KiB hold two thousand `GET /livez`, each of which
+ * would become a call. The first request beyond the bound is refused with the connection; those after it
+ * are dropped with it.
+ */
+export class Pipelining {
+  #maxWaiting: number
+  readonly #waiting = new WeakMap<Socket, number>()
+  /** Connections of which a request was refused: they end with that answer. */
+  readonly #refused = new WeakSet<Socket>()
+
+  /** @param maxOutstanding answers a connection may wait for */
+  constructor (maxOutstanding: number) {
+    this.#maxWaiting = maxOutstanding - 1
+  }
+
+  get maxOutstanding (): number {
+    return this.#maxWaiting + 1
+  }
+
+  set maxOutstanding (maxOutstanding: number) {
+    this.#maxWaiting = maxOutstanding - 1
+  }
+
+  /** Decides about a request that just came. Costs nothing for one that does not wait. */
+  admit ({ socket }: IncomingMessage, response: ServerResponse): 'serve' | 'refuse' | 'drop' {
+    if (!waitsForConnection(response)) return 'serve'
+    if (this.#refused.has(socket)) return 'drop'
+    const waiting = this.#waiting.get(socket) ?? 0
+    if (waiting >= this.#maxWaiting) {
+      this.#refused.add(socket)
+      response.setHeader('connection', 'close')
+      socket.pause()
+      return 'refuse'
+    }
+    this.#waiting.set(socket, waiting + 1)
+    response.once('close', () => { this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1) })
+    return 'serve'
   }
 }

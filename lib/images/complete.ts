@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ImageData, ImageEvent } from '../core/events.ts'
-import { nowSeconds } from '../core/now-seconds.ts'
+import { nowSeconds } from '../core/reply.ts'
 
 /** Folds batches into `{ created, data, … }`, with `data` always there: the images of all requests it took. */
 export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): object {

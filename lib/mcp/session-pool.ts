@@ -4,7 +4,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { abortable } from '../async/abortable.ts'
+import { abortable } from '../async/cancellation.ts'
 import { sessionBroken, sessionExpired, ToolServerFailure } from './failure.ts'
 import type { Connect } from './connect.ts'
 import type { Session } from './session.ts'

@@ -11,7 +11,7 @@
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { createAgents } from './agents.ts'
-import { abortable } from '../async/abortable.ts'
+import { abortable } from '../async/cancellation.ts'
 import { createConnect, loadClient, type Connect } from './connect.ts'
 import { asFailure, isJsonRpcError, timedOut, ToolServerFailure, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'

@@ -1,12 +1,24 @@
 /** Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece. */
 
 import { collected, peek } from '../async/peek.ts'
+import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
+import { printInTurns } from '../json/print-in-turns.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
-import { eventStream } from './event-stream.ts'
-import { toAnswerReply } from './to-answer-reply.ts'
-import type { Reply } from '../core/reply.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
+import type { CallRecord } from '../core/record.ts'
 import type { Sink } from '../pipeline/stage.ts'
+
+const streamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no'
+}
+/** A comment without an empty line after it, which some clients take for an empty event. */
+const keepAlive = { text: ': ping\n', everyMs: 15_000 }
+
+/** Answers from this size on are printed in turns of the event loop. */
+const largeAnswerBytes = 1024 * 1024
 
 /** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
 export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
@@ -24,4 +36,23 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
 
 function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
   return eventStream(sseFrames<ChatBatch>(() => printer)(batches), printer.keepAlive?.bind(printer))
+}
+
+/**
+ * Makes a reply of the frames of an event stream.
+ *
+ * @param silence what to write after a while of it. Default: a comment
+ */
+export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence?: () => string): Reply {
+  return { status: 200, headers: streamHeaders, body: frames, keepAlive: silence === undefined ? keepAlive : { ...keepAlive, text: silence } }
+}
+
+/** Returns what became of the complete answer of a provider as a reply in JSON; only a large one is waited for. */
+export function toAnswerReply (value: unknown, { answerBytes }: Pick<CallRecord, 'answerBytes'>): Reply | Promise<Reply> {
+  return answerBytes < largeAnswerBytes || value instanceof PrintedJson ? toJsonReply(value) : toLargeReply(value)
+}
+
+/** Returns a value as a reply in JSON, a large one printed in turns of the event loop. */
+export async function toLargeReply (value: unknown): Promise<Reply> {
+  return { status: 200, headers: jsonReplyHeaders, body: await bufferBody(() => printInTurns(value)) }
 }

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { peek } from '../async/peek.ts'
-import { eventStream } from './event-stream.ts'
+import { eventStream } from './answer-reply.ts'
 import type { Batch } from '../core/batch.ts'
 import type { SpeechEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'

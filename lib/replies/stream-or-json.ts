@@ -1,10 +1,9 @@
 /** Ends a pipeline whose caller chooses: an event stream, or the same answer in one piece. */
 
 import { peek } from '../async/peek.ts'
-import { eventStream } from './event-stream.ts'
+import { eventStream, toAnswerReply } from './answer-reply.ts'
 import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
-import { toAnswerReply } from './to-answer-reply.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Sink, Stage } from '../pipeline/stage.ts'
 

@@ -1,7 +1,6 @@
 /** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` has the grammar. */
 
-import { cutName } from '../text/cut-name.ts'
-import type { CallRecord, FailedAttempt } from '../core/record.ts'
+import { cutName, type CallRecord, type FailedAttempt } from '../core/record.ts'
 import type { Ranked, Route } from '../core/route.ts'
 
 const maxLength = 512

@@ -13,7 +13,7 @@ import { countTokens, tokensOf } from './tokens.ts'
 import { forcesOneTool, planCalls, type PlannedCall, type ToolKind } from './tool-calling.ts'
 import type { ChatBody } from './chat-body.ts'
 import type { Directives } from './directives.ts'
-import { nowSeconds } from '../core/now-seconds.ts'
+import { nowSeconds } from '../core/reply.ts'
 
 export type Finish = 'stop' | 'length' | 'tool_calls' | 'function_call' | 'content_filter'
 

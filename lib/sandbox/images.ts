@@ -11,7 +11,7 @@ import { jsonScript, type Script, type Step } from './script.ts'
 import { countTokens } from './tokens.ts'
 import type { SandboxOptions } from './options.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
-import { nowSeconds } from '../core/now-seconds.ts'
+import { nowSeconds } from '../core/reply.ts'
 
 // A picture takes as long as so many words.
 const wordsPerPicture = 10

@@ -8,7 +8,7 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { abortable } from '../async/abortable.ts'
+import { abortable } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { isObject } from '../json/guards.ts'

@@ -25,8 +25,7 @@ import type { DeferredReceipt, Provider } from '../providers/provider.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
-import { nowSeconds } from '../core/now-seconds.ts'
-import { toJsonReply } from '../core/reply.ts'
+import { nowSeconds, toJsonReply } from '../core/reply.ts'
 
 /**
  * Defers a call: one in, the same call out, unless it is to be deferred.

@@ -9,7 +9,7 @@ import type { ChatInput } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import { nowSeconds } from '../core/now-seconds.ts'
+import { nowSeconds } from '../core/reply.ts'
 
 export interface NormaliseOptions {
   /** Estimates the tokens of a request, which the `response-start` then says. Default: it does not. */

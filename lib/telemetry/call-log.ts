@@ -1,11 +1,10 @@
 /** Logs one line per call, once its answer is written or abandoned. */
 
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
-import { cutName } from '../text/cut-name.ts'
+import { cutName, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { charactersPerToken } from '../core/usage.ts'
-import type { CallRecord } from '../core/record.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from './log.ts'
 

@@ -5,7 +5,7 @@
  * Every call has one: it takes 150 bytes, a row as it is at the end of a call 640.
  */
 
-import { cutName } from '../text/cut-name.ts'
+import { cutName } from '../core/record.ts'
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { charactersPerToken } from '../core/usage.ts'

@@ -9,6 +9,10 @@
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createDirectory } from '../stores/sqlite/database-file.ts'
+import { isList } from '../json/guards.ts'
+import { minValues, printCompact, rowOfValues } from '../stores/compact-values.ts'
+import { readBegunRow } from './begun-row.ts'
+import type { UsageRow } from '../stores/tables.ts'
 
 /** Lines of one write: half a megabyte. */
 const linesPerWrite = 1000
@@ -173,4 +177,20 @@ function linesIn (bytes: Uint8Array): number {
   let count = 0
   for (const byte of bytes) if (byte === newline) count++
   return count
+}
+
+/** Prints the line of a complete row; that of a call that has begun is printed with it (`usage/begun-row`). */
+export function printLine (row: UsageRow): string {
+  return printCompact(row) ?? JSON.stringify(row)
+}
+
+/** Returns the row of a line; `undefined` for one that was cut off. */
+export function readLine (line: string): UsageRow | undefined {
+  try {
+    const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by us
+    if (!isList(row)) return row
+    return row.length >= minValues ? rowOfValues(row) : readBegunRow(row)
+  } catch {
+    return undefined
+  }
 }

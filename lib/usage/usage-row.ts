@@ -1,12 +1,11 @@
 /** Makes a row of the usage ledger of a call. */
 
 import { rowId } from '../text/ids.ts'
-import { cutName } from '../text/cut-name.ts'
+import { cutName, estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
-import { estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
 import { addUsage, charactersPerToken, type EstimatedUnits, type Units, type Usage } from '../core/usage.ts'
 import type { Price } from '../core/model.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'

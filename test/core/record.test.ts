@@ -1,6 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { CallRecord, noteError, noteOutput, noteUsage } from '../../lib/core/record.ts'
+import { CallRecord, noteError, noteOutput, noteUsage, cutName } from '../../lib/core/record.ts'
+import { testGateway } from '../support/gateway.ts'
 
 const usage = (promptTokens: number, completionTokens: number) => ({
   promptTokens, completionTokens, totalTokens: promptTokens + completionTokens
@@ -51,4 +52,31 @@ t.test('a caller who has left is no error, and what is not ours is an internal o
   const cause = new Error('x')
   t.equal(noteError(broken, cause), 'error')
   t.strictSame([broken.errorCode, broken.cause], ['internal_error', cause])
+})
+
+t.test('a name is cut where it is longer than others are', async t => {
+  t.equal(cutName('openai/gpt-4.1'), 'openai/gpt-4.1')
+  t.equal(cutName('x'.repeat(2_000_000)).length, 256)
+})
+
+t.test('a name of any length reaches neither a row nor a line, on any endpoint', async t => {
+  const api = await testGateway(t)
+  const model = `one/${'m'.repeat(10_000)}`
+  const bodies = {
+    '/v1/chat/completions': { model, messages: 'x' },
+    '/v1/completions': { model, prompt: 'x' },
+    '/v1/embeddings': { model, input: 'x' },
+    '/v1/responses': { model, input: 'x' },
+    '/v1/messages': { model, max_tokens: 5, messages: [{ role: 'user', content: 'x' }] },
+    '/v1/images/generations': { model, prompt: 'x' },
+    '/v1/audio/speech': { model, input: 'x', voice: 'x' }
+  }
+  for (const [path, body] of Object.entries(bodies)) {
+    for (const names of [body, { ...body, model: [model, model] }]) {
+      const { status } = await api.post(path, names)
+      t.ok(status === 422 || status === 400, `${path} ${status}`)
+    }
+  }
+  t.ok(api.lines.length > 0)
+  for (const line of api.lines) t.ok(JSON.stringify(line).length < 5000, JSON.stringify(line).slice(0, 200))
 })

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parseBounded } from '../../lib/json/parse-bounded.ts'
+import { parseBounded, isDeeperThan } from '../../lib/json/parse-bounded.ts'
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 
@@ -26,4 +26,16 @@ t.test('texts that callers and servers put into strings are parsed with a bound 
   t.ok(files.some(file => readFileSync(join(folder, file), 'utf8').includes('parseBounded(')))
   const unexplained = files.flatMap(file => readFileSync(join(folder, file), 'utf8').split('\n').filter(line => line.includes('JSON.parse(') && !line.includes(' // ')).map(line => `${file}: ${line}`))
   t.same(unexplained, [], 'call `parseBounded`, or say on the line why the depth is bounded, or that nothing walks or prints the value')
+})
+
+t.test('levels of objects and lists count, what stands in them does not', async t => {
+  t.equal(isDeeperThan('text', 0), false)
+  t.equal(isDeeperThan([], 0), true)
+  t.equal(isDeeperThan([], 1), false)
+  t.equal(isDeeperThan({ a: [1, null, { b: 'x' }] }, 2), true)
+  t.equal(isDeeperThan({ a: [1, null, { b: 'x' }] }, 3), false)
+})
+
+t.test('the depth of a text does not choose the depth of the stack', async t => {
+  t.equal(isDeeperThan(JSON.parse(nested(100_000)), 99_999), true)
 })

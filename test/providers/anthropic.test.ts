@@ -1,14 +1,13 @@
 import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
+import { toCompletion, type Completion } from '../../lib/dialects/chat-completions/complete.ts'
 import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
 import { readResponse, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { fixtures, read, ask, bodyOf, question, stream, eventsOf, start, finish, stop } from '../support/anthropic-answers.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Completion } from '../../lib/dialects/chat-completions/fold.ts'
 
 /** Folds events into what a caller gets without `stream`; arguments compare as values, because spacing may differ. */
 function folded (events: readonly ChatEvent[]): Completion {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { map, once } from '../../lib/pipeline/stage.ts'
-import { answerReply } from '../../lib/replies/answer-reply.ts'
+import { answerReply, toAnswerReply, eventStream } from '../../lib/replies/answer-reply.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
@@ -9,6 +9,7 @@ import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Reply } from '../../lib/core/reply.ts'
+import { countTurns } from '../support/turns.ts'
 
 /** A dialect that says what it was given. */
 const plain: AnswerDialect<string> = {
@@ -72,4 +73,24 @@ t.test('an error after the head is the last word of the dialect; one before it i
   t.equal(await textOf(await replyTo(true, failure)), 'response-start text-delta text-delta upstream_error in call-1')
   await t.rejects(replyTo(true, failure, []), { code: 'upstream_error' })
   await t.rejects(replyTo(false, failure), { code: 'upstream_error' })
+})
+
+t.test('an answer is printed at once, a large one in parts', async t => {
+  t.same(await toAnswerReply({ a: 1 }, { answerBytes: 100 }), { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"a":1}' })
+  const value = { a: 'x'.repeat(3_000_000), b: [1] }
+  const turns = countTurns(t)
+  const { status, body } = await toAnswerReply(value, { answerBytes: 3_000_000 })
+  t.equal(status, 200)
+  t.ok(turns() > 10)
+  t.ok(body instanceof Uint8Array && Buffer.from(body).toString() === JSON.stringify(value))
+})
+
+t.test('an event stream is neither cached, changed nor buffered on its way, and stays alive', async t => {
+  const body = (async function * () { yield 'data: a\n\n' })()
+  t.strictSame(eventStream(body), {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
+    body,
+    keepAlive: { text: ': ping\n', everyMs: 15_000 }
+  })
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { minValues, rowOfValues, compactColumns, printCompact } from '../../lib/stores/compact-values.ts'
 import { usageColumns } from '../../lib/stores/usage-columns.ts'
-import { readLine } from '../../lib/usage/journal-line.ts'
+import { readLine } from '../../lib/usage/journal.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 

@@ -1,7 +1,21 @@
+/** Makes one completion of all events of an answer, by folding the chunks that a stream of it would have. */
+
 import { ChunkBuilder, type Chunk } from './chunk.ts'
-import { foldChunks, type Completion } from './fold.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
+import type {
+  AnswerMessage, AnswerToolCall, ChatCompletion, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionChoice, FinishReason,
+  ToolCallDelta
+} from '../../../schemas/completion.ts'
+
+type Fields = Record<string, unknown>
+
+/** With the fields of its provider that no schema names. */
+export type Completion = ChatCompletion & Fields
+
+/** The fields of a chunk that are read one by one; all others are taken as they are. */
+const chunkFields = new Set(['id', 'object', 'created', 'model', 'choices', 'usage'])
+const choiceFields = new Set(['index', 'delta', 'logprobs', 'finish_reason'])
 
 type Batches = ReadonlyArray<{ readonly events: readonly ChatEvent[] }>
 
@@ -18,4 +32,149 @@ export function toCompletion (batches: Batches): Completion {
 function * chunksOf (chunks: ChunkBuilder, batches: Batches): Generator<Chunk, void, undefined> {
   for (const { events } of batches) for (const event of events) yield * chunks.of(event)
   yield * chunks.end()
+}
+
+/**
+ * Folds the chunks of an answer, in order, into the answer that a call without `stream` gets.
+ * Choices come out in the order of their indexes; `refusal` is always there.
+ *
+ * @throws TypeError for no chunks at all: an answer begins with at least one
+ */
+export function foldChunks (chunks: Iterable<Chunk>): Completion {
+  let answer: Completion | undefined
+  const choices = new Map<number, ChoiceFold>()
+  for (const chunk of chunks) {
+    answer ??= { id: chunk.id, object: 'chat.completion', created: chunk.created, model: chunk.model, choices: [] }
+    for (const key in chunk) if (!chunkFields.has(key)) answer[key] = chunk[key]
+    for (const piece of chunk.choices) {
+      let choice = choices.get(piece.index)
+      if (choice === undefined) choices.set(piece.index, choice = new ChoiceFold(piece.index))
+      choice.add(piece)
+    }
+    if (chunk.usage !== undefined && chunk.usage !== null) answer.usage = chunk.usage
+  }
+  if (answer === undefined) throw new TypeError('an answer has at least one chunk')
+  answer.choices = [...choices.values()].map(choice => choice.result()).toSorted((a, b) => a.index - b.index)
+  return answer
+}
+
+/** Folds one choice. What grows with an answer grows in place: a copy for each chunk would cost its square. */
+class ChoiceFold {
+  readonly #index: number
+  readonly #calls: ToolCallDelta[] = []
+  readonly #message: Fields = {}
+  readonly #extra: Fields = {}
+  readonly #annotations = new Map<string, unknown>()
+  readonly #blocks: unknown[] = []
+  #content = ''
+  #logprobs: ChoiceLogprobs | null = null
+  #finish: FinishReason | null = null
+
+  constructor (index: number) {
+    this.#index = index
+  }
+
+  add (choice: ChunkChoice): void {
+    this.#addDelta(choice.delta)
+    if (choice.logprobs !== null) this.#addLogprobs(choice.logprobs)
+    this.#finish = choice.finish_reason ?? this.#finish
+    for (const key in choice) if (!choiceFields.has(key)) this.#extra[key] = Reflect.get(choice, key)
+  }
+
+  result (): CompletionChoice {
+    const message = this.#message
+    if (this.#annotations.size > 0) message['annotations'] = [...this.#annotations.values()]
+    if (this.#blocks.length > 0) message['thinking_blocks'] = this.#blocks
+    const calls = this.#calls.filter(call => call !== undefined).map(({ index: _, ...call }) => call)
+    const spoken = calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
+    const fields: AnswerMessage = {
+      role: 'assistant',
+      // No text beside a call, a refusal or a voice is null; otherwise it is empty text.
+      content: this.#content === '' && spoken ? null : this.#content,
+      refusal: null,
+      ...message
+    }
+    if (calls.length > 0) fields.tool_calls = calls as AnswerToolCall[] // each began with its id, type and name
+    return { index: this.#index, message: fields, logprobs: this.#logprobs, finish_reason: this.#finish, ...this.#extra }
+  }
+
+  #addDelta (delta: ChunkDelta): void {
+    for (const key in delta) {
+      switch (key) {
+        case 'role': break
+        case 'content':
+          this.#content += delta.content ?? ''
+          break
+        case 'reasoning_content':
+        case 'refusal':
+          this.#message[key] = `${textIn(this.#message, key)}${delta[key] ?? ''}`
+          break
+        case 'tool_calls':
+          for (const call of delta.tool_calls ?? []) this.#addCall(call)
+          break
+        case 'annotations':
+          // Some providers send all of them again with every chunk.
+          for (const annotation of delta.annotations ?? []) this.#annotations.set(JSON.stringify(annotation), annotation)
+          break
+        case 'thinking_blocks':
+          for (const block of delta.thinking_blocks ?? []) this.#blocks.push(block)
+          break
+        case 'audio':
+          this.#join(key, delta.audio ?? {}, audioTexts)
+          break
+        case 'function_call':
+          this.#join(key, delta.function_call ?? {}, callTexts)
+          break
+        default:
+          this.#message[key] = Reflect.get(delta, key)
+      }
+    }
+  }
+
+  /** Joins an object that comes in parts: its texts grow, its other fields are replaced. */
+  #join (key: string, parts: object, texts: ReadonlySet<string>): void {
+    const joined = (this.#message[key] ??= {}) as Fields // made here
+    for (const [name, part] of Object.entries(parts)) {
+      joined[name] = texts.has(name) ? `${textIn(joined, name)}${String(part)}` : part
+    }
+  }
+
+  #addCall (delta: ToolCallDelta): void {
+    const call = this.#calls[delta.index]
+    if (call === undefined) {
+      // A copy where it grows: the same chunk may be printed as well.
+      const { function: called, custom } = delta
+      const own: ToolCallDelta = { ...delta }
+      if (called !== undefined) own.function = { ...called }
+      if (custom !== undefined) own.custom = { ...custom }
+      this.#calls[delta.index] = own
+      return
+    }
+    if (call.function !== undefined) {
+      call.function.arguments = (call.function.arguments ?? '') + (delta.function?.arguments ?? '')
+    }
+    if (call.custom !== undefined) call.custom.input = (call.custom.input ?? '') + (delta.custom?.input ?? '')
+  }
+
+  #addLogprobs (logprobs: ChoiceLogprobs): void {
+    const all = this.#logprobs ??= { content: null, refusal: null }
+    all.content = grown(all.content, logprobs.content)
+    all.refusal = grown(all.refusal, logprobs.refusal)
+  }
+}
+
+const audioTexts = new Set(['data', 'transcript'])
+const callTexts = new Set(['arguments'])
+
+function textIn (fields: Fields, key: string): string {
+  const text = fields[key]
+  return typeof text === 'string' ? text : ''
+}
+
+/** Returns the first list with the items of the second behind its own. */
+function grown<T> (list: T[] | null | undefined, more: readonly T[] | null | undefined): T[] | null {
+  if (more === null || more === undefined) return list ?? null
+  const all = list ?? []
+  for (const item of more) all.push(item)
+  return all
 }

@@ -3,7 +3,7 @@
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { DirectReader } from '../direct-reader.ts'
-import { errorIn, objectIn } from '../message-data.ts'
+import { errorIn, objectIn } from '../json-response.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

@@ -1,7 +1,7 @@
 /** Anthropic: the Messages API behind our chat completions. */
 
-import { jsonOrSse } from '../json-or-sse.ts'
-import { splitChoices } from '../split-choices.ts'
+import { jsonOrSse } from '../json-response.ts'
+import { splitChoices } from '../json-request.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

@@ -13,8 +13,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Tool } from '../../../schemas/tools.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
-import { jsonBody } from '../json-body.ts'
-import { jsonHeaders } from '../json-headers.ts'
+import { jsonBody, jsonHeaders } from '../json-request.ts'
 
 /** Fields whose value is sent as the caller sent it. */
 const forwarded: ReadonlySet<string> = new Set([

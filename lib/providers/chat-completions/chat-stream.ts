@@ -2,13 +2,12 @@
 
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf } from '../../json/guards.ts'
-import { errorIn, parseData } from '../message-data.ts'
+import { objectOf, onlyObjectOf } from '../../json/guards.ts'
+import { errorIn, parseData } from '../json-response.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
-import { StreamTemplate } from '../stream-template.ts'
-import { textMessage } from './text-message.ts'
+import { StreamTemplate, type TextMessage } from '../text-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -24,6 +23,12 @@ import type { Ask, StreamReader } from '../provider.ts'
  */
 export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
   return offersFunctionsOnly(ask.request) ? new FunctionCallStream(ask) : new ChatStream(ask)
+}
+
+/** Describes the chunks that hold a piece of text of choice 0. */
+const textMessage: TextMessage = {
+  opening: /"content":\s?"/,
+  hasNoOtherFacts: (text, { choices }) => objectOf(onlyObjectOf(choices)?.['delta'])?.['content'] === text
 }
 
 class ChatStream implements StreamReader<ChatEvent> {

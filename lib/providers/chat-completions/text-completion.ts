@@ -1,10 +1,8 @@
 /** Text completions: beside chat on most servers of the dialect, and for filling in the middle at Mistral. */
 
-import { jsonBody } from '../json-body.ts'
-import { jsonHeaders } from '../json-headers.ts'
-import { jsonOrSse } from '../json-or-sse.ts'
+import { jsonBody, jsonHeaders, splitChoices } from '../json-request.ts'
+import { jsonOrSse } from '../json-response.ts'
 import { aboutPrompt } from '../prompt-as-message.ts'
-import { splitChoices } from '../split-choices.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { readError } from './errors.ts'

@@ -8,7 +8,7 @@
 import { inputsOf } from '../../embeddings/input.ts'
 import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
-import { jsonBody } from '../json-body.ts'
+import { jsonBody, jsonHeaders } from '../json-request.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
@@ -18,7 +18,6 @@ import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.t
 import type { Adapter, Ask, Join, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
-import { jsonHeaders } from '../json-headers.ts'
 
 const maxBatch = 100
 

@@ -9,7 +9,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { splitChoices } from '../split-choices.ts'
+import { splitChoices, jsonHeaders } from '../json-request.ts'
 import { inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { usageOf } from './usage.ts'
@@ -18,8 +18,7 @@ import type { AnswerPart, GenerateContentRequest, GenerateContentResponse } from
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
-import { nowSeconds } from '../../core/now-seconds.ts'
-import { jsonHeaders } from '../json-headers.ts'
+import { nowSeconds } from '../../core/reply.ts'
 
 export const googleImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,

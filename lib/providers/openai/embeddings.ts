@@ -8,7 +8,7 @@
 import { countInputs } from '../../embeddings/input.ts'
 import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
-import { jsonBody } from '../json-body.ts'
+import { jsonBody, jsonHeaders } from '../json-request.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'
@@ -17,7 +17,6 @@ import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.t
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
-import { jsonHeaders } from '../json-headers.ts'
 
 export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,

@@ -5,7 +5,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { countOf, numberOf, objectOf } from '../../json/guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
-import { nowSeconds } from '../../core/now-seconds.ts'
+import { nowSeconds } from '../../core/reply.ts'
 
 const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
 

@@ -1,8 +1,8 @@
 /** OpenAI's Responses API as it is at a provider: chat for models that nothing else serves, and requests of callers who speak it. */
 
 import { nearestEffort, thinks } from '../../chat/effort.ts'
-import { jsonOrSse } from '../json-or-sse.ts'
-import { splitChoices } from '../split-choices.ts'
+import { jsonOrSse } from '../json-response.ts'
+import { splitChoices } from '../json-request.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

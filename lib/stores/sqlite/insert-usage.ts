@@ -1,11 +1,12 @@
 import { dayOf } from '../../usage/day.ts'
-import type { SqliteDatabase } from '../database.ts'
 import { isReplaced } from '../replaced-row.ts'
-import type { UsageRow } from '../tables.ts'
 import { usageColumns } from '../usage-columns.ts'
 import { addRollups, subtractRollups } from './add-rollups.ts'
 import { insertRows } from './insert-rows.ts'
 import type { Statement } from './statement-cache.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { SqliteDatabase } from '../database.ts'
+import type { UsageRow } from '../tables.ts'
 
 const addCost = `insert into spending (key_id, day_ms, cost_nano_usd) values (?, ?, ?)
   on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd`
@@ -60,4 +61,29 @@ function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): v
   }
   const add = prepare(addCost)
   for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
+}
+
+/** Keys whose rows are written in one turn of the event loop: each adds to sums of its own, which takes 35 µs. */
+const keysOfTurn = 50
+
+/** Writes rows as `insertUsage` does, in one transaction and one turn of the event loop those of so many keys. @returns how many rows were written */
+export async function insertInTurns (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): Promise<number> {
+  let inserted = 0
+  for (const [index, turn] of turnsOf(rows).entries()) {
+    if (index > 0) await nextTurn()
+    inserted += insertUsage(database, turn)
+  }
+  return inserted
+}
+
+function turnsOf (rows: readonly UsageRow[]): Array<readonly UsageRow[]> {
+  const byKey = new Map<string, UsageRow[]>()
+  for (const row of rows) {
+    const others = byKey.get(row.key_id)
+    if (others === undefined) byKey.set(row.key_id, [row])
+    else others.push(row)
+  }
+  if (byKey.size <= keysOfTurn) return [rows]
+  const keys = [...byKey.values()]
+  return Array.from({ length: Math.ceil(keys.length / keysOfTurn) }, (_, turn) => keys.slice(turn * keysOfTurn, (turn + 1) * keysOfTurn).flat())
 }

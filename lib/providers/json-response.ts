@@ -1,6 +1,9 @@
+/** What the adapters of JSON APIs have in common of their responses, streamed or not. */
+
 import { objectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { invalidResponse } from './provider-failure.ts'
+import type { Ask, BodyReader, StreamReader } from './provider.ts'
 
 /**
  * Parses the data of one message of a stream.
@@ -34,4 +37,15 @@ export function errorIn (data: string): Record<string, unknown> | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Reads an event stream where one was requested, JSON otherwise. Servers have been seen to send the
+ * one in place of the other, so each is read as what it turns out to be.
+ */
+export function jsonOrSse<R, E> (
+  ask: Ask<R>, json: (value: unknown, ask: Ask<R>) => E[], stream: (ask: Ask<R>) => StreamReader<E>
+): BodyReader<E> {
+  const read = (value: unknown): E[] => json(value, ask)
+  return ask.streamed ? { as: 'sse', reader: stream(ask), json: read } : { as: 'json', read, sse: () => stream(ask) }
 }

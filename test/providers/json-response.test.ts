@@ -5,7 +5,7 @@ import t from 'tap'
 import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
-import { errorIn, objectIn, parseData } from '../../lib/providers/message-data.ts'
+import { errorIn, objectIn, parseData, jsonOrSse } from '../../lib/providers/json-response.ts'
 import { openaiAdapters } from '../../lib/providers/openai/index.ts'
 import { streamOf } from '../support/adapters.ts'
 import { ask as anthropicAsk } from '../support/anthropic-answers.ts'
@@ -16,7 +16,7 @@ import { readEvents } from '../support/read-events.ts'
 import { responsesAsk } from '../support/responses-api.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { DirectDialect } from '../../lib/core/direct-request.ts'
-import type { StreamReader } from '../../lib/providers/provider.ts'
+import type { StreamReader, Ask } from '../../lib/providers/provider.ts'
 
 const direct = (dialect: DirectDialect) => ({ direct: { dialect, body: '{}', headers: {}, query: '' } })
 
@@ -68,4 +68,18 @@ t.test('data is an object, nothing, or no JSON', async t => {
 t.test('an error may come in words', async t => {
   t.same(errorIn('{"error":1}'), { error: 1 })
   for (const words of ['', 'oh no', '7']) t.equal(errorIn(words), undefined)
+})
+
+const ask = (streamed: boolean): Ask<string> => ({ request: 'question', route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: {}, streamed })
+const stream = ({ request }: Ask<string>): StreamReader<string> => ({ done: false, read: (_message, into) => { into.push(request) }, end: () => undefined })
+const json = (value: unknown, { request }: Ask<string>): string[] => [`${request} ${String(value)}`]
+
+t.test('a body is read as it was requested, and as the other if it turns out to be that', async t => {
+  const sse = jsonOrSse(ask(true), json, stream)
+  t.same(sse.as === 'sse' && sse.json?.(7), ['question 7'])
+  const complete = jsonOrSse(ask(false), json, stream)
+  t.same(complete.as === 'json' && complete.read(7), ['question 7'])
+  const events: string[] = []
+  if (complete.as === 'json') complete.sse?.().read({ data: '', event: undefined, id: undefined }, events)
+  t.same(events, ['question'])
 })
