@@ -4,7 +4,7 @@
  */
 
 import type { Dispatcher } from 'undici'
-import type { Connection, Connections, OutgoingRequest } from './connections.ts'
+import type { Connection, Connections, OutgoingRequest, RequestHandler } from './connections.ts'
 
 /** A dispatcher with one connection. */
 export interface Client {
@@ -13,8 +13,14 @@ export interface Client {
   readonly destroy: () => void
 }
 
-/** Makes a client; `onDisconnect` is called whenever its connection has closed. */
-export type CreateClient = (onDisconnect: () => void) => Client
+export interface ClientEvents {
+  /** The connection has closed. */
+  readonly onDisconnect: () => void
+  /** The server has ended the connection: undici is told next, and fails an assertion if a body is paused. */
+  readonly onEnd: () => void
+}
+
+export type CreateClient = (events: ClientEvents) => Client
 
 export class Clients implements Connections {
   readonly #origin: string
@@ -60,18 +66,24 @@ class PooledClient implements Connection {
   readonly #owner: Clients
   readonly #origin: string
   readonly #client: Client
+  /** Of the request in flight. */
+  #handler: RequestHandler | undefined
   wasIdle = false
 
   constructor (owner: Clients, origin: string, create: CreateClient) {
     this.#owner = owner
     this.#origin = origin
-    this.#client = create(() => {
-      this.wasIdle = false
-      owner.drop(this)
+    this.#client = create({
+      onDisconnect: () => {
+        this.wasIdle = false
+        owner.drop(this)
+      },
+      onEnd: () => { this.#handler?.onConnectionEnd?.() }
     })
   }
 
-  send (request: OutgoingRequest, handler: Dispatcher.DispatchHandler): void {
+  send (request: OutgoingRequest, handler: RequestHandler): void {
+    this.#handler = handler
     const options = { origin: this.#origin, ...request } as Dispatcher.DispatchOptions // iterables are documented, and missing from its types
     const dispatch = (): void => { this.#client.dispatcher.dispatch(options, handler) }
     // undici writes to an idle connection after one `setImmediate`, which runs before the next poll where this is called by a socket:
@@ -82,10 +94,12 @@ class PooledClient implements Connection {
 
   release (): void {
     this.wasIdle = true
+    this.#handler = undefined
     this.#owner.putBack(this, true)
   }
 
   cancel (): void {
+    this.#handler = undefined
     this.#owner.putBack(this, false)
   }
 

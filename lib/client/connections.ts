@@ -9,11 +9,17 @@ export interface OutgoingRequest {
   readonly body: string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | null
 }
 
+/** What undici tells of a request, and what it does not. */
+export interface RequestHandler extends Dispatcher.DispatchHandler {
+  /** The server has ended the connection of this request, and all bytes of it have been handed over. */
+  readonly onConnectionEnd?: () => void
+}
+
 /** A connection that one request has to itself, or its share of one. It ends by `release` or `cancel`. */
 export interface Connection {
   /** True for one that had been idle and is still open: what breaks it before a request is written concerns no request. */
   readonly wasIdle: boolean
-  readonly send: (request: OutgoingRequest, handler: Dispatcher.DispatchHandler) => void
+  readonly send: (request: OutgoingRequest, handler: RequestHandler) => void
   /** Gives it back after a complete response. */
   readonly release: () => void
   /** Gives up the request, and closes what it has to itself. @param controller of the request, once it has started */

@@ -1,6 +1,6 @@
 /** Makes undici's clients of one connection, over HTTP/1.1: direct, or through a proxy. */
 
-import type { Client as UndiciClient } from 'undici'
+import type { Client as UndiciClient, buildConnector } from 'undici'
 import type { Socket } from 'node:net'
 import { connector, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
@@ -10,13 +10,34 @@ import type { ProxySettings } from '../core/settings.ts'
 /** The exchange has clocks of its own. An idle connection is kept for half a minute where the server does not say how long. */
 const options: UndiciClient.Options = { keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 }
 
+/** What a proxy's agent makes the client of a server with. */
+interface ConnectingOptions extends UndiciClient.Options {
+  readonly connect: buildConnector.connector
+}
+
+/** Listens to a socket, before undici does. */
+function prepare (socket: Socket | null, onEnd: () => void): void {
+  socket?.on('end', onEnd).on('error', (error: NodeJS.ErrnoException) => {
+    // undici takes a reset for the end of a body without a length, and its assertion fails if that is paused.
+    if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'
+  })
+}
+
 /** Makes clients that connect to the server itself. */
 export function directClients (server: URL, connecting: ConnectorOptions): CreateClient {
   const connect = connector(server, connecting)
-  return onDisconnect => {
+  return ({ onDisconnect, onEnd }) => {
     const { Client } = loadUndici()
     let socket: Socket | undefined
-    const dispatcher = new Client(server.origin, { ...options, connect: (_options, onConnected) => { socket = connect(onConnected) } })
+    const dispatcher = new Client(server.origin, {
+      ...options,
+      connect: (_options, onConnected) => {
+        socket = connect((...result) => {
+          prepare(result[1], onEnd)
+          onConnected(...result)
+        })
+      }
+    })
     dispatcher.on('disconnect', onDisconnect)
     return {
       dispatcher,
@@ -30,7 +51,7 @@ export function directClients (server: URL, connecting: ConnectorOptions): Creat
 
 /** Makes clients whose connections are tunnels (`CONNECT`) through a proxy. */
 export function proxiedClients ({ url, credentials }: ProxySettings, { timeoutMs, tls }: ConnectorOptions): CreateClient {
-  return onDisconnect => {
+  return ({ onDisconnect, onEnd }) => {
     const { Client, ProxyAgent } = loadUndici()
     const dispatcher = new ProxyAgent({
       ...options,
@@ -39,7 +60,15 @@ export function proxiedClients ({ url, credentials }: ProxySettings, { timeoutMs
       proxyTls: { timeout: timeoutMs },
       requestTls: { ...tls, timeout: timeoutMs },
       clientFactory: (proxy, connecting) => new Client(proxy, { ...connecting, headersTimeout: timeoutMs }),
-      factory: (server, connecting) => new Client(server, connecting).on('disconnect', onDisconnect)
+      factory: (server, connecting: ConnectingOptions) => {
+        const connect: buildConnector.connector = (to, onConnected) => {
+          connecting.connect(to, (...result) => {
+            prepare(result[1], onEnd)
+            onConnected(...result)
+          })
+        }
+        return new Client(server, { ...connecting, connect }).on('disconnect', onDisconnect)
+      }
     })
     return { dispatcher, destroy: () => { void dispatcher.destroy() } }
   }

@@ -9,7 +9,7 @@ import { failureBeforeHead, tooManyInterimResponses } from './failures.ts'
 import { GatewayError } from '../core/errors.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import type { Dispatcher } from 'undici'
-import type { Connection, Connections, OutgoingRequest } from './connections.ts'
+import type { Connection, Connections, OutgoingRequest, RequestHandler } from './connections.ts'
 import type { Semaphore, Waiter } from '../async/semaphore.ts'
 import type { SendOptions, UpstreamHead, UpstreamResponse } from '../providers/provider.ts'
 
@@ -25,7 +25,7 @@ type Controller = Dispatcher.DispatchController
 
 const maxInterimResponses = 100
 
-export class Exchange extends TimedMember implements Dispatcher.DispatchHandler, BodySource, Waiter {
+export class Exchange extends TimedMember implements RequestHandler, BodySource, Waiter {
   readonly #options: SendOptions
   readonly #context: ExchangeContext
   /** Both are released once the head is there: they hold the answer, with its headers. */
@@ -140,6 +140,10 @@ export class Exchange extends TimedMember implements Dispatcher.DispatchHandler,
       return this.#send() // what broke the idle connection says nothing about another one
     }
     this.#stop(this.#queue === undefined ? this.#failureBeforeHead(error) : new GatewayError('upstream_stream_interrupted', { cause: error }))
+  }
+
+  onConnectionEnd (): void {
+    this.#controller?.resume()
   }
 
   pause (): void {

@@ -2,8 +2,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer as createSecureServer, type Server } from 'node:https'
-import { connect, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { httpTransport, type HttpTransport, type HttpTransportOptions } from '../../lib/client/transport.ts'
@@ -11,6 +12,7 @@ import { makeAuthority, type CertificateAuthority } from '../support/certificate
 import { noOpenSsl } from '../support/certificate.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
 import { freePort } from '../support/free-port.ts'
+import { readSlowly } from '../support/read-slowly.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import { eventually, until } from '../support/until.ts'
 import type { SendOptions } from '../../lib/providers/provider.ts'
@@ -70,6 +72,39 @@ t.test('requests go through a proxy, with its credentials and over a tunnel that
   await until(() => transport.load().connections === 0, 'the closed tunnel to be forgotten')
   t.equal(await send(transport), '200 ok')
   t.equal(proxy.requests.length, 2)
+})
+
+t.test('slow readers get a body that ends with its tunnel, unless it is reset', { skip: noOpenSsl }, async t => {
+  const authority = authorityIn(t)
+  const { ca } = secrets(authority)
+  const sizeBytes = 1_000_000
+  const last = `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(sizeBytes)}`
+  const proxy = await startConnectProxy(t)
+  for (const server of [createServer(), createTlsServer(authority.server)]) {
+    const sockets: Socket[] = []
+    let ends = true
+    server.on('connection', (socket: Socket) => { sockets.push(socket) })
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+      socket.on('error', () => socket.destroy()).once('data', () => {
+        if (ends) socket.end(last)
+        else socket.write(last.slice(0, 20_000))
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => { server.close() })
+    const { port } = server.address() as AddressInfo // a port, not a path
+    const url = `${server instanceof TlsServer ? 'https' : 'http'}://127.0.0.1:${port}`
+    const reset = (): void => { for (const socket of sockets) socket.resetAndDestroy() }
+    const ways = [[{}, reset], [{ proxy: { url: proxy.url } }, proxy.resetTunnels]] as const
+    for (const [options, cut] of ways) {
+      const transport = transportTo(t, url, { tls: { ca }, ...options })
+      ends = true
+      t.equal(await readSlowly(transport), sizeBytes)
+      ends = false
+      await t.rejects(readSlowly(transport, cut), { code: 'upstream_stream_interrupted' })
+    }
+  }
 })
 
 t.test('TLS is spoken with the provider, not with the proxy', { skip: noOpenSsl }, async t => {

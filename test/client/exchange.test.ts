@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { httpTransport } from '../../lib/client/transport.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { httpServer } from '../support/http-server.ts'
+import { readSlowly } from '../support/read-slowly.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
@@ -78,7 +79,7 @@ t.test('interim responses without an end fail the request', async t => {
 
 t.test('a head that cannot be read is an invalid response, which the provider may bill', async t => {
   const ok = 'HTTP/1.1 200 OK\r\n'
-  const heads = [
+  const unreadable = [
     `${ok}x: ${'y'.repeat(20_000)}\r\n\r\n`,
     `${ok}x: y\r\n folded\r\n\r\n`,
     `${ok}no colon\r\n\r\n`,
@@ -94,7 +95,7 @@ t.test('a head that cannot be read is an invalid response, which the provider ma
     'SSH-2.0-OpenSSH_9.2\r\n\r\n',
     'x'.repeat(20_000)
   ]
-  for (const written of heads) {
+  for (const written of unreadable) {
     const send = await sender(t, socket => socket.write(written))
     await t.rejects(send(), { code: 'upstream_invalid_response', acceptedByProvider: true }, written.slice(0, 60))
   }
@@ -355,4 +356,61 @@ t.test('a server over TLS is reached, unless its certificate is of no known auth
   }
   t.equal(handshakes, before, 'its connection is used again')
   t.equal(transport.load().connections, 1)
+})
+
+/** Reads an answer slowly, and returns the size of its body. */
+async function slowlyRead (
+  t: Test, answer: (socket: Socket) => void, afterFirst: (socket: Socket) => void = () => undefined
+): Promise<number> {
+  const sockets: Socket[] = []
+  const server = createServer(socket => {
+    sockets.push(socket)
+    socket.once('data', () => answer(socket)).on('error', () => socket.destroy())
+  })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  const { port } = server.address() as AddressInfo // it listens at a port
+  const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
+  t.teardown(async () => {
+    await transport.close()
+    server.close()
+  })
+  return await readSlowly(transport, () => sockets.forEach(afterFirst))
+}
+
+const sizeOfBody = 1_000_000
+const heads = [
+  'HTTP/1.0 200 OK\r\n\r\n',
+  `HTTP/1.0 200 OK\r\ncontent-length: ${sizeOfBody}\r\n\r\n`,
+  'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n',
+  `HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ${sizeOfBody}\r\n\r\n`,
+  `HTTP/1.1 200 OK\r\ncontent-length: ${sizeOfBody}\r\n\r\n`
+]
+
+t.test('a reader slower than the provider gets all of a body that its connection ends with', async t => {
+  const rest = 'x'.repeat(sizeOfBody)
+  for (const first of heads) {
+    t.equal(await slowlyRead(t, socket => socket.end(first + rest)), sizeOfBody, first)
+  }
+  const chunked = `transfer-encoding: chunked\r\n\r\n${sizeOfBody.toString(16)}\r\n${rest}\r\n0\r\n\r\n`
+  for (const close of ['', 'connection: close\r\n']) {
+    t.equal(await slowlyRead(t, socket => socket.end(`HTTP/1.1 200 OK\r\n${close}${chunked}`)), sizeOfBody)
+  }
+})
+
+t.test('a reset cuts a body, with a length or without, whether its reader waits or is behind', async t => {
+  // libuv takes a reset for an end if the bytes before it are still unread: it comes after the first piece.
+  const reset = (socket: Socket): void => { socket.resetAndDestroy() }
+  for (const first of heads) {
+    for (const sizeBytes of [20_000, 60_000, 400_000]) {
+      const cut = slowlyRead(t, socket => socket.write(first + 'x'.repeat(sizeBytes)), reset)
+      await t.rejects(cut, { code: 'upstream_stream_interrupted' }, `${first} ${sizeBytes}`)
+    }
+  }
+})
+
+t.test('an answer that is cut while it is not read is no complete one', async t => {
+  for (const first of heads.filter(text => text.includes('content-length'))) {
+    const cut = slowlyRead(t, socket => socket.write(first + 'x'.repeat(400_000)), socket => { socket.end() })
+    await t.rejects(cut, { code: 'upstream_stream_interrupted' }, first)
+  }
 })

@@ -12,6 +12,7 @@ export interface ConnectProxy {
   /** Tunnels open now. */
   readonly open: () => number
   readonly closeTunnels: () => void
+  readonly resetTunnels: () => void
 }
 
 /** @param answer a response in place of a tunnel; 'nothing' for none at all */
@@ -51,6 +52,7 @@ export async function startConnectProxy (t: Test, answer?: string): Promise<Conn
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, // a port, not a path
     requests,
     open: () => tunnels.size,
-    closeTunnels: () => { for (const socket of tunnels) socket.destroy() }
+    closeTunnels: () => { for (const socket of tunnels) socket.destroy() },
+    resetTunnels: () => { for (const socket of tunnels) socket.resetAndDestroy() }
   }
 }

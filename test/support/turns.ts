@@ -10,3 +10,8 @@ export function countTurns (t: Test): () => number {
   t.teardown(() => clearImmediate(next))
   return () => turns
 }
+
+/** Lets so many turns of the event loop pass. */
+export async function turns (count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise(resolve => { setImmediate(resolve) })
+}
