@@ -14,6 +14,10 @@ const timeoutSeconds = 10
 /** Keys and addresses of a provider change rarely. */
 const keepMs = 60 * 60_000
 
+/** Bounds of what is stored of a person: the first by the specification, the second as of the emails that people set. */
+const maxSubjectLength = 255
+const maxEmailLength = 254
+
 /** The part of a sign-in that the gateway keeps until the provider sends the browser back. */
 export interface OidcSignIn {
   readonly verifier: string
@@ -98,11 +102,13 @@ function personOf (claims: Readonly<Record<string, unknown>>, { groupsClaim }: O
   const text = (name: string): string | undefined => typeof claims[name] === 'string' && claims[name] !== '' ? claims[name] : undefined
   const groups = claims[groupsClaim]
   const email = text('email')
+  const subject = text('sub') ?? ''
+  if (subject.length > maxSubjectLength) throw new Error('the provider sent a subject that is too long')
   return {
     issuer: text('iss') ?? '',
-    subject: text('sub') ?? '',
+    subject,
     name: (text('name') ?? text('preferred_username') ?? email ?? 'User').slice(0, 100),
-    email,
+    email: email !== undefined && email.length <= maxEmailLength ? email : undefined,
     emailVerified: claims['email_verified'] === true,
     groups: Array.isArray(groups) ? groups.filter(group => typeof group === 'string') : []
   }

@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { isSlowRequest, type CallRecord } from '../core/record.ts'
+import { cutName, isSlowRequest, type CallRecord } from '../core/record.ts'
 import { ProviderFailure, invalidResponse } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -88,7 +88,7 @@ function openResponse<R, E extends { readonly type: string }> (
   const { record } = call
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
-  if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId
+  if (typeof upstreamId === 'string') record.upstreamRequestId = cutName(upstreamId)
 
   // The caller's own key has limits of its own, which those of the gateway do not describe.
   if (call.providerKey !== undefined && ask.direct !== undefined) record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)

@@ -70,9 +70,6 @@ const writeEveryMs = 200
 /** Characters of frames that are sent or written at once; one frame may be longer. */
 const joinedLength = 256 * 1024
 
-/** Bytes of a stream for each byte of a response as it may be stored: events of a token each take some hundred bytes. */
-const maxStreamShare = 16
-
 const terminal: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 
 export class BackgroundRuns {
@@ -216,7 +213,7 @@ export class BackgroundRuns {
 
   /** @throws GatewayError `file_too_large` for a stream that takes more room than is kept for one */
   #counted (running: Running, text: string): string {
-    const maxBytes = maxStreamShare * this.#store.maxBodyBytes
+    const maxBytes = this.#store.maxStreamBytes
     running.bytes += Buffer.byteLength(text)
     if (running.bytes <= maxBytes) return text
     throw new GatewayError('file_too_large', { message: `The stream is larger than ${formatMegabytes(maxBytes)}, the most that is stored.` })

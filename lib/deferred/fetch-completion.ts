@@ -10,7 +10,7 @@ import { noteError } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { notFound } from './open-ticket.ts'
-import { completionTooLarge } from './stored-reply.ts'
+import { completionTooLarge, noRoomFor } from './stored-reply.ts'
 import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
 import { readErrorBody } from '../attempts/error-body.ts'
 import type { AuthedCall } from '../core/call.ts'
@@ -42,8 +42,9 @@ export interface FetchOptions {
   readonly keepMs: number
   /** Bytes of a completion. */
   readonly maxBytes: number
-  /** Bytes of one that is stored. A larger one is given out once. */
+  /** Bytes of one that is stored, and of all that is stored for a key. What is larger is given out once. */
   readonly maxStoredBytes: number
+  readonly maxBytesPerKey: number
   /** Called once its request is sent. */
   readonly onSent?: (() => void) | undefined
   /** Makes the completion of the bytes that came. @throws what reading and the stages throw */
@@ -70,7 +71,7 @@ function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): numbe
 
 /** @param isRetry another fetch began, and it is not known how it went */
 async function fetchOnce (
-  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, onSent, complete }: FetchOptions
+  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, maxBytesPerKey, onSent, complete }: FetchOptions
 ): Promise<StoredAnswer | undefined> {
   const { call, ticket, id, provider, callerKey } = fetch
   const keep = async (answer: StoredAnswer): Promise<boolean> => await store.keep(id, owner, answer, expiresAtMs(ticket, keepMs))
@@ -105,10 +106,14 @@ async function fetchOnce (
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
       return await fail(callerError(error, provider.secrets, callerKey), call, keep)
     }
-    const isTooLarge = Buffer.byteLength(completion.body) > maxStoredBytes
-    await keep(isTooLarge ? answerOf(completionTooLarge(maxStoredBytes)) : completion).catch((error: unknown) => {
+    const sizeBytes = Buffer.byteLength(completion.body)
+    try {
+      if (sizeBytes > maxStoredBytes) await keep(answerOf(completionTooLarge(maxStoredBytes)))
+      else if (await store.keptBytes(call.key.id) + sizeBytes > maxBytesPerKey) await keep(answerOf(noRoomFor(maxBytesPerKey)))
+      else await keep(completion)
+    } catch (error) {
       call.record.cause = error
-    })
+    }
     return completion // in any case: the provider does not hand it out again, so no other fetch records what it cost
   }
   const body = await readErrorBody(answer)

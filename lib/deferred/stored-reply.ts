@@ -27,3 +27,10 @@ export function pendingReply ({ params, record }: AuthedCall): Reply {
 export function completionTooLarge (maxBytes: number): GatewayError {
   return new GatewayError('file_too_large', { param: 'deferred', message: `The completion is larger than ${formatMegabytes(maxBytes)}, the most that is stored. Send the request without \`deferred\`.` })
 }
+
+/** Returns the error of a completion that was given out once, as its key keeps too much. */
+export function noRoomFor (maxBytes: number): GatewayError {
+  return new GatewayError('insufficient_quota', {
+    status: 429, message: `The completion was given out once and is not kept: the deferred completions of this key take almost ${formatMegabytes(maxBytes)}.`
+  })
+}

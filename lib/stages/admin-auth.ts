@@ -37,6 +37,9 @@ export interface AdminCall extends Call {
   readonly credential: string
 }
 
+/** A host name or an IP address, and perhaps a port. It is stored with a sign-in that begins. */
+const isAuthority = /^[\w.:[\]-]{1,262}$/
+
 type NeededServices = Pick<Services, 'settings' | 'admin'>
 
 /**
@@ -150,7 +153,8 @@ function originOf ({ headers, connection }: Call, { host, port, publicUrl, trust
   const secure = connection?.encrypted === true || (trustProxy && String(scheme ?? '').split(',', 1)[0]?.trim() === 'https')
   // The last one is what the proxy has seen itself; a caller may have written those before it.
   const client = trustProxy ? String(chain ?? '').split(',').at(-1)?.trim() : undefined
-  const authority = String(headers.host ?? `${host}:${port}`)
+  const named = String(headers.host ?? '')
+  const authority = isAuthority.test(named) ? named : `${host}:${port}`
   return {
     address: plainAddress(client === undefined || isIP(client) === 0 ? connection?.address : client),
     secure,

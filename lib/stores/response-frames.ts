@@ -6,25 +6,33 @@ import type { LongTexts } from './long-texts.ts'
 import type { Tables } from './tables.ts'
 import type { UseStore } from './use-store.ts'
 
+/** Deletes the oldest responses of a key that has too many, after bytes were added to one of them. */
+type MakeRoom = (keyId: string, responseId: string, addedBytes: number) => Promise<void>
+
 export class ResponseFrames {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
   readonly #texts: LongTexts
+  readonly #makeRoom: MakeRoom
 
-  constructor (query: Kysely<Tables>, use: UseStore, texts: LongTexts) {
+  constructor (query: Kysely<Tables>, use: UseStore, texts: LongTexts, makeRoom: MakeRoom) {
     this.#query = query
     this.#use = use
     this.#texts = texts
+    this.#makeRoom = makeRoom
   }
 
-  /** Stores frames of the stream of a response, from a number on. @throws GatewayError `overloaded` */
+  /** Stores frames of the stream of a response, from a number on, unless the response is gone. @throws GatewayError `overloaded` */
   async add (responseId: string, from: number, frames: readonly string[]): Promise<void> {
     const text = frames.join('')
+    const bytes = Buffer.byteLength(text)
+    const row = await this.#use(async () => await this.#query.updateTable('responses').set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', bytes) }))
+      .where('id', '=', responseId).returning('key_id').executeTakeFirst())
+    if (row === undefined) return await this.#texts.remove([responseId])
     const frame = await this.#texts.put(responseId, `frames-${from}`, text)
     await this.#use(async () => await this.#query.insertInto('response_events').values({ response_id: responseId, sequence_number: from, frame })
       .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame })).execute())
-    await this.#use(async () => await this.#query.updateTable('responses').set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', Buffer.byteLength(text)) }))
-      .where('id', '=', responseId).execute())
+    await this.#makeRoom(row.key_id, responseId, bytes)
   }
 
   /** Says whether a response has a stream. @throws GatewayError `overloaded` */

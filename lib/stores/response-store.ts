@@ -15,7 +15,7 @@ import { formatMegabytes } from '../text/format-megabytes.ts'
 import { isLong, LongTexts, storingMs } from './long-texts.ts'
 import { ResponseFrames } from './response-frames.ts'
 import { ResponseRoom } from './response-room.ts'
-import { hasId, originOf, parts, StoredConversations, type ConversationBounds } from './stored-conversations.ts'
+import { hasId, maxIdLength, originOf, parts, StoredConversations, type ConversationBounds } from './stored-conversations.ts'
 import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
@@ -34,6 +34,12 @@ export interface ResponseStoreOptions extends ConversationBounds {
 }
 
 const inProgress: readonly string[] = ['queued', 'in_progress']
+
+/** Bytes of a stream for each byte of a response as it may be stored. */
+const maxStreamShare = 16
+
+/** Bytes of a row of an item, without its id. */
+const rowBytes = 80
 
 /** A response that was deleted here. */
 export interface RemovedResponse {
@@ -61,7 +67,7 @@ export class ResponseStore implements ResponseArchive {
     this.#texts = new LongTexts(this.#query, this.#use)
     this.#conversations = new StoredConversations(this.#query, this.#use, this.#texts, this.now, options)
     this.#room = new ResponseRoom(this.#query, this.#use, this.#texts)
-    this.frames = new ResponseFrames(this.#query, this.#use, this.#texts)
+    this.frames = new ResponseFrames(this.#query, this.#use, this.#texts, async (keyId, id, bytes) => await this.#makeRoom(keyId, id, bytes))
     this.#options = options
   }
 
@@ -73,13 +79,22 @@ export class ResponseStore implements ResponseArchive {
     return this.#options().maxBodyBytes
   }
 
+  /** Bytes of the stream of a response: events of a token each take some hundred bytes. */
+  get maxStreamBytes (): number {
+    const { maxBodyBytes, maxBytesPerKey } = this.#options()
+    return Math.min(maxStreamShare * maxBodyBytes, maxBytesPerKey)
+  }
+
   async keep (given: ResponseToKeep): Promise<void> {
     await this.#insert(given)
   }
 
   async #insert ({ keyId, previous, response, input, itemIds, origin }: ResponseToKeep, lease?: Lease): Promise<void> {
+    if (response.id.length > maxIdLength) throw new GatewayError('upstream_invalid_response', { cause: 'the id of the response is too long' })
     const [responseText, inputText] = [await this.#printed(response), await this.#printed(input)]
     const sizeBytes = Buffer.byteLength(responseText) + Buffer.byteLength(inputText)
+    const originText = origin === undefined ? null : JSON.stringify(origin)
+    const besideBytes = idBytes(itemIds) + Buffer.byteLength(originText ?? '')
     const nowMs = this.now()
     const complete = { key_id: keyId, response: responseText, input: inputText, expires_at_ms: nowMs + this.#options().keepMs }
     const inPieces = isLong(responseText) || isLong(inputText)
@@ -89,8 +104,9 @@ export class ResponseStore implements ResponseArchive {
       root_id: previous?.rootId ?? response.id,
       status: response.status,
       ...inPieces ? { key_id: '', response: '', input: '', expires_at_ms: nowMs + storingMs } : complete,
-      origin: origin === undefined ? null : JSON.stringify(origin),
+      origin: originText,
       size_bytes: sizeBytes,
+      stream_bytes: besideBytes,
       created_at_ms: nowMs,
       owner: lease?.owner ?? null,
       lease_until_ms: lease?.untilMs ?? 0
@@ -102,7 +118,11 @@ export class ResponseStore implements ResponseArchive {
       if (shown === undefined) return await this.#texts.remove([response.id]) // it took too long
     }
     await this.#conversations.noteItems(keyId, response.id, itemIds)
-    await this.#room.make(keyId, response.id, sizeBytes, this.#options().maxBytesPerKey, nowMs)
+    await this.#makeRoom(keyId, response.id, sizeBytes + besideBytes)
+  }
+
+  async #makeRoom (keyId: string, id: string, addedBytes: number): Promise<void> {
+    await this.#room.make(keyId, id, addedBytes, this.#options().maxBytesPerKey, this.now())
   }
 
   /**
@@ -137,18 +157,32 @@ export class ResponseStore implements ResponseArchive {
   async #replace (response: ResponseObject, text: string, owner: string, origin?: ResponseOrigin): Promise<boolean> {
     const { id, status } = response
     const isOpen = inProgress.includes(status)
+    const ids = response.output.filter(hasId).map(({ id }) => id)
+    const originText = origin === undefined ? null : JSON.stringify(origin)
+    const [textBytes, besideBytes] = [Buffer.byteLength(text), idBytes(ids) + Buffer.byteLength(originText ?? '')]
     const inRow = await this.#texts.put(id, status, text)
     const row = await this.#use(async () => await this.#query.updateTable('responses')
       .set(({ eb }) => ({
-        status, response: inRow, origin: origin === undefined ? null : JSON.stringify(origin), ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', Buffer.byteLength(text)) }
+        status, response: inRow, origin: originText,
+        ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', textBytes), stream_bytes: eb('stream_bytes', '+', besideBytes) }
       }))
       .where('id', '=', id).where('owner', '=', owner).where('status', 'in', inProgress).returning('key_id').executeTakeFirst())
-    if (row === undefined) return false
+    if (row === undefined) {
+      await this.#removeUnused(id, status)
+      return false
+    }
+    await this.#texts.remove([id], inProgress.filter(name => name !== status))
     if (!isOpen) {
-      await this.#texts.remove([id], inProgress)
-      await this.#conversations.noteItems(row.key_id, id, response.output.filter(hasId).map(({ id }) => id))
+      await this.#conversations.noteItems(row.key_id, id, ids)
+      await this.#makeRoom(row.key_id, id, textBytes + besideBytes)
     }
     return true
+  }
+
+  /** Deletes the text of a state that a response never had: it was cancelled or deleted meanwhile. */
+  async #removeUnused (id: string, status: ResponseObject['status']): Promise<void> {
+    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('status').where('id', '=', id).executeTakeFirst())
+    if (row?.status !== status) await this.#texts.remove([id], [status])
   }
 
   /** @throws GatewayError `file_too_large` */
@@ -163,8 +197,10 @@ export class ResponseStore implements ResponseArchive {
   async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
     const text = await printText({ ...response, status: 'cancelled' } satisfies ResponseObject)
     const inRow = await this.#texts.put(response.id, 'cancelled', text)
-    await this.#use(async () => await this.#query.updateTable('responses').set({ status: 'cancelled', response: inRow, owner: null })
-      .where('id', '=', response.id).where('key_id', '=', keyId).where('status', 'in', inProgress).execute())
+    const row = await this.#use(async () => await this.#query.updateTable('responses').set({ status: 'cancelled', response: inRow, owner: null })
+      .where('id', '=', response.id).where('key_id', '=', keyId).where('status', 'in', inProgress).returning('id').executeTakeFirst())
+    if (row === undefined) await this.#removeUnused(response.id, 'cancelled')
+    else await this.#texts.remove([response.id], inProgress)
     return await this.find(keyId, response.id)
   }
 
@@ -241,4 +277,9 @@ export class ResponseStore implements ResponseArchive {
   async expire (nowMs: number): Promise<void> {
     await this.#room.expire(nowMs)
   }
+}
+
+/** Bytes of the rows by which items are found: each names its response and its key as well, and is in two indexes. */
+function idBytes (ids: readonly string[]): number {
+  return ids.reduce((bytes, id) => bytes + 2 * (Buffer.byteLength(id) + rowBytes), 0)
 }

@@ -20,6 +20,9 @@ export interface ConversationBounds {
 const conversationColumns = ['id', 'root_id', 'status', 'response', 'input', 'origin'] as const
 type ConversationRow = Pick<ResponseRow, typeof conversationColumns[number]>
 
+/** Characters of an id that a provider makes: rows of items repeat it. */
+export const maxIdLength = 512
+
 /** Responses of which the rows are read at once. */
 const rowsAtOnce = 16
 
@@ -38,10 +41,9 @@ export class StoredConversations {
     this.#bounds = bounds
   }
 
-  /** Notes which response holds these items. */
+  /** Notes which response holds these items; those with too long an id cannot be referred to. */
   async noteItems (keyId: string, responseId: string, ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    for (const part of parts(ids)) {
+    for (const part of parts(ids.filter(id => id.length <= maxIdLength))) {
       const rows = part.map(id => ({ key_id: keyId, item_id: id, response_id: responseId }))
       await this.#use(async () => await this.#query.insertInto('response_items').values(rows)
         .onConflict(conflict => conflict.columns(['key_id', 'item_id']).doNothing()).execute())

@@ -372,7 +372,7 @@ export interface ResponseRow {
   readonly input: string
   /** Size of both in UTF-8. */
   readonly size_bytes: number
-  /** Size of the frames of its stream. */
+  /** Size of what is stored beside them: the frames of its stream, the ids of its items, its origin. */
   readonly stream_bytes: Generated<number>
   readonly created_at_ms: number
   /** From then on it is only there for those that continue it; 0 when it was deleted. */

@@ -11,7 +11,7 @@ export const DeferredConfig = Section({
   }),
   keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
   max_pending: Count(1000, 'Maximum number of pending deferred calls, and of responses that run in the background, per process. A key may use at most half of the remaining capacity.', 100_000),
-  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the calls and answers kept for one key; further calls are refused until some expire.')
+  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the calls and answers kept for one key; further calls are refused until some expire, and a completion that a provider has deferred is given out once. Answers of calls that were accepted are kept in any case.')
 }, 'Deferred completions.')
 
 export const ResponsesConfig = Section({
@@ -20,7 +20,7 @@ export const ResponsesConfig = Section({
     description: 'Keep responses of the Responses API, unless a request says `store: false` or has a body of more than `limits.stored_body_bytes`. When off, none can be fetched or continued.'
   }),
   keep_ms: Milliseconds(30 * day, 'Time a response is kept.', 365 * day),
-  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the responses kept for one key; the oldest are deleted first.')
+  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the responses kept for one key, streams of those in the background included; the oldest are deleted first, also while they run.')
 }, 'Stored responses of the Responses API.')
 
 export const StoreConfig = Section({

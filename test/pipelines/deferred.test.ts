@@ -394,6 +394,18 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
   t.equal((await fetched(api, id)).status, 200, 'what is there can still be had')
 })
 
+t.test('completions of a provider are kept up to the bound of their key, and given out once beyond it', async t => {
+  const { api } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [chatAnswer('x'.repeat(900))] }, {
+    deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 2048 }
+  })
+  const ids = [await begin(api), await begin(api)]
+  for (const id of ids) t.match(await json(await fetched(api, id)), { choices: [{ message: { content: /^x{900}$/ } }] })
+  t.match(await json(await fetched(api, ids[0] ?? '')), { choices: [{ message: { content: /^x{900}$/ } }] })
+  const again = await fetched(api, ids[1] ?? '')
+  t.equal(again.status, 429)
+  t.match(await json(again), { error: { code: 'insufficient_quota', message: /given out once and is not kept/ } })
+})
+
 t.test('while another process writes, reads go on and writes wait', async t => {
   const { api, database } = await start(t, () => ({ silent: true }), emulated)
   const id = await begin(api, later)

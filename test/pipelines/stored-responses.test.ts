@@ -253,7 +253,9 @@ t.test('an answer that is too large for the store is the caller\'s, where one wa
 
 t.test('a stream in the background that is too large for the store ends there, and what it had written can be read', async t => {
   const text = 'x'.repeat(30_000)
-  const { api } = await start(t, frames(Array.from({ length: 100 }, () => text)), { limits: { ...settings().limits, storedBodyBytes: 100_000 } })
+  const { api } = await start(t, frames(Array.from({ length: 100 }, () => text)), {
+    limits: { ...settings().limits, storedBodyBytes: 100_000 }, responses: { ...settings().responses, maxBytesPerKey: 10_000_000 }
+  })
   const seen = streamEvents(await (await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })).text())
   t.match(seen.at(-1), { type: 'response.failed', response: { error: { message: /stream is larger than 1\.5 MB/ } } })
   seen.forEach(({ sequence_number: number }, index) => t.equal(number, index))

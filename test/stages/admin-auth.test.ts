@@ -91,4 +91,6 @@ t.test('the headers of a proxy count where one is trusted', async t => {
   t.equal(await authed(admin, headers, { role: 'none' }), 'insufficient_permissions', 'the origin is not its own')
   t.match(await authed(admin, { ...headers, origin: undefined }, { role: 'none' }), { origin: { address: '192.0.2.1', secure: false } })
   t.match(await authed(admin, { 'x-forwarded-for': 'evil' }, { server, role: 'none' }), { origin: { address: '192.0.2.1' } })
+  t.match(await authed(admin, { host: 'name.example:8080' }, { role: 'none' }), { origin: { url: 'http://name.example:8080' } })
+  for (const host of ['x'.repeat(5000), 'a/b', 'a b']) t.match(await authed(admin, { host }, { role: 'none' }), { origin: { url: /^http:\/\/127\.0\.0\.1:/ } }, host.slice(0, 9))
 })

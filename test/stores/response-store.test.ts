@@ -222,3 +222,57 @@ storeTest('frames of a stream are read from a number on, whatever their size, an
   t.same(await database.query.selectFrom('response_events').selectAll().execute(), [])
   t.same(await database.query.selectFrom('text_pieces').selectAll().execute(), [])
 })
+
+storeTest('whatever the store has of a response counts as room of its key: its stream while it runs, its end, and the ids of its items', async (t, openStore) => {
+  const { store, keep, left, database } = await open(openStore, { maxBytesPerKey: 300_000 })
+  const begin = async (id: string): Promise<void> => {
+    const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
+    await store.begin({ keyId: 'key-1', response, input: [], itemIds: [] }, { owner: 'me', untilMs: Date.now() + 60_000 })
+  }
+  const room = async (): Promise<number> => (await database.query.selectFrom('responses').select(({ fn, eb }) => fn.sum<number>(eb('size_bytes', '+', eb.ref('stream_bytes'))).as('bytes'))
+    .where('key_id', '=', 'key-1').executeTakeFirstOrThrow()).bytes
+  t.equal(store.maxStreamBytes, 300_000, 'a stream alone is not longer than all that its key may keep')
+  await begin('a')
+  await begin('b')
+  await store.frames.add('a', 0, ['x'.repeat(200_000)])
+  t.same(await left(), ['a', 'b'])
+  await store.frames.add('b', 0, ['x'.repeat(150_000)])
+  t.same(await left(), ['b'], 'the stream of the one made room, though it has not ended')
+  t.equal((await store.renew(['a', 'b'], { owner: 'me', untilMs: Date.now() + 60_000 })).has('a'), false, 'which its process notices')
+  await begin('c')
+  const end = { ...startedResponse(responsesStart()), id: 'c', status: 'completed' as const, instructions: 'x'.repeat(200_000) }
+  await store.finish(end, 'me')
+  t.same(await left(), ['c'], 'so did the end of the other')
+  const before = await room()
+  await keep('d', Array.from({ length: 100 }, (_, index) => item(`item-${index}`)))
+  const texts = await database.query.selectFrom('responses').select(['response', 'input']).where('id', '=', 'd').executeTakeFirstOrThrow()
+  t.ok(await room() - before > texts.response.length + texts.input.length + 100 * 100, 'an item takes more than its own text')
+})
+
+storeTest('of the text of a response there is one copy, and none once it is gone', async (t, openStore) => {
+  const { store, database } = await open(openStore)
+  const names = async (): Promise<string[]> => (await database.query.selectFrom('text_pieces').select('name').distinct().orderBy('name').execute()).map(({ name }) => name)
+  const begin = async (id: string) => {
+    const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const, instructions: 'x'.repeat(200_000) }
+    await store.begin({ keyId: 'key-1', response, input: [], itemIds: [] }, { owner: 'me', untilMs: Date.now() + 60_000 })
+    return response
+  }
+  const first = await begin('a')
+  t.same(await names(), ['queued'])
+  await store.update({ ...first, status: 'in_progress' }, 'me')
+  t.same(await names(), ['in_progress'])
+  t.match(await store.cancel('key-1', first), { status: 'cancelled', instructions: first.instructions })
+  t.same(await names(), ['cancelled'])
+  t.equal(await store.finish({ ...first, status: 'completed' }, 'me'), false)
+  t.match(await store.cancel('key-1', first), { status: 'cancelled', instructions: first.instructions }, 'again')
+  t.same(await names(), ['cancelled'])
+  await store.remove('key-1', 'a')
+  t.same(await names(), [])
+  const second = await begin('b')
+  await store.remove('key-1', 'b')
+  await store.frames.add('b', 0, ['x'.repeat(200_000)])
+  t.equal(await store.finish({ ...second, status: 'completed' }, 'me'), false)
+  await store.cancel('key-1', second)
+  t.same(await names(), [], 'what comes after the end is not kept')
+  t.same(await database.query.selectFrom('response_events').selectAll().execute(), [])
+})

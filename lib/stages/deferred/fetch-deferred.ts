@@ -28,13 +28,14 @@ const maxChoices = 128
  * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
  */
 export function fetchDeferred ({ deferrals, settings, recordSent }: Pick<Services, 'deferrals' | 'settings' | 'recordSent'>, finish: Stage<ChatBatch>): Stage<FetchCall, StoredAnswer> {
-  const { deferred: { keepMs }, limits: { answerBytes: maxBytes, storedBodyBytes: maxStoredBytes } } = settings
+  const { deferred: { keepMs, maxBytesPerKey }, limits: { answerBytes: maxBytes, storedBodyBytes: maxStoredBytes } } = settings
   return map(async ({ fetch }) => {
     if (deferrals === undefined) throw notFound()
     const answer = await fetchCompletion(fetch, deferrals, {
       keepMs,
       maxBytes,
       maxStoredBytes,
+      maxBytesPerKey,
       onSent: () => recordSent?.(fetch.call, true),
       complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
     })

@@ -154,6 +154,13 @@ t.test('nobody becomes a user by an email that someone else has set', async t =>
   t.match((await come('member', { email: member.user.email ?? '', email_verified: true })).session.user, { id: member.user.id }, 'set again by the user')
 })
 
+t.test('of what a provider says of a person nothing is stored that is longer than it may be', async t => {
+  const { come } = await open(t)
+  t.match(await come('s'.repeat(256), ada), { at: /^\/dashboard\/\?refused=/, session: undefined })
+  const { session } = await come('s'.repeat(255), { ...ada, email: `${'e'.repeat(300)}@example.com`, name: 'n'.repeat(300) })
+  t.match(session.user, { name: 'n'.repeat(100), email: null })
+})
+
 t.test('groups decide the role at every sign-in; without one of them no one comes in', async t => {
   const { come, user, admin } = await open(t, { roles: { ops: 'admin', team: 'member' } })
   await user('owner')
