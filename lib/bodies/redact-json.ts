@@ -54,7 +54,7 @@ export async function redactJson (text: string, options: JsonRedaction, depth = 
     const end = endOfString(text, start)
     const value = valueAfter(text, end)
     const string = decoded(text.slice(start + 1, end - 1))
-    if (value !== undefined && redaction.hidesField(string)) {
+    if (value !== undefined && redaction.hidesField(string) && !saysNothing(text, value)) {
       result += `${JSON.stringify(string)}:"${mark}"`
       isRedacted = true
       at = endOfValue(text, value)
@@ -97,6 +97,11 @@ function withoutSpaces (text: string, from: number): number {
   let at = from
   while (at < text.length && text.charCodeAt(at) <= 0x20) at++
   return at
+}
+
+/** True for a member that is `null`: clients and servers write out what they do not use. */
+function saysNothing (text: string, start: number): boolean {
+  return /^null(?![\w.])/.test(text.slice(start, start + 5))
 }
 
 function endOfValue (text: string, start: number): number {

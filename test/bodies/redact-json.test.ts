@@ -17,6 +17,7 @@ t.test('names, patterns, keys and known secrets are replaced at any depth', asyn
     [{ a: 'sk-abcdef123456 and canary-secret' }, { a: '[redacted] and [redacted]' }],
     [{ mcp_servers: [{ url: 'https://a', authorization: 'x', headers: { 'X-Own': 'y' } }], credentials: [{ z: 1 }] }, { mcp_servers: [{ url: 'https://a', authorization: '[redacted]', headers: '[redacted]' }], credentials: '[redacted]' }],
     [{ a: 'é "quoted" \\ \u0000 Project\u0020Falcon', note: true }, { a: 'é "quoted" \\ \u0000 [redacted]', note: '[redacted]' }],
+    [{ logprobs: null, ssn: null, note: 'null' }, { logprobs: null, ssn: null, note: '[redacted]' }],
     [{ logprobs: { content: [{ token: 'ca' }, { token: 'nary' }] } }, { logprobs: '[redacted]' }],
     [{ text: '[redacted] is nothing new', list: [], none: null }, { text: '[redacted] is nothing new', list: [], none: null }]
   ] as const) t.same(JSON.parse(await redacted(JSON.stringify(value, null, 2))), expected)
