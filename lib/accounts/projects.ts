@@ -3,7 +3,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Member, Project, ProjectChange } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
-import { spentUsd } from '../keys/spent-usd.ts'
+import { spentOf, type Spent } from '../keys/spent-of.ts'
 import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
 import { defaultProject, type KeyLimits } from '../core/key.ts'
 import type { ProjectRow, Tables } from '../stores/tables.ts'
@@ -65,7 +65,7 @@ export class Projects {
     rows = rows.where(beyond(page, 'projects.created_at_ms', 'projects.id', 'asc'))
     const found = await this.#use(async () => await rows.orderBy('projects.created_at_ms').orderBy('projects.id').limit(page.limit + 1).execute())
     const projects = await Promise.all(found.map(async row => await this.#describe(row)))
-    return pageOf(projects, page, ({ created_at_ms: ms, id }) => ({ ms, id }), project => project)
+    return pageOf(projects, page, ({ created_at_ms: ms, id }) => ({ ms: ms ?? 0, id }), project => project)
   }
 
   async find (id: string): Promise<Project | undefined> {
@@ -101,7 +101,7 @@ export class Projects {
 
   async #describe (row: CountedProject): Promise<Project> {
     const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits // written above
-    return describeProject(row, limits, await this.#use(async () => await spentUsd(this.#query, row.id, limits)))
+    return describeProject(row, limits, await this.#use(async () => await spentOf(this.#query, row.id, limits)))
   }
 
   #rows () {
@@ -137,7 +137,7 @@ function printed (value: object | null | undefined): string | null {
 interface CountedProject extends ProjectRow { readonly keys: number | null, readonly members: number | null }
 
 function describeProject (
-  { id, name, models, keys, members, created_at_ms, archived_at_ms }: CountedProject, limits: KeyLimits | undefined, spent: number | null
+  { id, name, models, keys, members, created_at_ms, archived_at_ms }: CountedProject, limits: KeyLimits | undefined, spent: Spent
 ): Project {
   return {
     id,
@@ -146,8 +146,9 @@ function describeProject (
     limits: limits === undefined ? null : fromKeyLimits(limits),
     keys: keys ?? 0,
     members: members ?? 0,
-    spent_usd: spent,
-    created_at_ms,
+    spent_usd: spent.usd,
+    exhausted: spent.isExhausted,
+    created_at_ms: created_at_ms === 0 ? null : created_at_ms, // the first one is as old as the store
     archived_at_ms
   }
 }

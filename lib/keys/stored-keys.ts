@@ -8,7 +8,7 @@ import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import type { KeyRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
-import { spentUsd } from './spent-usd.ts'
+import { spentOf, type Spent } from './spent-of.ts'
 import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
 import type { ListedKey } from './key-rows.ts'
 import { setFields, setFieldsAfter, setFieldsOfRow, type LimitingField } from './limiting-fields.ts'
@@ -121,7 +121,8 @@ export class StoredKeys {
     const shown = await Promise.all(found.map(async row => await this.#describe(row)))
     const stored = pageOf(shown, page, ({ created_at_ms: ms, id }) => ({ ms: ms ?? 0, id }), key => key)
     const isFirst = page.after === undefined && (projects === undefined || projects.has(defaultProject))
-    const configured = isFirst ? this.#keys.configured().map(describeConfigured).filter(key => matches(key, status, search)) : []
+    const listed = isFirst ? this.#keys.configured().filter(key => matches(key, status, search)) : []
+    const configured = await Promise.all(listed.map(async key => await this.#describeConfigured(key)))
     return { ...stored, data: [...configured, ...stored.data] }
   }
 
@@ -130,7 +131,7 @@ export class StoredKeys {
     const row = await this.#use(async () => await this.#rows().where('id', '=', id).executeTakeFirst())
     if (row !== undefined) return await this.#describe(row)
     const configured = this.#keys.configured().find(key => key.id === id)
-    return configured && describeConfigured(configured)
+    return configured && await this.#describeConfigured(configured)
   }
 
   /** @throws GatewayError `not_found` */
@@ -158,11 +159,20 @@ export class StoredKeys {
     )) !== undefined
   }
 
+  async #spent (id: string, limits: KeyLimits | undefined): Promise<Spent> {
+    return await this.#use(async () => await spentOf(this.#query, id, limits))
+  }
+
+  async #describeConfigured (key: ListedKey): Promise<Key> {
+    return describeConfigured(key, await this.#spent(key.id, key.limits))
+  }
+
   async #describe (row: KeyRow & { readonly last_used_at_ms: number | null }): Promise<Key> {
     const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits // written by us, as the lists
     const list = (text: string | null): string[] | null => text === null ? null : JSON.parse(text) as string[]
     const { mcp_servers: servers, mcp_urls: urls, last_used_at_ms: lastUsed } = row
     const scope = { ...servers !== null && { mcpServers: list(servers) ?? [] }, ...urls !== null && { mcpUrls: urls === 1 } }
+    const { usd: spentUsd, isExhausted } = await this.#spent(row.id, limits)
     return {
       id: row.id,
       name: row.name,
@@ -177,7 +187,8 @@ export class StoredKeys {
       provider_objects: row.provider_objects === 1,
       limits: limits === undefined ? null : fromKeyLimits(limits),
       set_by_admin: row.set_by_admin === null ? setFieldsOfRow(row) : JSON.parse(row.set_by_admin) as LimitingField[],
-      spent_usd: await this.#use(async () => await spentUsd(this.#query, row.id, limits)),
+      spent_usd: spentUsd,
+      exhausted: isExhausted,
       created_by: row.created_by,
       created_at_ms: row.created_at_ms,
       expires_at_ms: row.expires_at_ms,
@@ -199,7 +210,7 @@ function printed (list: object | null | undefined): string | null {
   return list === null || list === undefined ? null : JSON.stringify(list)
 }
 
-function describeConfigured ({ id, name, status, endpoints, models, mcpServers, mcpUrls, providerObjects = false, limits, expiresAtMs }: ListedKey): Key {
+function describeConfigured ({ id, name, status, endpoints, models, mcpServers, mcpUrls, providerObjects = false, limits, expiresAtMs }: ListedKey, spent: Spent): Key {
   return {
     id,
     name,
@@ -214,7 +225,8 @@ function describeConfigured ({ id, name, status, endpoints, models, mcpServers, 
     provider_objects: providerObjects,
     limits: limits === undefined ? null : fromKeyLimits(limits),
     set_by_admin: [],
-    spent_usd: null,
+    spent_usd: spent.usd,
+    exhausted: spent.isExhausted,
     created_by: null,
     created_at_ms: null,
     expires_at_ms: expiresAtMs ?? null,
@@ -223,7 +235,7 @@ function describeConfigured ({ id, name, status, endpoints, models, mcpServers, 
   }
 }
 
-function matches ({ name, id, status }: Key, wanted: Key['status'] | undefined, search: string = ''): boolean {
+function matches ({ name, id, status }: ListedKey, wanted: Key['status'] | undefined, search: string = ''): boolean {
   const text = search.toLowerCase()
   return (wanted === undefined || status === wanted) && (name.toLowerCase().includes(text) || id.includes(text))
 }

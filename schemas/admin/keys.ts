@@ -25,7 +25,8 @@ export const Key = Type.Object({
   set_by_admin: Type.Array(OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms']), {
     description: 'Fields that an admin has set: members may not change them.'
   }),
-  spent_usd: OrNull(Type.Number(), 'In the current period of its budget; `null` without a budget.'),
+  spent_usd: Type.Number({ description: 'In the current period of its first budget; without one, this month.' }),
+  exhausted: Type.Boolean({ description: 'True when one of its budgets is used up.' }),
   created_by: OrNull(Type.String(), 'Name of the user.'),
   created_at_ms: OrNull(Milliseconds),
   expires_at_ms: OrNull(Milliseconds),

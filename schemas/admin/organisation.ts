@@ -54,8 +54,9 @@ export const Project = Type.Object({
   limits: OrNull(KeyLimitsConfig, 'Of all its keys together; `null`: none.'),
   keys: Type.Integer({ description: 'Number of active keys.' }),
   members: Type.Integer(),
-  spent_usd: OrNull(Type.Number(), 'In the current period of its budget; `null` without a budget.'),
-  created_at_ms: Milliseconds,
+  spent_usd: Type.Number({ description: 'In the current period of its first budget; without one, this month.' }),
+  exhausted: Type.Boolean({ description: 'True when one of its budgets is used up.' }),
+  created_at_ms: OrNull(Milliseconds, '`null` of the project that every store begins with.'),
   archived_at_ms: OrNull(Milliseconds)
 })
 export type Project = Static<typeof Project>

@@ -4,6 +4,7 @@ import t from 'tap'
 import { adminGateway } from '../../support/admin.ts'
 import { modelSettings, providerSettings } from '../../support/settings.ts'
 import { usageRowOf } from '../../support/usage.ts'
+import type { Key } from '../../../schemas/admin/keys.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 
 t.test('a key is shown once, works at once, and ends at once', async t => {
@@ -22,6 +23,23 @@ t.test('a key is shown once, works at once, and ends at once', async t => {
   t.match((await send(`DELETE /admin/v1/keys/${key.id}`)).body, { status: 'revoked' })
   t.equal(keys.check(secret), undefined)
   t.equal((await send(`POST /admin/v1/keys/${key.id}`, { name: 'x' })).status, 409)
+})
+
+t.test('a key says what it has spent, of its budget or this month, and when a budget is used up', async t => {
+  const { user, database } = await adminGateway(t, { keys: [{ name: 'ci', key: new Secret('a-key-of-the-configuration') }] })
+  const { send } = await user('owner')
+  const made = async (name: string, limits?: object): Promise<string> => (await send('POST /admin/v1/keys', { name, ...limits !== undefined && { limits } })).body.key.id
+  const ids = [
+    await made('free'), await made('left', { budget: { usd: 10, per: 'month' } }), await made('out', { budget: { usd: 3.0001, per: 'total' } }),
+    await made('second', { budgets: [{ usd: 100, per: 'month' }, { usd: 3, per: 'day' }] }), 'configured:ci'
+  ]
+  await database.insertUsage(ids.map((key_id, number) => usageRowOf(number, { at_ms: Date.now(), key_id, cost_nano_usd: 3e9 })))
+  const { data } = (await send('GET /admin/v1/keys')).body
+  t.same(data.map(({ name, spent_usd: spent, exhausted }: Key) => [name, spent, exhausted]).toSorted(), [
+    ['ci', 3, false], ['free', 3, false], ['left', 3, false], ['out', 3, true], ['second', 3, true]
+  ])
+  const { body: project } = await send('GET /admin/v1/projects/default')
+  t.match(project, { spent_usd: 12, exhausted: false, created_at_ms: null }, 'without the keys of the configuration')
 })
 
 t.test('a rotated key keeps its id; the text before works for the overlap', async t => {

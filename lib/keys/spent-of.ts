@@ -1,0 +1,29 @@
+/** Reads what a key or a project has spent, of its budgets or, without one, this month. */
+
+import type { Kysely } from 'kysely'
+import type { Budget, KeyLimits } from '../core/key.ts'
+import { budgetsIn } from '../limits/call-accounts.ts'
+import { periodOf, windowOfBudget } from '../limits/windows.ts'
+import type { Tables } from '../stores/tables.ts'
+import { usedSince } from '../usage/spending.ts'
+
+export interface Spent {
+  /** In the current period of the first budget; without one, since the beginning of the month in UTC. */
+  readonly usd: number
+  /** True when a budget is used up. */
+  readonly isExhausted: boolean
+}
+
+/** A strict budget refuses calls that could exceed it, so less than this share of it stays. */
+const leftover = 0.001
+
+export async function spentOf (query: Kysely<Tables>, id: string, limits: KeyLimits = {}): Promise<Spent> {
+  const now = Date.now()
+  const spentIn = async (budget: Budget): Promise<number> => (
+    await usedSince(query, 'nanoUsd', id, periodOf(windowOfBudget(budget), now).fromMs, now) / 1e9
+  )
+  const budgets = budgetsIn(limits)
+  const counted: readonly Budget[] = budgets.length === 0 ? [{ usd: Infinity, per: 'month' }] : budgets
+  const spent = await Promise.all(counted.map(spentIn))
+  return { usd: spent[0] ?? 0, isExhausted: counted.some(({ usd }, index) => (spent[index] ?? 0) >= usd * (1 - leftover)) }
+}
