@@ -111,6 +111,13 @@ export class RouteAttempt {
   }
 }
 
+/** Notes that an answer broke off after its attempt had succeeded: as an attempt that failed. */
+export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
+  const request = call.record.requests?.findLast(sent => sent.route === route)
+  if (request !== undefined) request.reason ??= reason
+  noteAttempt(call, route, reason)
+}
+
 /** Notes a wasted request. @param usage of it, where the provider said so */
 export function noteWasted ({ record }: Pick<AttemptedCall, 'record'>, { modelId }: Route, usage?: Usage): void {
   record.wasted ??= []

@@ -197,6 +197,20 @@ export const codes = {
 
 export type ErrorCode = keyof typeof codes
 
+/** Returns the default message of a code; `undefined` for one of another version. */
+export function defaultMessage (code: string | undefined): string | undefined {
+  return code !== undefined && code in codes ? codes[code as ErrorCode].message : undefined // it is one, as just tested
+}
+
+/**
+ * Returns true for the code of an attempt that failed because of the provider, its network or the gateway's account there: not
+ * because of the request, of the caller's own key or of a caller who left.
+ */
+export function isProviderFault (code: string): boolean {
+  const row: CodeRow | undefined = code in codes ? codes[code as ErrorCode] : undefined // as above
+  return code !== 'invalid_provider_key' && (row?.fault === 'transient' || row?.fault === 'rate_limit' || row?.fault === 'credential')
+}
+
 export interface GatewayErrorOptions {
   /** Message for the caller. Default: that of the table. */
   message?: string | undefined

@@ -123,7 +123,7 @@ export class CallRecord {
   upstreamWaitMs = 0
   /** Milliseconds of the gateway's own until the head of the answer. */
   overheadMs: number | undefined = undefined
-  /** Milliseconds from acceptance to the first byte of the answer. */
+  /** Milliseconds from acceptance to the first output of a streamed answer; of no other answer. */
   firstByteMs: number | undefined = undefined
 
   /** Ids of the tool calls in the answer. */
@@ -189,6 +189,8 @@ export class CallRecord {
   status: number | undefined = undefined
   outcome: Outcome | undefined = undefined
   errorCode: string | undefined = undefined
+  /** As the caller reads it. */
+  errorMessage: string | undefined = undefined
   /** The unexpected error or the upstream's words, for the log only. */
   cause: unknown = undefined
   /**
@@ -245,6 +247,7 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
   if (record.outcome !== undefined) return record.outcome
   const failure = asGatewayError(error)
   record.errorCode = failure.code
+  record.errorMessage = failure.message
   record.cause = failure.cause
   record.outcome = outcomes[failure.code] ?? 'error'
   return record.outcome

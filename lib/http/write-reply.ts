@@ -30,7 +30,6 @@ function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
 ): Promise<void> {
   response.writeHead(reply.status, { ...headersOf(reply, call), 'content-length': String(Buffer.byteLength(body)) })
-  call.record.firstByteMs ??= performance.now() - call.receivedAtMs
   const end = (): Promise<void> => {
     if (response.destroyed) return Promise.resolve()
     response.end(body)
@@ -127,7 +126,7 @@ class StreamWriter extends TimedMember {
     const [response, { call }] = [this.#response, this.#options]
     this.#head = clearImmediate(this.#head) as undefined
     if (given.done === true || response.destroyed) return this.#settle(this.#finish())
-    call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+    if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
       if (this.#send(given.value) || !flushedMustWait(response)) this.#read()
       else void drained(response, call.signal).then(this.#read)

@@ -7,12 +7,11 @@
  * sign of life.
  */
 
-import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../attempts/answer-batches.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
 import { PreparedRequest, type SharedByRequests } from '../attempts/prepared-request.ts'
-import { noteAttempt, type RouteRequest } from '../attempts/route-attempt.ts'
+import { noteBrokenAnswer, type RouteRequest } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
@@ -76,8 +75,9 @@ export function providerCall<C extends Capability> (
       fail: (error, route) => {
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, error)
-        if (error instanceof GatewayError && error.code === 'upstream_too_slow') noteAttempt(call, route, error.code)
-        return callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
+        const failure = callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
+        noteBrokenAnswer(call, route, failure.code)
+        return failure
       }
     })
   })

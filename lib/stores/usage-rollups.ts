@@ -37,6 +37,15 @@ const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount =
   { sql: `case when ${condition} then 1 else 0 end`, of: row => holds(row) ? 1 : 0 }
 )
 
+/**
+ * Says which rows add to sums: lists of models, dry runs and whatever else succeeded without a request to a provider and costs
+ * nothing are no use of a model.
+ */
+export const isSummed = {
+  sql: "(attempts > 0 or outcome <> 'ok' or cost_nano_usd <> 0) and endpoint <> 'models'",
+  of: ({ attempts, outcome, cost_nano_usd: cost, endpoint }: UsageRow): boolean => (attempts > 0 || outcome !== 'ok' || (cost ?? 0) !== 0) && endpoint !== 'models'
+} as const
+
 /** The amount that a usage row adds to each sum. */
 export const amounts: Readonly<Record<RollupSum, Amount>> = {
   calls: { sql: '1', of: () => 1 },

@@ -11,7 +11,7 @@ import type { CallRecord, Outcome } from '../core/record.ts'
 import type { Refusal } from '../core/key.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** Bounds each of the two maps below: 38,000 lines of text, which take 50 ms to print. */
+/** Bounds each of the maps below: 38,000 lines of text, which take 50 ms to print. */
 const maxSeries = 1000
 const other = 'other'
 
@@ -27,23 +27,25 @@ export class CallMetrics {
   readonly #maxSeries: number
   readonly #counters = new Map<string, CallSeries>()
   readonly #overhead = new Map<string, Histogram>()
-  readonly #failedAttempts = new Map<string, { readonly series: string, count: number }>()
+  readonly #attempts: AttemptCounters
+  readonly #failedAttempts: AttemptCounters
   readonly #refusals = new Map<Refusal, number>()
 
   /** @param isKnown returns true for the full id of a model that not only a caller knows */
   constructor (isKnown: (modelId: string) => boolean, limit = maxSeries) {
     this.#isKnown = isKnown
     this.#maxSeries = limit
+    this.#attempts = new AttemptCounters('outcome', limit)
+    this.#failedAttempts = new AttemptCounters('reason', limit)
   }
 
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
-    const { endpoint, modelId, providerId = '', outcome = 'ok', overheadMs, failedAttempts, refusedBy } = record
+    const { endpoint, modelId, providerId = '', outcome = 'ok', overheadMs, requests = [], failedAttempts = [], refusedBy } = record
     const seconds = (performance.now() - receivedAtMs) / 1000
     this.#countersOf(endpoint, this.#modelOf(modelId), providerId, outcome).note(record, seconds, row)
     if (overheadMs !== undefined) this.#overheadOf(endpoint).observe(overheadMs / 1000)
-    if (failedAttempts !== undefined) {
-      for (const { route, reason } of failedAttempts) this.#noteFailure(this.#modelOf(route.modelId), route.providerId, reason)
-    }
+    for (const { route, reason = 'ok' } of requests) this.#attempts.note(this.#modelOf(route.modelId), route.providerId, reason)
+    for (const { route, reason } of failedAttempts) this.#failedAttempts.note(this.#modelOf(route.modelId), route.providerId, reason)
     if (refusedBy !== undefined) this.#refusals.set(refusedBy, (this.#refusals.get(refusedBy) ?? 0) + 1)
   }
 
@@ -51,7 +53,8 @@ export class CallMetrics {
     const families = callFamilies()
     for (const counters of this.#counters.values()) counters.addTo(families)
     for (const [endpoint, histogram] of this.#overhead) histogram.addTo(families.overhead, labels({ endpoint }))
-    for (const { series, count } of this.#failedAttempts.values()) families.failedAttempts.samples.push([series, count])
+    this.#attempts.addTo(families.attempts)
+    this.#failedAttempts.addTo(families.failedAttempts)
     for (const [limit, count] of this.#refusals) families.refusals.samples.push([labels({ limit }), count])
     return Object.values(families)
   }
@@ -75,13 +78,29 @@ export class CallMetrics {
     this.#counters.set(key, counters = new CallSeries({ endpoint, model, provider, outcome }))
     return counters
   }
+}
 
-  #noteFailure (model: string, provider: string, reason: string): void {
-    const key = `${model}|${provider}|${reason}`
-    const known = this.#failedAttempts.get(key)
+/** Counts attempts by model, provider, and what became of them. */
+class AttemptCounters {
+  readonly #label: string
+  readonly #maxSeries: number
+  readonly #counts = new Map<string, { readonly series: string, count: number }>()
+
+  constructor (label: string, maxSeries: number) {
+    this.#label = label
+    this.#maxSeries = maxSeries
+  }
+
+  note (model: string, provider: string, result: string): void {
+    const key = `${model}|${provider}|${result}`
+    const known = this.#counts.get(key)
     if (known !== undefined) known.count++
-    else if (this.#failedAttempts.size >= this.#maxSeries && model !== other) this.#noteFailure(other, other, reason)
-    else this.#failedAttempts.set(key, { series: labels({ model, provider, reason: reason.replaceAll(' ', '_') }), count: 1 })
+    else if (this.#counts.size >= this.#maxSeries && model !== other) this.note(other, other, result)
+    else this.#counts.set(key, { series: labels({ model, provider, [this.#label]: result.replaceAll(' ', '_') }), count: 1 })
+  }
+
+  addTo ({ samples }: Family): void {
+    for (const { series, count } of this.#counts.values()) samples.push([series, count])
   }
 }
 
@@ -92,12 +111,12 @@ function callFamilies () {
   return {
     calls: family('counter', 'headgate_calls_total', 'Calls that have ended; status 499 when the client disconnected.'),
     duration: family('histogram', 'headgate_call_duration_seconds', 'Time from the start of a call to the last byte.'),
-    firstByte: family('histogram', 'headgate_first_byte_seconds', 'Time from the start of a call to the first byte of a streamed answer.'),
+    firstByte: family('histogram', 'headgate_first_byte_seconds', 'Time from the start of a call to the first output of a streamed answer.'),
     overhead: family('histogram', 'headgate_overhead_seconds', 'Time the gateway itself takes until the head of the answer.'),
     tokens: family('counter', 'headgate_tokens_total', 'Tokens, including estimates.'),
     cachedTokens: family('counter', 'headgate_cached_tokens_total', 'Input tokens read from a cache.'),
     cost: family('counter', 'headgate_cost_usd_total', 'Cost of calls in US dollars; models without a price count as zero.'),
-    attempts: family('counter', 'headgate_attempts_total', 'Requests sent to providers, by the model tried last.'),
+    attempts: family('counter', 'headgate_attempts_total', 'Requests sent to providers, by the model of each and its outcome: ok, or why its answer was not used.'),
     retries: family('counter', 'headgate_retries_total', 'Repeated attempts at a model that had just failed, by the model tried last.'),
     hedges: family('counter', 'headgate_hedges_total', 'Requests started because another one was slow, by the model that produced the answer.'),
     fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls that another model than the first choice completed.'),
@@ -123,7 +142,6 @@ class CallSeries {
   #output = 0
   #cached = 0
   #nanoUsd = 0
-  #attempts = 0
   #retries = 0
   #hedges = 0
   #fallbacks = 0
@@ -133,11 +151,10 @@ class CallSeries {
   }
 
   note (record: CallRecord, seconds: number, row?: Row): void {
-    const { status = 0, streamed, firstByteMs, attempts, retries, hedges, chosen, routes, chargedNanoUsd = 0, refundedNanoUsd = 0 } = record
+    const { status = 0, firstByteMs, retries, hedges, chosen, routes, chargedNanoUsd = 0, refundedNanoUsd = 0 } = record
     this.#statuses.set(status, (this.#statuses.get(status) ?? 0) + 1)
     this.#duration.observe(seconds)
-    if (streamed === true && firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
-    this.#attempts += attempts
+    if (firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
     this.#retries += retries ?? 0
     this.#hedges += hedges ?? 0
     if (chosen !== undefined && chosen !== routes?.[0]) this.#fallbacks++
@@ -161,7 +178,6 @@ class CallSeries {
     )
     families.cachedTokens.samples.push([all, this.#cached])
     families.cost.samples.push([all, this.#nanoUsd / 1e9])
-    families.attempts.samples.push([all, this.#attempts])
     families.retries.samples.push([all, this.#retries])
     families.hedges.samples.push([all, this.#hedges])
     families.fallbacks.samples.push([all, this.#fallbacks])

@@ -3,6 +3,7 @@
  * to one provider that was sent at once. Names are cut; no text of a prompt, an answer, arguments or results is here.
  */
 
+import { defaultMessage } from '../core/errors.ts'
 import { rankText } from '../routing/explain-route.ts'
 import type { CallRecord, FailedAttempt, SentRequest, ToolRun } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
@@ -21,6 +22,8 @@ export interface CallSteps {
   readonly overhead_ms?: number | undefined
   readonly upstream_wait_ms?: number | undefined
   readonly upstream_request_id?: string | undefined
+  /** What the caller read, where it says more than the code of the error. */
+  readonly error_message?: string | undefined
 }
 
 export interface RouteStep {
@@ -61,6 +64,7 @@ const maxCharacters = 200
 export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
   if (isPlain(record, receivedAtMs)) return null
   const { keyCheckedAtMs, requests, toolRuns, routes, failedAttempts, refusedBy, overheadMs, upstreamWaitMs, upstreamRequestId } = record
+  const errorMessage = specificMessage(record)
   const since = (atMs: number): number => tenths(atMs - receivedAtMs)
   const skipped = failedAttempts?.filter(({ route }) => requests?.some(request => request.route === route) !== true)
   return JSON.stringify({
@@ -72,16 +76,24 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
     refused_by: refusedBy,
     overhead_ms: overheadMs && tenths(overheadMs),
     upstream_wait_ms: tenths(upstreamWaitMs),
-    upstream_request_id: upstreamRequestId && cut(upstreamRequestId)
+    upstream_request_id: upstreamRequestId && cut(upstreamRequestId),
+    error_message: errorMessage && cut(errorMessage)
   } satisfies CallSteps)
 }
 
-/** Returns true for a call with no more to say than its columns do: one request that was sent at once, or none and no limit that refused it. */
-function isPlain ({ requests, toolRuns, routes, failedAttempts, refusedBy }: CallRecord, receivedAtMs: number): boolean {
+/** Returns true for a call with no more to say than its columns do: one request that was sent at once, or none, no limit that refused it, and no message. */
+function isPlain (record: CallRecord, receivedAtMs: number): boolean {
+  const { requests, toolRuns, routes, failedAttempts, refusedBy } = record
   if (toolRuns !== undefined || failedAttempts !== undefined || refusedBy !== undefined || (routes !== undefined && routes.length > 1)) return false
+  if (specificMessage(record) !== undefined) return false
   const first = requests?.[0]
   if (first === undefined) return true
   return requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < noticeableMs
+}
+
+/** Returns the message of the error; `undefined` where the code of the error says as much. */
+function specificMessage ({ errorCode, errorMessage }: CallRecord): string | undefined {
+  return errorMessage === defaultMessage(errorCode) ? undefined : errorMessage
 }
 
 function requestStep ({ route, startedAtMs, endedAtMs, reason, status }: SentRequest, since: (atMs: number) => number): RequestStep {

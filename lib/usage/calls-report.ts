@@ -2,6 +2,7 @@
 
 import { sql, type Kysely } from 'kysely'
 import type { CallDetail, CallPage, CallSummary } from '../../schemas/admin/calls.ts'
+import { defaultMessage } from '../core/errors.ts'
 import { beyond, cursorBefore, pageOf, type PageRequest } from '../stores/pages.ts'
 import type { Tables, UsageRow } from '../stores/tables.ts'
 import { readSteps, timelineOf } from './call-timeline.ts'
@@ -141,6 +142,7 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
     overhead_ms: steps.overhead_ms ?? null,
     upstream_wait_ms: steps.upstream_wait_ms ?? null,
     upstream_request_id: steps.upstream_request_id ?? null,
+    error_message: row.error_code === null ? null : steps.error_message ?? defaultMessage(row.error_code) ?? null,
     timeline: timelineOf(row, steps),
     candidates: [...steps.candidates ?? []],
     bodies

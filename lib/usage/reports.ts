@@ -7,12 +7,13 @@
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../core/errors.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
+import { attemptsReport } from './attempts-report.ts'
 import { findBodies } from './bodies-report.ts'
 import { endedCalls, findCall, listCalls } from './calls-report.ts'
 import { usageReport } from './usage-report.ts'
 
 /** The reports, by name: each takes the store and values that can be sent to a thread. */
-export const reports = { usageReport, listCalls, findCall, findBodies, endedCalls }
+export const reports = { usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls }
 
 type ReportName = keyof typeof reports
 type ArgumentsOf<N extends ReportName> = Parameters<typeof reports[N]> extends [unknown, ...infer Rest] ? Rest : never

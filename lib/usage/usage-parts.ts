@@ -4,7 +4,7 @@
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Tables, UsageRollupRow } from '../stores/tables.ts'
-import { amounts, countSql, hourMs, rollupDimensions, rollupDurations, rollupSums } from '../stores/usage-rollups.ts'
+import { amounts, countSql, hourMs, isSummed, rollupDimensions, rollupDurations, rollupSums } from '../stores/usage-rollups.ts'
 import { madeBy, type CallOrigin } from './call-filter.ts'
 import { dayMs } from './day.ts'
 
@@ -36,12 +36,12 @@ const ofRecords = sql.raw([
 /**
  * Begins a query on the parts of a period.
  *
- * @param smallestMs the shortest time to distinguish: an hour or a day
+ * @param smallestMs the shortest time to distinguish: a minute, an hour or a day
  * @param nowMs there are no records after it, so the present hour counts as complete
  */
 export function usageParts (query: Kysely<Tables>, period: Period, origin: CallOrigin, { smallestMs, nowMs }: { readonly smallestMs: number, readonly nowMs: number }) {
   const selects = piecesOf(period, smallestMs, nowMs).map(({ fromMs, untilMs, spanMs }) => spanMs === undefined
-    ? sql`select ${sql.join(columns)} from (select ${ofRecords} from usage where at_ms >= ${fromMs} and at_ms < ${untilMs}) as record where ${madeBy(origin)}`
+    ? sql`select ${sql.join(columns)} from (select ${ofRecords} from usage where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}) as record where ${madeBy(origin)}`
     : sql`select ${sql.join(columns)} from usage_rollups as record where span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs} and ${madeBy(origin)}`)
   const parts: RawBuilder<UsagePart> = sql`(${sql.join(selects, sql` union all `)})`
   return query.selectFrom(parts.as('record'))
@@ -49,6 +49,7 @@ export function usageParts (query: Kysely<Tables>, period: Period, origin: CallO
 
 /** Cuts a period into pieces, the largest that fit: records, hours, days, hours, records. */
 export function piecesOf ({ fromMs, untilMs }: Period, smallestMs: number, nowMs: number): Piece[] {
+  if (smallestMs < hourMs) return [{ fromMs, untilMs, spanMs: undefined }]
   const endMs = untilMs >= nowMs ? ceil(untilMs, hourMs) : untilMs
   const hours = inside({ fromMs, untilMs: endMs }, hourMs)
   const days = smallestMs < dayMs ? { fromMs: hours.untilMs, untilMs: hours.untilMs } : inside(hours, dayMs)

@@ -15,13 +15,13 @@ export type ReportGrouping = typeof groupingNames[number]
 export interface UsageReportRequest {
   readonly period: Period
   readonly origin: CallOrigin
-  readonly bucket: 'hour' | 'day'
+  readonly bucket: keyof typeof bucketMs
   readonly groupBy?: ReportGrouping | undefined
   /** True: also the period of the same length before. */
   readonly compare?: boolean | undefined
 }
 
-export const bucketMs = { hour: hourMs, day: dayMs } as const
+export const bucketMs = { minute: 60_000, hour: hourMs, day: dayMs } as const
 
 /** Groups that are listed one by one. */
 const maxGroups = 50

@@ -6,6 +6,7 @@ import type { ToolServerSettings } from '../../lib/core/settings.ts'
 import { isContainer } from '../../lib/json/guards.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { isPattern } from '../../lib/models/name-patterns.ts'
+import type { AttemptCounts } from '../../lib/usage/attempts-report.ts'
 import type { Services } from '../../lib/services.ts'
 import type { CatalogueEntry, ProviderHealth, ToolServer } from '../../schemas/admin/resources.ts'
 import type { Usage } from '../../schemas/admin/usage.ts'
@@ -28,8 +29,10 @@ export const resourceHandlers: AdminHandlers<
   'GET /admin/v1/providers': async (call, services) => {
     const untilMs = Date.now()
     const period = { fromMs: untilMs - hourMs, untilMs }
-    const usage = await call.admin.reports.make('usageReport', { period, origin: { projects: visibleProjects(call, undefined) }, bucket: 'hour', groupBy: 'provider' })
-    return { object: 'list', data: services.settings.providers.map(({ id }) => describeProvider(id, services, usage)) }
+    const projects = visibleProjects(call, undefined)
+    const usage = await call.admin.reports.make('usageReport', { period, origin: { projects }, bucket: 'hour', groupBy: 'provider' })
+    const attempts = await call.admin.reports.make('attemptsReport', { fromMs: period.fromMs, projects })
+    return { object: 'list', data: services.settings.providers.map(({ id }) => describeProvider(id, services, usage, attempts[id])) }
   },
 
   'GET /admin/v1/tool-servers': async (_call, { settings }) => ({ object: 'list', data: settings.toolServers.map(describeToolServer) }),
@@ -96,7 +99,7 @@ function wirePrice (price: NonNullable<ModelEntry['price']>): Price {
   return renamed(fields) as Price // the fields of a price under their wire names
 }
 
-function describeProvider (id: string, { settings, models, routeHealth }: Services, usage: Usage): ProviderHealth {
+function describeProvider (id: string, { settings, models, routeHealth }: Services, usage: Usage, { attempts, failed }: AttemptCounts = { attempts: 0, failed: 0 }): ProviderHealth {
   const { kind, enabled, baseUrl, apiKey, apiKeys } = settings.providers.find(provider => provider.id === id) ?? { kind: '', enabled: false, baseUrl: '' }
   const pool = routeHealth.credentials(id)
   const credentials = apiKeys?.length ?? (apiKey === undefined ? 0 : 1)
@@ -111,7 +114,7 @@ function describeProvider (id: string, { settings, models, routeHealth }: Servic
     cooldown_ms: Math.round(routeHealth.pauseMs(id)),
     open_circuits: [...routeHealth.circuits()].filter(([modelId, isOpen]) => isOpen && modelId.startsWith(`${id}/`)).map(([modelId]) => modelId),
     models: models.list().filter(({ providerId }) => providerId === id).length,
-    last_hour: { calls: totals?.calls ?? 0, errors: totals?.errors ?? 0, latency_ms: totals?.latency_ms ?? null, first_byte_ms: totals?.first_byte_ms ?? null }
+    last_hour: { attempts, failed_attempts: failed, latency_ms: totals?.latency_ms ?? null, first_byte_ms: totals?.first_byte_ms ?? null }
   }
 }
 

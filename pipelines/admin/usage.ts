@@ -3,11 +3,13 @@
 import { GatewayError } from '../../lib/core/errors.ts'
 import { csvRow } from '../../lib/text/csv.ts'
 import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
-import { groupingNames, type Usage } from '../../schemas/admin/usage.ts'
+import { bucketNames, groupingNames, type Usage } from '../../schemas/admin/usage.ts'
 import { callFilter } from './call-filter.ts'
 import { AdminReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
 const dayMs = 86_400_000
+/** The longest period by minutes, which are read from the records of all its calls. */
+const maxMinutesMs = 2 * 3_600_000
 /** Points of a series. */
 const maxBuckets = 1000
 
@@ -29,9 +31,12 @@ function reportRequest (call: AdminRequest<'GET /admin/v1/usage' | 'GET /admin/v
   const { search } = call
   const { untilMs = Date.now(), fromMs = untilMs - dayMs, projects, keys, models, providers, endpoints } = callFilter(call)
   if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
-  const bucket = search.get('bucket') ?? (untilMs - fromMs > 7 * dayMs ? 'day' : 'hour')
-  if (bucket !== 'hour' && bucket !== 'day') throw invalid('bucket', '`bucket` must be `hour` or `day`.')
-  if ((untilMs - fromMs) / bucketMs[bucket] > maxBuckets) throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or a shorter one.`)
+  const lengthMs = untilMs - fromMs
+  const wanted = search.get('bucket') ?? (lengthMs > 7 * dayMs ? 'day' : lengthMs > maxMinutesMs ? 'hour' : 'minute')
+  const bucket = bucketNames.find(name => name === wanted)
+  if (bucket === undefined) throw invalid('bucket', `\`bucket\` must be one of ${bucketNames.join(', ')}.`)
+  if (bucket === 'minute' && lengthMs > maxMinutesMs) throw invalid('bucket', 'The period has more than 2 hours: use `hour`, or a shorter one.')
+  if (lengthMs / bucketMs[bucket] > maxBuckets) throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or a shorter one.`)
   const given = search.get('group_by') ?? undefined
   const groupBy = groupingNames.find(name => name === given)
   if (given !== undefined && groupBy === undefined) throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)

@@ -28,7 +28,7 @@ export const CallSummary = Type.Object({
   cost_usd: OrNull(Type.Number(), '`null`: no price is known.'),
   estimated: Type.Boolean(),
   duration_ms: Type.Integer(),
-  first_byte_ms: Count
+  first_byte_ms: OrNull(Type.Integer(), 'Milliseconds to the first output of a streamed answer; `null` for any other.')
 })
 export type CallSummary = Static<typeof CallSummary>
 
@@ -88,6 +88,7 @@ export const CallDetail = Type.Object({
   overhead_ms: OrNull(Type.Number(), 'Time that the gateway itself took to the head of the answer, where it is recorded: this and the next two with calls of several steps.'),
   upstream_wait_ms: OrNull(Type.Number()),
   upstream_request_id: Text,
+  error_message: OrNull(Type.String(), 'What the caller read of the error, its first 200 characters.'),
   timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
   candidates: Type.Array(RouteReason, { description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.' }),
   bodies: KeptBodies
@@ -116,7 +117,7 @@ export const callNumbers = {
   characters: 'characters',
   images: 'images',
   duration_ms: 'milliseconds in total',
-  first_byte_ms: 'milliseconds to the first token'
+  first_byte_ms: 'milliseconds to the first output of a stream'
 } as const
 
 /** Facts of calls that filters take as `true` or `false`. */

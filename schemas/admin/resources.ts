@@ -35,7 +35,10 @@ export const ProviderHealth = Type.Object({
   open_circuits: Type.Array(Type.String(), { description: 'Models whose circuit is open.' }),
   models: Type.Integer(),
   last_hour: Type.Object({
-    calls: Type.Integer(), errors: Type.Integer(), latency_ms: OrNull(Percentiles), first_byte_ms: OrNull(Percentiles)
+    attempts: Type.Integer({ description: 'Requests sent to it: of the last 10,000 calls.' }),
+    failed_attempts: Type.Integer({ description: 'Those that failed because of the provider, its network or the account there, also where another provider answered the call; no mistakes of callers.' }),
+    latency_ms: OrNull(Percentiles, 'Of the calls that it answered.'),
+    first_byte_ms: OrNull(Percentiles, 'Of the streams among them.')
   })
 })
 export type ProviderHealth = Static<typeof ProviderHealth>

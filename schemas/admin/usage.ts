@@ -4,6 +4,7 @@ import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { Milliseconds, onlyThese, OrNull, type QueryParameter } from './common.ts'
 
+export const bucketNames = ['minute', 'hour', 'day'] as const
 export const groupingNames = ['project', 'key', 'model', 'provider', 'endpoint'] as const
 
 const Counted = Type.Integer({ minimum: 0 })
@@ -30,7 +31,7 @@ export const UsageTotals = Type.Object({
   estimated_calls: Type.Integer({ minimum: 0, description: 'Calls whose cost is an estimate: mark the amount.' }),
   unpriced_calls: Type.Integer({ minimum: 0, description: 'Calls of unknown cost: their model has no price.' }),
   latency_ms: OrNull(Percentiles, 'Duration of complete calls; `null` where none was measured.'),
-  first_byte_ms: OrNull(Percentiles, 'Time to the first byte of the answer, of a stream to its first token.')
+  first_byte_ms: OrNull(Percentiles, 'Time to the first output of streamed answers; `null` where none was measured.')
 })
 export type UsageTotals = Static<typeof UsageTotals>
 
@@ -65,7 +66,7 @@ export type UsageGroup = Static<typeof UsageGroup>
 export const Usage = Type.Object({
   from_ms: Milliseconds,
   until_ms: Milliseconds,
-  bucket: OneOf(['hour', 'day']),
+  bucket: OneOf([...bucketNames]),
   at_ms: Type.Array(Milliseconds, { description: 'Begin of each bucket, in UTC.' }),
   totals: UsageTotals,
   series: UsageSeries,
@@ -80,7 +81,7 @@ export const usageFilters = onlyThese({ project: 'projects', key: 'keys, by id',
 export const usageQuery = {
   from_ms: { description: 'First millisecond. Default: 24 hours before `until_ms`.', type: 'integer' },
   until_ms: { description: 'Default: now.', type: 'integer' },
-  bucket: { description: '`hour` or `day`. Default: `hour` for up to 7 days.', type: 'string' },
+  bucket: { description: '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up to 7 days.', type: 'string' },
   group_by: { description: '`project`, `key`, `model`, `provider` or `endpoint`.', type: 'string' },
   compare: { description: 'With `true`, also the period before.', type: 'boolean' },
   ...usageFilters

@@ -114,6 +114,8 @@ t.test('failed attempts are counted by model and reason, with the model that suc
   t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="circuit_open"`), 1)
   t.equal(sum(values, 'headgate_retries_total', 'model="openai/bad"'), 1)
   t.equal(sum(values, 'headgate_fallbacks_total', 'model="openai/gpt-5"'), 4)
+  t.equal(sum(values, 'headgate_attempts_total', 'model="openai/bad",provider="openai",outcome="upstream_error"'), 5)
+  t.equal(sum(values, 'headgate_attempts_total', 'model="openai/gpt-5",provider="openai",outcome="ok"'), 4)
   t.equal(sum(values, 'headgate_attempts_total'), 9)
   t.equal(values.get('headgate_circuit_open{model="openai/bad"}'), 1)
 })

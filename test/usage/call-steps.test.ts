@@ -8,6 +8,7 @@ import { adminGateway, type AdminGateway, type Person } from '../support/admin.t
 import { upstreamAt } from '../support/gateway.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
+import { usageRowOf } from '../support/usage.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { CallDetail } from '../../schemas/admin/calls.ts'
@@ -67,11 +68,33 @@ t.test('tools are listed with their servers, durations and outcomes', async t =>
 t.test('a refused call names its limit', async t => {
   const { callAndFind } = await start(t, { providers: [sandbox] }, { requests_per_minute: 1 })
   const unknown = await callAndFind({ model: 'nothing/known', messages: 'hi' })
-  t.match(unknown.timeline, [{ event: 'received' }, { event: 'first_byte' }, { event: 'end', reason: 'model_not_found' }])
+  t.match(unknown.timeline.filter(({ event }) => event !== 'auth'), [{ event: 'received' }, { event: 'end', reason: 'model_not_found' }])
+  t.match(unknown, { error_code: 'model_not_found', error_message: /nothing\/known/, first_byte_ms: null })
   await callAndFind({ model: 'sandbox/echo', messages: 'hi' })
   const refused = await callAndFind({ model: 'sandbox/echo', messages: 'hi' })
-  t.match(refused, { status: 429, candidates: [] })
-  t.match(refused.timeline, [{ event: 'received' }, { event: 'auth' }, { event: 'refused', reason: 'requests' }, { event: 'first_byte' }, { event: 'end', reason: 'rate_limit_exceeded' }])
+  t.match(refused, { status: 429, candidates: [], error_message: /\w{3,}/, first_byte_ms: null })
+  t.match(refused.timeline, [{ event: 'received' }, { event: 'auth' }, { event: 'refused', reason: 'requests' }, { event: 'end', reason: 'rate_limit_exceeded' }])
+})
+
+t.test('an error says what its caller read, cut, and of one without words what its code means', async t => {
+  const upstream = await fakeUpstream({ status: 400, pieces: [JSON.stringify({ error: { message: `Unknown parameter: frobnicate.${' more'.repeat(200)}`, type: 'invalid_request_error' } })] })
+  t.teardown(upstream.close)
+  const { callAndFind, database, owner } = await start(t, { providers: [upstreamAt(upstream.url, 'first', 'vllm')] })
+  const call = await callAndFind({ model: 'first/model', messages: 'hi', stream: true })
+  t.match(call, { error_code: 'upstream_invalid_request', first_byte_ms: null, error_message: /^Unknown parameter: frobnicate\./ })
+  t.equal(call.error_message?.length, 200)
+  await database.insertUsage([usageRowOf(1, { call_id: 'of-before', outcome: 'error', error_code: 'upstream_timeout', at_ms: Date.now() })])
+  t.match((await owner.send('GET /admin/v1/calls/of-before')).body, { error_message: 'The provider did not answer in time.' })
+})
+
+t.test('an answer that breaks off is an attempt that failed', async t => {
+  const piece = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }] })}\n\n`
+  const upstream = await fakeUpstream({ headers: { 'content-type': 'text/event-stream' }, pieces: [piece], then: 'end' })
+  t.teardown(upstream.close)
+  const { callAndFind } = await start(t, { providers: [upstreamAt(upstream.url, 'first', 'vllm')] })
+  const call = await callAndFind({ model: 'first/model', messages: 'hi', stream: true })
+  t.match(call.timeline.find(({ event }) => event === 'attempt_failed'), { model: 'first/model', reason: 'upstream_stream_interrupted' })
+  t.match(call, { error_code: 'upstream_stream_interrupted', first_byte_ms: Number })
 })
 
 t.test('a plain call has no steps to store', t => {

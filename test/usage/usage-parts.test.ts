@@ -3,6 +3,7 @@ import { dayMs } from '../../lib/usage/day.ts'
 import { piecesOf, usageParts } from '../../lib/usage/usage-parts.ts'
 import { hourMs } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'
+import type { UsageRow } from '../../lib/stores/tables.ts'
 import { usageRowOf } from '../support/usage.ts'
 
 const midnight = Date.UTC(2025, 10, 21)
@@ -18,7 +19,23 @@ t.test('a period is read from the largest pieces that fit, without a gap', async
   t.same(shown(midnight + hourMs, midnight + 5 * hourMs, dayMs), [[1, 5, hourMs]])
   t.same(shown(midnight + 0.25 * hourMs, midnight + 0.5 * hourMs, dayMs), [[0.25, 0.5, undefined]])
   t.same(shown(midnight, midnight + 1.5 * hourMs, hourMs, midnight + 1.5 * hourMs), [[0, 2, hourMs]], 'the present hour is read from its rollup')
+  t.same(shown(midnight - hourMs, midnight + 0.5 * hourMs, 60_000), [[-1, 0.5, undefined]], 'minutes are in records alone')
   t.same(shown(midnight, midnight, hourMs), [])
+})
+
+storeTest('lists of models, dry runs and answers out of the store are in no sum', async (t, open) => {
+  const { query, insertUsage } = await open()
+  const rows: ReadonlyArray<Partial<UsageRow>> = [
+    { endpoint: 'models', attempts: 0, cost_nano_usd: 0 }, { endpoint: 'models', attempts: 0, outcome: 'error', status: 403 }, { attempts: 0, cost_nano_usd: 0 },
+    { attempts: 0, cost_nano_usd: 5 }, { attempts: 0, outcome: 'error', status: 429, cost_nano_usd: 0 }, { attempts: 1 }
+  ]
+  await insertUsage(rows.map((row, number) => usageRowOf(number, { at_ms: midnight + number, ...row })))
+  for (const smallestMs of [60_000, hourMs, dayMs]) {
+    const parts = await usageParts(query, { fromMs: midnight, untilMs: midnight + dayMs }, {}, { smallestMs, nowMs: Date.now() })
+      .select(({ fn }) => [fn.sum<number>('record.calls').as('calls'), fn.sum<number>('record.errors').as('errors')]).executeTakeFirstOrThrow()
+    t.same(parts, { calls: 3, errors: 1 }, `${smallestMs}`)
+  }
+  t.equal((await query.selectFrom('usage').select('id').execute()).length, 6, 'each has its record')
 })
 
 storeTest('parts of a period add up to its records, and survive them', async (t, open) => {

@@ -1,5 +1,5 @@
 import { dayMs } from '../../usage/day.ts'
-import { amounts, countSql, rollupDimensions, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
+import { amounts, countSql, isSummed, rollupDimensions, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
 import { isReplaced } from '../replaced-row.ts'
 import { textColumns, usageColumns } from '../usage-columns.ts'
 import type { ServerConnections } from './server-connections.ts'
@@ -30,6 +30,7 @@ const adding = (rows: string, times = ''): string => `
         ${rollupSums.map(name => `sum(${times}${amounts[name].sql})`).join(', ')},
         ${Object.values(rollupDurations).map(duration => `added_durations(string_agg(${countSql(duration)}, ','))`).join(', ')}
       from ${rows} cross join (values ${rollupSpans.map(span => `(${span})`).join(', ')}) as spans (span_ms)
+      where ${isSummed.sql}
       group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
     on conflict (${rollupKey.join(', ')}) do update set
       ${rollupSums.map(name => `${name} = usage_rollups.${name} + excluded.${name}`).join(', ')},

@@ -1,7 +1,7 @@
 /** Adds rows to the sums of their hours and days. */
 
 import { bucketOf, Durations } from '../../usage/percentiles.ts'
-import { amounts, dimensionsOf, hourMs, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
+import { amounts, dimensionsOf, hourMs, isSummed, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
 import type { UsageRow } from '../tables.ts'
 import type { Statement } from './statement-cache.ts'
 
@@ -34,6 +34,7 @@ export function addRollups (prepare: (sql: string) => Statement, rows: readonly 
   let previous: UsageRow | undefined
   let group: Group | undefined
   for (const row of rows) {
+    if (!isSummed.of(row)) continue
     // Most rows are like the one before; the name of a group takes 0.5 µs.
     if (group === undefined || previous === undefined || !belongTogether(row, previous)) group = groupOf(row, groups)
     previous = row
@@ -44,7 +45,7 @@ export function addRollups (prepare: (sql: string) => Statement, rows: readonly 
 
 /** Subtracts rows of open calls that were removed just now, whose durations are not counted. Sums of no other call go as well. */
 export function subtractRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
-  for (const row of rows) {
+  for (const row of rows.filter(isSummed.of)) {
     for (const spanMs of rollupSpans) {
       const key = keyOf(spanMs, row.at_ms, dimensionsOf(row))
       prepare(reduce).run(...amountOf.map(of => of(row)), ...key)

@@ -7,6 +7,8 @@ import { rowId } from '../../../lib/text/ids.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 import { providerSettings } from '../../support/settings.ts'
 import { callNumbers, type LiveCalls } from '../../../schemas/admin/calls.ts'
+import type { ProviderHealth } from '../../../schemas/admin/resources.ts'
+import type { RequestStep } from '../../../lib/usage/call-steps.ts'
 import type { UsageRow } from '../../../lib/stores/tables.ts'
 
 const hour = 3_600_000
@@ -43,6 +45,37 @@ t.test('totals, series and groups add up', async t => {
   const csv = (await send(`GET /admin/v1/usage.csv?${query}&group_by=model`)).body.split('\r\n')
   t.equal(csv[0], 'time,model,model_name,calls,errors,prompt_tokens,completion_tokens,cost_usd,estimated_calls,unpriced_calls,latency_p50_ms,latency_p95_ms,latency_p99_ms,first_byte_p50_ms,first_byte_p95_ms')
   t.equal(csv.length, 1 + 2 * 3 + 1)
+})
+
+t.test('up to two hours are shown by minutes', async t => {
+  const place = await adminGateway(t)
+  await record(place, [{ at_ms: now - 119 * 60_000 }, { at_ms: now - 60_000 }, { at_ms: now - 59_000, prompt_tokens: 7 }])
+  const { send } = await place.user('owner')
+  const { body } = await send(`GET /admin/v1/usage?from_ms=${now - 2 * hour}&until_ms=${now}&group_by=model`)
+  t.equal(body.bucket, 'minute')
+  t.same([body.at_ms.length, body.at_ms[0]], [120, now - 2 * hour])
+  t.same(body.series.calls.flatMap((calls: number, index: number) => calls === 0 ? [] : [[index, calls]]), [[1, 1], [119, 2]])
+  t.equal(body.groups[0].series.prompt_tokens[119], 17)
+  t.match((await send(`GET /admin/v1/usage?from_ms=${now - 3 * hour}&until_ms=${now}`)).body, { bucket: 'hour' })
+  const refused = await send(`GET /admin/v1/usage?from_ms=${now - 3 * hour}&until_ms=${now}&bucket=minute`)
+  t.match([refused.status, refused.body.error], [400, { param: 'bucket', message: /2 hours/ }])
+})
+
+t.test('a provider has the requests that were sent to it and failed there, whoever answered the call, and no mistakes of callers', async t => {
+  const place = await adminGateway(t, { providers: [providerSettings('bad', 'vllm'), providerSettings('good', 'vllm')] })
+  const at = (provider: string, reason?: string): RequestStep => ({ model: `${provider}/m`, provider, at_ms: 1, took_ms: 2, ...reason !== undefined && { reason } })
+  const atMs = Date.now() - 60_000
+  const row = (requests: readonly RequestStep[] | undefined, parts: Partial<UsageRow> = {}): Partial<UsageRow> => ({
+    at_ms: atMs, provider: 'good', attempts: requests?.length ?? 1, steps: requests === undefined ? null : JSON.stringify({ requests }), ...parts
+  })
+  await record(place, [
+    row(undefined), row([at('bad', 'upstream_error'), at('bad', 'upstream_timeout'), at('good')]), row([at('bad')], { provider: 'bad' }),
+    row([at('bad', 'upstream_invalid_request')], { provider: 'bad', outcome: 'error' }), row([at('bad', 'model_not_found')], { provider: 'bad', outcome: 'error' }),
+    row([at('good', 'slower'), at('bad')], { provider: 'bad' }), row([at('good', 'invalid_provider_key')], { outcome: 'error' }), row([], { attempts: 0 }),
+    row([at('good', 'rate_limit_exceeded')], { outcome: 'error' }), row([at('bad', 'upstream_error')], { at_ms: atMs - hour, provider: 'bad' })
+  ])
+  const { data } = (await (await place.user('owner')).send('GET /admin/v1/providers')).body
+  t.same(data.map(({ id, last_hour: { attempts, failed_attempts: failed } }: ProviderHealth) => [id, attempts, failed]), [['bad', 6, 2], ['good', 5, 1]])
 })
 
 t.test('a table does nothing in a spreadsheet', async t => {
@@ -249,7 +282,7 @@ t.test('models, providers and tool servers are described without secrets', async
   t.match(data[0], { id: 'fast', kind: 'route', targets: ['openai/gpt-4o-mini', 'openai/gpt-4o'] })
   t.match(data.find(({ id }: { id: string }) => id === 'openai/gpt-4o-mini'), { kind: 'model', circuit: 'closed', price: { input: Number, output: Number } })
   const providers = (await send('GET /admin/v1/providers')).body
-  t.match(providers.data, [{ id: 'openai', enabled: true, credentials: 1, credentials_ready: 1, last_hour: { calls: 0, errors: 0, latency_ms: null } }])
+  t.match(providers.data, [{ id: 'openai', enabled: true, credentials: 1, credentials_ready: 1, last_hour: { attempts: 0, failed_attempts: 0, latency_ms: null } }])
   const member = await place.user('member')
   const servers = (await member.send('GET /admin/v1/tool-servers')).body
   t.same(servers.data, [{ slug: 'acme/tickets', transport: 'http', target: 'http://127.0.0.1:9/mcp' }])

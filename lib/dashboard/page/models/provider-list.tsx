@@ -16,8 +16,8 @@ const columns: ReadonlyArray<Column<Provider>> = [
   { title: 'State', cell: provider => <State provider={provider} /> },
   { title: 'Keys', cell: ({ credentials, credentials_ready }) => credentials === 0 ? <span class='faint'>callers’ own</span> : credentials === credentials_ready ? count(credentials) : `${count(credentials_ready)} of ${count(credentials)} ready` },
   { title: 'Models', number: true, cell: ({ models }) => count(models) },
-  { title: 'Calls', number: true, cell: ({ last_hour }) => count(last_hour.calls) },
-  { title: 'Errors', number: true, cell: ({ last_hour }) => last_hour.calls === 0 ? '–' : <span class={last_hour.errors / last_hour.calls > 0.05 ? 'bad' : undefined}>{share(last_hour.errors / last_hour.calls)}</span> },
+  { title: 'Requests', number: true, cell: ({ last_hour }) => count(last_hour.attempts) },
+  { title: 'Failed', number: true, cell: ({ last_hour: { attempts, failed_attempts } }) => attempts === 0 ? '–' : <span class={failed_attempts / attempts > 0.05 ? 'bad' : undefined}>{share(failed_attempts / attempts)}</span> },
   { title: 'p50', number: true, cell: ({ last_hour }) => last_hour.latency_ms === null ? '–' : duration(last_hour.latency_ms.p50) },
   { title: 'p95', number: true, cell: ({ last_hour }) => last_hour.latency_ms === null ? '–' : duration(last_hour.latency_ms.p95) },
   { title: 'First token', number: true, cell: ({ last_hour }) => last_hour.first_byte_ms === null ? '–' : duration(last_hour.first_byte_ms.p50) }

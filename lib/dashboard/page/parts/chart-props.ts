@@ -12,7 +12,7 @@ export interface ChartProps {
   readonly label: string
   /** Begin of each bucket, in Unix milliseconds. */
   readonly atMs: readonly number[]
-  readonly bucket: 'hour' | 'day'
+  readonly bucket: 'minute' | 'hour' | 'day'
   readonly series: readonly ChartSeries[]
   readonly kind: 'bars' | 'lines'
   readonly format: (value: number) => string
