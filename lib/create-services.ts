@@ -12,7 +12,8 @@ import { localModels } from './local/local-models.ts'
 import { localTransport } from './local/transport.ts'
 import { sandboxModels } from './sandbox/sandbox-models.ts'
 import { sandboxTransport } from './sandbox/transport.ts'
-import { RouteHealth, type SharedCooldown } from './routing/route-health.ts'
+import { RouteHealth } from './routing/route-health.ts'
+import type { SharedCooldown } from './coordination/cooldown-exchange.ts'
 import { sameProviders } from './routing/same-provider.ts'
 import { describeError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
@@ -25,7 +26,7 @@ import type { Provider } from './providers/provider.ts'
 import type { ResponseStore } from './stores/response-store.ts'
 import type { Services } from './services.ts'
 import type { ProviderSettings, Settings } from './core/settings.ts'
-import type { Log } from './telemetry/log.ts'
+import type { Log } from './log/log.ts'
 
 export interface OwnedServices extends Services {
   /** Resolves once every provider's own list has been read for the first time, or has failed to be. */

@@ -37,7 +37,7 @@ const elsewhere: Reasons = {
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
-  'usage/begun-row': ['usage/call-recorder', 'the short row of a call that has begun'],
+  'usage/begun-row': ['limits/call-recorder', 'the short row of a call that has begun'],
   'attempts/prepared-request': ['stages/provider-call', 'the requests of the stage'],
   'attempts/delete-response': ['pipelines/responses', 'one request to a provider'],
   'attempts/stream-pace': ['attempts/stream-attempt', 'watches the streams that are read there'],

@@ -10,7 +10,7 @@ import { ProviderFailure, invalidResponse } from '../providers/provider-failure.
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { sseReader } from '../wire/sse.ts'
-import { readErrorAnswer } from './error-body.ts'
+import { readErrorAnswer } from '../providers/error-body.ts'
 import { AnswerMemory, bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response.ts'
 import { StreamAttempt } from './stream-attempt.ts'

@@ -3,7 +3,7 @@
 import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
 import { readSettings } from '../config/read-settings.ts'
-import { createLog, flushed } from '../telemetry/log.ts'
+import { createLog, flushed } from '../log/log.ts'
 import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'

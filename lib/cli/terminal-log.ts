@@ -1,6 +1,6 @@
 /** Prints warnings of the services on a terminal: sentences, not lines of JSON. */
 
-import { createLog, type Log } from '../telemetry/log.ts'
+import { createLog, type Log } from '../log/log.ts'
 import type { Terminal } from '../process/terminal.ts'
 
 /** Describes what can go wrong during a command: a provider and its error. */

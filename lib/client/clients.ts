@@ -16,7 +16,7 @@ export interface Client {
 export interface ClientEvents {
   /** The connection has closed. */
   readonly onDisconnect: () => void
-  /** The server has ended the connection: undici is told next, and fails an assertion if a body is paused. */
+  /** The server has ended the connection: undici learns of it next, and fails an assertion if a body is paused. */
   readonly onEnd: () => void
 }
 

@@ -5,8 +5,19 @@
  * What cools down is kept in Redis until it is over, for processes that start or connect later.
  */
 
-import type { SharedCooldown } from '../routing/route-health.ts'
 import type { RedisServer } from './redis-server.ts'
+
+/** A cooldown as processes share it: of a model, of one credential, or of all of a provider. */
+export interface SharedCooldown {
+  readonly providerId: string
+  readonly modelId?: string | undefined
+  /** The place of a credential, of several. */
+  readonly credential?: number | undefined
+  /** 0: it is over. */
+  readonly forMs: number
+  /** For how long there have been nothing but failures. */
+  readonly failingMs: number
+}
 
 export interface CooldownListener {
   /** Returns what identifies a provider with its credentials, in every process; `undefined` for one that is not shared. */

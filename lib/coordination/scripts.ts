@@ -9,7 +9,7 @@
  * Numbers in Lua are doubles: amounts are integers below 2^53, as no budget exceeds 10^15 billionths of a dollar.
  */
 
-import { recordedAfterMs } from '../limits/refunds.ts'
+import { recordedAfterMs } from '../usage/refunds.ts'
 import type { RedisOptions } from 'ioredis'
 
 const lua = String.raw
@@ -76,7 +76,7 @@ const count = lua`${clock}${buckets}
       end
       return sums[key]
     end
-    -- As limits/refunds.ts has it.
+    -- As usage/refunds.ts has it.
     local function unrecorded_refunds (sum)
       local age = now - sum.refunds_at
       if age >= 2 * ${refundMs} then return 0 end

@@ -178,7 +178,7 @@ export class CallRecord {
   /** Notes its bodies, where its project keeps them. */
   bodies: BodyCapture | undefined = undefined
 
-  // Kept by `usage/call-recorder`.
+  // Kept by `limits/call-recorder`.
   /** The entry of its row in the journal. Not in a `WeakMap`, whose entries the collector visits at every scavenge. */
   journaled: object | undefined = undefined
   /** The wait until it is journaled again. */

@@ -1,6 +1,6 @@
 /** The only writer of replies. */
 
-import { explainRoute } from '../routing/explain-route.ts'
+import { explainRoute } from '../core/explain-route.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'

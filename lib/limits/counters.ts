@@ -10,7 +10,7 @@
 
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
-import { addRefund, unrecordedRefunds, type Refunds } from './refunds.ts'
+import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import { periodOf, type Period } from './windows.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import type { Refusal } from '../core/key.ts'

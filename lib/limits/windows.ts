@@ -3,7 +3,7 @@
  * hours where clocks change; weeks begin on Monday.
  */
 
-import { dayMs } from '../usage/day.ts'
+import { dayMs } from '../core/day.ts'
 import type { Budget } from '../core/key.ts'
 
 export type Window =

@@ -8,7 +8,7 @@ import { nearestWord } from '../text/nearest-word.ts'
 import type { Settings } from '../core/settings.ts'
 import { collectModels } from './known-models.ts'
 import { buildIndex } from './model-index.ts'
-import { orderForCall, type OrderingInputs } from '../routing/route-strategies.ts'
+import { orderForCall, type OrderingInputs } from './route-strategies.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { ModelRegistry } from './model-registry.ts'
 

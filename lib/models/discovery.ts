@@ -11,7 +11,7 @@ import type { UpdatableModelRegistry } from './create-models.ts'
 import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import { chatCompletionsModels } from '../providers/chat-completions/model-list.ts'
 import { kinds } from '../providers/kinds.ts'
-import { readErrorBody } from '../attempts/error-body.ts'
+import { readErrorBody } from '../providers/error-body.ts'
 import { unknownModelEntry } from './known-models.ts'
 import { ModelListFailure } from './model-list-failure.ts'
 

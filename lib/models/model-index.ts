@@ -8,7 +8,7 @@
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteSettings, Settings } from '../core/settings.ts'
-import { orderRoutes } from '../routing/route-strategies.ts'
+import { orderRoutes } from './route-strategies.ts'
 import type { ModelEntry, Traits } from '../core/model.ts'
 import { kinds as kindTable } from '../providers/kinds.ts'
 import { memoized } from '../text/memoized.ts'

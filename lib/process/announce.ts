@@ -4,7 +4,7 @@ import { isDashboardServed } from '../dashboard/is-served.ts'
 import type { Address } from '../http/listen.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Log } from '../log/log.ts'
 import { banner, keyNotice } from './banner.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -5,7 +5,7 @@ import { loggableError } from '../text/describe-error.ts'
 import { allowedHosts } from '../http/allowed-hosts.ts'
 import { listen, type Address } from '../http/listen.ts'
 import { printFamilies, type Family } from '../telemetry/metric-families.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Log } from '../log/log.ts'
 
 export interface MetricsServer {
   readonly address: Address

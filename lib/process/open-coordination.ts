@@ -16,7 +16,7 @@ import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Database } from '../stores/database.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Log } from '../log/log.ts'
 import type { GatewayCoordination } from '../gateway.ts'
 import { CommandError } from './terminal.ts'
 

@@ -2,7 +2,7 @@ import { urlOf } from '../http/listen.ts'
 import { serveMetrics, type MetricsServer } from './metrics-server.ts'
 import type { MetricsSettings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Log } from '../log/log.ts'
 import { listenError } from './listen-error.ts'
 
 /**

@@ -6,7 +6,7 @@
  */
 
 export { createGateway } from '../gateway.ts'
-export { createLog } from '../telemetry/log.ts'
+export { createLog } from '../log/log.ts'
 export { openDatabase } from '../stores/open-database.ts'
 export { openKeyStore } from '../keys/key-store.ts'
 export { GatewayError, ValidationError } from '../core/errors.ts'
@@ -27,4 +27,4 @@ export type { Limiter } from '../limits/limiter.ts'
 export type { Services } from '../services.ts'
 export type { Database } from '../stores/database.ts'
 export type { UsageRow } from '../stores/tables.ts'
-export type { Log } from '../telemetry/log.ts'
+export type { Log } from '../log/log.ts'

@@ -1,6 +1,6 @@
 /** Describes how a call would be routed: the models it would ask now, in order, and why. */
 
-import { rankText } from './explain-route.ts'
+import { rankText } from '../core/explain-route.ts'
 import type { FailedAttempt } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 import type { CredentialPool } from './credential-pool.ts'

@@ -14,6 +14,7 @@ import { LearnedCooldowns } from './learned-cooldowns.ts'
 import { MissingApis } from './missing-apis.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
+import type { SharedCooldown } from '../coordination/cooldown-exchange.ts'
 
 /** Models whose failures are remembered: their names come from callers, so there is no end to them. */
 const maxBreakers = 1000
@@ -25,18 +26,6 @@ export interface Cooldown {
   readonly forMs: number
   /** The process that found out. */
   readonly origin: 'this_process' | 'another_process'
-}
-
-/** A cooldown as processes share it: of a model, of one credential, or of all of a provider. */
-export interface SharedCooldown {
-  readonly providerId: string
-  readonly modelId?: string | undefined
-  /** The place of a credential, of several. */
-  readonly credential?: number | undefined
-  /** 0: it is over. */
-  readonly forMs: number
-  /** For how long there have been nothing but failures. */
-  readonly failingMs: number
 }
 
 export class RouteHealth {

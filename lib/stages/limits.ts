@@ -33,7 +33,7 @@ const maxPauseMs = 1000
 
 /**
  * Admits calls: one in, the same call out, with what it may use reserved; its actual usage is settled when it
- * has ended (`usage/call-recorder`). Calls of keys without limits pass.
+ * has ended (`limits/call-recorder`). Calls of keys without limits pass.
  *
  * A key with a budget uses priced models only, and unless `strict` is false its call gets what is left of the
  * budget or the most it can cost, whichever is less: `capAnswer` keeps it within that.

@@ -2,7 +2,7 @@
 
 import { sql, type Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { dayMs } from '../usage/day.ts'
+import { dayMs } from '../core/day.ts'
 import type { CallBody } from '../../schemas/admin/call-bodies.ts'
 import type { Database } from './database.ts'
 import { LongTexts } from './long-texts.ts'

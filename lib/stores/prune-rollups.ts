@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { dayMs } from '../usage/day.ts'
+import { dayMs } from '../core/day.ts'
 import type { Retention } from './database.ts'
 import type { Tables } from './tables.ts'
 import { rollupSpans } from './usage-rollups.ts'

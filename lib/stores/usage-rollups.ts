@@ -1,7 +1,7 @@
 /** Says what of a usage row adds up in `usage_rollups`: in SQL, and for a row in memory. */
 
-import { dayMs } from '../usage/day.ts'
-import { bucketSql } from '../usage/percentiles.ts'
+import { dayMs } from '../core/day.ts'
+import { bucketSql } from './percentiles.ts'
 import type { UsageRollupRow, UsageRow } from './tables.ts'
 
 export const hourMs = 60 * 60 * 1000

@@ -1,12 +1,12 @@
 /** Logs one line per call, once its answer is written or abandoned. */
 
-import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
+import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { cutName, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { charactersPerToken } from '../core/usage.ts'
 import type { UsageRow } from '../stores/tables.ts'
-import { writeLine, type Log } from './log.ts'
+import { writeLine, type Log } from '../log/log.ts'
 
 /** Logs key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage record has it. */
 export function logCall (log: Log, call: Call, row?: UsageRow): void {

@@ -4,7 +4,7 @@
  */
 
 import { defaultMessage } from '../core/errors.ts'
-import { rankText } from '../routing/explain-route.ts'
+import { rankText } from '../core/explain-route.ts'
 import type { CallRecord, FailedAttempt, SentRequest, ToolRun } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 

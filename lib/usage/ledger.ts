@@ -16,7 +16,7 @@ import { finishedJournalName, journalName } from './journal-name.ts'
 import type { BegunRow } from './begun-row.ts'
 import type { Database, Retention } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Log } from '../log/log.ts'
 
 export interface LedgerOptions {
   readonly log: Log

@@ -1,7 +1,7 @@
 /** Reads what the calls of a key or of a project have used since a moment, as the usage ledger has it. */
 
 import { DummyDriver, Kysely, sql, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type RawBuilder } from 'kysely'
-import { dayMs, dayOf } from './day.ts'
+import { dayMs, dayOf } from '../core/day.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 

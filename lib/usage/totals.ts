@@ -3,7 +3,7 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Tables } from '../stores/tables.ts'
 import type { RollupSum } from '../stores/usage-rollups.ts'
-import { dayMs, dayText } from './day.ts'
+import { dayMs, dayText } from '../core/day.ts'
 import { usageParts } from './usage-parts.ts'
 
 export const groupings = ['key', 'model', 'provider', 'endpoint', 'day'] as const

@@ -6,7 +6,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Tables, UsageRollupRow } from '../stores/tables.ts'
 import { amounts, countSql, hourMs, isSummed, rollupDimensions, rollupDurations, rollupSums } from '../stores/usage-rollups.ts'
 import { madeBy, type CallOrigin } from './call-filter.ts'
-import { dayMs } from './day.ts'
+import { dayMs } from '../core/day.ts'
 
 export interface Period {
   readonly fromMs: number

@@ -5,8 +5,8 @@ import type { Usage, UsageGroup, groupingNames } from '../../schemas/admin/usage
 import type { Tables } from '../stores/tables.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import { projectOfRecord, type CallOrigin } from './call-filter.ts'
-import { dayMs } from './day.ts'
-import { Durations } from './percentiles.ts'
+import { dayMs } from '../core/day.ts'
+import { Durations } from '../stores/percentiles.ts'
 import { usageParts, type Period } from './usage-parts.ts'
 import { CellSum, sumNames, UsageSummary } from './usage-summary.ts'
 

@@ -1,7 +1,7 @@
 /** Adds up the sums of buckets of time: to totals, and to series of which only what they show is kept. */
 
 import type { Percentiles, UsageSeries, UsageTotals } from '../../schemas/admin/usage.ts'
-import { Durations } from './percentiles.ts'
+import { Durations } from '../stores/percentiles.ts'
 
 export const sumNames = [
   'calls', 'errors', 'cancelled', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'images', 'audio_ms', 'pages',

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createGateway } from '../../lib/gateway.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { upstreamAt } from '../support/gateway.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'

@@ -4,7 +4,7 @@ import { request } from 'node:https'
 import t from 'tap'
 import { createGateway } from '../../lib/gateway.ts'
 import { urlOf } from '../../lib/http/listen.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { settings } from '../support/settings.ts'
 

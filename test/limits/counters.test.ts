@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LimitCounters } from '../../lib/limits/counters.ts'
-import { recordedAfterMs } from '../../lib/limits/refunds.ts'
-import { dayMs } from '../../lib/usage/day.ts'
+import { recordedAfterMs } from '../../lib/usage/refunds.ts'
+import { dayMs } from '../../lib/core/day.ts'
 import { KeyCounters, reasonOf, type KeyDecision } from '../support/limits.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { recordedAfterMs } from '../../lib/limits/refunds.ts'
+import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 import { RedisCounters } from '../../lib/limits/redis-counters.ts'
 import { processName } from '../../lib/async/process-name.ts'
 import { RedisLimiter, type RedisLimiterOptions } from '../../lib/limits/redis-limiter.ts'

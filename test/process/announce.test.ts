@@ -1,7 +1,7 @@
 import t from 'tap'
 import { announce } from '../../lib/process/announce.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 
 const all = settings({ providers: [providerSettings('sandbox', 'sandbox'), { ...providerSettings('off', 'openai'), enabled: false }] })

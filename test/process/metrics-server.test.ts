@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
 import { serveMetrics } from '../../lib/process/metrics-server.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 

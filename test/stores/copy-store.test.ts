@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { copyStore, type CopyProgress } from '../../lib/stores/copy-store.ts'
 import { usedSince } from '../../lib/usage/spending.ts'
-import { dayMs } from '../../lib/usage/day.ts'
+import { dayMs } from '../../lib/core/day.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'

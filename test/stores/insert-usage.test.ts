@@ -1,6 +1,6 @@
 import { usedSince } from '../../lib/usage/spending.ts'
-import { dayMs, dayOf } from '../../lib/usage/day.ts'
-import { Durations } from '../../lib/usage/percentiles.ts'
+import { dayMs, dayOf } from '../../lib/core/day.ts'
+import { Durations } from '../../lib/stores/percentiles.ts'
 import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
 import { hourMs, type RollupSum } from '../../lib/stores/usage-rollups.ts'
 import { textColumns } from '../../lib/stores/usage-columns.ts'

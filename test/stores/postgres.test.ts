@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
-import { dayMs } from '../../lib/usage/day.ts'
+import { dayMs } from '../../lib/core/day.ts'
 import { usedSince } from '../../lib/usage/spending.ts'
 import { startStallingProxy } from '../support/stalling-proxy.ts'
 import { noPostgres, postgresPlace } from '../support/stores.ts'

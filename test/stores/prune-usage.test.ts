@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
-import { dayMs } from '../../lib/usage/day.ts'
+import { dayMs } from '../../lib/core/day.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { pruneUsage } from '../../lib/stores/sqlite/prune-usage.ts'
 import { usedSince } from '../../lib/usage/spending.ts'

@@ -2,7 +2,7 @@
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { createGateway, type Gateway, type GatewayParts } from '../../lib/gateway.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { providerSettings, settings } from './settings.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'

@@ -1,7 +1,7 @@
 /** A gateway as a process of its own, for tests of what it survives: prints its address by IPC. */
 
 import { createGateway } from '../../lib/gateway.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { testKey } from './gateway.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { logCall } from '../../lib/telemetry/call-log.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { route } from '../support/routes.ts'
 import { routedCall } from '../support/stages.ts'
 

@@ -1,4 +1,4 @@
-import { dayMs } from '../../lib/usage/day.ts'
+import { dayMs } from '../../lib/core/day.ts'
 import { usedSince } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'

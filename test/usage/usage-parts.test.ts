@@ -1,5 +1,5 @@
 import t from 'tap'
-import { dayMs } from '../../lib/usage/day.ts'
+import { dayMs } from '../../lib/core/day.ts'
 import { piecesOf, usageParts } from '../../lib/usage/usage-parts.ts'
 import { hourMs } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'

@@ -6,7 +6,7 @@
  */
 
 import { endOfStream, sseData } from '../../wire/sse.ts'
-import { sseFrames } from '../sse-frames.ts'
+import { sseFrames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptionStreamEvent } from '../../../schemas/transcription.ts'

@@ -1,6 +1,6 @@
 /** The usage ledger, and what it adds up to. */
 
-import { bucketSql } from '../../usage/percentiles.ts'
+import { bucketSql } from '../percentiles.ts'
 import type { Migration } from './migration.ts'
 
 const group = 'key_id, model, provider, endpoint'

@@ -1,4 +1,4 @@
-import { dayMs } from '../../usage/day.ts'
+import { dayMs } from '../../core/day.ts'
 import { amounts, countSql, isSummed, rollupDimensions, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
 import { isReplaced } from '../replaced-row.ts'
 import { textColumns, usageColumns } from '../usage-columns.ts'

@@ -1,4 +1,4 @@
-import { dayMs } from '../../usage/day.ts'
+import { dayMs } from '../../core/day.ts'
 import type { Retention } from '../database.ts'
 import type { Partitions } from './partitions.ts'
 

@@ -1,6 +1,6 @@
 /** Adds rows to the sums of their hours and days. */
 
-import { bucketOf, Durations } from '../../usage/percentiles.ts'
+import { bucketOf, Durations } from '../percentiles.ts'
 import { amounts, dimensionsOf, hourMs, isSummed, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
 import type { UsageRow } from '../tables.ts'
 import type { Statement } from './statement-cache.ts'

@@ -1,4 +1,4 @@
-import { dayOf } from '../../usage/day.ts'
+import { dayOf } from '../../core/day.ts'
 import { isReplaced } from '../replaced-row.ts'
 import { usageColumns } from '../usage-columns.ts'
 import { addRollups, subtractRollups } from './add-rollups.ts'

@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
-import { dayMs } from '../../usage/day.ts'
+import { dayMs } from '../../core/day.ts'
 import type { Retention } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { hourMs, type rollupSpans } from '../usage-rollups.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { dayMs, dayOf, dayText } from '../../lib/usage/day.ts'
+import { dayMs, dayOf, dayText } from '../../lib/core/day.ts'
 
 t.test('a day is that of UTC, from its first millisecond to its last', async t => {
   const first = Date.UTC(2025, 10, 21)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
-import { orderForCall, orderRoutes, unique } from '../../lib/routing/route-strategies.ts'
+import { orderForCall, orderRoutes, unique } from '../../lib/models/route-strategies.ts'
 import { route as routeOf } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Route } from '../../lib/core/route.ts'

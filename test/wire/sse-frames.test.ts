@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { sseFrames } from '../../lib/stages/sse-frames.ts'
+import { sseFrames } from '../../lib/wire/sse-frames.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 
 const frames = sseFrames<Parameters<Parameters<typeof sseFrames>[0]>[0]>(({ call }) => ({

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { sql } from 'kysely'
-import { bucketOf, bucketSql, Durations } from '../../lib/usage/percentiles.ts'
+import { bucketOf, bucketSql, Durations } from '../../lib/stores/percentiles.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 
 t.test('percentiles of buckets are within 10 % of those of the values', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { readErrorBody } from '../../lib/attempts/error-body.ts'
+import { readErrorBody } from '../../lib/providers/error-body.ts'
 
 function open (): { readonly body: BodyQueue, readonly cancelled: () => boolean } {
   let cancelled = false

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { candidatesOf, explainRoute } from '../../lib/routing/explain-route.ts'
+import { candidatesOf, explainRoute } from '../../lib/core/explain-route.ts'
 import { route } from '../support/routes.ts'
 
 t.test('a header names the models that were tried and why, in a few plain letters', async t => {

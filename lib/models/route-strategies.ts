@@ -1,7 +1,7 @@
 /** Orders the models of a configured route. */
 
 import { mergeSettings } from '../chat/merge-settings.ts'
-import { blendedPrice } from '../models/price.ts'
+import { blendedPrice } from './price.ts'
 import type { Ranked, Route } from '../core/route.ts'
 import type { RouteSettings } from '../core/settings.ts'
 import type { ModelEntry } from '../core/model.ts'

@@ -1,5 +1,5 @@
 import { parseBounded } from '../json/parse-bounded.ts'
-import type { UpstreamResponse } from '../providers/provider.ts'
+import type { UpstreamResponse } from './provider.ts'
 
 const maxBytes = 64 * 1024
 /** The status has said most of it; a caller does not wait longer for its words. */

@@ -3,7 +3,7 @@ import t from 'tap'
 import { CallRecord, noteError } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { logCall } from '../../lib/telemetry/call-log.ts'
-import { createLog, type Log } from '../../lib/telemetry/log.ts'
+import { createLog, type Log } from '../../lib/log/log.ts'
 import { receivedCall } from '../support/stages.ts'
 
 function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { LogOutput } from '../../lib/telemetry/log-output.ts'
+import { LogOutput } from '../../lib/log/log-output.ts'
 import { until } from '../support/until.ts'
 
 /** Writes as it is said: so many bytes, all of them by default, or an error with that code, or `never`; and notes the attempts. */

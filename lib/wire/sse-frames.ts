@@ -2,10 +2,10 @@
 
 import { asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
-import { sseEvent } from '../wire/sse.ts'
+import { sseEvent } from './sse.ts'
 import type { Batch } from '../core/batch.ts'
 import type { AuthedCall } from '../core/call.ts'
-import type { FramePrinter } from '../wire/frame-printer.ts'
+import type { FramePrinter } from './frame-printer.ts'
 import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
 
 /**

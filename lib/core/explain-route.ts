@@ -1,7 +1,7 @@
 /** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` has the grammar. */
 
-import { cutName, type CallRecord, type FailedAttempt } from '../core/record.ts'
-import type { Ranked, Route } from '../core/route.ts'
+import { cutName, type CallRecord, type FailedAttempt } from './record.ts'
+import type { Ranked, Route } from './route.ts'
 
 const maxLength = 512
 const maxCandidates = 8
