@@ -145,6 +145,8 @@ export async function guardedFetch (
       method,
       headers: { 'user-agent': `headgate/${version}`, 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
+      // undici fails an assertion when a connection ends while a body is paused: only one too long is.
+      highWaterMark: maxBytes + 1,
       signal: signal ?? null
     })
     const next = followed < maxRedirects ? redirectOf(answer, current, method) : undefined

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import t, { type Test } from 'tap'
 import { createGuardedAgent, guardedFetch, type GuardedAgentOptions, type GuardedRequest } from '../../lib/mcp/guarded-fetch.ts'
+import { turns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -154,6 +155,21 @@ t.test('only http and https are fetched', async t => {
 })
 
 /** Returns what a request came to: the body, or the code of the error that stopped it. */
+t.test('an answer that its connection ends with is read to its end, however slowly', async t => {
+  const sizeBytes = 1_000_000
+  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+  for (const headers of [{ connection: 'close' }, { connection: 'close', 'content-length': sizeBytes }]) {
+    const port = await listen(t, (_, response) => { response.writeHead(200, headers).end('x'.repeat(sizeBytes)) })
+    const { body } = await guardedFetch(`http://127.0.0.1:${port}/`, {}, { agent, maxBytes: sizeBytes })
+    let readBytes = 0
+    for await (const bytes of body ?? []) {
+      readBytes += bytes.length
+      await turns(5)
+    }
+    t.equal(readBytes, sizeBytes)
+  }
+})
+
 async function failure (t: Test, url: string, options: GuardedAgentOptions = {}): Promise<string> {
   const agent = safeAgent(t, options)
   try {
