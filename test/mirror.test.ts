@@ -19,7 +19,6 @@ const elsewhere: Reasons = {
   'config/check-draft': ['pipelines/admin/configuration', 'what its route answers'],
   'config/live-configuration': ['pipelines/admin/configuration', 'the file and the reloads that its routes show'],
   'config/plain-value': ['config/config-document', 'makes the values of the documents that are read there'],
-  'core/body-capture': ['pipelines/admin/call-bodies', 'an interface'],
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'dashboard/link': ['cli/dashboard', 'an address'],

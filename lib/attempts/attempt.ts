@@ -53,38 +53,31 @@ export function openAttempt<R, E extends { readonly type: string }> (
   call: AttemptCall, { ask }: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
-  return sendAsk(call, ask, provider, adapter).then(response => openResponse(response, call, ask, provider, adapter, options))
+  return sendAsk(call, ask, provider, adapter).then(async response => await openResponse(response, call, ask, provider, adapter, options))
 }
 
 function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Pick<Adapter<R, unknown>, 'request'>): Promise<UpstreamResponse> {
-  if (isSlowRequest(call.record)) {
-    return yieldFairly().then(() => adapter.request(ask)).then(async made => {
-      await yieldFairly()
-      return await send(made, call, ask, provider)
+  const send = (request: UpstreamRequest): Promise<UpstreamResponse> => {
+    call.record.attempts++
+    return provider.transport.send(request, {
+      signal: call.signal,
+      credential: provider.authorize(call.providerKey?.reveal(), call.credential),
+      timeouts: provider.timeouts,
+      streamed: ask.streamed,
+      keyId: call.key.id
     })
   }
+  if (isSlowRequest(call.record)) return yieldFairly().then(() => adapter.request(ask)).then(async request => await yieldFairly().then(() => send(request)))
   try {
-    return send(adapter.request(ask), call, ask, provider)
+    return send(adapter.request(ask))
   } catch (error) {
     return Promise.reject(error)
   }
 }
 
-function send (request: UpstreamRequest, call: AttemptCall, { streamed }: Pick<Ask<unknown>, 'streamed'>, provider: Provider): Promise<UpstreamResponse> {
-  call.record.attempts++
-  return provider.transport.send(request, {
-    signal: call.signal,
-    credential: provider.authorize(call.providerKey?.reveal(), call.credential),
-    timeouts: provider.timeouts,
-    streamed,
-    keyId: call.key.id
-  })
-}
-
-/** Opens the body of a response, and waits only where that does. */
-function openResponse<R, E extends { readonly type: string }> (
+async function openResponse<R, E extends { readonly type: string }> (
   response: UpstreamResponse, call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
-): OpenAttempt<E> | Promise<OpenAttempt<E>> {
+): Promise<OpenAttempt<E>> {
   const { record } = call
   const { status, headers } = response
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
@@ -93,17 +86,13 @@ function openResponse<R, E extends { readonly type: string }> (
   // The caller's own key has limits of its own, which those of the gateway do not describe.
   if (call.providerKey !== undefined && ask.direct !== undefined) record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
 
-  if (status < 200 || status > 299) return refused(response, ask, adapter)
-  const fail = (error: unknown): never => {
+  if (status < 200 || status > 299) return await refused(response, ask, adapter)
+  try {
+    return await openBody(response, adapter.read(response, ask), provider, options, call)
+  } catch (error) {
     response.body.cancel()
     if (isTimeout(error)) throw error.with({ mayBeBilled: true })
     throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
-  }
-  try {
-    const opened = openBody(response, adapter.read(response, ask), provider, options, call)
-    return opened instanceof Promise ? opened.catch(fail) : opened
-  } catch (error) {
-    return fail(error)
   }
 }
 
@@ -114,17 +103,22 @@ async function refused<R> (response: UpstreamResponse, ask: Ask<R>, adapter: Pic
   throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 
-function openBody<E extends { readonly type: string }> (
+async function openBody<E extends { readonly type: string }> (
   { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
   { record, takeMemory }: Pick<AttemptCall, 'record' | 'takeMemory'>
-): OpenAttempt<E> | Promise<OpenAttempt<E>> {
+): Promise<OpenAttempt<E>> {
   const memory = new AnswerMemory(takeMemory)
-  const whole = (): Buffer | Promise<Buffer> => body.buffer(answerBytes, memory.hold)
   switch (reader.as) {
-    case 'json': return whenThere(whole(), bytes => openJson(bytes, reader, Math.max(eventBytes, answerBytes), record))
-    case 'text': return whenThere(whole(), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString()))))
-    case 'bytes': return whenThere(whole(), bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes))))
-    case 'pieces': return openPieces(body, reader.read)
+    case 'json': return await openJson(await body.buffer(answerBytes, memory.hold), reader, Math.max(eventBytes, answerBytes), record)
+    case 'text': {
+      const bytes = await body.buffer(answerBytes, memory.hold)
+      return bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString())))
+    }
+    case 'bytes': {
+      const bytes = await body.buffer(answerBytes, memory.hold)
+      return bufferedAttempt(readOrRefuse(() => reader.read(bytes)))
+    }
+    case 'pieces': return await openPieces(body, reader.read)
     case 'sse': {
       const attempt = new StreamAttempt(body, reader.reader, {
         json: async bytes => {
@@ -137,22 +131,19 @@ function openBody<E extends { readonly type: string }> (
         idleEventsMs: provider.timeouts.idleEventsMs,
         slow: provider.slowStream === undefined || mayGiveUp === undefined ? undefined : { ...provider.slowStream, mayGiveUp }
       })
-      return attempt.untilReal(holdMs).then(() => attempt)
+      await attempt.untilReal(holdMs)
+      return attempt
     }
   }
 }
 
-/** Calls `next` with a value, at once where it is there: most complete responses come with their head, and wait for nothing. */
-function whenThere<T, U> (value: T | Promise<T>, next: (there: T) => U | Promise<U>): U | Promise<U> {
-  return value instanceof Promise ? value.then(next) : next(value)
-}
-
 /** @param maxBytes of one event, where it is an event stream all the same */
-function openJson<E> (bytes: Buffer, reader: JsonReader<E>, maxBytes: number, record: Pick<CallRecord, 'answerBytes'>): OpenAttempt<E> | Promise<OpenAttempt<E>> {
+async function openJson<E> (bytes: Buffer, reader: JsonReader<E>, maxBytes: number, record: Pick<CallRecord, 'answerBytes'>): Promise<OpenAttempt<E>> {
   const { sse } = reader
-  if (sse !== undefined && looksLikeStream(bytes)) return readCompleteStream(bytes, sse(), maxBytes).then(bufferedAttempt)
+  if (sse !== undefined && looksLikeStream(bytes)) return bufferedAttempt(await readCompleteStream(bytes, sse(), maxBytes))
   record.answerBytes = bytes.length
-  return whenThere(parseResponseBytes(bytes), value => bufferedAttempt(readOrRefuse(() => reader.read(value, bytes))))
+  const value = await parseResponseBytes(bytes)
+  return bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
 }
 
 /** Waits for the first bytes, so that a failure before them is still a status. */

@@ -72,22 +72,10 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   }
 
   /** @throws GatewayError the failure of the last attempt, when no route could answer */
-  firstAnswer (): Promise<RouteAnswer<A>> {
+  async firstAnswer (): Promise<RouteAnswer<A>> {
     const { record, routes } = this.#call
     record.routes ??= routes // of the first turn, if there are several
-    return this.#attempts()
-  }
-
-  /** Notes parts that succeeded: they belong to the answer of their route, or to none. */
-  #notePartsBeside (answering: Route | undefined): void {
-    for (const [index, route] of this.#routes.entries()) {
-      if (route !== answering) for (const usage of this.#requests[index]?.billed() ?? []) noteWasted(this.#call, route, usage)
-    }
-  }
-
-  async #attempts (): Promise<RouteAnswer<A>> {
     try {
-      const { record, routes } = this.#call
       let planned = this.#plan.first()
       if (planned === undefined) throw modelDoesNotServe(routes[0])
       for (;;) {
@@ -113,6 +101,13 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     } catch (error) {
       this.#notePartsBeside(undefined)
       throw error
+    }
+  }
+
+  /** Notes parts that succeeded: they belong to the answer of their route, or to none. */
+  #notePartsBeside (answering: Route | undefined): void {
+    for (const [index, route] of this.#routes.entries()) {
+      if (route !== answering) for (const usage of this.#requests[index]?.billed() ?? []) noteWasted(this.#call, route, usage)
     }
   }
 

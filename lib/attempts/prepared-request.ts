@@ -27,6 +27,7 @@ export interface SharedByRequests {
 /** The request of a call to one route. Its parts are made once, however often they are sent, but for each account that keeps something. */
 export class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E extends AnyEvent & AnswerEvent> implements RouteRequest<OpenAttempt<E>> {
   readonly provider: Provider
+  /** A provider bills what it has written although the caller left, and a budget must count that. */
   readonly readsToEnd: boolean
   readonly #call: RoutedCall<R>
   readonly #route: Route
@@ -39,7 +40,7 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
 
   constructor (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions, shared: SharedByRequests) {
     this.provider = provider
-    this.readsToEnd = mustReadToEnd(call, provider)
+    this.readsToEnd = provider.onDisconnect === 'drain' || call.record.reservedNanoUsd !== undefined
     this.#call = call
     this.#route = route
     this.#adapter = adapter
@@ -97,26 +98,15 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
   }
 }
 
-/**
- * Returns whether an answer is read to its end although the caller left: a provider bills what it has written, and a budget
- * must count that.
- */
-function mustReadToEnd<R> ({ record }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
-  return onDisconnect === 'drain' || record.reservedNanoUsd !== undefined
-}
-
-function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route, options: FitOptions): FittedRequest<R> {
-  return fit === undefined ? { request } : fit(request, route, options) as FittedRequest<R> // it gives what it takes
-}
-
 /** Makes the input of the route's adapter: the request with the settings of the route. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
 ): Ask<R> {
-  const { request: given, direct } = fitted(call, route, options)
-  const request = mergeSettings(given, route.settings)
+  const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined // it gives what it takes
+  const request = mergeSettings(fitted?.request ?? call.request, route.settings)
   return {
-    request, route, quirks, direct,
+    request, route, quirks,
+    direct: fitted?.direct,
     streamed: request.stream === true,
     isLarge: isLargeRequest(call.record),
     media: call.media?.(),

@@ -13,8 +13,3 @@ export interface BodyCapture {
 
 /** Begins to note the bodies of a call of this key; `undefined` where its project keeps none. */
 export type CaptureBodies = (key: ApiKey, endpoint: string) => BodyCapture | undefined
-
-/** Has a reply noted as it is read, where it is to be kept. */
-export function watched (reply: Reply, { bodies }: { readonly bodies: BodyCapture | undefined }): Reply {
-  return bodies === undefined ? reply : bodies.watch(reply)
-}

@@ -68,6 +68,11 @@ export interface ApiKey {
   readonly project?: KeyProject
 }
 
+/** Returns true for a key that is no longer valid. */
+export function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
+  return expiresAtMs <= Date.now()
+}
+
 /** The project of keys that are in no other, those of the configuration included. */
 export const defaultProject = 'default'
 

@@ -206,7 +206,7 @@ export class CallRecord {
 
 /** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */
 export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | undefined): void {
-  record.usage = addUsage(earlier, usage) ?? usage
+  record.usage = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
   const others = record.answers.at(-1)?.earlier === earlier ? record.answers.slice(0, -1) : record.answers
   record.answers = [...others, { earlier, usage }]
   record.usageEstimated = record.turnsEstimated === true

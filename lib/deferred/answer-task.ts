@@ -1,6 +1,5 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
-import { watched } from '../core/body-capture.ts'
 import { GatewayError } from '../core/errors.ts'
 import { printText } from '../json/print-in-turns.ts'
 import { parseText } from '../json/parse-text.ts'
@@ -32,7 +31,8 @@ export function createTaskAnswerer (
     try {
       return await runDetached(services, 'chat', { ...admitted, routes, bodyBytes: task.length }, signal, events, async call => {
         call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
-        const { status, body } = watched(await answer({ ...call, request, routes }), call.record)
+        const reply = await answer({ ...call, request, routes })
+        const { status, body } = call.record.bodies?.watch(reply) ?? reply
         if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
         return { status, body: textWithin(body, services.settings.limits.storedBodyBytes) }
       })

@@ -117,13 +117,3 @@ export interface AnswerStart<C = unknown> {
   readonly route: Route
   readonly context: C
 }
-
-/** Returns the start of an answer by its first batch. */
-export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart<C> {
-  return {
-    head: events[0] as AnswerHead, // by normalise
-    call,
-    route,
-    context: call.context as C // by the `input` of the same dialect
-  }
-}

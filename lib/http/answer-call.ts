@@ -1,6 +1,5 @@
 /** Answers one request: makes a call of it, runs its endpoint and writes the reply. */
 
-import { watched } from '../core/body-capture.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
@@ -121,8 +120,8 @@ class CallInFlight {
   }
 
   async #write (reply: Reply): Promise<void> {
-    const { record } = this.#call
-    await writeReply(this.#response, watched(reply, record), this.#call, this.#graceMs, this.#parts.options.beforeLastByte)
+    const noted = this.#call.record.bodies?.watch(reply) ?? reply
+    await writeReply(this.#response, noted, this.#call, this.#graceMs, this.#parts.options.beforeLastByte)
   }
 
   /** Sends an error; one that comes after the head ends the connection. */

@@ -1,6 +1,6 @@
 /** Reads keys out of the rows of the store. */
 
-import { defaultProject, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { defaultProject, isExpired, type ApiKey, type KeyLimits } from '../core/key.ts'
 import { commonModels } from '../models/scope.ts'
 import type { KeyRow, ProjectRow } from '../stores/tables.ts'
 
@@ -81,8 +81,4 @@ function parseList (text: string): readonly string[] {
   const list: unknown = JSON.parse(text)
   if (!Array.isArray(list)) throw new SyntaxError('a scope in the store is not a list')
   return list.map(String)
-}
-
-export function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
-  return expiresAtMs <= Date.now()
 }

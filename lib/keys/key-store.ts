@@ -9,11 +9,11 @@
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
-import type { ApiKey, KeyLimits } from '../core/key.ts'
+import { isExpired, type ApiKey, type KeyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import type { KeyRow } from '../stores/tables.ts'
-import { entriesOfRow, fromRow, isExpired, listedKey, listText, type KeyEntry, type ListedKey } from './key-rows.ts'
+import { entriesOfRow, fromRow, listedKey, listText, type KeyEntry, type ListedKey } from './key-rows.ts'
 import type { LimitingField } from './limiting-fields.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
 import type { Keys } from './keys.ts'

@@ -24,7 +24,7 @@ interface ScopedCall {
  * @throws GatewayError `insufficient_permissions` naming the first entry that it may not use
  */
 export function checkToolScope<C extends ScopedCall> (call: C): C {
-  checkServers(requestedServers(call.request), call.key)
+  if (call.request.mcp_servers !== undefined) checkServers(requestedServers(call.request), call.key)
   return call
 }
 

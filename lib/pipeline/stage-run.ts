@@ -45,7 +45,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   /** The source that is read: that of the present value, or the source of the run where its values are read as they are. */
   #inner: AsyncIterator<unknown> | undefined
   /** The last values; set once the source has ended or failed. */
-  #rest: AsyncIterator<unknown, undefined> | undefined
+  #rest: AsyncIterator<Out, undefined> | undefined
   #left = false
 
   constructor (source: AsyncIterable<unknown>, parts: RunParts) {
@@ -56,7 +56,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 
   next (): Promise<Result<Out>> {
-    if (this.#rest !== undefined) return this.#readRest(this.#rest)
+    if (this.#rest !== undefined) return this.#rest.next()
     if (this.#left) return Promise.resolve(done)
     return this.#inner === undefined ? this.#advance() : this.#inner.next().then(this.#onResult, this.#onFailure)
   }
@@ -128,14 +128,37 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   /** Ends the transformers from one on, by an error or without. Returns the first of their last values. */
   async #end (from: number, failure?: Failure): Promise<Result<Out>> {
     if (this.#left) return done
-    const rest = this.#transformers.slice(from).reduce(transformed, nothing(failure))[Symbol.asyncIterator]()
-    this.#rest = rest
+    this.#rest = this.#lastValues(from, failure)
     if (failure !== undefined) await this.#close()
-    return await this.#readRest(rest)
+    return await this.#rest.next()
   }
 
-  async #readRest (rest: AsyncIterator<unknown, undefined>): Promise<Result<Out>> {
-    return await rest.next() as Result<Out> // of the last transformer
+  /** Yields the last values of each transformer, taken through those after it. An error of one, or of the source, is the next one's. */
+  async * #lastValues (from: number, failure: Failure | undefined): AsyncGenerator<Out, undefined> {
+    let failed = failure
+    for (let at = from; at < this.#transformers.length; at++) {
+      const transformer = this.#transformers[at] as AnyTransformer // by the condition
+      let called = at
+      const taken = (value: unknown): unknown => {
+        let out = value
+        for (called = at + 1; called < this.#transformers.length && out !== undefined; called++) out = this.#transformers[called]?.push(out)
+        called = at
+        return out
+      }
+      try {
+        const last = taken(failed === undefined ? transformer.end?.() : lastOfFailed(transformer, failed))
+        failed = undefined
+        if (last !== undefined) yield last as Out // the last one gives it
+        for await (const value of transformer.last?.() ?? []) {
+          const out = taken(value)
+          if (out !== undefined) yield out as Out // as above
+        }
+      } catch (error) {
+        failed = { error }
+        if (called > at) at = called - 1 // it failed for a value of this one
+      }
+    }
+    if (failed !== undefined) throw failed.error
   }
 
   async #close (): Promise<void> {
@@ -148,29 +171,7 @@ interface Failure {
   readonly error: unknown
 }
 
-/** A source that ends or fails at once. */
-async function * nothing (failure: Failure | undefined): AsyncGenerator<unknown, undefined> {
-  yield * []
-  if (failure !== undefined) throw failure.error
-}
-
-/** Reads a source through one transformer, as a run does with all of its transformers at once until its source has ended. */
-async function * transformed (source: AsyncIterable<unknown>, transformer: AnyTransformer): AsyncGenerator<unknown, undefined> {
-  let failure: Failure | undefined
-  try {
-    for await (const value of source) {
-      const out = transformer.push(value)
-      if (out !== undefined) yield out
-    }
-  } catch (error) {
-    failure = { error }
-  }
-  const value = failure === undefined ? transformer.end?.() : failed(transformer, failure)
-  if (value !== undefined) yield value
-  if (transformer.last !== undefined) yield * transformer.last()
-}
-
-function failed (transformer: AnyTransformer, { error }: Failure): unknown {
+function lastOfFailed (transformer: AnyTransformer, { error }: Failure): unknown {
   if (transformer.fail === undefined) throw error
   return transformer.fail(error)
 }

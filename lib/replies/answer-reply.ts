@@ -2,7 +2,8 @@
 
 import { collected, peek } from '../async/peek.ts'
 import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
-import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
+import type { AnswerDialect, ChatBatch } from '../dialects/dialect.ts'
+import { answerStart } from '../stages/normalise.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import { sseFrames } from '../wire/sse-frames.ts'
 import { bufferBody } from '../wire/buffer-body.ts'

@@ -1,6 +1,7 @@
 import { chatCompletions } from '../dialects/chat-completions/index.ts'
-import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../wire/sse-frames.ts'
+import { answerStart } from './normalise.ts'
+import type { AnswerDialect, ChatBatch } from '../dialects/dialect.ts'
 import type { Stage } from '../pipeline/stage.ts'
 
 /** Prints batches of `normalise` as the event stream of a dialect. Default: chat completions. */

@@ -40,7 +40,8 @@ export function maxUnitCostOf (units: Units, price: Price): number | undefined {
 }
 
 /** Returns the prices for a prompt of so many tokens; prices without a value for long prompts stay the same. */
-function pricesFor (promptTokens: number, { longPrompt, ...price }: Price): TokenPrices {
+function pricesFor (promptTokens: number, price: Price): TokenPrices {
+  const { longPrompt } = price
   return longPrompt === undefined || promptTokens <= longPrompt.abovePromptTokens ? price : { ...price, ...longPrompt }
 }
 

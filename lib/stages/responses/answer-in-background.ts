@@ -1,6 +1,5 @@
 /** Responses that are made in the background: the caller gets them as they are queued, and fetches them later. */
 
-import { watched } from '../../core/body-capture.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { EarlyReply } from '../../pipeline/early-reply.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
@@ -40,7 +39,8 @@ export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 
         await runDetached(services, 'responses', { ...call, bodyBytes: requestBytes(call.record) }, signal, runs.events, async detached => {
           const own: ResponsesContext = { ...context, queued, keep: keepIn(runs, async () => await services.recordAnswer?.(detached)) }
           detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
-          return await written(watched(await answer({ ...call, ...detached, context: own }), detached.record), write)
+          const reply = await answer({ ...call, ...detached, context: own })
+          return await written(detached.record.bodies?.watch(reply) ?? reply, write)
         })
       }
     })

@@ -2,7 +2,8 @@
 
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
-import { answerStart, type ChatBatch } from '../../../lib/dialects/dialect.ts'
+import type { ChatBatch } from '../../../lib/dialects/dialect.ts'
+import { answerStart } from '../../../lib/stages/normalise.ts'
 import { messages } from '../../../lib/dialects/messages/index.ts'
 import { MessageFold } from '../../../lib/dialects/messages/complete.ts'
 import { batchesOf, collect, routedCall } from '../../support/stages.ts'
