@@ -2,8 +2,7 @@
 
 import { collected, peek } from '../async/peek.ts'
 import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
-import type { AnswerDialect, ChatBatch } from '../dialects/dialect.ts'
-import { answerStart } from '../stages/normalise.ts'
+import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import { sseFrames } from '../wire/sse-frames.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
@@ -32,6 +31,16 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
       : await toAnswerReply(await complete(start, await collected(all)), call.record)
     // Spreading `reply` in front of `headers` costs 3 µs.
     return headers === undefined ? reply : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(call)) })
+  }
+}
+
+/** Returns the start of an answer by its first normalised batch. */
+export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart<C> {
+  return {
+    head: events[0] as AnswerHead, // by normalise
+    call,
+    route,
+    context: call.context as C // by the `input` of the same dialect
   }
 }
 

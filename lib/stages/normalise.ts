@@ -6,7 +6,7 @@
 import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
 import { completionId } from '../text/ids.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
+import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import { nowSeconds } from '../core/reply.ts'
@@ -120,15 +120,5 @@ function startOf (event: ChatEvent | undefined, route: Route, promptTokens: numb
     ...fingerprint !== undefined && { fingerprint },
     ...serviceTier !== undefined && { serviceTier },
     ...promptTokens !== undefined && { promptTokens }
-  }
-}
-
-/** Returns the start of an answer by its first normalised batch. */
-export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart<C> {
-  return {
-    head: events[0] as AnswerHead, // of `Normaliser`
-    call,
-    route,
-    context: call.context as C // by the `input` of the same dialect
   }
 }

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { map, once } from '../../lib/pipeline/stage.ts'
-import { answerReply, toAnswerReply, eventStream } from '../../lib/replies/answer-reply.ts'
+import { answerReply, answerStart, toAnswerReply, eventStream } from '../../lib/replies/answer-reply.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
-import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import { batchesOf, collect, route, routedCall } from '../support/stages.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
@@ -93,4 +93,11 @@ t.test('an event stream is neither cached, changed nor buffered on its way, and 
     body,
     keepAlive: { text: ': ping\n', everyMs: 15_000 }
   })
+})
+
+t.test('an answer starts with the first event of its first batch, and with what `input` kept of the request', async t => {
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { context: { echo: true } })
+  const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
+  const start = answerStart({ call, route, events: [head, { type: 'choice-end', choice: 0, reason: 'stop' }] })
+  t.strictSame(start, { head, call, route, context: { echo: true } })
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { normalise, answerStart } from '../../lib/stages/normalise.ts'
+import { normalise } from '../../lib/stages/normalise.ts'
 import { batchesOf, collect, routedCall, route } from '../support/stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -55,11 +55,4 @@ t.test('what was read before an error goes out before it, and the end does not',
 
 t.test('an answer without batches has no end either', async t => {
   t.same(await eventsOf(), [])
-})
-
-t.test('an answer starts with the first event of its first batch, and with what `input` kept of the request', async t => {
-  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { context: { echo: true } })
-  const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
-  const start = answerStart({ call, route, events: [head, { type: 'choice-end', choice: 0, reason: 'stop' }] })
-  t.strictSame(start, { head, call, route, context: { echo: true } })
 })

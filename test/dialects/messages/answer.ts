@@ -3,7 +3,7 @@
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
 import type { ChatBatch } from '../../../lib/dialects/dialect.ts'
-import { answerStart } from '../../../lib/stages/normalise.ts'
+import { answerStart } from '../../../lib/replies/answer-reply.ts'
 import { messages } from '../../../lib/dialects/messages/index.ts'
 import { MessageFold } from '../../../lib/dialects/messages/complete.ts'
 import { batchesOf, collect, routedCall } from '../../support/stages.ts'

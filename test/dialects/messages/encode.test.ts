@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../../lib/core/errors.ts'
-import { answerStart } from '../../../lib/stages/normalise.ts'
+import { answerStart } from '../../../lib/replies/answer-reply.ts'
 import { encodeMessage } from '../../../lib/dialects/messages/encode.ts'
 import { route } from '../../support/stages.ts'
 import { callWith, framesOf } from './answer.ts'
