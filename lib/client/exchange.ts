@@ -5,7 +5,7 @@
 
 import { BodyQueue, type BodySource } from './body-queue.ts'
 import { decompressed } from './decompress.ts'
-import { failureBeforeHead, tooManyInterimResponses } from './failures.ts'
+import { failureBeforeHead, isUnsendable, tooManyInterimResponses } from './failures.ts'
 import { GatewayError } from '../core/errors.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import type { Dispatcher } from 'undici'
@@ -136,6 +136,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   onResponseError (_controller: Controller, error: Error): void {
     if (this.#isOver) return
     if (this.#unsent !== undefined && this.#connection?.wasIdle === true) {
+      if (isUnsendable(error)) return this.#giveBack(this.#connection, error)
       this.#connection.cancel(undefined)
       return this.#send() // what broke the idle connection says nothing about another one
     }
@@ -164,6 +165,15 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     if (this.#unsent === undefined) return // called before it is sent
     this.#connection = this.#context.connections.acquire()
     this.#connection.send(this.#unsent, this)
+  }
+
+  /** Fails alone: the connection has nothing of the request. */
+  #giveBack (connection: Connection, error: Error): void {
+    const failure = this.#failureBeforeHead(error)
+    this.#end()
+    connection.release()
+    this.#context.semaphore.release()
+    this.#reject?.(failure)
   }
 
   #failureBeforeHead (error: Error): GatewayError {

@@ -15,12 +15,17 @@ export interface FailedExchange {
 const staleWithinMs = 1000
 
 /** Codes of undici for requests that it refuses to send. */
-const unsendable: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
+const unsendable: ReadonlySet<unknown> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
 /** Codes of undici for responses that it cannot read, besides the errors of its parser, which have none. */
 const unreadable: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
 
 const closed: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET'])
+
+/** Returns true for the failure of a request that no connection would carry: none of it has been written. */
+export function isUnsendable ({ code }: NodeJS.ErrnoException): boolean {
+  return unsendable.has(code)
+}
 
 /**
  * Returns the failure of a request whose response has no readable head.
@@ -29,7 +34,12 @@ const closed: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIP
  */
 export function failureBeforeHead (error: Error, { wasIdle, hasResponseBegun, sentMs }: FailedExchange): GatewayError {
   const { name, code = '' }: NodeJS.ErrnoException = error
-  if (unsendable.has(code)) return new GatewayError('internal_error', { cause: error })
+  if (isUnsendable(error)) {
+    return new GatewayError('internal_error', {
+      message: 'The request to the provider cannot be sent: its path or a header has characters that HTTP does not allow.',
+      cause: error
+    })
+  }
   const isClosed = closed.has(code)
   if (name === 'HTTPParserError' || unreadable.has(code) || (hasResponseBegun && !isClosed)) {
     return new GatewayError('upstream_invalid_response', { cause: error, acceptedByProvider: hasResponseBegun })

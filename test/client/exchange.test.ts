@@ -268,6 +268,28 @@ t.test('a connection that breaks or has bytes of no response before a request is
   }
 })
 
+t.test('a request that cannot be sent fails alone', async t => {
+  let connections = 0
+  const { url, server } = await httpServer(t, (_request, response) => { response.end('right') })
+  server.on('connection', () => { connections++ })
+  const transport = httpTransport({ baseUrl: url, connections: 3, connectMs: 5_000 })
+  t.teardown(async () => { await transport.close() })
+  const send = async (path: string, headers: Record<string, string>): Promise<string> => {
+    const { body } = await transport.send({ method: 'POST', path, headers, body: '{}' }, {
+      signal: new AbortController().signal, credential: {}, timeouts, streamed: false
+    })
+    return (await body.buffer(1000)).toString()
+  }
+  const unsendable = [['/x', { authorization: 'Bearer secret\nkey' }], ['/x', { 'a b': 'c' }], ['/x\u0100', {}]] as const
+  const refused = { code: 'internal_error', message: /^The request to the provider cannot be sent/, mayBeBilled: false }
+  for (const [path, headers] of unsendable) await t.rejects(send(path, headers), refused, 'where no connection is open')
+  t.same(await Promise.all([send('/x', {}), send('/x', {}), send('/x', {})]), ['right', 'right', 'right'])
+  for (const [path, headers] of unsendable) await t.rejects(send(path, headers), refused)
+  t.same(transport.load(), { connections: 3, waiting: 0, refused: 0 })
+  t.same(await Promise.all([send('/x', {}), send('/x', {}), send('/x', {})]), ['right', 'right', 'right'])
+  t.equal(connections, 3)
+})
+
 t.test('bytes of a body that look like it stay', async t => {
   const length = interim.length
   t.strictSame((await answersOf(t, [`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`, interim])).bodies, [interim, interim])
