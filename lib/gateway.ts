@@ -27,6 +27,7 @@ import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
 import { listen, type Address } from './http/listen.ts'
 import { createLimiter, type Limiter } from './limits/limiter.ts'
+import { recordedUsages } from './limits/units.ts'
 import { createServices, type OwnedServices } from './create-services.ts'
 import { providerDigests } from './routing/same-provider.ts'
 import { warmUp } from './validation/compile-check.ts'
@@ -160,7 +161,16 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints(services)])
   let draining = false
   const ready = (): boolean => !draining
-  const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, retention: () => services.settings.usage })
+  const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, {
+    log,
+    retention: () => services.settings.usage,
+    beforeImported: async rows => {
+      const usages = recordedUsages(rows, id => keys.find?.(id), services.settings.limits.defaultKeyLimits)
+      await limiter.settleRecorded(usages).catch((error: unknown) => {
+        log.warn({ cause: loggableError(error) }, 'failed to settle what a killed process had reserved; it is released later')
+      })
+    }
+  })
   const storeReachable = (): boolean => usageDatabase?.isReachable() !== false && database?.isReachable() !== false
   const degraded = (): string[] => [
     ...given.degraded?.() ?? [],

@@ -1,7 +1,7 @@
 /** Names of processes: they show other processes, in a shared file or folder, whether one still lives. */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { isProcessAlive } from './is-process-alive.ts'
 
@@ -11,6 +11,7 @@ import { isProcessAlive } from './is-process-alive.ts'
  */
 const host = createHash('sha256').update([hostname(), ...containerOf(mounts())].join('\0')).digest('hex').slice(0, 12)
 const form = /^([0-9a-f]{12})-(\d+)-[\w-]+$/
+const placeDigits = 12
 /** The names of this very process: after a restart of a container its id may be the same as before. */
 const own = new Set<string>()
 
@@ -34,11 +35,25 @@ export function containerOf (mounts: string): string[] {
   return mounts.split('\n').map(line => line.split(' ')).filter(fields => fields[4] === '/etc/hosts').map(fields => fields[3] ?? '')
 }
 
-/** Returns a new name for this process. */
-export function processName (): string {
-  const name = `${host}-${process.pid}-${randomBytes(9).toString('base64url')}`
+/**
+ * Returns a new name for this process.
+ *
+ * @param directory where it keeps what it has not stored yet, for `worksIn`. Default: the name does not say
+ */
+export function processName (directory?: string): string {
+  const random = randomBytes(9).toString('base64url')
+  const name = `${host}-${process.pid}-${random}${directory === undefined ? '' : `-${digestOf(directory)}`}`
   own.add(name)
   return name
+}
+
+/** Returns true for the name of a process that was given this directory on this machine. */
+export function worksIn (name: string, directory: string): boolean {
+  return name.startsWith(`${host}-`) && name.endsWith(`-${digestOf(directory)}`)
+}
+
+function digestOf (directory: string): string {
+  return createHash('sha256').update(realpathSync(directory)).digest('hex').slice(0, placeDigits)
 }
 
 /** `unknown`: of another machine, or a name that was not made here. The id of a `running` one may be another's by now. */

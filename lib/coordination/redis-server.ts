@@ -18,8 +18,14 @@ export interface RedisServerOptions extends RedisPlace {
   readonly timeoutMs: number
   /** Milliseconds between two signs of life. Default 1000. */
   readonly beatMs?: number
+  /** The name of this process, unlike any other. Default: a new one. */
+  readonly id?: string
   /** Returns true for a process that has exited and whose usage records are stored. Default: none is known to have. */
   readonly isGone?: (processName: string) => boolean
+}
+
+interface OwnOptions extends Required<Pick<RedisServerOptions, 'id' | 'timeoutMs' | 'beatMs' | 'isGone'>> {
+  readonly isCluster: boolean
 }
 
 interface Events {
@@ -40,10 +46,10 @@ export const lostAfterMs = 600_000
 
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
-  readonly id = processName()
+  readonly id: string
   /** True where keys of one script must be in one place. */
   readonly isCluster: boolean
-  readonly #echoTopic = `headgate:echo:${this.id}`
+  readonly #echoTopic: string
   readonly #redis: RedisClient
   readonly #messages: RedisMessages
   readonly #timeoutMs: number
@@ -61,8 +67,11 @@ export class RedisServer extends EventEmitter<Events> {
   /** The reason why there is no connection. */
   #unconnected: unknown
 
-  private constructor (redis: RedisClient, subscriber: RedisClient, { timeoutMs, beatMs, isCluster, isGone }: { timeoutMs: number, beatMs: number, isCluster: boolean, isGone: (processName: string) => boolean }) {
+  private constructor (redis: RedisClient, subscriber: RedisClient, options: OwnOptions) {
+    const { id, timeoutMs, beatMs, isCluster, isGone } = options
     super()
+    this.id = id
+    this.#echoTopic = `headgate:echo:${id}`
     this.#isGone = isGone
     this.isCluster = isCluster
     this.#redis = redis
@@ -75,10 +84,10 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   /** Connects, unless Redis is away: then it goes on trying. @throws the error of the file system when the authority of its certificate cannot be read */
-  static async connect ({ timeoutMs, beatMs = 1000, isGone = () => false, ...place }: RedisServerOptions): Promise<RedisServer> {
+  static async connect ({ timeoutMs, beatMs = 1000, id = processName(), isGone = () => false, ...place }: RedisServerOptions): Promise<RedisServer> {
     const options = { timeoutMs, retryMs: beatMs / 4 }
     const [redis, subscriber] = await Promise.all([createRedisClient(place, options), createRedisClient(place, { ...options, subscribes: true })])
-    const server = new RedisServer(redis, subscriber, { timeoutMs, beatMs, isCluster: place.isCluster === true, isGone })
+    const server = new RedisServer(redis, subscriber, { id, timeoutMs, beatMs, isCluster: place.isCluster === true, isGone })
     await server.#connect()
     await server.#beat()
     server.#timer = setInterval(() => { void server.#beat() }, beatMs).unref()

@@ -99,6 +99,13 @@ const count = lua`${clock}${buckets}
       sum.reserved, sum.changed = sum.reserved - amount, true
       return true
     end
+    -- Replaces what a call holds with what it used.
+    local function use (sum, id, used)
+      if not release(sum, id) then return false end
+      sum.used = sum.used + used
+      if used < 0 then add_refund(sum, -used) end
+      return true
+    end
     local function hold (sum, id, amount)
       redis.call('HSET', sum.key, id, integer(amount))
       redis.call('ZADD', sum.leases_key, now + lease_ms, id)
@@ -181,11 +188,7 @@ const count = lua`${clock}${buckets}
       for _, account in ipairs(operation.accounts) do
         if account.counting == 'sum' then
           local sum = sum_of(account.place)
-          if release(sum, operation.id) then
-            was_reserved = true
-            sum.used = sum.used + account.used
-            if account.used < 0 then add_refund(sum, -account.used) end
-          end
+          if use(sum, operation.id, account.used) then was_reserved = true end
         end
       end
       if operation.leased and not was_open and not was_reserved then return false end
@@ -209,6 +212,18 @@ const count = lua`${clock}${buckets}
       return true
     end
 
+    -- Settles what is held for calls whose usage records have these ids, which their reservations end with.
+    local function record (operation)
+      for _, account in ipairs(operation.accounts) do
+        local sum = sum_of(account.place)
+        for _, id in ipairs(redis.call('ZRANGE', sum.leases_key, 0, -1)) do
+          local used = account.recorded[string.match(id, '(............%-%w+)$')]
+          if used then use(sum, id, used) end
+        end
+      end
+      return true
+    end
+
     -- Releases what a process that has exited held.
     local function forget (operation)
       local prefix = operation.id .. '-'
@@ -224,7 +239,7 @@ const count = lua`${clock}${buckets}
       return true
     end
 
-    local run_operation = { reserve = reserve, settle = settle, renew = renew, forget = forget }
+    local run_operation = { reserve = reserve, settle = settle, renew = renew, record = record, forget = forget }
     redis.call('ZREMRANGEBYSCORE', open_key, '-inf', now - lost_ms)
     for place = 3, #keys, 2 do
       local sum = sum_of(place)

@@ -164,6 +164,8 @@ export class CallRecord {
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
+  /** The id that its usage record will have, where the reservation names it. */
+  rowId: string | undefined = undefined
   /** The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict` limits. */
   maxCostNanoUsd: number | undefined = undefined
   /** The amount reserved of the budget of its key or else of its project, in billionths of a dollar; absent where it counts against neither. */

@@ -4,7 +4,7 @@
  */
 
 import type { Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
-import { nanoUsdOf, type Budget, type KeyLimits, type Refusal, type SumName } from '../core/key.ts'
+import { nanoUsdOf, type ApiKey, type Budget, type KeyLimits, type Refusal, type SumName } from '../core/key.ts'
 import { limitFields } from './limit-table.ts'
 import { windowName, windowOfBudget, type Window } from './windows.ts'
 
@@ -51,6 +51,15 @@ export interface SumAccount extends Common {
 }
 
 export type Account = RateAccount | SumAccount
+
+/** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
+export function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): Party[] {
+  const parties: Party[] = []
+  const own = limits ?? defaultLimits
+  if (own !== undefined) parties.push({ kind: 'key', id, limits: own })
+  if (project?.limits !== undefined) parties.push({ kind: 'project', id: project.id, limits: project.limits })
+  return parties
+}
 
 /** Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help there. */
 export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {

@@ -7,7 +7,7 @@ import type { RedisServer } from '../coordination/redis-server.ts'
 
 /** What the script is to do with one reservation of a party, or with all of a process: see `coordination/scripts`. */
 export interface CountOperation {
-  readonly kind: 'reserve' | 'settle' | 'renew' | 'forget'
+  readonly kind: 'reserve' | 'settle' | 'renew' | 'record' | 'forget'
   /** Of the reservation, or the name of the process. */
   readonly id: string
   readonly accounts: readonly CountedAccount[]
@@ -25,6 +25,8 @@ export type CountedAccount =
     | { readonly unit: string, readonly amount: number, readonly strict: boolean, readonly most: number, readonly least: number, readonly recorded: number, readonly keep_ms: number }
     | { readonly amount: number, readonly keep_ms: number }
     | { readonly used: number }
+    /** What calls used, by the ids of their usage records. */
+    | { readonly recorded: Readonly<Record<string, number>> }
   ))
 
 interface Waiting {

@@ -29,6 +29,8 @@ export interface ReservationRequest {
   readonly accounts: readonly Account[]
   /** What it may use of each unit; absent means nothing. A call is one request and one open call in any case. */
   readonly wanted: Readonly<Partial<Record<Unit, Wanted>>>
+  /** The id of the usage record that the call will have: it settles the reservation of a process that was killed. */
+  readonly rowId?: string
   /** True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open call. */
   readonly alreadyAdmitted?: boolean
 }
@@ -45,6 +47,12 @@ export interface ActualUsage {
   readonly used: Readonly<Partial<Record<Unit, number>>>
   /** The usage record of the call, which is stored soon. */
   readonly row?: UsageRowKey
+}
+
+/** What the usage record of a call says that it used, with the accounts that the call counted in. */
+export interface RecordedUsage extends ActualUsage {
+  readonly accounts: readonly Account[]
+  readonly row: UsageRowKey
 }
 
 /** Settles a reservation that no call has: it was no request either. */
@@ -115,9 +123,10 @@ interface Part {
 
 interface Reservation {
   readonly parts: readonly Part[]
-  readonly isOpen: boolean
   /** The process that made it. */
   readonly holder: string
+  /** Of the usage record that its call will have. */
+  readonly rowId: string | undefined
 }
 
 /** The part of a reservation that counts in a sum. */
@@ -140,6 +149,8 @@ export class LimitCounters {
   readonly #open = new Map<string, number>()
   readonly #sums = new PrunedMap<Sum>(({ period, reserved }) => reserved === 0 && this.#now() >= period.endMs)
   readonly #reservations = new Map<number, Reservation>()
+  /** What is left reserved of sums for processes that have exited. */
+  readonly #left = new Map<number, Reservation>()
   #last = 0
 
   /** @param now milliseconds of Unix time */
@@ -195,11 +206,11 @@ export class LimitCounters {
 
   /** Returns the parts of a reservation that count in sums. */
   sumPartsOf (reservation: number): SumPart[] {
-    return sumParts(this.#reservations.get(reservation)?.parts ?? [])
+    return sumParts(this.#find(reservation)?.parts ?? [])
   }
 
   /** Reserves everything a call may use in all its accounts, or nothing. */
-  reserve ({ accounts, wanted, alreadyAdmitted = false }: ReservationRequest, holder = ''): LimitDecision {
+  reserve ({ accounts, wanted, rowId, alreadyAdmitted = false }: ReservationRequest, holder = ''): LimitDecision {
     const nowMs = this.#now()
     const refusal = alreadyAdmitted ? undefined : this.#refusalOf(accounts, wanted, nowMs)
     if (refusal !== undefined) return { admitted: false, ...refusal, rateLimits: this.#statusesOf(accounts, nowMs) }
@@ -210,15 +221,16 @@ export class LimitCounters {
     })
     for (const part of parts) this.#change(part.account, part.amount, nowMs)
     const reservation = ++this.#last
-    this.#reservations.set(reservation, { parts, holder, isOpen: !alreadyAdmitted })
+    this.#reservations.set(reservation, { parts, holder, rowId })
     return { admitted: true, reservation, granted, rateLimits: this.#statusesOf(accounts, nowMs) }
   }
 
   /** Replaces a reservation with the actual usage; further calls do nothing. */
   settle (reservation: number, { used }: ActualUsage): void {
-    const reserved = this.#reservations.get(reservation)
+    const reserved = this.#find(reservation)
     if (reserved === undefined) return
     this.#reservations.delete(reservation)
+    this.#left.delete(reservation)
     const nowMs = this.#now()
     for (const { account, amount, period } of reserved.parts) {
       if (period !== undefined) this.#settleSum({ ...keyOf(account, period), amount }, used[account.unit] ?? 0, nowMs)
@@ -227,25 +239,38 @@ export class LimitCounters {
   }
 
   /**
-   * Releases the reservations of a process that exited, but for their parts of sums: its calls may have used as much.
+   * Releases the reservations of a process that exited. Their parts of sums stay until `releaseSums`: its calls may have used as much.
    *
-   * @returns those parts, for `releaseSum`
+   * @returns the sums that it has left parts of
    */
-  release (holder: string): SumPart[] {
+  release (holder: string): SumKey[] {
     const nowMs = this.#now()
-    const left: SumPart[] = []
-    for (const [id, { parts, holder: by }] of this.#reservations) {
-      if (by !== holder) continue
+    const sums = new Map<string, SumKey>()
+    for (const [id, { parts, ...reservation }] of this.#reservations) {
+      if (reservation.holder !== holder) continue
       this.#reservations.delete(id)
       for (const { account, amount, period } of parts) if (period === undefined) this.#change(account, releasedChange(account, amount), nowMs)
-      left.push(...sumParts(parts).filter(({ amount }) => amount > 0))
+      const left = parts.filter(({ period, amount }) => period !== undefined && amount > 0)
+      if (left.length > 0) this.#left.set(id, { ...reservation, parts: left })
+      for (const sum of sumParts(left)) sums.set(sumName(sum), sum)
     }
-    return left
+    return [...sums.values()]
   }
 
-  /** Releases what `release` has left reserved, once. */
-  releaseSum (part: SumPart): void {
-    this.#settleSum(part, 0, this.#now())
+  /** Releases what `release` has left reserved and no usage record has settled. */
+  releaseSums (holder: string): void {
+    for (const [id, { holder: by }] of this.#left) if (by === holder) this.settle(id, { used: {} })
+  }
+
+  /** Lists the reservations whose calls will have one of these usage records, with its id. */
+  * withRecords (rowIds: ReadonlySet<string>): Generator<readonly [rowId: string, reservation: number], void, undefined> {
+    for (const reservations of [this.#reservations, this.#left]) {
+      for (const [reservation, { rowId }] of reservations) if (rowId !== undefined && rowIds.has(rowId)) yield [rowId, reservation]
+    }
+  }
+
+  #find (reservation: number): Reservation | undefined {
+    return this.#reservations.get(reservation) ?? this.#left.get(reservation)
   }
 
   /** Finds the account that refuses: sums first, as waiting does not help there, then places, then what takes longest to refill. */

@@ -6,7 +6,7 @@ import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isRecorded } from './units.ts'
 import { usedSince } from '../usage/spending.ts'
-import { LimitCounters, sumName, type ActualUsage, type LimitDecision, type ReservationRequest, type SumKey, type SumPart } from './counters.ts'
+import { LimitCounters, noUse, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest, type SumKey } from './counters.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
@@ -23,6 +23,13 @@ export interface Limiter {
   readonly reserve: (wanted: ReservationRequest) => LimitDecision | Promise<LimitDecision>
   /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: ActualUsage) => void
+  /**
+   * Settles what processes that were killed had reserved for these calls, before their usage records are stored: what the store says
+   * and what was counted may each lack something of the other, and a call that neither has would be spent twice.
+   *
+   * @throws Error when it could not be done: what they had reserved is released later, and what they used counts once the store has it
+   */
+  readonly settleRecorded: (usages: readonly RecordedUsage[]) => Promise<void>
 }
 
 export interface LocalLimiterOptions {
@@ -88,13 +95,18 @@ export class LocalLimiter implements Limiter {
     this.counters.settle(reservation, usage)
   }
 
+  async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
+    const byRow = new Map(usages.map(usage => [usage.row.id, usage]))
+    for (const [rowId, reservation] of this.counters.withRecords(new Set(byRow.keys()))) this.settle(reservation, byRow.get(rowId) ?? noUse)
+  }
+
   /**
    * Releases the reservations of a process that has exited. What its calls hold of sums stays reserved until its usage records are
-   * stored: then what those calls used is read from the ledger.
+   * stored, which settle what they name.
    */
   release (holder: string): void {
-    const parts = this.counters.release(holder)
-    if (parts.length > 0) void this.#releaseOnceRecorded(parts)
+    const sums = this.counters.release(holder)
+    if (sums.length > 0) void this.#releaseOnceRecorded(holder, sums)
   }
 
   /** Ends the signs of life to other gateways, and no longer waits for the records of processes that exited. */
@@ -103,18 +115,17 @@ export class LocalLimiter implements Limiter {
     this.#peers?.close()
   }
 
-  async #releaseOnceRecorded (parts: readonly SumPart[]): Promise<void> {
+  async #releaseOnceRecorded (holder: string, sums: readonly SumKey[]): Promise<void> {
     try {
       while (this.#hasUnrecorded()) {
         await sleep(this.#rereadMs, undefined, { ref: false })
         if (this.#isClosed) return
       }
-      const sums = new Map(parts.map(part => [sumName(part), part]))
-      await Promise.all([...sums.values()].map(async sum => await this.#reader.readAgain(sum)))
+      await Promise.all(sums.map(async sum => await this.#reader.readAgain(sum)))
     } catch (error) {
       this.#onFailure(error)
     }
-    for (const part of parts) this.counters.releaseSum(part)
+    this.counters.releaseSums(holder)
   }
 
   #decide (sums: readonly SumKey[], wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {

@@ -3,7 +3,7 @@
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
-import { amountOf, boundsOf, mostOf, nameRefusal, settledChange, type ActualUsage, type LimitDecision, type ReservationRequest, type SumKey } from './counters.ts'
+import { amountOf, boundsOf, mostOf, nameRefusal, settledChange, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest, type SumKey } from './counters.ts'
 import { periodOf, type Period } from './windows.ts'
 
 /** A part of a reservation as Redis has it. */
@@ -123,6 +123,23 @@ export class RedisCounters {
     await this.#batch.add(party, { kind: 'settle', id, accounts, leased: isLeased(reservation) })
   }
 
+  /** Settles what processes that were killed had reserved for these calls, whoever they were. @throws Error without a reply */
+  async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
+    const parties = new Map<string, Map<string, Record<string, number>>>()
+    for (const { accounts, used, row } of usages) {
+      for (const account of accounts) {
+        if (account.counting !== 'sum') continue
+        const { unit, window } = account
+        const sums = getOrAdd(parties, partyName(account), () => new Map<string, Record<string, number>>())
+        getOrAdd(sums, sumKey(unit, periodOf(window, row.atMs)), (): Record<string, number> => ({}))[row.id] = used[unit] ?? 0
+      }
+    }
+    await Promise.all([...parties].map(async ([party, sums]) => {
+      const accounts = [...sums].map(([key, recorded]): CountedAccount => ({ counting: 'sum', key, recorded }))
+      await this.#batch.add(party, { kind: 'record', id: '', accounts })
+    }))
+  }
+
   /** Shows that an open call is still open. @throws Error without a reply */
   async renew ({ id, party, parts, isOpen }: RedisReservation): Promise<void> {
     const accounts = parts.flatMap(({ account: { unit }, amount, period }): CountedAccount[] => (
@@ -167,6 +184,14 @@ export const renewEveryMs = defaultLeaseMs / 3
 /** Returns true for a call that Redis knows as open; rates need no such knowledge. */
 export function isLeased ({ parts }: Pick<RedisReservation, 'parts'>): boolean {
   return parts.some(({ account: { counting } }) => counting !== 'rate')
+}
+
+function getOrAdd<Value> (map: Map<string, Value>, key: string, make: () => Value): Value {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
 }
 
 /** Names a sum among those of its party: of money as earlier versions do. */

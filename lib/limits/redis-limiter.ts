@@ -10,7 +10,7 @@ import { GatewayError } from '../core/errors.ts'
 import { partyName, type Account } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
-import { mostOf, noUse, sumName, type ActualUsage, type Granted, type LimitDecision, type RateLimits, type ReservationRequest, type SumKey } from './counters.ts'
+import { mostOf, noUse, sumName, type ActualUsage, type Granted, type LimitDecision, type RateLimits, type RecordedUsage, type ReservationRequest, type SumKey } from './counters.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
 import { periodOf } from './windows.ts'
@@ -99,6 +99,11 @@ export class RedisLimiter implements Limiter {
     if (open.isShared) for (const held of open.held) void this.#settleShared(held, used)
   }
 
+  async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
+    if (!this.#server.isUp) throw new Error('Redis is away')
+    await this.#counters.settleRecorded(usages)
+  }
+
   close (): void {
     clearInterval(this.#timer)
     this.#server.off('back', this.#reconcile)
@@ -114,7 +119,7 @@ export class RedisLimiter implements Limiter {
   async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
     if (!this.#server.isUp) return undefined
     await this.#reader.read(this.#sumsOf(request))
-    const id = `${this.#server.id}-${++this.#last}`
+    const id = `${this.#server.id}-${request.rowId ?? ++this.#last}`
     const held: RedisReservation[] = []
     let { wanted } = request
     let granted: Granted = mostOf(wanted)

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
-import { noUse, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
+import { noUse, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules send messages over the same IPC channel. */
@@ -19,6 +19,9 @@ type Message =
   | { readonly limits: 'count', readonly reserve: readonly Wanted[], readonly settle: readonly Settled[] }
   /** `isLate`: sent by itself, later than the others. */
   | { readonly limits: 'decisions', readonly decisions: readonly Decided[], readonly isLate: boolean }
+  /** Requests are numbered like those of reservations. */
+  | { readonly limits: 'recorded', readonly request: number, readonly usages: readonly RecordedUsage[] }
+  | { readonly limits: 'settled', readonly request: number }
 
 /** Requests are numbered by their worker. */
 interface Wanted {
@@ -36,8 +39,8 @@ interface Settled {
   readonly used: ActualUsage
 }
 
-interface Waiting {
-  readonly resolve: (decision: LimitDecision) => void
+interface Waiting<Reply> {
+  readonly resolve: (reply: Reply) => void
   readonly reject: (error: GatewayError) => void
 }
 
@@ -54,7 +57,8 @@ export interface WorkerLimiter extends Limiter {
 
 /** Returns a limiter for a worker, which reserves at the primary. */
 export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, Waiting<LimitDecision>>()
+  const settling = new Map<number, Waiting<void>>()
   let last = 0
   // The next message.
   let reserve: Wanted[] = []
@@ -78,6 +82,10 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
     setImmediate(send)
   }
   primary.on('message', message => {
+    if (isMessage(message) && message.limits === 'settled') {
+      settling.get(message.request)?.resolve()
+      settling.delete(message.request)
+    }
     if (!isMessage(message) || message.limits !== 'decisions') return
     for (const { request, decision } of message.decisions) {
       waiting.get(request)?.resolve(decision)
@@ -88,8 +96,10 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
     if (isDue) setImmediate(send)
   })
   primary.on('disconnect', () => {
-    for (const { reject } of waiting.values()) reject(new GatewayError('shutting_down'))
-    waiting.clear()
+    for (const replies of [waiting, settling]) {
+      for (const { reject } of replies.values()) reject(new GatewayError('shutting_down'))
+      replies.clear()
+    }
   })
   return {
     reserve: async wanted => await new Promise((resolve, reject) => {
@@ -103,6 +113,12 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
       settle.push({ reservation, used })
       sendSoon()
     },
+    settleRecorded: async usages => await new Promise((resolve, reject) => {
+      if (primary.connected === false) return reject(new GatewayError('shutting_down'))
+      const request = ++last
+      settling.set(request, { resolve, reject })
+      sendMessage(primary, { limits: 'recorded', request, usages })
+    }),
     flush: () => {
       isAsking = false
       send()
@@ -114,7 +130,12 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
 export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: LocalLimiter, holder: string): void {
   let hasExited = false
   worker.on('message', message => {
-    if (hasExited || !isMessage(message) || message.limits !== 'count') return
+    if (hasExited || !isMessage(message)) return
+    if (message.limits === 'recorded') {
+      void limiter.settleRecorded(message.usages).then(() => sendMessage(worker, { limits: 'settled', request: message.request }))
+      return
+    }
+    if (message.limits !== 'count') return
     // First, as that makes room.
     for (const { reservation, used } of message.settle) limiter.settle(reservation, used)
     if (message.reserve.length === 0) return

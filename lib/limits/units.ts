@@ -2,7 +2,9 @@
 
 import { recordedUnits, type RecordedUnit } from '../usage/spending.ts'
 import type { UsageRow } from '../stores/tables.ts'
-import type { Unit } from './call-accounts.ts'
+import { accountsOf, limitedParties, type Unit } from './call-accounts.ts'
+import type { RecordedUsage } from './counters.ts'
+import type { ApiKey, KeyLimits } from '../core/key.ts'
 
 /** Returns what a call used of each unit. Its first request was counted when it was reserved, and a call that has ended is not open. */
 const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
@@ -16,6 +18,18 @@ const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
 /** Returns what the call of a usage record used. */
 export function usedIn (row: UsageRow): Record<Unit, number> {
   return Object.fromEntries(Object.entries(usedOf).map(([unit, used]) => [unit, used(row)])) as Record<Unit, number> // its keys are those
+}
+
+/** Returns what calls used by their usage records, with the accounts that they counted in. Calls of keys that are gone are left out. */
+export function recordedUsages (
+  rows: readonly UsageRow[], find: (keyId: string) => ApiKey | undefined, defaultLimits: KeyLimits | undefined
+): RecordedUsage[] {
+  return rows.flatMap(row => {
+    const key = find(row.key_id)
+    if (key === undefined) return []
+    const accounts = accountsOf(limitedParties(key, defaultLimits))
+    return [{ row: { id: row.id, atMs: row.at_ms }, used: usedIn(row), accounts }]
+  })
 }
 
 /** Returns true for a unit that the ledger adds up. */

@@ -3,12 +3,12 @@
  * wait.
  */
 
-import { RedisServer } from '../coordination/redis-server.ts'
+import { RedisServer, type RedisServerOptions } from '../coordination/redis-server.ts'
 import { RedisLimiter, type RedisLimiterOptions } from '../limits/redis-limiter.ts'
 import { CooldownExchange } from '../coordination/cooldown-exchange.ts'
 import { parseRedisAddress } from '../coordination/redis-address.ts'
 import { describeError, loggableError } from '../text/describe-error.ts'
-import { processState } from '../async/process-name.ts'
+import { processName, processState, worksIn } from '../async/process-name.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { readUsedFrom } from '../limits/limiter.ts'
 import type { RedisPlace } from '../coordination/connect-redis.ts'
@@ -46,8 +46,12 @@ export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>, { usageDatabase, log, without }: CoordinationParts
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
-  const isGone = (name: string): boolean => processState(name) === 'exited' && !hasAbandonedJournal(usageDatabase.directory)
-  const server = await connect(placeOf(settings, settings.url), settings.timeoutMs, isGone)
+  const { directory } = usageDatabase
+  // Of a process with another directory, nobody here knows whether its usage records are stored.
+  const isGone = (name: string): boolean => (
+    processState(name) === 'exited' && worksIn(name, directory) && !hasAbandonedJournal(directory)
+  )
+  const server = await connect(placeOf(settings, settings.url), { timeoutMs: settings.timeoutMs, id: processName(directory), isGone })
   const limiter = new RedisLimiter(server, {
     without,
     readUsed: readUsedFrom(usageDatabase),
@@ -82,9 +86,9 @@ function placeOf ({ sentinel, sentinelPassword, cluster }: Settings['coordinatio
   return { address, sentinel, sentinelPassword, isCluster: cluster }
 }
 
-async function connect (place: RedisPlace, timeoutMs: number, isGone: (processName: string) => boolean): Promise<RedisServer> {
+async function connect (place: RedisPlace, options: Pick<RedisServerOptions, 'timeoutMs' | 'id' | 'isGone'>): Promise<RedisServer> {
   try {
-    return await RedisServer.connect({ ...place, timeoutMs, isGone })
+    return await RedisServer.connect({ ...place, ...options })
   } catch (error) {
     throw new CommandError(`\`sslrootcert\` of \`coordination.url\`: ${describeError(error)}.`)
   }

@@ -3,11 +3,12 @@
 import { GatewayError } from '../core/errors.ts'
 import { countedLimits, type CountedLimit } from '../../schemas/config/counted-limits.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { budgetText, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { budgetText } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
-import { accountsOf, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
+import { accountsOf, limitedParties, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
 import type { RecordedEstimate } from '../core/record.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
+import { rowId } from '../text/ids.ts'
 import { abortable } from '../async/cancellation.ts'
 import { sleep } from '../async/sleep.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -56,6 +57,8 @@ export function limits<R = unknown> (
     const isStrict = estimate !== undefined && accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
     const request: ReservationRequest = {
       accounts,
+      // Where it counts in a sum, its record settles the reservation should this process be killed.
+      ...accounts.some(({ counting }) => counting === 'sum') && { rowId: record.rowId ??= rowId() },
       wanted: {
         tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
         images: { most: images },
@@ -105,15 +108,6 @@ export function limits<R = unknown> (
     const parties = limitedParties(key, settings.limits.defaultKeyLimits)
     return parties.length === 0 ? call : reserve(call, estimated.made, parties)
   })
-}
-
-/** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
-function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): Party[] {
-  const parties: Party[] = []
-  const own = limits ?? defaultLimits
-  if (own !== undefined) parties.push({ kind: 'key', id, limits: own })
-  if (project?.limits !== undefined) parties.push({ kind: 'project', id: project.id, limits: project.limits })
-  return parties
 }
 
 /** Waits for a decision on a call that may end while another process decides: what is reserved for it then is released. */

@@ -31,7 +31,7 @@ const maxBytes = 64 * 1024
 export function printBegunRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>): BegunRow | undefined {
   const { endpoint, bodyBytes, keyId, requestedModel, modelId, providerId, streamed, ownProviderKey } = record
   if (keyId === undefined || modelId === undefined || bodyBytes > maxBytes || !ofText.has(endpoint)) return undefined
-  const id = rowId()
+  const id = record.rowId ?? rowId()
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
   const tokens = Math.ceil(bodyBytes / charactersPerToken)
   const cost = ownProviderKey === true ? 0 : costNanoUsd({ promptTokens: tokens, completionTokens: 0, totalTokens: tokens }, models.find(modelId)?.price)

@@ -6,8 +6,11 @@ import { readLine } from './journal.ts'
 import { isAbandoned } from './journal-name.ts'
 import { linesFromEnd } from './lines-from-end.ts'
 import type { Database } from '../stores/database.ts'
+import type { UsageRow } from '../stores/tables.ts'
 
 export interface ImportEvents {
+  /** Called with rows before they are stored. Default: nothing is done before. */
+  readonly beforeStored?: (rows: readonly UsageRow[]) => Promise<void>
   readonly onImported: (file: string, rows: number) => void
   readonly onFailure: (file: string, error: unknown) => void
 }
@@ -38,7 +41,7 @@ const none: ReadonlySet<string> = new Set()
  * @returns false when it could not be done; the file stays then
  */
 export async function importJournal (
-  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { onImported, onFailure }: ImportEvents, leftOut: ReadonlySet<string> = none
+  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { beforeStored, onImported, onFailure }: ImportEvents, leftOut: ReadonlySet<string> = none
 ): Promise<boolean> {
   const { insertUsage, maxBatchRows } = database
   const recent = new RecentIds()
@@ -47,7 +50,9 @@ export async function importJournal (
     for await (const lines of linesFromEnd(path)) {
       const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => recent.add(id) && !leftOut.has(id))
       for (let at = 0; at < rows.length; at += maxBatchRows) {
-        imported += await retryWhenLocked(async () => await insertUsage(rows.slice(at, at + maxBatchRows)))
+        const batch = rows.slice(at, at + maxBatchRows)
+        await beforeStored?.(batch)
+        imported += await retryWhenLocked(async () => await insertUsage(batch))
         await nextTurn()
       }
     }

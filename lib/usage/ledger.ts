@@ -19,6 +19,8 @@ import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../log/log.ts'
 
 export interface LedgerOptions {
+  /** Called with usage rows of processes that were killed before they are stored. Default: nothing is done before. */
+  readonly beforeImported?: (rows: readonly UsageRow[]) => Promise<void>
   readonly log: Log
   readonly retention: () => Retention
   /** Rows that make a batch. Default 200. */
@@ -78,7 +80,7 @@ export class Ledger {
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
-    this.#options = { batchRows: 200, everyMs: 500, maxWaiting: 100_000, ...options }
+    this.#options = { beforeImported: async () => {}, batchRows: 200, everyMs: 500, maxWaiting: 100_000, ...options }
     this.#journal = new Journal(join(database.directory, journalName()))
     this.#timers = [
       setInterval(() => { void this.prune() }, pruneEveryMs).unref(),
@@ -165,7 +167,7 @@ export class Ledger {
   }
 
   async #importAll (): Promise<void> {
-    await importJournals(this.#database, this.#importEvents)
+    await importJournals(this.#database, { ...this.#importEvents, beforeStored: this.#options.beforeImported })
     for (const [path, open] of this.#moved) {
       if (await importJournal(this.#database, path, this.#importEvents, open)) this.#moved.delete(path)
     }

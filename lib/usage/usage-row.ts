@@ -38,7 +38,7 @@ export function usageRow (
   const estimated = answer.estimated || wasted.some(waste => waste.estimated)
   const cost = callCost(record, answer, models)
   return {
-    id: recorded?.id ?? rowId(),
+    id: recorded?.id ?? record.rowId ?? rowId(),
     call_id: callId,
     at_ms: recorded?.at_ms ?? Math.round(steadyNow() - durationMs),
     key_id: keyId,

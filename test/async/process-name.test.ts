@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { containerOf, processName, processState } from '../../lib/async/process-name.ts'
+import { containerOf, processName, processState, worksIn } from '../../lib/async/process-name.ts'
 import { until } from '../support/until.ts'
 
 t.test('a name shows whether its process lives, where that can be known', async t => {
@@ -16,6 +16,17 @@ t.test('a name shows whether its process lives, where that can be known', async 
   t.equal(processState(`000000000000-${process.pid}-x`), 'unknown', 'of another machine')
   t.equal(processState('0190b8a2f3'), 'unknown')
   t.not(processName(), name)
+})
+
+t.test('a name shows in which directory of this machine its process works', async t => {
+  const directory = t.testdir({ one: {}, two: {}, link: t.fixture('symlink', 'one') })
+  const name = processName(join(directory, 'one'))
+  t.equal(processState(name), 'own')
+  t.ok(worksIn(name, join(directory, 'one')))
+  t.ok(worksIn(name, join(directory, 'link')))
+  t.notOk(worksIn(name, join(directory, 'two')))
+  t.notOk(worksIn(processName(), join(directory, 'one')))
+  t.notOk(worksIn(name.replace(/^\w{12}/, '000000000000'), join(directory, 'one')), 'of another machine')
 })
 
 t.test('a process that its parent does not wait for has exited', { skip: process.platform !== 'linux' && 'no /proc' }, async t => {

@@ -8,7 +8,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { usageRowOf } from '../support/usage.ts'
-import { KeyLocalLimiter, reasonOf, type KeyCall } from '../support/limits.ts'
+import { KeyLocalLimiter, reasonOf, requestOf, type KeyCall } from '../support/limits.ts'
 import { outlast, until } from '../support/until.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -87,6 +87,28 @@ t.test('what a process that was killed holds of a budget stays reserved until it
   t.equal(reason(), 'budget_too_small', '500 of 1,000 are spent')
 })
 
+t.test('what calls of a killed process used counts beside what others have used and not recorded yet', async t => {
+  let recorded = 0
+  const limiter = new LocalLimiter({ readUsed: async () => recorded, rereadMs: 0, hasUnrecorded: () => recorded === 0 })
+  const limits = { concurrentCalls: 9, budget: { usd: 1e-6, per: 'day' as const } }
+  const wanted = (nanoUsd: number): ReservationRequest => requestOf({ ...call, limits, nanoUsd })
+  const { accounts } = wanted(0)
+  const live = await limiter.reserve(wanted(300), 'live')
+  for (const rowId of ['answered', 'interrupted', 'unsent']) t.match(await limiter.reserve({ ...wanted(200), rowId }, 'killed'), { admitted: true })
+  if (live.admitted) limiter.settle(live.reservation, { used: { nanoUsd: 300 } })
+  const records = [['answered', 50], ['interrupted', 200], ['of another time', 9]] as const
+  const usages = records.map(([id, nanoUsd]) => ({ accounts, row: { id, atMs: 1 }, used: { nanoUsd } }))
+  await limiter.settleRecorded(usages.slice(0, 1)) // one may be imported before it is known that the process has exited
+  limiter.release('killed')
+  await limiter.settleRecorded(usages)
+  await limiter.settleRecorded(usages)
+  t.equal(limiter.counters.open, 0)
+  recorded = 250 // of the killed process: the other record comes half a second later
+  await until(() => [...limiter.counters.holdings()].length === 0, 'what had no record to be released')
+  t.equal(reasonOf(await limiter.reserve(wanted(451))), 'budget_too_small', '300, 50 and 200 of 1,000 are used')
+  t.equal(reasonOf(await limiter.reserve(wanted(450))), 'admitted')
+})
+
 t.test('what a process that was killed holds of a budget is released when no more is known of its records, and not after the end', async t => {
   const failures: unknown[] = []
   const limiter = new KeyLocalLimiter(new LocalLimiter({ rereadMs: 1, onFailure: error => failures.push(error), hasUnrecorded: () => look() }))
@@ -156,10 +178,12 @@ t.test('whatever calls, kills and clocks do, each sum is what was recorded and w
     const random = randomFrom(seed)
     const clock = { ms: Date.UTC(2026, 2, 28, 21) }
     const rows: Array<{ readonly party: string, readonly atMs: number, readonly nanoUsd: number }> = []
+    /** The first of them, which the store has: rows come there later than they are counted. */
+    let stored = 0
     let isUnrecorded = false
     const limiter = new LocalLimiter({
       now: () => clock.ms, rereadMs: 0, hasUnrecorded: () => isUnrecorded,
-      readUsed: async ({ party, period: { fromMs } }) => rows.reduce((sum, row) => row.party === party && row.atMs >= fromMs ? sum + row.nanoUsd : sum, 0)
+      readUsed: async ({ party, period: { fromMs } }) => rows.slice(0, stored).reduce((sum, row) => row.party === party && row.atMs >= fromMs ? sum + row.nanoUsd : sum, 0)
     })
     const parties: readonly Party[] = [
       { kind: 'key', id: 'k', limits: { budgets: [{ usd: 2e-7, per: 'hour' }, { usd: 9e-7, per: 'day', timeZone: 'Europe/Berlin' }] } },
@@ -167,7 +191,7 @@ t.test('whatever calls, kills and clocks do, each sum is what was recorded and w
     ]
     const accounts = accountsOf(parties)
     const sums = accounts.filter(account => account.counting === 'sum')
-    interface Open { readonly reservation: number, readonly holder: string, readonly atMs: number, readonly amounts: readonly number[] }
+    interface Open { readonly reservation: number, readonly rowId: string, readonly atMs: number, readonly amounts: readonly number[] }
     let open: Open[] = []
     const record = (atMs: number, nanoUsd: number): void => { for (const { id } of parties) rows.push({ party: id, atMs, nanoUsd }) }
     /** What the identity says is left: the amount, less what calls have cost and less what open ones hold. */
@@ -184,13 +208,14 @@ t.test('whatever calls, kills and clocks do, each sum is what was recorded and w
       const wanted: ReservationRequest['wanted'] = { nanoUsd: { most, least: 1 + random(most), usual: 1 + random(most) } }
       const left = sums.map((_, place) => leftOf(place))
       const bounds = sums.map(account => boundsOf(account, wanted))
-      const decision = await limiter.reserve({ accounts, wanted }, random(2) === 0 ? 'one' : 'two')
+      const rowId = `row-${step}`
+      const decision = await limiter.reserve({ accounts, wanted, rowId }, random(2) === 0 ? 'one' : 'two')
       const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.least ?? 0) <= amount)
       if (decision.admitted !== mayPass) return t.fail(`seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, bounds })}`)
       if (decision.admitted) {
         const amounts = sums.map((account, place) => account.strict ? decision.granted.nanoUsd ?? 0 : bounds[place]?.most ?? 0)
         if (amounts.some((amount, place) => amount > (left[place] ?? 0))) return t.fail(`seed ${seed}, step ${step}: more than is left`)
-        open.push({ reservation: decision.reservation, holder: '', atMs: clock.ms, amounts })
+        open.push({ reservation: decision.reservation, rowId, atMs: clock.ms, amounts })
       }
       while (open.length > 0 && random(3) > 0) {
         const [ended] = open.splice(random(open.length), 1)
@@ -199,6 +224,7 @@ t.test('whatever calls, kills and clocks do, each sum is what was recorded and w
         record(ended.atMs, cost)
         limiter.settle(ended.reservation, { used: { nanoUsd: cost } })
       }
+      if (random(3) === 0) stored = Math.max(stored, rows.length - random(6))
       if (random(40) > 0) continue
       // Both workers are killed: what they held counts until their records are stored, and then what these say.
       isUnrecorded = true
@@ -208,7 +234,13 @@ t.test('whatever calls, kills and clocks do, each sum is what was recorded and w
       const refused = await limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1e6 } } })
       if (refused.admitted) return t.fail(`seed ${seed}, step ${step}: what a killed process held is gone`)
       t.ok(before.every((amount, place) => amount <= (sums[place]?.amount ?? 0)))
-      for (const { atMs, amounts } of open) record(atMs, random((amounts[0] ?? 0) + 1))
+      const killed = open.map(({ rowId, atMs, amounts }) => ({ rowId, atMs, cost: random((amounts[0] ?? 0) + 1) }))
+      await limiter.settleRecorded(killed.map(({ rowId: id, atMs, cost }) => ({ accounts, row: { id, atMs }, used: { nanoUsd: cost } })))
+      // Their rows are in the store before those of calls that ended earlier in processes that live.
+      const late = rows.splice(stored)
+      for (const { atMs, cost } of killed) record(atMs, cost)
+      stored = rows.length
+      rows.push(...late)
       open = []
       isUnrecorded = false
       await until(() => [...limiter.counters.holdings()].length === 0, 'what they held to be released')

@@ -121,6 +121,26 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     t.equal(await client.zscore('headgate:processes', killed), null)
   })
 
+  await t.test('what calls of a killed process used counts beside what others have used and not recorded yet', async t => {
+    let recorded = 0
+    const [{ limiter }, other] = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
+    const wanted: KeyCall = { ...call, keyId: 'recorded', limits: { concurrentCalls: 9, budget: { usd: 1e-6, per: 'total' } } }
+    const live = await limiter.reserve({ ...wanted, nanoUsd: 300 })
+    const killed = new RedisLimiter(await redis.connect(t), { without: () => 'share', onFailure: error => t.error(error) })
+    const rowIds = ['AAAA-AAAA_AA-1z', 'AAAA-AAAA_AA-20']
+    for (const rowId of rowIds) t.match(await killed.reserve({ ...requestOf({ ...wanted, nanoUsd: 200 }), rowId }), { admitted: true })
+    killed.close()
+    if (live.admitted) limiter.settle(live.reservation, { tokens: 0, nanoUsd: 300 })
+    const { accounts } = requestOf(wanted)
+    const usages = [[rowIds[0] ?? '', 50], [rowIds[1] ?? '', 200], ['AAAA-AAAA_AA-3', 9]] as const
+    for (let time = 0; time < 2; time++) {
+      await other.limiter.limiter.settleRecorded(usages.map(([id, nanoUsd]) => ({ accounts, row: { id, atMs: Date.now() }, used: { nanoUsd } })))
+    }
+    recorded = 250 // of the killed process: the other record comes half a second later
+    t.equal(reasonOf(await limiter.reserve({ ...wanted, nanoUsd: 451 })), 'budget_too_small', '300, 50 and 200 of 1,000 are used')
+    t.equal(reasonOf(await limiter.reserve({ ...wanted, nanoUsd: 450 })), 'admitted')
+  })
+
   await t.test('an ended call makes room on every node', async t => {
     const [one, two] = await nodesOf(t, redis, 2)
     const wanted = { ...call, keyId: 'room', limits: { concurrentCalls: 1 } }

@@ -91,6 +91,18 @@ t.test('a worker that was killed has its part of a budget until its usage record
   await until(async () => (await two.ask(1, wanted))[0]?.admitted === true, 'its part to be released')
 })
 
+t.test('a worker that imports what another one left settles it at the primary, and waits for that', async t => {
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => 0, now: () => 0, hasUnrecorded: () => true }))
+  const { worker } = connected(limiter)
+  const wanted = requestOf({ keyId: 'a', limits: { budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 })
+  await limiter.limiter.reserve({ ...wanted, rowId: 'row-1' }, 'killed')
+  limiter.release('killed')
+  await worker.limiter.settleRecorded([{ accounts: wanted.accounts, row: { id: 'row-1', atMs: 0 }, used: { nanoUsd: 10 } }])
+  t.same([...limiter.counters.holdings()], [])
+  t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 91 } } }), { admitted: false, reason: 'budget_too_small' })
+  t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 90 } } }), { admitted: true })
+})
+
 t.test('what is reserved for a worker that has exited meanwhile is released, with its part of a budget', async t => {
   let finish: (spent: number) => void = () => {}
   const reading = new Promise<number>(resolve => { finish = resolve })

@@ -108,7 +108,8 @@ t.test('a call that ends while another process decides waits no longer, and what
       await decided
       return local.reserve(wanted)
     },
-    settle: (reservation, used) => local.settle(reservation, used)
+    settle: (reservation, used) => local.settle(reservation, used),
+    settleRecorded: async usages => await local.settleRecorded(usages)
   }
   const leaving = new AbortController()
   const left = collect(limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 }, { signal: leaving.signal }))))

@@ -1,7 +1,7 @@
 /** Limiters as a key sees them: calls of one key with its limits, in tokens and billionths of a dollar. */
 
 import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
-import type { ActualUsage, Holding, LimitCounters, LimitDecision, ReservationRequest, SumKey, SumPart, UsageRowKey } from '../../lib/limits/counters.ts'
+import type { ActualUsage, Holding, LimitCounters, LimitDecision, ReservationRequest, SumKey, UsageRowKey } from '../../lib/limits/counters.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
@@ -115,12 +115,12 @@ export class KeyCounters {
     return this.counters.setUsed(sum, used)
   }
 
-  release (holder: string): SumPart[] {
+  release (holder: string): SumKey[] {
     return this.counters.release(holder)
   }
 
-  releaseSum (part: SumPart): void {
-    this.counters.releaseSum(part)
+  releaseSums (holder: string): void {
+    this.counters.releaseSums(holder)
   }
 
   holdings (): Holding[] {

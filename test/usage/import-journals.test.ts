@@ -30,6 +30,20 @@ storeTest('rows of journals that were left behind are written, and the files del
   t.same(result.left, [])
 })
 
+storeTest('what comes before rows are stored is waited for, and a failure of it leaves the file', async (t, open) => {
+  const database = await open()
+  const stored = async (): Promise<number> => (await database.query.selectFrom('usage').select('id').execute()).length
+  const events = { onImported: () => undefined, onFailure: (_: string, error: unknown) => { failed.push(String(error)) } }
+  const failed: string[] = []
+  const seen: Array<readonly [ids: readonly string[], stored: number]> = []
+  writeFileSync(join(database.directory, 'usage-a.jsonl'), lines(usageRowOf(1), usageRowOf(2)))
+  await importJournals(database, { ...events, beforeStored: async () => await Promise.reject(new Error('not now')) })
+  t.same([failed, await stored()], [['Error: not now'], 0])
+  await importJournals(database, { ...events, beforeStored: async rows => { seen.push([rows.map(({ id }) => id), await stored()]) } })
+  t.same(seen, [[['row-2', 'row-1'], 0]])
+  t.equal(await stored(), 2)
+})
+
 storeTest('of two lines of a call the second counts, and a line that was cut off says nothing', async (t, open) => {
   const { rows, left } = await importFrom(open, { 'usage-a.jsonl': `${lines(usageRowOf(1), usageRowOf(1, { status: 499 }))}{"id":"row-2","call` })
   t.same(rows, [['row-1', 499]])
