@@ -1,6 +1,6 @@
 import t from 'tap'
 import { normalise } from '../../lib/stages/normalise.ts'
-import { batchesOf, collect, routedCall, route } from '../support/stages.ts'
+import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 

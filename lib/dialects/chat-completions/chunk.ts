@@ -103,7 +103,7 @@ export class ChunkBuilder {
   end (): Chunk[] {
     const chunks: Chunk[] = []
     for (const [choice, reason] of this.#finishes) {
-      const [...started] = this.#choice(choice, {})
+      const started = this.#choice(choice, {})
       const finish = started.at(-1)?.choices[0]
       if (finish !== undefined) finish.finish_reason = reason
       chunks.push(...started)
@@ -112,7 +112,13 @@ export class ChunkBuilder {
       chunks.push({ ...this.#chunk([]), usage: completionUsage(this.#usage) })
     }
     const last = chunks.at(-1)
-    if (last !== undefined) Object.assign(last, this.#takePending(), this.#serverReport())
+    if (last === undefined) return chunks
+    if (this.#pending !== undefined) Object.assign(last, this.#takePending())
+    if (this.#toolResults.length > 0) {
+      last['tools_executed'] = [...new Set(this.#toolResults.map(result => result.toolName))]
+      last['mcp_tool_results'] = this.#toolResults.map(wireToolResult)
+    }
+    if (this.#serverErrors !== undefined) last['mcp_server_errors'] = this.#serverErrors
     return chunks
   }
 
@@ -151,16 +157,6 @@ export class ChunkBuilder {
     const pending = this.#pending
     this.#pending = undefined
     return pending
-  }
-
-  #serverReport (): Fields {
-    const report: Fields = {}
-    if (this.#toolResults.length > 0) {
-      report['tools_executed'] = [...new Set(this.#toolResults.map(result => result.toolName))]
-      report['mcp_tool_results'] = this.#toolResults.map(wireToolResult)
-    }
-    if (this.#serverErrors !== undefined) report['mcp_server_errors'] = this.#serverErrors
-    return report
   }
 }
 

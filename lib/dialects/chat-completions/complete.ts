@@ -25,42 +25,52 @@ type Batches = ReadonlyArray<{ readonly events: readonly ChatEvent[] }>
  * @param batches of `normalise`: the first event is a complete `response-start`
  */
 export function toCompletion (batches: Batches): Completion {
-  const head = batches[0]?.events[0] as AnswerHead // by normalise
-  return foldChunks(chunksOf(new ChunkBuilder(head, true), batches))
-}
-
-function * chunksOf (chunks: ChunkBuilder, batches: Batches): Generator<Chunk, void, undefined> {
-  for (const { events } of batches) for (const event of events) yield * chunks.of(event)
-  yield * chunks.end()
+  const chunks = new ChunkBuilder(batches[0]?.events[0] as AnswerHead, true) // by normalise
+  const completion = new CompletionFold()
+  for (const { events } of batches) for (const event of events) completion.add(chunks.of(event))
+  completion.add(chunks.end())
+  return completion.result()
 }
 
 /**
  * Folds the chunks of an answer, in order, into the answer that a call without `stream` gets.
- * Choices come out in the order of their indexes; `refusal` is always there.
  *
  * @throws TypeError for no chunks at all: an answer begins with at least one
  */
-export function foldChunks (chunks: Iterable<Chunk>): Completion {
-  let answer: Completion | undefined
-  const choices = new Map<number, ChoiceFold>()
-  for (const chunk of chunks) {
-    answer ??= { id: chunk.id, object: 'chat.completion', created: chunk.created, model: chunk.model, choices: [] }
-    for (const key in chunk) if (!chunkFields.has(key)) answer[key] = chunk[key]
-    for (const piece of chunk.choices) {
-      let choice = choices.get(piece.index)
-      if (choice === undefined) choices.set(piece.index, choice = new ChoiceFold(piece.index))
-      choice.add(piece)
+export function foldChunks (chunks: readonly Chunk[]): Completion {
+  const completion = new CompletionFold()
+  completion.add(chunks)
+  return completion.result()
+}
+
+class CompletionFold {
+  #answer: Completion | undefined
+  readonly #choices = new Map<number, ChoiceFold>()
+
+  add (chunks: readonly Chunk[]): void {
+    for (const chunk of chunks) {
+      const answer = this.#answer ??= { id: chunk.id, object: 'chat.completion', created: chunk.created, model: chunk.model, choices: [] }
+      for (const key in chunk) if (!chunkFields.has(key)) answer[key] = chunk[key]
+      for (const piece of chunk.choices) {
+        let choice = this.#choices.get(piece.index)
+        if (choice === undefined) this.#choices.set(piece.index, choice = new ChoiceFold(piece.index))
+        choice.add(piece)
+      }
+      if (chunk.usage !== undefined && chunk.usage !== null) answer.usage = chunk.usage
     }
-    if (chunk.usage !== undefined && chunk.usage !== null) answer.usage = chunk.usage
   }
-  if (answer === undefined) throw new TypeError('an answer has at least one chunk')
-  answer.choices = [...choices.values()].map(choice => choice.result()).toSorted((a, b) => a.index - b.index)
-  return answer
+
+  /** Choices come out in the order of their indexes; `refusal` is always there. */
+  result (): Completion {
+    if (this.#answer === undefined) throw new TypeError('an answer has at least one chunk')
+    this.#answer.choices = [...this.#choices.values()].toSorted((a, b) => a.index - b.index).map(choice => choice.result())
+    return this.#answer
+  }
 }
 
 /** Folds one choice. What grows with an answer grows in place: a copy for each chunk would cost its square. */
 class ChoiceFold {
-  readonly #index: number
+  readonly index: number
   readonly #calls: ToolCallDelta[] = []
   readonly #message: Fields = {}
   readonly #extra: Fields = {}
@@ -71,7 +81,7 @@ class ChoiceFold {
   #finish: FinishReason | null = null
 
   constructor (index: number) {
-    this.#index = index
+    this.index = index
   }
 
   add (choice: ChunkChoice): void {
@@ -95,7 +105,7 @@ class ChoiceFold {
       ...message
     }
     if (calls.length > 0) fields.tool_calls = calls as AnswerToolCall[] // each began with its id, type and name
-    return { index: this.#index, message: fields, logprobs: this.#logprobs, finish_reason: this.#finish, ...this.#extra }
+    return { index: this.index, message: fields, logprobs: this.#logprobs, finish_reason: this.#finish, ...this.#extra }
   }
 
   #addDelta (delta: ChunkDelta): void {

@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import type { Message, ToolCall } from '../../../schemas/messages.ts'
+import type { AssistantMessage, Message, ToolCall } from '../../../schemas/messages.ts'
 import { createHash } from 'node:crypto'
 import type { Quirks } from '../../core/quirks.ts'
 
@@ -24,11 +24,9 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
  * @throws GatewayError `invalid_value` for an image address that no provider may be sent to
  */
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
-  const sent = withoutEmptyTurns(mapSame(messages, (message, index) => {
-    if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
-    const cleaned = withKnownRole(withWireCalls(clean(message, quirks), quirks), quirks)
-    return withToolCallIds(cleaned, quirks)
-  }))
+  const wired = mapSame(messages, (message, index) => wireMessage(message, index, quirks))
+  // Turns of the model that have nothing but what was left out of them, such as their reasoning, are refused by strict servers.
+  const sent = wired.some(isEmptyTurn) ? wired.filter(message => !isEmptyTurn(message)) : wired
   return quirks.userAfterTool === false ? withTurnAfterTools(sent) : sent
 }
 
@@ -37,11 +35,6 @@ function withTurnAfterTools (messages: readonly Message[]): readonly Message[] {
   const meets = (index: number): boolean => messages[index]?.role === 'user' && messages[index - 1]?.role === 'tool'
   if (!messages.some((_, index) => meets(index))) return messages
   return messages.flatMap((message, index): Message[] => meets(index) ? [{ role: 'assistant', content: 'I have the results.' }, message] : [message])
-}
-
-/** Leaves turns of the model out that have nothing but what was left out of them, such as their reasoning: strict servers refuse those. */
-function withoutEmptyTurns (messages: readonly Message[]): readonly Message[] {
-  return messages.some(isEmptyTurn) ? messages.filter(message => !isEmptyTurn(message)) : messages
 }
 
 function isEmptyTurn (message: Message): boolean {
@@ -55,6 +48,23 @@ function isEmptyTurn (message: Message): boolean {
 export function mapSame<T> (list: readonly T[], map: (item: T, index: number) => T): readonly T[] {
   const mapped = list.map(map)
   return mapped.every((item, index) => item === list[index]) ? list : mapped
+}
+
+function wireMessage (given: Message, index: number, quirks: Quirks): Message {
+  const message = clean(given, quirks)
+  switch (message.role) {
+    case 'user':
+      if (typeof message.content !== 'string') checkImages(message.content, index)
+      return message
+    // Most servers know no role but those that were there before `developer`, and refuse it.
+    case 'developer': return quirks.developerRole === true ? message : { ...message, role: 'system' }
+    case 'assistant': return withToolCallIds(withWireCalls(message, quirks), quirks)
+    case 'tool': return withToolCallIds(message, quirks)
+    case 'system':
+    case 'function':
+      return message
+    default: return message satisfies never
+  }
 }
 
 function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
@@ -74,11 +84,6 @@ function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
   return kept as Message // the same message with fewer optional fields
 }
 
-/** Most servers know no role but those that were there before `developer`, and refuse it. */
-function withKnownRole (message: Message, { developerRole = false }: Quirks): Message {
-  return message.role !== 'developer' || developerRole ? message : { ...message, role: 'system' }
-}
-
 /** The fields of a call, and those of the tool's own part in it. */
 const callFields = {
   function: { call: ['id', 'type', 'function'], part: ['name', 'arguments'] },
@@ -86,8 +91,8 @@ const callFields = {
 } as const
 
 /** Calls come back with more in them as well; and callers may leave the type of one out, which OpenAI insists on. */
-function withWireCalls (message: Message, { keepInHistory = [] }: Quirks): Message {
-  if (message.role !== 'assistant' || message.tool_calls?.some(call => !isWireCall(call, keepInHistory)) !== true) return message
+function withWireCalls (message: AssistantMessage, { keepInHistory = [] }: Quirks): AssistantMessage {
+  if (message.tool_calls?.some(call => !isWireCall(call, keepInHistory)) !== true) return message
   return { ...message, tool_calls: message.tool_calls.map(call => isWireCall(call, keepInHistory) ? call : wireCall(call, keepInHistory)) }
 }
 

@@ -116,7 +116,7 @@ export class ResponseReader {
   /** Ends every choice, then adds the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices) {
-      endThinking(choice, events)
+      if (choice.thinking !== undefined) endThinking(choice, events)
       choice.toolCalls?.end(events, isCut(choice))
       const { index, stopSequence, isContextFull } = choice
       events.push({
@@ -147,15 +147,15 @@ export class ResponseReader {
     if (choice === undefined) return
     const { index } = choice
     const delta = deltaOf(wire, choice)
-    const logprobs = logprobsOf(wire.logprobs)
+    const logprobs = wire.logprobs === undefined ? undefined : logprobsOf(wire.logprobs)
 
     const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
     if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
     if (reasoning !== undefined && wire.delta !== undefined) choice.hasReasoning = true
-    readThinking(choice, wire, delta, events)
+    if (delta.thinking_blocks !== undefined) readThinking(choice, wire, delta.thinking_blocks, events)
     const refusal = nonEmptyText(delta.refusal)
     const text = this.#readContent(index, delta.content, events)
-    if (text !== '' || refusal !== undefined || hasCalls(delta)) endThinking(choice, events)
+    if (choice.thinking !== undefined && (text !== '' || refusal !== undefined || hasCalls(delta))) endThinking(choice, events)
     if (text !== '' || refusal !== undefined) choice.hasOutput = true
     if (text !== '' && wire.delta !== undefined) choice.hasText = true
     const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
@@ -175,15 +175,16 @@ export class ResponseReader {
     if (Array.isArray(delta.annotations) && delta.annotations.length > 0) {
       events.push({ type: 'annotation-delta', choice: index, annotations: delta.annotations })
     }
-    for (const call of toolCallPieces(delta.tool_calls)) this.#toolCalls(choice).read(call, events)
-    this.#readLegacyCall(choice, delta.function_call, events)
+    if (delta.tool_calls !== undefined) for (const call of toolCallPieces(delta.tool_calls)) this.#toolCalls(choice).read(call, events)
+    if (delta.function_call !== undefined) this.#readLegacyCall(choice, delta.function_call, events)
 
     const inMessage = this.#unknown(delta, deltaFields)
     if (inMessage !== undefined) events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
     const inChoice = this.#unknown(wire, choiceFields, `choice ${index}`)
     if (inChoice !== undefined) events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
-    choice.finish = laterReason(choice.finish, finishReasonOf(wire.finish_reason))
-    if (namesFullContext(wire.finish_reason)) choice.isContextFull = true
+    const reason = finishReasonOf(wire.finish_reason)
+    choice.finish = laterReason(choice.finish, reason)
+    if (reason === 'length' && namesFullContext(wire.finish_reason)) choice.isContextFull = true
     // vLLM and SGLang say which stop sequence they met; the id of a token is none.
     for (const met of [wire.stop_reason, wire.matched_stop]) if (this.#stops.has(met)) choice.stopSequence = String(met)
   }
@@ -283,9 +284,9 @@ export class ResponseReader {
  * Reads blocks of thinking. In a stream, they come complete or in pieces, the signature with the last one or alone: a block ends
  * with it, and one without a signature with what comes next.
  */
-function readThinking (choice: Choice, wire: WireChoice, delta: WireDelta, events: ChatEvent[]): void {
+function readThinking (choice: Choice, wire: WireChoice, blocks: unknown, events: ChatEvent[]): void {
   // Fields unknown here are passed on as they came: the provider that gets them back knows their inside.
-  for (const { thinking, signature, data, ...rest } of objectsOf(Reflect.get(delta, 'thinking_blocks'))) {
+  for (const { thinking, signature, data, ...rest } of objectsOf(blocks)) {
     if (rest['type'] === 'redacted_thinking') {
       endThinking(choice, events)
       if (typeof data === 'string' && data !== '') events.push({ type: 'thinking-block', choice: choice.index, block: { ...rest, type: 'redacted_thinking', data } })
@@ -317,10 +318,11 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
   const delta = objectOf(wire.delta)
   const whole = objectOf(wire.message)
   if (whole === undefined) return delta ?? textDelta(wire)
+  const { hasText, hasReasoning, toolCalls, legacyCall } = choice
+  if (delta === undefined && !hasText && !hasReasoning && toolCalls === undefined && !legacyCall) return whole // nothing came in pieces
   const {
     content, refusal, reasoning_content: reasoningContent, reasoning, thinking_blocks: thinking, tool_calls: calls, function_call: call, ...rest
   } = whole
-  const { hasText, hasReasoning, toolCalls, legacyCall } = choice
   return {
     ...rest,
     ...!hasText && { content, refusal },

@@ -2,33 +2,41 @@ import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
 import type { JsonObject } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
 
+const placesOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> => names.map(name => name.split('.'))
+
 /**
  * Where a count may stand, the place of the dialect first. A dot leads into details; the others are fields
  * that servers use in its place.
  */
 const places = {
-  prompt: ['prompt_tokens', 'input_tokens'],
-  completion: ['completion_tokens', 'output_tokens'],
-  cached: [
+  prompt: placesOf('prompt_tokens', 'input_tokens'),
+  completion: placesOf('completion_tokens', 'output_tokens'),
+  cached: placesOf(
     'prompt_tokens_details.cached_tokens', 'input_tokens_details.cached_tokens', 'prompt_cache_hit_tokens', 'cache_read_input_tokens',
     'cached_tokens'
-  ],
-  cacheWrite: [
+  ),
+  cacheWrite: placesOf(
     'prompt_tokens_details.cache_write_tokens', 'input_tokens_details.cache_write_tokens', 'prompt_tokens_details.cache_creation_tokens',
     'cache_creation_input_tokens'
-  ],
-  promptAudio: ['prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens'],
-  reasoning: ['completion_tokens_details.reasoning_tokens', 'output_tokens_details.reasoning_tokens', 'reasoning_tokens'],
-  completionAudio: ['completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'],
-  accepted: ['completion_tokens_details.accepted_prediction_tokens'],
-  rejected: ['completion_tokens_details.rejected_prediction_tokens']
+  ),
+  promptAudio: placesOf('prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens'),
+  reasoning: placesOf('completion_tokens_details.reasoning_tokens', 'output_tokens_details.reasoning_tokens', 'reasoning_tokens'),
+  completionAudio: placesOf('completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'),
+  accepted: placesOf('completion_tokens_details.accepted_prediction_tokens'),
+  rejected: placesOf('completion_tokens_details.rejected_prediction_tokens')
 } as const
 
 /** Returns the token counts of an answer, wherever in it they are; `undefined` when none were reported. */
 export function usageIn (answer: object): Usage | undefined {
+  const usage = usageOf(Reflect.get(answer, 'usage'))
+  return usage === undefined || usage.totalTokens === 0 ? laterUsage(usageWithin(answer), usage) : usage
+}
+
+/** Reads the counts in parts of an answer, for servers that report them there. */
+function usageWithin (answer: object): Usage | undefined {
   const choices = objectsOf(Reflect.get(answer, 'choices'))
   const holders = [
-    answer, ...['x_groq', 'meta', 'metadata'].map(name => objectOf(Reflect.get(answer, name))), ...choices,
+    ...['x_groq', 'meta', 'metadata'].map(name => objectOf(Reflect.get(answer, name))), ...choices,
     ...choices.flatMap(choice => [objectOf(choice['delta']), objectOf(choice['message'])])
   ]
   return holders.map(holder => usageOf(property(holder, 'usage'))).reduceRight(laterUsage)
@@ -76,9 +84,8 @@ function besidePrompt (usage: JsonObject): number {
   return (countOf(usage['cache_read_input_tokens']) ?? 0) + (countOf(usage['cache_creation_input_tokens']) ?? 0)
 }
 
-function countAt (usage: JsonObject, names: readonly string[]): number | undefined {
-  for (const name of names) {
-    const [field = '', detail] = name.split('.')
+function countAt (usage: JsonObject, paths: ReadonlyArray<readonly string[]>): number | undefined {
+  for (const [field = '', detail] of paths) {
     const count = countOf(detail === undefined ? usage[field] : objectOf(usage[field])?.[detail])
     if (count !== undefined) return count
   }

@@ -38,6 +38,7 @@ export interface WireDelta {
   annotations?: unknown
   tool_calls?: unknown
   function_call?: unknown
+  thinking_blocks?: unknown
 }
 
 export interface WireToolCall {
