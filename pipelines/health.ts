@@ -63,7 +63,7 @@ export function health (services: Pick<Services, 'settings' | 'keys' | 'routeHea
 }
 
 function listCooldowns ({ routeHealth }: Pick<Services, 'routeHealth'>, { key }: AuthedCall): ListedCooldown[] {
-  return [...routeHealth.cooldowns()].flatMap(([name, { reason, origin, forMs }]) => {
+  return [...routeHealth.cooldowns(key.id)].flatMap(([name, { reason, origin, forMs }]) => {
     const [provider = '', isModel] = [name.split('/', 1)[0], name.includes('/')]
     if (!mayUseModel(key, isModel ? name : `${provider}/*`)) return []
     return [{ provider, ...isModel && { model: name }, reason, origin, until: untilOf(forMs) }]

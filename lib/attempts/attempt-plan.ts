@@ -29,6 +29,8 @@ export interface PlannedAttempt {
 }
 
 export interface AttemptPlanOptions {
+  /** Id of the key whose call it is. */
+  readonly keyId: string
   /** Returns how often a route may be tried again. */
   readonly retries: (route: Route) => number
   /** Returns the place of the credential that a route is tried with first. Default: one is drawn. */
@@ -62,7 +64,7 @@ export class AttemptPlan {
   constructor (routes: readonly Route[], health: RouteHealth, options: AttemptPlanOptions) {
     this.#health = health
     this.#options = options
-    this.#candidates = health.candidates(routes, (route, { reason }) => options.onSkip(route, reason))[Symbol.iterator]()
+    this.#candidates = health.candidates(routes, options.keyId, (route, { reason }) => options.onSkip(route, reason))[Symbol.iterator]()
   }
 
   /** Returns the first attempt, or `undefined` where there is no route. */
@@ -97,7 +99,7 @@ export class AttemptPlan {
   /** The same model with another credential, which says nothing about the load of the provider: it is free. */
   #nextCredential (last: Failed): PlannedAttempt | undefined {
     const { providerId } = last.route
-    const credential = this.#health.credentials(providerId)?.another(this.#tried?.get(providerId) ?? new Set())
+    const credential = this.#health.credentials(providerId)?.another(this.#tried?.get(providerId) ?? new Set(), this.#options.keyId)
     return credential === undefined || this.#options.firstCredential === true ? undefined : this.#start(last, 0, credential)
   }
 
@@ -106,12 +108,12 @@ export class AttemptPlan {
     if (this.#attempts >= maxAttempts) return undefined
     const { value: route } = this.#candidates.next()
     if (!route) return undefined
-    if (this.#health.cooldown(route) !== undefined) {
+    if (this.#health.cooldown(route, this.#options.keyId) !== undefined) {
       this.#failed.push({ route, attempts: 0 })
       return undefined
     }
     this.#attempts++
-    const credential = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)?.choose()
+    const credential = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)?.choose(this.#options.keyId)
     return { route, waitMs: 0, isRetry: false, ...credential !== undefined && { credential } }
   }
 
@@ -147,7 +149,7 @@ export class AttemptPlan {
     this.#attempts++
     this.#waitedMs += waitMs
     const pool = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)
-    this.#credential = another ?? (pool === undefined ? undefined : this.#options.credential?.(route) ?? pool.choose())
+    this.#credential = another ?? (pool === undefined ? undefined : this.#options.credential?.(route) ?? pool.choose(this.#options.keyId))
     const isRetry = attempts > 1 || another !== undefined
     if (this.#credential === undefined) return { route, waitMs, isRetry }
     const tried = this.#tried ??= new Map()

@@ -26,6 +26,7 @@ export interface CallAttemptsOptions<A> {
 
 export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   readonly firstCredential: boolean
+  readonly keyId: string
   readonly #call: AttemptedCall
   readonly #health: RouteHealth
   /** Those that can be called, and the request to each. */
@@ -38,6 +39,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     this.#call = call
     this.#health = health
     this.firstCredential = firstCredential
+    this.keyId = call.key.id
     for (const route of call.routes) {
       const request = prepare(route)
       if (request === undefined) continue

@@ -4,7 +4,7 @@
  */
 
 import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
-import type { CircuitAttempt } from '../routing/breaker.ts'
+import type { ModelAttempt } from '../routing/model-circuit.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import type { SentRequest } from '../core/record.ts'
@@ -15,7 +15,7 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** The part of a call that its attempts need. */
-export type AttemptedCall = Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin'>
+export type AttemptedCall = Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'key' | 'request' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin'>
 
 /** The request of a call to one route, to be sent as often as it takes. */
 export interface RouteRequest<A> {
@@ -48,7 +48,7 @@ export class RouteAttempt {
   readonly #provider: Provider
   readonly #credential: number | undefined
   readonly #health: RouteHealth
-  readonly #attempt: CircuitAttempt
+  readonly #attempt: ModelAttempt
   readonly #request: SentRequest
 
   /** Begins an attempt; `end` must follow, whatever happens. */
@@ -58,7 +58,7 @@ export class RouteAttempt {
     this.#provider = provider
     this.#credential = credential
     this.#health = health
-    this.#attempt = health.begin(route)
+    this.#attempt = health.begin(route, call.key.id)
     this.#request = { route, startedAtMs: performance.now(), endedAtMs: undefined, reason: undefined, status: undefined }
     if (call.record.requests === undefined) call.record.requests = [this.#request] // a list that grows has room for 16
     else call.record.requests.push(this.#request)

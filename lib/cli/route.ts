@@ -61,7 +61,7 @@ function decisionOn (
   try {
     const key = { id: 'cli', name: 'cli' }
     const { routes, skipped } = chooseRoutes({ request, headers: {}, key, record }, services, { attributes: chatAttributes })
-    return decide({ requested: record.requestedModel ?? '', routes, skipped, health: services.routeHealth, canServe: canServe(services.providers, 'chat') })
+    return decide({ requested: record.requestedModel ?? '', routes, skipped, health: services.routeHealth, keyId: key.id, canServe: canServe(services.providers, 'chat') })
   } catch (error) {
     if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
     throw error

@@ -11,6 +11,8 @@ import type { RedisServer } from './redis-server.ts'
 export interface SharedCooldown {
   readonly providerId: string
   readonly modelId?: string | undefined
+  /** The gateway key for whose calls alone the model cools down. */
+  readonly keyId?: string | undefined
   /** The place of a credential, of several. */
   readonly credential?: number | undefined
   /** 0: it is over. */
@@ -27,7 +29,7 @@ export interface CooldownListener {
 }
 
 /** Printed into Redis, where each is one member of a set. */
-type Member = readonly [origin: string, digest: string, providerId: string, modelId: string | null, credential: number | null]
+type Member = readonly [origin: string, digest: string, providerId: string, modelId: string | null, credential: number | null, keyId?: string | null]
 
 const cooldownsKey = 'headgate:cooldowns'
 /** A provider that limits requests says so with each answer: a cooldown is reported again only when it ends so much later. */
@@ -65,10 +67,10 @@ export class CooldownExchange {
   }
 
   /** Reports a cooldown to the others. Without Redis they find out by themselves, or when it is back. */
-  report ({ providerId, modelId, credential, forMs, failingMs }: SharedCooldown): void {
+  report ({ providerId, modelId, keyId, credential, forMs, failingMs }: SharedCooldown): void {
     const digest = this.#listener?.digestOf(providerId)
     if (digest === undefined) return
-    const member = JSON.stringify([this.#server.id, digest, providerId, modelId ?? null, credential ?? null] satisfies Member)
+    const member = JSON.stringify([this.#server.id, digest, providerId, modelId ?? null, credential ?? null, keyId ?? null] satisfies Member)
     const nowMs = this.#server.now()
     const untilMs = forMs > 0 ? nowMs + forMs : 0
     if (forMs > 0 && untilMs < (this.#reported.get(member)?.untilMs ?? 0) + laterMs) return
@@ -109,8 +111,8 @@ export class CooldownExchange {
   }
 
   #learn (member: string, forMs: number, failingMs: number): void {
-    const [origin, digest, providerId, modelId, credential] = JSON.parse(member) as Member // written by a process of ours
+    const [origin, digest, providerId, modelId, credential, keyId] = JSON.parse(member) as Member // written by a process of ours
     if (origin === this.#server.id || this.#listener?.digestOf(providerId) !== digest) return
-    this.#listener.learn({ providerId, modelId: modelId ?? undefined, credential: credential ?? undefined, forMs, failingMs }, origin)
+    this.#listener.learn({ providerId, modelId: modelId ?? undefined, credential: credential ?? undefined, keyId: keyId ?? undefined, forMs, failingMs }, origin)
   }
 }

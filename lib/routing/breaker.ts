@@ -1,5 +1,5 @@
 /**
- * A circuit breaker for one model at one provider, so that calls with other
+ * A circuit breaker for one model at one provider, for calls of one key or of all (see `model-circuit`), so that calls with other
  * routes need not find out for themselves that it fails.
  *
  *     closed ── 5 failures in a row, or half of the last 20 ──► open ── cooldown ──► one probe
@@ -31,8 +31,9 @@ export interface CircuitAttempt {
 export const initialAttempt: CircuitAttempt = { generation: 0, isProbe: false }
 
 export class Breaker {
-  /** The last outcomes, true for a failure; the newest is at `#next - 1`. */
-  readonly #ring: boolean[] = []
+  readonly #maxFailuresOfKey: number
+  /** The last outcomes: of a failure the key whose call it was, else `undefined`. The newest is at `#next - 1`. */
+  readonly #ring: Array<string | undefined> = []
   #next = 0
   #failures = 0
   #streak = 0
@@ -43,6 +44,11 @@ export class Breaker {
   #probing = false
   #generation = 0
   #failingSinceMs = 0
+
+  /** @param maxFailuresOfKey failures of one key that count among those that are remembered. Default: all */
+  constructor (maxFailuresOfKey = Infinity) {
+    this.#maxFailuresOfKey = maxFailuresOfKey
+  }
 
   /** Number of openings and closings. */
   get generation (): number {
@@ -75,14 +81,16 @@ export class Breaker {
 
   succeeded ({ generation }: CircuitAttempt, nowMs: number): void {
     if (generation !== this.#generation) return
-    if (this.#probeAtMs === undefined) this.#remember(false, nowMs)
+    if (this.#probeAtMs === undefined) this.#remember(undefined, nowMs)
     else this.#close()
   }
 
-  failed ({ generation }: CircuitAttempt, nowMs: number): void {
+  /** @param keyId whose call it was, where all keys share the circuit */
+  failed ({ generation }: CircuitAttempt, nowMs: number, keyId = ''): void {
     if (generation !== this.#generation) return
     if (this.#probeAtMs === undefined) {
-      this.#remember(true, nowMs)
+      if (this.#hasFailed(keyId, nowMs)) return
+      this.#remember(keyId, nowMs)
       if (this.#isBad()) this.#open(nowMs)
     } else if (nowMs >= this.#probeAtMs) {
       this.#cooldownMs = Math.min(this.#cooldownMs * 2, maxCooldownMs)
@@ -91,9 +99,9 @@ export class Breaker {
   }
 
   /** Turns the newest success into a failure: its answer was cut off. */
-  recordStreamFailure (nowMs: number): void {
-    if (this.#probeAtMs !== undefined) return
-    if (this.#isForgotten(nowMs) || !this.#takeBackSuccess()) this.#remember(true, nowMs)
+  recordStreamFailure (nowMs: number, keyId = ''): void {
+    if (this.#probeAtMs !== undefined || this.#hasFailed(keyId, nowMs)) return
+    if (this.#isForgotten(nowMs) || !this.#takeBackSuccess(keyId)) this.#remember(keyId, nowMs)
     else if (this.#streak === 1) this.#failingSinceMs = nowMs
     if (this.#isBad()) this.#open(nowMs)
   }
@@ -103,11 +111,18 @@ export class Breaker {
     if (isProbe && generation === this.#generation) this.#probing = false
   }
 
-  #remember (failed: boolean, nowMs: number): void {
+  /** Returns true when as many failures of a key are remembered as count. */
+  #hasFailed (keyId: string, nowMs: number): boolean {
+    if (this.#maxFailuresOfKey === Infinity || this.#isForgotten(nowMs)) return false
+    return this.#ring.filter(failed => failed === keyId).length >= this.#maxFailuresOfKey
+  }
+
+  #remember (failedFor: string | undefined, nowMs: number): void {
     if (this.#isForgotten(nowMs)) this.#forget()
+    const failed = failedFor !== undefined
     this.#lastMs = nowMs
-    if (this.#ring[this.#next] === true) this.#failures--
-    this.#ring[this.#next] = failed
+    if (this.#ring[this.#next] !== undefined) this.#failures--
+    this.#ring[this.#next] = failedFor
     this.#next = (this.#next + 1) % remembered
     if (failed) this.#failures++
     this.#streak = failed ? this.#streak + 1 : 0
@@ -115,12 +130,12 @@ export class Breaker {
   }
 
   /** @returns false when no success is remembered */
-  #takeBackSuccess (): boolean {
+  #takeBackSuccess (keyId: string): boolean {
     const seen = this.#ring.length
     for (let back = 1; back <= seen; back++) {
       const place = (this.#next - back + seen) % seen
-      if (this.#ring[place] !== false) continue
-      this.#ring[place] = true
+      if (this.#ring[place] !== undefined) continue
+      this.#ring[place] = keyId
       this.#failures++
       this.#streak = this.#streakFromNewest()
       return true
@@ -131,7 +146,7 @@ export class Breaker {
   #streakFromNewest (): number {
     const seen = this.#ring.length
     let count = 0
-    while (count < seen && this.#ring[(this.#next - 1 - count + 2 * seen) % seen] === true) count++
+    while (count < seen && this.#ring[(this.#next - 1 - count + 2 * seen) % seen] !== undefined) count++
     return count
   }
 

@@ -1,7 +1,8 @@
 /**
  * Chooses among several credentials of one provider: drawn by weight, those that are cooling down last.
  *
- * A credential cools down when the provider limits or rejects it, or reports that its quota is used up; the others do not.
+ * A credential cools down when the provider limits or rejects it, or reports that its quota is used up; the others do not. A provider may also
+ * reject what a call names, so a credential that is rejected rests for that gateway key alone until it is rejected for another one.
  */
 
 import type { GatewayError } from '../core/errors.ts'
@@ -11,7 +12,13 @@ const limitedMs = 5000
 /** The same for one that was refused or whose quota is used up: that takes someone to change it. */
 const refusedMs = 60_000
 
-type KeyFailure = Pick<GatewayError, 'fault' | 'retryAfterSeconds'>
+type CredentialFailure = Pick<GatewayError, 'code' | 'fault' | 'retryAfterSeconds'>
+
+/** The gateway key for whose call a credential was rejected last. */
+interface Rejected {
+  readonly keyId: string
+  readonly untilMs: number
+}
 
 /** Returns true for a failure that is one of the credential: 401, 402, 403, 429, an exhausted quota. */
 export function isOfCredential ({ fault }: Pick<GatewayError, 'fault'>): boolean {
@@ -24,6 +31,7 @@ export class CredentialPool {
   #weights: readonly number[]
   /** By the place of the credential, like the weights. */
   readonly #notBeforeMs: number[] = []
+  readonly #rejected: Array<Rejected | undefined> = []
 
   /** @param now milliseconds of a clock that never goes back */
   constructor (weights: readonly number[], now: () => number, random: () => number = Math.random) {
@@ -41,20 +49,29 @@ export class CredentialPool {
     this.#weights = weights
   }
 
-  /** Returns the place of a credential that is ready, drawn by weight; else of the one that is ready first. */
-  choose (): number {
+  /** Returns the place of a credential that is ready for a gateway key, drawn by weight; else of the one that is ready first. */
+  choose (keyId: string): number {
     const places = this.#weights.map((_, place) => place)
-    return this.#draw(places.filter(place => this.#restMs(place) === 0)) ?? places.toSorted((a, b) => this.#restMs(a) - this.#restMs(b))[0] ?? 0
+    return this.#draw(places.filter(place => this.#restMs(place, keyId) === 0)) ?? places.toSorted((a, b) => this.#restMs(a, keyId) - this.#restMs(b, keyId))[0] ?? 0
   }
 
-  /** Returns the place of another credential that is ready; `undefined` when there is none. */
-  another (tried: ReadonlySet<number>): number | undefined {
-    return this.#draw(this.#weights.map((_, place) => place).filter(place => !tried.has(place) && this.#restMs(place) === 0))
+  /** Returns the place of another credential that is ready for a gateway key; `undefined` when there is none. */
+  another (tried: ReadonlySet<number>, keyId: string): number | undefined {
+    return this.#draw(this.#weights.map((_, place) => place).filter(place => !tried.has(place) && this.#restMs(place, keyId) === 0))
   }
 
-  /** Lets a credential cool down: for as long as the provider said, else for a usual time. @returns milliseconds from now */
-  onFailure (place: number, { fault, retryAfterSeconds = 0 }: KeyFailure): number {
-    this.rest(place, retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs)
+  /**
+   * Lets a credential cool down: for as long as the provider said, else for a usual time.
+   *
+   * @param keyId of the gateway key whose call it was
+   * @returns milliseconds from now, 0 where it rests for that key alone
+   */
+  onFailure (place: number, { code, fault, retryAfterSeconds = 0 }: CredentialFailure, keyId: string): number {
+    const forMs = retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs
+    const before = this.#rejected[place]
+    const isOfKey = code === 'upstream_auth_failed' && (before === undefined || before.keyId === keyId || before.untilMs <= this.#now())
+    if (isOfKey) this.#rejected[place] = { keyId, untilMs: this.#now() + forMs }
+    else this.rest(place, forMs)
     return this.#restMs(place)
   }
 
@@ -73,9 +90,11 @@ export class CredentialPool {
     return Math.min(...this.#weights.map((_, place) => this.#restMs(place)))
   }
 
-  #restMs (place: number): number {
-    const notBeforeMs = this.#notBeforeMs[place]
-    return notBeforeMs === undefined ? 0 : Math.max(0, notBeforeMs - this.#now())
+  /** @param keyId of a gateway key for whose calls alone it may rest as well */
+  #restMs (place: number, keyId?: string): number {
+    const rejected = this.#rejected[place]
+    const untilMs = Math.max(this.#notBeforeMs[place] ?? 0, rejected !== undefined && rejected.keyId === keyId ? rejected.untilMs : 0)
+    return untilMs === 0 ? 0 : Math.max(0, untilMs - this.#now())
   }
 
   /** Draws one by weight; weight 0 comes after all others. */

@@ -13,6 +13,8 @@ export interface DecisionParts {
   /** Best first. */
   readonly routes: readonly Route[]
   readonly health: RouteHealth
+  /** Id of the key whose call it is. */
+  readonly keyId: string
   /** Models that are not tried, and why. */
   readonly skipped?: readonly FailedAttempt[]
   /** Returns true when the provider of a route serves the endpoint; others are never tried. */
@@ -22,14 +24,14 @@ export interface DecisionParts {
 }
 
 /** Decides without calling a provider or changing anything. Weights are drawn anew by every call. */
-export function decide ({ requested, routes, health, skipped = [], canServe, expectedNanoUsd = () => undefined }: DecisionParts): RouteDecision {
+export function decide ({ requested, routes, health, keyId, skipped = [], canServe, expectedNanoUsd = () => undefined }: DecisionParts): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,
     provider: route.providerId,
     ...route.ranked?.by === 'score' && { score: route.ranked.value, ...route.ranked.terms !== undefined && { terms: [...route.ranked.terms] } },
     ...costOf(expectedNanoUsd(route)),
     ...credentialsOf(health.credentials(route.providerId)),
-    ...canServe(route) ? stateOf(health.cooldown(route)) : { state: 'unsuitable' },
+    ...canServe(route) ? stateOf(health.cooldown(route, keyId)) : { state: 'unsuitable' },
     reason: rankText(route, index)
   }))
   const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))

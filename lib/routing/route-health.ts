@@ -6,18 +6,19 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { Breaker, initialAttempt, type CircuitAttempt } from './breaker.ts'
+import type { Breaker } from './breaker.ts'
 import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { ExtraRequestBudget } from './extra-request-budget.ts'
 import { Latencies } from './latencies.ts'
 import { LearnedCooldowns } from './learned-cooldowns.ts'
 import { MissingApis } from './missing-apis.ts'
+import { firstAttempt, ModelCircuit, type ModelAttempt } from './model-circuit.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
 import type { SharedCooldown } from '../coordination/cooldown-exchange.ts'
 
 /** Models whose failures are remembered: their names come from callers, so there is no end to them. */
-const maxBreakers = 1000
+const maxCircuits = 1000
 
 /** The reason why a route is tried after others, and for how many milliseconds. */
 export interface Cooldown {
@@ -42,9 +43,11 @@ export class RouteHealth {
   readonly #budgets = new Map<string, RetryBudget>()
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()
-  readonly #breakers = new Map<string, Breaker>()
+  readonly #circuits = new Map<string, ModelCircuit>()
   /** Holds the findings of other processes. */
   readonly #learned: LearnedCooldowns
+  /** The same of models for the calls of one key: its id, a space, the model. */
+  readonly #learnedOfKeys: LearnedCooldowns
   /** By model, requests of `balanced` routes that wait for their first byte. */
   readonly #waiting = new Map<string, number>()
   /** Latencies of complete answers and of streams: a complete one begins when it is there. */
@@ -59,6 +62,7 @@ export class RouteHealth {
     this.#onCooldown = onCooldown
     this.missingApis = new MissingApis(now)
     this.#learned = new LearnedCooldowns(now)
+    this.#learnedOfKeys = new LearnedCooldowns(now)
     this.#latencies = { complete: new Latencies(now), streamed: new Latencies(now) }
   }
 
@@ -72,10 +76,11 @@ export class RouteHealth {
     this.toolCalls = before.toolCalls
     for (const [providerId, budget] of before.#budgets) if (isSame(providerId)) this.#budgets.set(providerId, budget)
     for (const [providerId, pool] of before.#pools) if (isSame(providerId)) this.#pools.set(providerId, pool)
-    for (const [modelId, breaker] of before.#breakers) {
-      if (isSame(providerOf(modelId))) this.#breakers.set(modelId, breaker)
+    for (const [modelId, circuit] of before.#circuits) {
+      if (isSame(providerOf(modelId))) this.#circuits.set(modelId, circuit)
     }
     this.#learned.adopt(before.#learned, name => isSame(providerOf(name)))
+    this.#learnedOfKeys.adopt(before.#learnedOfKeys, name => isSame(providerOf(name.slice(name.indexOf(' ') + 1))))
     this.#latencies.complete.adopt(before.#latencies.complete, isSame)
     this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
   }
@@ -112,9 +117,9 @@ export class RouteHealth {
     return streamed ? this.#latencies.streamed : this.#latencies.complete
   }
 
-  /** Returns why this route is better tried later; mostly nothing. */
-  cooldown ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>): Cooldown | undefined {
-    return this.#pause(providerId) ?? this.#openCircuit(modelId)
+  /** Returns why this route is better tried later by calls of a key; mostly nothing. */
+  cooldown ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>, keyId: string): Cooldown | undefined {
+    return this.#pause(providerId) ?? this.#openCircuit(modelId, keyId)
   }
 
   #pause (providerId: string): Cooldown | undefined {
@@ -122,19 +127,20 @@ export class RouteHealth {
     return forMs === 0 ? undefined : { reason: 'rate_limited', forMs, origin: this.#ownPauseMs(providerId) > 0 ? 'this_process' : 'another_process' }
   }
 
-  #openCircuit (modelId: string): Cooldown | undefined {
-    const ownMs = this.#breakers.get(modelId)?.openForMs(this.#now())
+  #openCircuit (modelId: string, keyId: string): Cooldown | undefined {
+    const ownMs = this.#circuits.get(modelId)?.openForMs(keyId, this.#now())
     if (ownMs !== undefined) return { reason: 'circuit_open', forMs: ownMs, origin: 'this_process' }
-    const forMs = this.#learned.forMs(modelId)
+    const forMs = Math.max(this.#learned.forMs(modelId), this.#learnedOfKeys.forMs(`${keyId} ${modelId}`))
     return forMs === 0 ? undefined : { reason: 'circuit_open', forMs, origin: 'another_process' }
   }
 
-  /** Yields every provider and model that cools down now. */
-  * cooldowns (): Generator<readonly [name: string, cooldown: Cooldown], void, undefined> {
+  /** Yields every provider and model that cools down now for calls of a key. */
+  * cooldowns (keyId: string): Generator<readonly [name: string, cooldown: Cooldown], void, undefined> {
     const learned = this.#learned.names()
     const providers = new Set([...this.#budgets.keys(), ...this.#pools.keys(), ...learned.filter(name => !name.includes('/'))])
-    const models = new Set([...this.#breakers.keys(), ...learned.filter(name => name.includes('/'))])
-    for (const [names, look] of [[providers, (name: string) => this.#pause(name)], [models, (name: string) => this.#openCircuit(name)]] as const) {
+    const learnedOfKey = this.#learnedOfKeys.names().filter(name => name.startsWith(`${keyId} `)).map(name => name.slice(keyId.length + 1))
+    const models = new Set([...this.#circuits.keys(), ...learned.filter(name => name.includes('/')), ...learnedOfKey])
+    for (const [names, look] of [[providers, (name: string) => this.#pause(name)], [models, (name: string) => this.#openCircuit(name, keyId)]] as const) {
       for (const name of names) {
         const cooldown = look(name)
         if (cooldown !== undefined) yield [name, cooldown]
@@ -143,8 +149,9 @@ export class RouteHealth {
   }
 
   /** Takes over a cooldown of another process. @param origin its name */
-  learn ({ providerId, modelId, credential, forMs, failingMs }: SharedCooldown, origin: string): void {
-    if (credential === undefined) this.#learned.learn(modelId ?? providerId, forMs, failingMs, origin)
+  learn ({ providerId, modelId, keyId, credential, forMs, failingMs }: SharedCooldown, origin: string): void {
+    if (keyId !== undefined) this.#learnedOfKeys.learn(`${keyId} ${modelId}`, forMs, failingMs, origin)
+    else if (credential === undefined) this.#learned.learn(modelId ?? providerId, forMs, failingMs, origin)
     else this.#pools.get(providerId)?.rest(credential, forMs)
   }
 
@@ -152,18 +159,19 @@ export class RouteHealth {
    * Yields the routes in the order in which they are to be tried: as given, but those that are cooling
    * down when they come up are tried after all others. None is left out: what may work is never refused.
    *
+   * @param keyId of the key whose call it is
    * @param onSkip called for each route before which another one is tried
    */
-  candidates (routes: readonly Route[], onSkip: (route: Route, cooldown: Cooldown) => void): Iterable<Route> {
-    return routes.length < 2 ? routes : this.#eligibleFirst(routes, onSkip)
+  candidates (routes: readonly Route[], keyId: string, onSkip: (route: Route, cooldown: Cooldown) => void): Iterable<Route> {
+    return routes.length < 2 ? routes : this.#eligibleFirst(routes, keyId, onSkip)
   }
 
-  * #eligibleFirst (routes: readonly Route[], onSkip: (route: Route, cooldown: Cooldown) => void): Generator<Route, void, undefined> {
+  * #eligibleFirst (routes: readonly Route[], keyId: string, onSkip: (route: Route, cooldown: Cooldown) => void): Generator<Route, void, undefined> {
     const waiting: Array<{ readonly route: Route, readonly cooldown: Cooldown }> = []
     let reported = 0
     for (const [index, route] of routes.entries()) {
       const isLast = index === routes.length - 1 && waiting.length === 0
-      const cooldown = isLast ? undefined : this.cooldown(route)
+      const cooldown = isLast ? undefined : this.cooldown(route, keyId)
       if (cooldown !== undefined) {
         waiting.push({ route, cooldown })
         continue
@@ -176,17 +184,20 @@ export class RouteHealth {
   }
 
   /** Starts an attempt; `ended` must follow, whatever happens. */
-  begin ({ modelId, ranked }: Route): CircuitAttempt {
+  begin ({ modelId, ranked }: Route, keyId: string): ModelAttempt {
     if (ranked?.by === 'load') this.#waiting.set(modelId, this.waiting(modelId) + 1)
-    return this.#breakers.get(modelId)?.begin(this.#now()) ?? initialAttempt
+    return this.#circuits.get(modelId)?.begin(keyId, this.#now()) ?? firstAttempt(keyId)
   }
 
   /** @param ms since the attempt began */
-  succeeded (route: Route, attempt: CircuitAttempt, streamed: boolean, ms: number): void {
+  succeeded (route: Route, attempt: ModelAttempt, streamed: boolean, ms: number): void {
     this.retryBudget(route.providerId).onAnswer()
-    const breaker = this.#breakers.get(route.modelId)
-    if (breaker !== undefined) this.#change(route, breaker, () => breaker.succeeded(attempt, this.#now()))
-    if (this.#onCooldown !== undefined) for (const name of [route.providerId, route.modelId]) this.#learned.worked(name, this.#now() - ms)
+    const circuit = this.#circuits.get(route.modelId)
+    if (circuit !== undefined) this.#change(route, circuit, attempt.keyId, () => circuit.succeeded(attempt, this.#now()))
+    if (this.#onCooldown !== undefined) {
+      for (const name of [route.providerId, route.modelId]) this.#learned.worked(name, this.#now() - ms)
+      this.#learnedOfKeys.worked(`${attempt.keyId} ${route.modelId}`, this.#now() - ms)
+    }
     if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') this.latencies(streamed).note(route.modelId, ms)
   }
 
@@ -195,38 +206,43 @@ export class RouteHealth {
    *
    * @param credential the place of the one that was used, of several
    */
-  failed (route: Route, attempt: CircuitAttempt, failure: GatewayError, credential?: number): void {
+  failed (route: Route, attempt: ModelAttempt, failure: GatewayError, credential?: number): void {
     const { modelId, providerId } = route
     const pool = credential !== undefined && isOfCredential(failure) ? this.#pools.get(providerId) : undefined
     const budget = this.retryBudget(providerId)
     budget.onFailure(failure, pool === undefined)
     if (credential !== undefined && pool !== undefined) {
-      const forMs = pool.onFailure(credential, failure)
-      this.#onCooldown?.({ providerId, credential, forMs, failingMs: 0 })
+      const forMs = pool.onFailure(credential, failure, attempt.keyId)
+      if (forMs > 0) this.#onCooldown?.({ providerId, credential, forMs, failingMs: 0 })
     } else if (budget.cooldownMs > 0) this.#onCooldown?.({ providerId, forMs: budget.cooldownMs, failingMs: 0 })
     if (failure.fault !== 'transient') return
-    const breaker = this.#breaker(modelId)
-    this.#change(route, breaker, () => breaker.failed(attempt, this.#now()))
+    const circuit = this.#circuit(modelId)
+    this.#change(route, circuit, attempt.keyId, () => circuit.failed(attempt, this.#now()))
   }
 
-  /** Changes a circuit, and reports it when it has been opened or closed. */
-  #change ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>, breaker: Breaker, change: () => void): void {
-    const { generation } = breaker
+  /** Changes the circuits of a model, and reports those that have been opened or closed. */
+  #change ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>, circuit: ModelCircuit, keyId: string, change: () => void): void {
+    const before = { all: circuit.all.generation, own: circuit.own(keyId)?.generation ?? 0 }
     change()
-    if (breaker.generation === generation || this.#onCooldown === undefined) return
+    if (circuit.all.generation !== before.all) this.#report({ providerId, modelId }, circuit.all)
+    const own = circuit.own(keyId)
+    if (own !== undefined && own.generation !== before.own) this.#report({ providerId, modelId, keyId }, own)
+  }
+
+  #report (name: Pick<SharedCooldown, 'providerId' | 'modelId' | 'keyId'>, breaker: Breaker): void {
     const nowMs = this.#now()
-    this.#onCooldown({ providerId, modelId, forMs: breaker.openForMs(nowMs) ?? 0, failingMs: nowMs - breaker.failingSinceMs })
+    this.#onCooldown?.({ ...name, forMs: breaker.openForMs(nowMs) ?? 0, failingMs: nowMs - breaker.failingSinceMs })
   }
 
   /** Counts the answer to an attempt that had succeeded as a failure: it was cut off. */
-  recordStreamFailure (route: Route, error: unknown): void {
+  recordStreamFailure (route: Route, keyId: string, error: unknown): void {
     if (!(error instanceof GatewayError && error.fault === 'transient')) return
-    const breaker = this.#breaker(route.modelId)
-    this.#change(route, breaker, () => breaker.recordStreamFailure(this.#now()))
+    const circuit = this.#circuit(route.modelId)
+    this.#change(route, circuit, keyId, () => circuit.recordStreamFailure(keyId, this.#now()))
   }
 
-  ended ({ modelId, ranked }: Route, attempt: CircuitAttempt): void {
-    this.#breakers.get(modelId)?.ended(attempt)
+  ended ({ modelId, ranked }: Route, attempt: ModelAttempt): void {
+    this.#circuits.get(modelId)?.ended(attempt)
     if (ranked?.by !== 'load') return
     const waiting = this.waiting(modelId) - 1
     if (waiting > 0) this.#waiting.set(modelId, waiting)
@@ -238,21 +254,21 @@ export class RouteHealth {
     return this.#waiting.get(modelId) ?? 0
   }
 
-  /** Yields the id of every model that has failed recently, and whether its circuit is open. */
+  /** Yields the id of every model that has failed recently, and whether its circuit is open, for all keys or for one. */
   * circuits (): Generator<readonly [modelId: string, isOpen: boolean], void, undefined> {
-    for (const [modelId, { isOpen }] of this.#breakers) yield [modelId, isOpen]
+    for (const [modelId, { isOpen }] of this.#circuits) yield [modelId, isOpen]
   }
 
-  /** Returns the breaker of a model; only models that have failed have one. */
-  #breaker (modelId: string): Breaker {
-    let breaker = this.#breakers.get(modelId)
-    if (breaker !== undefined) return breaker
-    this.#breakers.set(modelId, breaker = new Breaker())
-    if (this.#breakers.size > maxBreakers) {
-      const [oldest = ''] = this.#breakers.keys()
-      this.#breakers.delete(oldest)
+  /** Returns the circuits of a model; only models that have failed have some. */
+  #circuit (modelId: string): ModelCircuit {
+    let circuit = this.#circuits.get(modelId)
+    if (circuit !== undefined) return circuit
+    this.#circuits.set(modelId, circuit = new ModelCircuit())
+    if (this.#circuits.size > maxCircuits) {
+      const [oldest = ''] = this.#circuits.keys()
+      this.#circuits.delete(oldest)
     }
-    return breaker
+    return circuit
   }
 }
 

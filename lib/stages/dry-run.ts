@@ -61,6 +61,7 @@ function decisionOn<R> (
     routes,
     skipped: record.failedAttempts ?? [],
     health: providerKey === undefined ? routeHealth : new RouteHealth(),
+    keyId: call.key.id,
     canServe: canServe(providers, capability),
     expectedNanoUsd: route => {
       const { settings, modelId } = route

@@ -74,7 +74,7 @@ export function providerCall<C extends Capability> (
       }).firstAnswer(),
       fail: (error, route) => {
         if (call.signal.aborted) return error
-        health.recordStreamFailure(route, error)
+        health.recordStreamFailure(route, call.key.id, error)
         const failure = callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
         noteBrokenAnswer(call, route, failure.code)
         return failure

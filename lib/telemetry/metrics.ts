@@ -75,7 +75,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     open.set(model, (open.get(model) ?? 0) + Number(isOpen))
   }
   const learned = new Map<string, number>()
-  for (const [name, { reason, origin }] of services.routeHealth.cooldowns()) {
+  for (const [name, { reason, origin }] of services.routeHealth.cooldowns('')) {
     const [provider = ''] = name.split('/', 1)
     const series = labels({ provider, reason })
     if (origin === 'another_process') learned.set(series, (learned.get(series) ?? 0) + 1)
@@ -84,7 +84,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
   return [
     family('gauge', 'headgate_open_calls', 'Open calls.', openCalls),
     {
-      ...family('gauge', 'headgate_circuit_open', 'Processes in which the circuit of this model is open.', 0),
+      ...family('gauge', 'headgate_circuit_open', 'Processes in which the circuit of this model is open, for all keys or for one.', 0),
       samples: [...open].map(([model, count]) => [labels({ model }), count])
     },
     {

@@ -12,7 +12,7 @@ interface Played { readonly tried: string[], readonly waitedMs: number, readonly
 /** Follows a plan in which every attempt fails. */
 function play (routes: readonly Route[], health: RouteHealth, retries: number, failure: () => GatewayError): Played {
   const skipped: string[] = []
-  const plan = new AttemptPlan(routes, health, { retries: () => retries, onSkip: ({ modelId }, why) => skipped.push(`${modelId} ${why}`) })
+  const plan = new AttemptPlan(routes, health, { keyId: 'key-1', retries: () => retries, onSkip: ({ modelId }, why) => skipped.push(`${modelId} ${why}`) })
   const tried: string[] = []
   let waitedMs = 0
   for (let planned = plan.first(); planned !== undefined;) {
@@ -20,7 +20,7 @@ function play (routes: readonly Route[], health: RouteHealth, retries: number, f
     waitedMs += planned.waitMs
     const error = failure()
     const again = plan.reconnect(error)
-    if (again === undefined) health.failed(planned.route, health.begin(planned.route), error)
+    if (again === undefined) health.failed(planned.route, health.begin(planned.route, 'key-1'), error)
     planned = again ?? plan.next(error)
   }
   return { tried, waitedMs, skipped }
@@ -32,7 +32,7 @@ const reset = () => new GatewayError('upstream_unreachable', { staleConnection: 
 /** One that has seen many answers of both. */
 function healthy (): RouteHealth {
   const health = new RouteHealth()
-  for (let count = 0; count < 100; count++) for (const one of [a, b]) health.succeeded(one, health.begin(one), false, 1)
+  for (let count = 0; count < 100; count++) for (const one of [a, b]) health.succeeded(one, health.begin(one, 'key-1'), false, 1)
   return health
 }
 
@@ -64,17 +64,17 @@ t.test('the waits of a call are bounded in their sum', async t => {
 
 t.test('a stale socket is replaced at once, is no failure and uses no budget', async t => {
   const health = healthy()
-  const plan = new AttemptPlan([a], health, { retries: () => 0, onSkip: () => t.fail('nothing is skipped') })
+  const plan = new AttemptPlan([a], health, { keyId: 'key-1', retries: () => 0, onSkip: () => t.fail('nothing is skipped') })
   plan.first()
   t.same(plan.reconnect(reset()), { route: a, waitMs: 0, isRetry: false })
   t.equal(plan.reconnect(reset()), undefined, 'once per model')
   t.same([...health.circuits()], [], 'nothing is noted')
-  const plain = new AttemptPlan([a], healthy(), { retries: () => 0, onSkip: () => undefined })
+  const plain = new AttemptPlan([a], healthy(), { keyId: 'key-1', retries: () => 0, onSkip: () => undefined })
   plain.first()
   t.equal(plain.reconnect(fails('upstream_unreachable')()), undefined)
   t.equal(plain.reconnect(fails('upstream_error')()), undefined)
 
-  const fresh = new AttemptPlan([a], new RouteHealth(), { retries: () => 0, onSkip: () => undefined })
+  const fresh = new AttemptPlan([a], new RouteHealth(), { keyId: 'key-1', retries: () => 0, onSkip: () => undefined })
   fresh.first()
   t.equal(fresh.reconnect(reset()), undefined, 'without an answer before, no socket was kept')
 })

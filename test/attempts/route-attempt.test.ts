@@ -32,7 +32,7 @@ t.test('a failure is known of the route and noted in the call', async t => {
     attempt.overtaken()
     attempt.end()
   }
-  t.match(health.cooldown(chosen), { reason: 'circuit_open' })
+  t.match(health.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
   t.same(record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]), Array.from({ length: 5 }, () => ['one/a', 'upstream_error']), 'one that failed was not slower as well')
 })
 

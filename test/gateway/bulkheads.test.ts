@@ -1,5 +1,6 @@
 import t from 'tap'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
@@ -56,4 +57,47 @@ t.test('a key has its share of open calls, and another key the rest', async t =>
   t.match(await response.json(), { error: { code: 'overloaded', message: /^This API key has reached its share of 4 open calls/ } })
   t.equal(response.headers.get('x-ratelimit-limit-requests'), '4')
   t.equal((await api.post(path, { model: 'sandbox/echo', messages: 'hi' }, other)).status, 200)
+})
+
+t.test('what one key makes fail moves nothing behind for another', async t => {
+  const answer = chatAnswer('x')
+  const first = await fakeUpstream(({ text }) => {
+    if (text.includes('crash')) return { status: 500, pieces: ['{"error":{"message":"oops"}}'] }
+    if (text.includes('too large')) return { pieces: [answer.replace('"x"', JSON.stringify('x'.repeat(200_000)))] }
+    if (text.includes('cut off')) return { headers: { 'content-type': 'text/event-stream' }, pieces: ['data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'], then: 'reset' }
+    if (text.includes('forbidden')) return { status: 403, pieces: ['{"error":{"message":"You may not use this file.","type":"permission_error"}}'] }
+    return text.includes('silent') ? { silent: true } : { pieces: [answer] }
+  })
+  const second = await fakeUpstream({ pieces: [answer] })
+  t.teardown(first.close)
+  t.teardown(second.close)
+  const api = await testGateway(t, {
+    providers: [
+      { ...upstreamAt(`${first.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } }), apiKeys: [{ key: new Secret('one'), weight: 1 }, { key: new Secret('two'), weight: 1 }] },
+      upstreamAt(`${second.url}/v1`, 'mistral', 'mistral')
+    ],
+    limits: { ...settings().limits, answerBytes: 100_000 }
+  }, keys)
+  const call = async (messages: string, init: RequestInit = {}, more: object = {}): Promise<string> => {
+    const response = await api.post(path, { model: ['openai/gpt-5', 'mistral/mistral-large-latest'], messages, ...more }, init)
+    return response.headers.get('x-headgate-route') ?? `${response.status} ${await response.text()}`
+  }
+  for (const [kind, init, more] of [
+    ['crash'], ['too large'], ['cut off', {}, { stream: true }], ['forbidden'], ['crash', { headers: { 'x-provider-key': 'sk-own' } }]
+  ] as const) {
+    for (let count = 0; count < 8; count++) await call(kind, init, more)
+    t.match(await call('hi', other), /^openai\/gpt-5: first_choice/, kind)
+  }
+  for (let count = 0; count < 8; count++) {
+    const leaving = new AbortController()
+    const sent = first.requests.length
+    const gone = api.post(path, { model: 'openai/gpt-5', messages: 'silent' }, { signal: leaving.signal }).catch(() => undefined)
+    await until(() => first.requests.length > sent, 'the call at the provider')
+    leaving.abort()
+    await gone
+  }
+  t.match(await call('hi', other), /^openai\/gpt-5: first_choice/, 'calls that were given up')
+  t.match(await call('hi'), /^openai\/gpt-5: circuit_open; mistral/, 'for that key it is')
+  t.match(await (await api.get('/health', other)).json(), { status: 'ok', cooldowns: undefined })
+  t.match(await (await api.get('/health')).json(), { cooldowns: [{ model: 'openai/gpt-5', reason: 'circuit_open' }] })
 })

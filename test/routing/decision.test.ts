@@ -13,7 +13,7 @@ t.test('a decision has the order, the state and the reason of all', async t => {
   ]
   for (let count = 0; count < 5; count++) fail(health, route('one/a'))
   health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 }))
-  const decision = decide({ requested: 'smart', routes, health, canServe: ({ providerId }) => providerId !== 'three' })
+  const decision = decide({ requested: 'smart', routes, health, keyId: 'key-1', canServe: ({ providerId }) => providerId !== 'three' })
   t.match(decision, { object: 'route.decision', requested: 'smart' })
   t.match(decision.candidates, [
     { rank: 1, model: 'four/d', provider: 'four', score: 0.1, state: 'ready', reason: 'score=0.10' },
@@ -22,7 +22,7 @@ t.test('a decision has the order, the state and the reason of all', async t => {
     { rank: 4, model: 'three/c', state: 'unsuitable' }
   ])
   pass(5000)
-  health.begin(route('one/a'))
-  const probed = decide({ requested: '', routes, health, canServe: () => true }).candidates.find(({ model }) => model === 'one/a')
+  health.begin(route('one/a'), 'key-1')
+  const probed = decide({ requested: '', routes, health, keyId: 'key-1', canServe: () => true }).candidates.find(({ model }) => model === 'one/a')
   t.same([probed?.state, probed?.until], ['circuit_open', undefined], 'how long a probe takes is unknown')
 })

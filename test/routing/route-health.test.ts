@@ -14,7 +14,7 @@ t.test('routes are tried as given, but those that cool down after all others', a
   }
   const order = (...routes: Route[]): string[] => {
     const seen: string[] = []
-    for (const { modelId } of health.candidates(routes, ({ modelId }, { reason }) => seen.push(`(${modelId} ${reason})`))) seen.push(modelId)
+    for (const { modelId } of health.candidates(routes, 'key-1', ({ modelId }, { reason }) => seen.push(`(${modelId} ${reason})`))) seen.push(modelId)
     return seen
   }
   t.same(order(a, b, c), ['one/a', 'two/b', 'three/c'])
@@ -28,7 +28,7 @@ t.test('routes are tried as given, but those that cool down after all others', a
   pass(5000)
   t.same(order(a, b, c), ['one/a', '(two/b rate_limited)', 'three/c', 'two/b'], 'time for a probe')
 
-  const later = health.candidates([c, a, b], () => undefined)[Symbol.iterator]()
+  const later = health.candidates([c, a, b], 'key-1', () => undefined)[Symbol.iterator]()
   t.equal(later.next().value, c)
   open(a)
   health.retryBudget('two').onFailure(new GatewayError('upstream_overloaded', { retryAfterSeconds: 1 }))
@@ -41,7 +41,7 @@ t.test('a rotation tries every model, and none twice', async t => {
     const health = new RouteHealth(() => 0)
     for (const id of failing) for (let count = 0; count < 5; count++) fail(health, route(id))
     for (const id of paused) health.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
-    const turns = [...health.candidates(named.map(id => route(id)), () => undefined)]
+    const turns = [...health.candidates(named.map(id => route(id)), 'key-1', () => undefined)]
     const isWaiting = (id: string): boolean => failing.includes(id) || paused.some(provider => id.startsWith(`${provider}/`))
     const found = turns.map(({ modelId }) => modelId)
     // The last of a list is tried where it stands unless others wait already.
@@ -62,25 +62,25 @@ t.test('only what a provider does wrong counts against a model', async t => {
   for (const [code, counts] of codes) {
     const health = new RouteHealth(() => 0)
     for (let count = 0; count < 5; count++) fail(health, a, code)
-    t.equal(health.cooldown(a)?.reason, counts ? 'circuit_open' : undefined, code)
-    t.equal(health.cooldown(route('one/b')), undefined, 'and never against another')
+    t.equal(health.cooldown(a, 'key-1')?.reason, counts ? 'circuit_open' : undefined, code)
+    t.equal(health.cooldown(route('one/b'), 'key-1'), undefined, 'and never against another')
   }
   const cut = new RouteHealth(() => 0)
   const answer = (): void => {
-    const attempt = cut.begin(a)
+    const attempt = cut.begin(a, 'key-1')
     cut.succeeded(a, attempt, true, 1)
     cut.ended(a, attempt)
   }
   for (let count = 0; count < 5; count++) {
     answer()
-    cut.recordStreamFailure(a, new Error('ours'))
+    cut.recordStreamFailure(a, 'key-1', new Error('ours'))
   }
-  t.equal(cut.cooldown(a), undefined)
+  t.equal(cut.cooldown(a, 'key-1'), undefined)
   for (let count = 0; count < 5; count++) {
     answer()
-    cut.recordStreamFailure(a, new GatewayError('upstream_stream_interrupted'))
+    cut.recordStreamFailure(a, 'key-1', new GatewayError('upstream_stream_interrupted'))
   }
-  t.equal(cut.cooldown(a)?.reason, 'circuit_open', 'answers that are cut off count as well')
+  t.equal(cut.cooldown(a, 'key-1')?.reason, 'circuit_open', 'answers that are cut off count as well')
 })
 
 t.test('names that callers make up are not remembered for ever', async t => {
@@ -88,16 +88,16 @@ t.test('names that callers make up are not remembered for ever', async t => {
   const first = route('one/first')
   for (let count = 0; count < 5; count++) fail(health, first)
   for (let name = 0; name < 999; name++) fail(health, route(`one/${name}`))
-  t.ok(health.cooldown(first), 'a thousand are')
+  t.ok(health.cooldown(first, 'key-1'), 'a thousand are')
   fail(health, route('one/more'))
-  t.notOk(health.cooldown(first))
+  t.notOk(health.cooldown(first, 'key-1'))
 })
 
 t.test('requests that wait are counted for routes by load only, and forgotten when they end', async t => {
   const health = new RouteHealth(() => 0)
   const [loaded, plain] = [route('one/a', { by: 'load' }), route('one/b')]
-  const attempts = [health.begin(loaded), health.begin(loaded)]
-  health.begin(plain)
+  const attempts = [health.begin(loaded, 'key-1'), health.begin(loaded, 'key-1')]
+  health.begin(plain, 'key-1')
   t.same([health.waiting('one/a'), health.waiting('one/b')], [2, 0])
   for (const attempt of attempts) health.ended(loaded, attempt)
   t.equal(health.waiting('one/a'), 0)
@@ -106,8 +106,8 @@ t.test('requests that wait are counted for routes by load only, and forgotten wh
 t.test('only models that are ordered by speed are measured, streams apart from complete answers', async t => {
   const health = new RouteHealth(() => 0)
   const [fast, plain] = [route('one/a', { by: 'first_byte' }), route('one/b')]
-  health.succeeded(fast, health.begin(fast), true, 30)
-  health.succeeded(plain, health.begin(plain), true, 30)
+  health.succeeded(fast, health.begin(fast, 'key-1'), true, 30)
+  health.succeeded(plain, health.begin(plain, 'key-1'), true, 30)
   t.same([health.latencies(true).of('one/a'), health.latencies(false).of('one/a'), health.latencies(true).of('one/b')], [30, undefined, undefined])
 })
 
@@ -116,9 +116,9 @@ t.test('a wait for one of several credentials leaves the provider to the others'
   health.addCredentials('one', [1, 1])
   const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 })
   const [a] = [route('one/a')]
-  health.failed(a, health.begin(a), limited, 0)
+  health.failed(a, health.begin(a, 'key-1'), limited, 0)
   t.equal(health.pauseMs('one'), 0)
-  health.failed(a, health.begin(a), limited, 1)
+  health.failed(a, health.begin(a, 'key-1'), limited, 1)
   t.equal(health.pauseMs('one'), 9000, 'until all of them wait')
   t.equal(health.credentials('one')?.size, 2)
 })
@@ -140,41 +140,41 @@ t.test('what another process says counts until what this one knows is newer', as
   const [a, b] = [route('one/a'), route('two/b')]
   const open = { providerId: 'one', modelId: 'one/a', forMs: 5000, failingMs: 100 }
   const succeed = (ms = 0): void => {
-    const attempt = health.begin(a)
+    const attempt = health.begin(a, 'key-1')
     health.succeeded(a, attempt, false, ms)
     health.ended(a, attempt)
   }
   health.learn(open, 'other')
-  t.same(health.cooldown(a), { reason: 'circuit_open', forMs: 5000, origin: 'another_process' })
-  t.same([...health.candidates([a, b], () => undefined)], [b, a])
-  t.same([...health.cooldowns()], [['one/a', health.cooldown(a)]])
+  t.same(health.cooldown(a, 'key-1'), { reason: 'circuit_open', forMs: 5000, origin: 'another_process' })
+  t.same([...health.candidates([a, b], 'key-1', () => undefined)], [b, a])
+  t.same([...health.cooldowns('key-1')], [['one/a', health.cooldown(a, 'key-1')]])
   health.learn({ ...open, forMs: 0 }, 'a third')
-  t.ok(health.cooldown(a), 'only the one that said so can take it back')
+  t.ok(health.cooldown(a, 'key-1'), 'only the one that said so can take it back')
   health.learn({ ...open, forMs: 0 }, 'other')
-  t.notOk(health.cooldown(a))
+  t.notOk(health.cooldown(a, 'key-1'))
   health.learn(open, 'other')
   pass(10)
   succeed(20)
-  t.ok(health.cooldown(a), 'an attempt that began before says nothing')
+  t.ok(health.cooldown(a, 'key-1'), 'an attempt that began before says nothing')
   succeed()
-  t.notOk(health.cooldown(a), 'it works here')
+  t.notOk(health.cooldown(a, 'key-1'), 'it works here')
   pass(50)
   health.learn(open, 'other')
-  t.notOk(health.cooldown(a), 'and has worked here since it failed there')
+  t.notOk(health.cooldown(a, 'key-1'), 'and has worked here since it failed there')
   pass(100)
   health.learn(open, 'other')
-  t.ok(health.cooldown(a))
+  t.ok(health.cooldown(a, 'key-1'))
   pass(5000)
-  t.notOk(health.cooldown(a), 'until it is over')
+  t.notOk(health.cooldown(a, 'key-1'), 'until it is over')
   for (let count = 0; count < 5; count++) fail(health, a)
   health.learn({ ...open, forMs: 60_000 }, 'other')
-  t.match(health.cooldown(a), { origin: 'this_process', forMs: 5000 }, 'its own cooldown counts')
+  t.match(health.cooldown(a, 'key-1'), { origin: 'this_process', forMs: 5000 }, 'its own cooldown counts')
   health.learn({ providerId: 'two', forMs: 9000, failingMs: 0 }, 'other')
   t.equal(health.pauseMs('two'), 9000)
-  t.match(health.cooldown(b), { reason: 'rate_limited', origin: 'another_process' })
+  t.match(health.cooldown(b, 'key-1'), { reason: 'rate_limited', origin: 'another_process' })
   const after = new RouteHealth(now)
   after.adopt(health, id => id === 'two')
-  t.same([after.pauseMs('two'), after.cooldown(a)], [9000, undefined])
+  t.same([after.pauseMs('two'), after.cooldown(a, 'key-1')], [9000, undefined])
 })
 
 t.test('cooldowns that begin and end are reported to others, with the time there were failures only', async t => {
@@ -189,14 +189,32 @@ t.test('cooldowns that begin and end are reported to others, with the time there
   }
   pass(5000)
   fail(health, a)
-  health.succeeded(a, health.begin(a), false, 0)
-  health.failed(a, health.begin(a), new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }))
-  health.failed(route('two/b'), health.begin(route('two/b')), new GatewayError('upstream_auth_failed'), 1)
+  health.succeeded(a, health.begin(a, 'key-1'), false, 0)
+  health.failed(a, health.begin(a, 'key-1'), new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }))
+  for (const keyId of ['key-1', 'key-2']) health.failed(route('two/b'), health.begin(route('two/b'), keyId), new GatewayError('upstream_auth_failed'), 1)
+  const c = route('four/c')
+  for (const keyId of ['key-1', 'key-2', 'key-3', 'key-1', 'key-2']) fail(health, c, 'upstream_error', keyId)
   t.match(reported, [
-    { providerId: 'one', modelId: 'one/a', forMs: 5000, failingMs: 40 },
-    { modelId: 'one/a', forMs: 10_000, failingMs: 5050 },
-    { modelId: 'one/a', forMs: 0 },
+    { providerId: 'one', modelId: 'one/a', keyId: 'key-1', forMs: 5000, failingMs: 40 },
+    { modelId: 'one/a', keyId: 'key-1', forMs: 10_000, failingMs: 5050 },
+    { modelId: 'one/a', keyId: 'key-1', forMs: 0 },
     { providerId: 'one', modelId: undefined, forMs: 7000 },
-    { providerId: 'two', credential: 1, forMs: 60_000 }
+    { providerId: 'two', credential: 1, keyId: undefined, forMs: 60_000 },
+    { providerId: 'four', modelId: 'four/c', keyId: undefined, forMs: 5000 }
   ])
+})
+
+t.test('a cooldown of one key at another process is none of other keys here', async t => {
+  const { now, pass } = clock()
+  const health = new RouteHealth(now)
+  const a = route('one/a')
+  health.learn({ providerId: 'one', modelId: 'one/a', keyId: 'key-1', forMs: 5000, failingMs: 0 }, 'other')
+  t.match(health.cooldown(a, 'key-1'), { reason: 'circuit_open', origin: 'another_process' })
+  t.equal(health.cooldown(a, 'key-2'), undefined)
+  t.same([[...health.cooldowns('key-1')].length, [...health.cooldowns('key-2')].length], [1, 0])
+  const after = new RouteHealth(now)
+  after.adopt(health, providerId => providerId === 'one')
+  t.ok(after.cooldown(a, 'key-1'))
+  pass(5000)
+  t.equal(after.cooldown(a, 'key-1'), undefined)
 })

@@ -10,7 +10,7 @@ const [a, b] = [route('one/a'), route('two/b')]
 
 t.test('what is known of providers that stay the same survives a reload, and nothing else', async t => {
   const before = new RouteHealth()
-  for (const one of [a, b]) before.failed(one, before.begin(one), new GatewayError('upstream_overloaded', { retryAfterSeconds: 60 }))
+  for (const one of [a, b]) before.failed(one, before.begin(one, 'key-1'), new GatewayError('upstream_overloaded', { retryAfterSeconds: 60 }))
   const old = [
     { ...providerSettings('one', 'vllm'), apiKey: new Secret('k') }, { ...providerSettings('two', 'vllm'), apiKey: new Secret('k') },
     providerSettings('three', 'vllm')
@@ -21,8 +21,8 @@ t.test('what is known of providers that stay the same survives a reload, and not
   t.notOk(sameProviders(old, old.map(provider => ({ ...provider, baseUrl: 'http://127.0.0.1:8' })))('one'), 'another address')
   const health = new RouteHealth()
   health.adopt(before, same)
-  t.match(health.cooldown(a), { reason: 'rate_limited' })
-  t.equal(health.cooldown(b), undefined)
+  t.match(health.cooldown(a, 'key-1'), { reason: 'rate_limited' })
+  t.equal(health.cooldown(b, 'key-1'), undefined)
   for (let count = 0; count < 4; count++) fail(before, a)
   t.same([...health.circuits()], [['one/a', true]], 'calls in flight under the old configuration still count')
 })
