@@ -19,7 +19,7 @@ export interface ModelAttempt {
   readonly own: CircuitAttempt
 }
 
-/** The first attempt of a key at a model of which nothing is known. */
+/** Returns the first attempt of a key at a model of which nothing is known. */
 export function firstAttempt (keyId: string): ModelAttempt {
   return { keyId, all: initialAttempt, own: initialAttempt }
 }
