@@ -9,51 +9,39 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deferredChat } from '../pipelines/chat.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
-import { openDeferrals } from './deferred/deferrals.ts'
-import { createTaskAnswerer } from './deferred/answer-task.ts'
-import { BackgroundRuns } from './deferred/background-runs.ts'
-import type { CallEvents } from './deferred/detached-call.ts'
-import { TaskRunner } from './deferred/task-runner.ts'
+import { withTimeout } from './async/with-timeout.ts'
 import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
+import { CallRecords, type CallObserver } from './gateway/call-records.ts'
+import { DeferredWork } from './gateway/deferred-work.ts'
+import { LiveServices } from './gateway/live-services.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
-import { createApp, type Middleware } from './http/app.ts'
-import { createHttpServer } from './http/create-server.ts'
+import { createApp, type App, type Middleware } from './http/app.ts'
+import { createHttpServer, type HttpServer } from './http/create-server.ts'
+import { listen, type Address } from './http/listen.ts'
 import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
-import { listen, type Address } from './http/listen.ts'
 import { createLimiter, type Limiter } from './limits/limiter.ts'
-import { recordedUsages } from './limits/units.ts'
-import { createServices, type OwnedServices } from './create-services.ts'
-import { providerDigests } from './routing/same-provider.ts'
-import { warmUp } from './validation/compile-check.ts'
-import { logCall } from './telemetry/call-log.ts'
 import { loggableError } from './text/describe-error.ts'
-import { Ledger } from './usage/ledger.ts'
-import { CallRecorder } from './limits/call-recorder.ts'
-import { withTimeout } from './async/with-timeout.ts'
-import type { BodyRecorder } from './bodies/body-recorder.ts'
+import { warmUp } from './validation/compile-check.ts'
+import type { Admin } from './accounts/admin.ts'
+import type { LiveConfiguration } from './config/live-configuration.ts'
+import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-exchange.ts'
 import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
-import type { Admin } from './accounts/admin.ts'
-import type { Keys } from './keys/keys.ts'
-import type { LiveConfiguration } from './config/live-configuration.ts'
+import type { Settings } from './core/settings.ts'
 import type { KeyStore } from './keys/key-store.ts'
+import type { Keys } from './keys/keys.ts'
+import type { Log } from './log/log.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
-import type { CooldownExchange } from './coordination/cooldown-exchange.ts'
-import type { SharedCooldown } from './coordination/cooldown-exchange.ts'
-import { CallBodyStore } from './stores/call-body-store.ts'
-import { ResponseStore, type ResponseStoreOptions } from './stores/response-store.ts'
 import type { Database } from './stores/database.ts'
-import type { UsageRow } from './stores/tables.ts'
-import type { Settings } from './core/settings.ts'
-import type { Log } from './log/log.ts'
 import type { CoordinationLoad, Load } from './telemetry/metrics.ts'
+
+export type { CallObserver }
 
 export interface Gateway {
   readonly services: Services
@@ -127,116 +115,55 @@ export interface GatewayCoordination {
   readonly onTasks: (listener: () => void) => void
 }
 
-/**
- * Receives a call once its answer is written or given up and its record is complete, with its usage
- * row; there is none for a call without a valid key.
- */
-export type CallObserver = (call: Call, row?: UsageRow) => void
-
 /** The first calls of a busy gateway come at once, and compile what they need themselves. */
 const warmUpAfterMs = 200
-
-/** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
-const modelListTimeoutMs = 5000
-/** The same before the first call is accepted. Shorter: a server that is away delays a start, and no call is served meanwhile. */
-const firstModelListTimeoutMs = 1000
 
 /** Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden in any case. */
 const expireEveryMs = 60_000
 
-function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }: Settings): ResponseStoreOptions {
-  return { keeps: store, keepMs, maxBytesPerKey, maxBodyBytes: limits.storedBodyBytes, maxItems: limits.chatMessages, maxBytes: limits.jsonBodyTotalBytes }
-}
-
-/** Loads what the admin API works with, when it is first used. */
-async function openAdmin (database: Database, keys: KeyStore, configuration: LiveConfiguration | undefined): Promise<Admin> {
-  const { Admin } = await import('./accounts/admin.ts')
-  return new Admin(database, keys, configuration)
-}
-
+/** Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the certificate */
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, keyStore, configuration, log, database, usageDatabase, coordination, observers = [], providers = [] } = given
+  const { keys, log, database, usageDatabase, coordination } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
-  const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints(services)])
   let draining = false
-  const ready = (): boolean => !draining
-  const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, {
-    log,
-    retention: () => services.settings.usage,
-    beforeImported: async rows => {
-      const usages = recordedUsages(rows, id => keys.find?.(id), services.settings.limits.defaultKeyLimits)
-      await limiter.settleRecorded(usages).catch((error: unknown) => {
-        log.warn({ cause: loggableError(error) }, 'failed to settle what a killed process had reserved; it is released later')
-      })
-    }
+  database?.stopWaiting()
+
+  const services = (): Services => live.current
+  const records = new CallRecords({ keys, limiter, log, database, usageDatabase, observers: given.observers ?? [], services })
+  const work = database && await DeferredWork.open(database, {
+    events: { onEnd: call => records.endDetached(call) }, log, onWaiting: coordination?.notifyOfTasks, services
   })
-  const storeReachable = (): boolean => usageDatabase?.isReachable() !== false && database?.isReachable() !== false
+  const admin = lazyAdmin(given)
   const degraded = (): string[] => [
     ...given.degraded?.() ?? [],
-    ...ledger?.degraded === true ? ['ledger'] : [],
-    ...storeReachable() ? [] : ['store']
+    ...records.isDegraded ? ['ledger'] : [],
+    ...usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []
   ]
-  database?.stopWaiting()
-  const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const responseStore = database === undefined ? undefined : new ResponseStore(database, () => storeOptions(services.settings))
-  const detached: CallEvents = {
-    onEnd: call => {
-      onEnd(call)
-      ledger?.flushJournal() // before anyone can fetch the answer
-    }
-  }
-  const backgroundRuns = responseStore === undefined ? undefined : new BackgroundRuns(responseStore, {
-    events: detached,
-    maxRunning: () => services.settings.deferred.maxPending,
-    onFailure: error => log.error({ error: String(error) }, 'background response or its store failed')
-  })
-  const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
-  let opened: Promise<Admin> | undefined
-  const admin = database === undefined || keyStore === undefined ? undefined : async () => await (opened ??= openAdmin(database, keyStore, configuration))
-  const bodyStore = database === undefined ? undefined : new CallBodyStore(database)
-  let bodyRecorder: BodyRecorder | undefined
-  /** Loads what keeps bodies with the first configuration by which some are kept. */
-  const openBodyRecorder = async ({ calls }: Settings): Promise<BodyRecorder | undefined> => {
-    if (bodyStore === undefined || calls.keepBodies.length === 0) return bodyRecorder
-    const { BodyRecorder } = await import('./bodies/body-recorder.ts')
-    return bodyRecorder ??= new BodyRecorder(bodyStore, {
-      maxMemoryBytes: () => services.settings.calls.keptMemoryBytes,
-      onFailure: error => log.error({ cause: loggableError(error) }, 'failed to store the bodies of a call')
-    })
-  }
-  const recordAnswer = (call: Call): Promise<void> | undefined => {
-    const { toolCallIds, providerId } = call.record
-    if (toolCallIds !== undefined && providerId !== undefined) services.routeHealth.toolCalls.note(toolCallIds, providerId)
-    return recorder.recordBeforeLastByte(call)
-  }
+  const recordAnswer = (call: Call): Promise<void> | undefined => records.answered(call)
   const parts = {
-    keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
-    ...backgroundRuns !== undefined && { backgroundRuns }, ...admin !== undefined && { admin },
-    recordAnswer,
-    recordSent: (call: Call, isFree?: boolean) => recorder.recordSent(call, isFree),
+    keys, log, limiter, degraded, recordAnswer,
+    ready: () => !draining,
+    providers: given.providers ?? [],
+    recordSent: (call: Call, isFree?: boolean) => records.sent(call, isFree),
+    ...work !== undefined && {
+      deferrals: work.deferrals, responseStore: work.responseStore, backgroundRuns: work.backgroundRuns
+    },
+    ...admin !== undefined && { admin: admin.open },
     ...coordination !== undefined && { onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown) }
   }
-  let services: OwnedServices = createServices(settings, { ...parts, bodyRecorder: await openBodyRecorder(settings) })
-  let endpoints: readonly Endpoint[] = endpointsFor(services)
-  let digests = providerDigests(settings.providers)
-
-  const onEnd = (call: Call): void => {
-    const safely = <T>(observe: () => T): T | undefined => {
-      try {
-        return observe()
-      } catch (error) {
-        log.error({ id: call.id, cause: loggableError(error) }, 'call observer failed')
-        return undefined
-      }
-    }
-    const row = safely(() => recorder.end(call))
-    safely(() => bodyRecorder?.end(call, row))
-    safely(() => logCall(log, call, row))
-    for (const observe of observers) safely(() => observe(call, row))
-  }
+  const live = await LiveServices.open(settings, {
+    log,
+    parts: async settings => ({ ...parts, bodyRecorder: await records.bodyRecorderFor(settings) }),
+    endpoints: given.endpoints ?? (services => [...createEndpoints(services), ...dashboardEndpoints(services)]),
+    onReplaced: ({ limits }) => {
+      app.applyLimits(limits)
+      server.headersTimeout = limits.headersMs
+    },
+    whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
+  })
   const app = createApp({
-    endpoints: () => endpoints,
+    endpoints: () => live.endpoints,
     limits: settings.limits,
     allowsHost: allowedHosts(settings.server),
     corsOrigins: settings.server.corsOrigins,
@@ -246,24 +173,103 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beforeLastByte: recordAnswer,
     onUploadDeleteFailed: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
-    onEnd
+    onEnd: call => records.end(call)
   })
-  const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
-    run: async (task, signal) => await createTaskAnswerer(services, deferredChat(services), detached)(task, signal),
-    keepMs: () => services.settings.deferred.keepMs,
-    onFailure: error => log.error({ error: String(error) }, 'failed to run or store a deferred completion'),
-    ...coordination !== undefined && { onWaiting: coordination.notifyOfTasks }
-  })
-  const expiring = setInterval(() => {
-    responseStore?.expire(Date.now()).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired responses'))
-    bodyStore?.expire(Date.now(), services.settings.usage.keepDays).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired bodies of calls'))
-  }, expireEveryMs).unref()
-  const { tls } = settings.server
-  const { server, close: closeServer } = await createHttpServer({
-    keepAliveTimeout: settings.server.keepAliveMs,
-    headersTimeout: settings.limits.headersMs,
+  const { server, close: closeServer } = await openServer(settings, app, log)
+  const expiring = setInterval(() => expire(records, work, log), expireEveryMs).unref()
+
+  const prepare = async (): Promise<void> => {
+    const listed = live.whenListed()
+    await sweepUploads().catch((error: unknown) => {
+      log.warn({ error }, 'failed to delete uploads of an earlier process')
+    })
+    await records.importJournals()
+    await listed
+  }
+  const begin = (): void => {
+    work?.start()
+    coordination?.onTasks(() => work?.look())
+    coordination?.cooldowns.listen({
+      digestOf: id => live.digestOf(id),
+      learn: (cooldown, origin) => services().routeHealth.learn(cooldown, origin)
+    })
+    setTimeout(() => {
+      warmUp()
+      services().toolServers.warmUp().catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
+    }, warmUpAfterMs).unref()
+  }
+  /** Calls that come over connections kept alive while others end are waited for as well. */
+  const waitUntilIdle = async (): Promise<void> => { while (app.openCalls() > 0) await app.whenIdle() }
+
+  return {
+    get services () { return services() },
+    start: async () => {
+      await prepare()
+      begin()
+    },
+    middleware: () => app.middleware,
+    listen: async mayListen => {
+      await prepare()
+      const { host, port, tls } = settings.server
+      const address = await listen(server, { host, port: await mayListen?.() ?? port, secure: tls !== undefined })
+      // A connection that could not be accepted is no reason to end those that were.
+      server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
+      begin()
+      return address
+    },
+    reload: async next => await live.replace(next),
+    load: () => ({
+      openCalls: app.admission.openCalls, ...records.load, degraded: degraded(), coordination: coordination?.load()
+    }),
+    close: async () => {
+      draining = true
+      live.freeze()
+      if (server.listening) await sleep(settings.server.shutdownDelayMs) // else its start failed, and no caller is to be warned
+      // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
+      const closed = stopAccepting(server)
+      await withTimeout(settings.server.drainMs, waitUntilIdle())
+      app.abortAll(new GatewayError('shutting_down'))
+      live.stopAbandoned()
+      await withTimeout(1000, app.whenIdle())
+      closeServer()
+      server.close()
+      server.closeAllConnections()
+      await closed
+      await work?.stop()
+      clearInterval(expiring)
+      await records.close()
+      await admin?.close()
+      ownLimiter?.close()
+      await live.close()
+    }
+  }
+}
+
+/** Returns what the admin API works with, opened when it is first used; `undefined` without a store of keys. */
+function lazyAdmin (
+  { database, keyStore, configuration }: GatewayParts
+): { readonly open: () => Promise<Admin>, readonly close: () => Promise<void> } | undefined {
+  if (database === undefined || keyStore === undefined) return undefined
+  let opened: Promise<Admin> | undefined
+  const load = async (): Promise<Admin> => {
+    const { Admin } = await import('./accounts/admin.ts')
+    return new Admin(database, keyStore, configuration)
+  }
+  return {
+    open: async () => await (opened ??= load()),
+    close: async () => await (await opened)?.reports.close()
+  }
+}
+
+/** Creates the HTTP server of an app. @throws where the certificate cannot be used */
+async function openServer (
+  { server: { tls, keepAliveMs, maxClientConnections }, limits }: Settings, app: App, log: Log
+): Promise<HttpServer> {
+  const opened = await createHttpServer({
+    keepAliveTimeout: keepAliveMs,
+    headersTimeout: limits.headersMs,
     // Node looks for late headers only every 30 s by itself.
-    connectionsCheckingInterval: Math.min(settings.limits.headersMs, 1000),
+    connectionsCheckingInterval: Math.min(limits.headersMs, 1000),
     requestTimeout: 0, // bodies have a clock of their own
     requireHostHeader: false, // refused by the app, with a body and an id
     maxHeaderSize: 32 * 1024
@@ -272,105 +278,17 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onReload: () => log.info({ certificate: tls.certificate }, 'TLS certificate reloaded'),
     onFailure: error => log.error({ cause: loggableError(error) }, 'TLS certificate unusable; keeping the current one')
   })
-  server.maxConnections = settings.server.maxClientConnections
+  const { server } = opened
+  server.maxConnections = maxClientConnections
   refuseMalformed(server)
   // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
+  return opened
+}
 
-  /** Calls that come over connections kept alive while others end are waited for as well. */
-  const waitUntilIdle = async (): Promise<void> => { while (app.openCalls() > 0) await app.whenIdle() }
-
-  /** Services of earlier configurations whose calls have not all ended. */
-  const outgoing = new Set<OwnedServices>()
-  /** One reload at a time: the last one requested is the one that stays. */
-  let reloaded: Promise<void> = Promise.resolve()
-  const applySettings = async (next: Settings): Promise<void> => {
-    const opened = createServices(next, { ...parts, bodyRecorder: await openBodyRecorder(next), previous: services })
-    await withTimeout(modelListTimeoutMs, opened.listed)
-    if (draining) {
-      await opened.close()
-      return
-    }
-    const before = services
-    endpoints = endpointsFor(opened)
-    app.applyLimits(next.limits)
-    server.headersTimeout = next.limits.headersMs
-    services = opened
-    digests = providerDigests(next.providers)
-    outgoing.add(before)
-    void Promise.all([app.whenIdle(), tasks?.whenIdle(), backgroundRuns?.whenIdle()]).then(async () => await before.close()).catch((error: unknown) => {
-      log.error({ error }, 'failed to close services of the previous configuration')
-    }).finally(() => outgoing.delete(before))
-  }
-
-  const prepare = async (): Promise<void> => {
-    const listed = withTimeout(firstModelListTimeoutMs, services.listed)
-    await sweepUploads().catch((error: unknown) => {
-      log.warn({ error }, 'failed to delete uploads of an earlier process')
-    })
-    await ledger?.importJournals()
-    await listed
-  }
-  const begin = (): void => {
-    tasks?.start()
-    coordination?.onTasks(() => tasks?.look())
-    coordination?.cooldowns.listen({
-      digestOf: id => digests.get(id),
-      learn: (cooldown, origin) => services.routeHealth.learn(cooldown, origin)
-    })
-    backgroundRuns?.start()
-    setTimeout(() => {
-      warmUp()
-      services.toolServers.warmUp().catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
-    }, warmUpAfterMs).unref()
-  }
-
-  return {
-    get services () { return services },
-    start: async () => {
-      await prepare()
-      begin()
-    },
-    middleware: () => app.middleware,
-    listen: async mayListen => {
-      await prepare()
-      const { host } = settings.server
-      const address = await listen(server, { host, port: await mayListen?.() ?? settings.server.port, secure: tls !== undefined })
-      // A connection that could not be accepted is no reason to end those that were.
-      server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
-      begin()
-      return address
-    },
-
-    reload: async next => {
-      const reload = reloaded.then(async () => await applySettings(next))
-      reloaded = reload.catch(() => undefined) // the caller of reload gets the error
-      await reload
-    },
-
-    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0, bodiesDropped: bodyRecorder?.dropped ?? 0, degraded: degraded(), coordination: coordination?.load() }),
-
-    close: async () => {
-      draining = true
-      if (server.listening) await sleep(settings.server.shutdownDelayMs) // else its start failed, and no caller is to be warned
-      // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
-      const closed = stopAccepting(server)
-      await withTimeout(settings.server.drainMs, waitUntilIdle())
-      app.abortAll(new GatewayError('shutting_down'))
-      for (const { abandonedAnswers: abandoned } of [services, ...outgoing]) abandoned.stop()
-      await withTimeout(1000, app.whenIdle())
-      closeServer()
-      server.close()
-      server.closeAllConnections()
-      await closed
-      await tasks?.stop()
-      await backgroundRuns?.stop()
-      clearInterval(expiring)
-      await bodyRecorder?.close()
-      await ledger?.close()
-      await (await opened)?.reports.close()
-      ownLimiter?.close()
-      await services.close()
-    }
-  }
+/** Deletes responses and bodies of calls whose time is over. */
+function expire (records: CallRecords, work: DeferredWork | undefined, log: Log): void {
+  const failed = (what: string) => (error: unknown) => log.error({ error: String(error) }, `failed to delete expired ${what}`)
+  work?.responseStore.expire(Date.now()).catch(failed('responses'))
+  records.expire(Date.now()).catch(failed('bodies of calls'))
 }

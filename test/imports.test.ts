@@ -19,7 +19,7 @@ const layers: ReadonlyArray<readonly string[]> = [
   ['lib/routing', 'lib/attempts', 'lib/mcp', 'lib/telemetry'],
   ['lib/keys', 'lib/deferred', 'lib/dashboard', 'lib/config', 'lib/accounts'],
   ['lib/services.ts', 'lib/replies', 'lib/stages', 'pipelines'],
-  ['lib/http', 'lib/create-services.ts', 'lib/gateway.ts', 'lib/public'],
+  ['lib/http', 'lib/create-services.ts', 'lib/gateway', 'lib/gateway.ts', 'lib/public'],
   ['lib/process', 'lib/cli', 'lib/main.ts']
 ]
 

@@ -1,0 +1,142 @@
+/** Keeps what is known of each call: its usage row, its line in the log, and the bodies that its project keeps. */
+
+import { CallRecorder } from '../limits/call-recorder.ts'
+import { recordedUsages } from '../limits/units.ts'
+import { CallBodyStore } from '../stores/call-body-store.ts'
+import { logCall } from '../telemetry/call-log.ts'
+import { loggableError } from '../text/describe-error.ts'
+import { Ledger } from '../usage/ledger.ts'
+import type { BodyRecorder } from '../bodies/body-recorder.ts'
+import type { Call } from '../core/call.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Keys } from '../keys/keys.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import type { Log } from '../log/log.ts'
+import type { Services } from '../services.ts'
+import type { Database } from '../stores/database.ts'
+import type { UsageRow } from '../stores/tables.ts'
+
+/**
+ * Receives a call once its answer is written or given up and its record is complete, with its usage
+ * row; there is none for a call without a valid key.
+ */
+export type CallObserver = (call: Call, row?: UsageRow) => void
+
+export interface CallRecordsOptions {
+  readonly keys: Keys
+  readonly limiter: Limiter
+  readonly log: Log
+  /** The store of bodies. Default: none are kept. */
+  readonly database: Database | undefined
+  /** The store of usage rows. Default: none are kept. */
+  readonly usageDatabase: Database | undefined
+  readonly observers: readonly CallObserver[]
+  /** Returns the services that new calls use. */
+  readonly services: () => Services
+}
+
+export class CallRecords {
+  readonly #options: CallRecordsOptions
+  readonly #ledger: Ledger | undefined
+  readonly #recorder: CallRecorder
+  readonly #bodyStore: CallBodyStore | undefined
+  #bodyRecorder: BodyRecorder | undefined
+
+  constructor (options: CallRecordsOptions) {
+    const { limiter, log, database, usageDatabase, services } = options
+    this.#options = options
+    this.#ledger = usageDatabase && new Ledger(usageDatabase, {
+      log,
+      retention: () => services().settings.usage,
+      beforeImported: async rows => await this.#settleImported(rows)
+    })
+    this.#recorder = new CallRecorder({ ledger: this.#ledger, limiter, models: () => services().models })
+    this.#bodyStore = database && new CallBodyStore(database)
+  }
+
+  /** Settles what killed processes had reserved, by their usage rows, before those count as spent. */
+  async #settleImported (rows: readonly UsageRow[]): Promise<void> {
+    const { keys, limiter, log, services } = this.#options
+    const usages = recordedUsages(rows, id => keys.find?.(id), services().settings.limits.defaultKeyLimits)
+    await limiter.settleRecorded(usages).catch((error: unknown) => {
+      log.warn({ cause: loggableError(error) }, 'failed to settle what a killed process had reserved; it is released later')
+    })
+  }
+
+  /** Returns what keeps bodies, loaded with the first configuration by which some are kept. */
+  async bodyRecorderFor ({ calls }: Settings): Promise<BodyRecorder | undefined> {
+    const store = this.#bodyStore
+    if (store === undefined || calls.keepBodies.length === 0) return this.#bodyRecorder
+    const { BodyRecorder } = await import('../bodies/body-recorder.ts')
+    return this.#bodyRecorder ??= new BodyRecorder(store, {
+      maxMemoryBytes: () => this.#options.services().settings.calls.keptMemoryBytes,
+      onFailure: error => this.#options.log.error({ cause: loggableError(error) }, 'failed to store the bodies of a call')
+    })
+  }
+
+  /** Journals a call whose request has been sent to a provider. @param isFree true for a request that costs nothing */
+  sent (call: Call, isFree?: boolean): void {
+    this.#recorder.recordSent(call, isFree)
+  }
+
+  /** Journals a call before its last byte is sent, which waits for the result. */
+  answered (call: Call): Promise<void> | undefined {
+    const { toolCallIds, providerId } = call.record
+    if (toolCallIds !== undefined && providerId !== undefined) {
+      this.#options.services().routeHealth.toolCalls.note(toolCallIds, providerId)
+    }
+    return this.#recorder.recordBeforeLastByte(call)
+  }
+
+  /** Completes the record of a call that has ended. An observer that fails keeps no other one from the call. */
+  end (call: Call): void {
+    const { log, observers } = this.#options
+    const safely = <T>(observe: () => T): T | undefined => {
+      try {
+        return observe()
+      } catch (error) {
+        log.error({ id: call.id, cause: loggableError(error) }, 'call observer failed')
+        return undefined
+      }
+    }
+    const row = safely(() => this.#recorder.end(call))
+    safely(() => this.#bodyRecorder?.end(call, row))
+    safely(() => logCall(log, call, row))
+    for (const observe of observers) safely(() => observe(call, row))
+  }
+
+  /** Completes the record of a call that no caller waits for, before anyone can fetch its answer. */
+  endDetached (call: Call): void {
+    this.end(call)
+    this.#ledger?.flushJournal()
+  }
+
+  /** Imports the journals of processes that have exited. */
+  async importJournals (): Promise<void> {
+    await this.#ledger?.importJournals()
+  }
+
+  /** True while usage rows cannot be stored. */
+  get isDegraded (): boolean {
+    return this.#ledger?.degraded === true
+  }
+
+  get load (): { rowsWaiting: number, rowsDropped: number, bodiesDropped: number } {
+    return {
+      rowsWaiting: this.#ledger?.waiting ?? 0,
+      rowsDropped: this.#ledger?.dropped ?? 0,
+      bodiesDropped: this.#bodyRecorder?.dropped ?? 0
+    }
+  }
+
+  /** Deletes the bodies whose time is over. @throws those of the store */
+  async expire (nowMs: number): Promise<void> {
+    await this.#bodyStore?.expire(nowMs, this.#options.services().settings.usage.keepDays)
+  }
+
+  /** Stores what is left. */
+  async close (): Promise<void> {
+    await this.#bodyRecorder?.close()
+    await this.#ledger?.close()
+  }
+}

@@ -1,0 +1,79 @@
+/** Keeps and runs what callers fetch later: deferred completions, stored responses, responses in the background. */
+
+import { deferredChat } from '../../pipelines/chat.ts'
+import { createTaskAnswerer } from '../deferred/answer-task.ts'
+import { BackgroundRuns } from '../deferred/background-runs.ts'
+import { openDeferrals, type Deferrals } from '../deferred/deferrals.ts'
+import { TaskRunner } from '../deferred/task-runner.ts'
+import { ResponseStore, type ResponseStoreOptions } from '../stores/response-store.ts'
+import type { Settings } from '../core/settings.ts'
+import type { CallEvents } from '../deferred/detached-call.ts'
+import type { Log } from '../log/log.ts'
+import type { Services } from '../services.ts'
+import type { Database } from '../stores/database.ts'
+
+export interface DeferredWorkOptions {
+  /** Receives the calls that no caller waits for. */
+  readonly events: CallEvents
+  readonly log: Log
+  /** Notifies other gateways that deferred calls wait. */
+  readonly onWaiting?: (() => void) | undefined
+  /** Returns the services that new calls use. */
+  readonly services: () => Services
+}
+
+export class DeferredWork {
+  readonly deferrals: Deferrals
+  readonly responseStore: ResponseStore
+  readonly backgroundRuns: BackgroundRuns
+  readonly #tasks: TaskRunner
+
+  private constructor (database: Database, deferrals: Deferrals, { events, log, onWaiting, services }: DeferredWorkOptions) {
+    this.deferrals = deferrals
+    this.responseStore = new ResponseStore(database, () => storeOptions(services().settings))
+    this.backgroundRuns = new BackgroundRuns(this.responseStore, {
+      events,
+      maxRunning: () => services().settings.deferred.maxPending,
+      onFailure: error => log.error({ error: String(error) }, 'background response or its store failed')
+    })
+    this.#tasks = new TaskRunner(deferrals, {
+      run: async (task, signal) => await createTaskAnswerer(services(), deferredChat(services()), events)(task, signal),
+      keepMs: () => services().settings.deferred.keepMs,
+      onFailure: error => log.error({ error: String(error) }, 'failed to run or store a deferred completion'),
+      ...onWaiting !== undefined && { onWaiting }
+    })
+  }
+
+  /** @throws those of the store */
+  static async open (database: Database, options: DeferredWorkOptions): Promise<DeferredWork> {
+    return new DeferredWork(database, await openDeferrals(database), options)
+  }
+
+  /** Begins with what waits, also of processes that have exited. */
+  start (): void {
+    this.#tasks.start()
+    this.backgroundRuns.start()
+  }
+
+  /** Looks for deferred calls that wait at another gateway. */
+  look (): void {
+    this.#tasks.look()
+  }
+
+  /** Resolves when nothing runs. */
+  async whenIdle (): Promise<void> {
+    await Promise.all([this.#tasks.whenIdle(), this.backgroundRuns.whenIdle()])
+  }
+
+  async stop (): Promise<void> {
+    await this.#tasks.stop()
+    await this.backgroundRuns.stop()
+  }
+}
+
+function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }: Settings): ResponseStoreOptions {
+  return {
+    keeps: store, keepMs, maxBytesPerKey,
+    maxBodyBytes: limits.storedBodyBytes, maxItems: limits.chatMessages, maxBytes: limits.jsonBodyTotalBytes
+  }
+}

@@ -1,0 +1,106 @@
+/** Holds the services and endpoints of the configuration in effect, and replaces them while calls run. */
+
+import { withTimeout } from '../async/with-timeout.ts'
+import { createServices, type OwnedServices, type ServiceParts } from '../create-services.ts'
+import { providerDigests } from '../routing/same-provider.ts'
+import type { Endpoint } from '../core/endpoint.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Log } from '../log/log.ts'
+import type { Services } from '../services.ts'
+
+/** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
+const modelListTimeoutMs = 5000
+/** The same before the first call is accepted. Shorter: a server that is away delays a start, and no call is served meanwhile. */
+const firstModelListTimeoutMs = 1000
+
+export interface LiveServicesOptions {
+  readonly log: Log
+  /** Returns what services are made of, besides the settings. */
+  readonly parts: (settings: Settings) => Promise<ServiceParts>
+  readonly endpoints: (services: Services) => readonly Endpoint[]
+  /** Called with each configuration that takes effect after the first. */
+  readonly onReplaced: (settings: Settings) => void
+  /** Resolves when no call is open that uses earlier services. */
+  readonly whenIdle: () => Promise<unknown>
+}
+
+export class LiveServices {
+  readonly #options: LiveServicesOptions
+  #current: OwnedServices
+  #endpoints: readonly Endpoint[]
+  #digests: ReadonlyMap<string, string>
+  /** Services of earlier configurations whose calls have not all ended. */
+  readonly #outgoing = new Set<OwnedServices>()
+  /** One replacement at a time: the last one requested is the one that stays. */
+  #replaced: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  private constructor (services: OwnedServices, options: LiveServicesOptions) {
+    this.#options = options
+    this.#current = services
+    this.#endpoints = options.endpoints(services)
+    this.#digests = providerDigests(services.settings.providers)
+  }
+
+  static async open (settings: Settings, options: LiveServicesOptions): Promise<LiveServices> {
+    return new LiveServices(createServices(settings, await options.parts(settings)), options)
+  }
+
+  get current (): Services {
+    return this.#current
+  }
+
+  get endpoints (): readonly Endpoint[] {
+    return this.#endpoints
+  }
+
+  /** Returns what identifies a provider with its credentials, in every process. */
+  digestOf (providerId: string): string | undefined {
+    return this.#digests.get(providerId)
+  }
+
+  /** Resolves once the providers have listed their models, or a second later. */
+  async whenListed (): Promise<void> {
+    await withTimeout(firstModelListTimeoutMs, this.#current.listed)
+  }
+
+  /** Replaces the configuration, once its providers have listed their models, or 5 seconds later. */
+  async replace (settings: Settings): Promise<void> {
+    const replaced = this.#replaced.then(async () => await this.#replace(settings))
+    this.#replaced = replaced.catch(() => undefined) // the caller gets the error
+    await replaced
+  }
+
+  async #replace (settings: Settings): Promise<void> {
+    const before = this.#current
+    const services = createServices(settings, { ...await this.#options.parts(settings), previous: before })
+    await withTimeout(modelListTimeoutMs, services.listed)
+    if (this.#isClosed) {
+      await services.close()
+      return
+    }
+    this.#endpoints = this.#options.endpoints(services)
+    this.#options.onReplaced(settings)
+    this.#current = services
+    this.#digests = providerDigests(settings.providers)
+    this.#outgoing.add(before)
+    void this.#options.whenIdle()
+      .then(async () => await before.close())
+      .catch((error: unknown) => this.#options.log.error({ error }, 'failed to close services of the previous configuration'))
+      .finally(() => this.#outgoing.delete(before))
+  }
+
+  /** Lets no other configuration take effect. */
+  freeze (): void {
+    this.#isClosed = true
+  }
+
+  /** Ends the answers that are read for callers who have left. */
+  stopAbandoned (): void {
+    for (const { abandonedAnswers } of [this.#current, ...this.#outgoing]) abandonedAnswers.stop()
+  }
+
+  async close (): Promise<void> {
+    await this.#current.close()
+  }
+}
