@@ -26,7 +26,7 @@ function scenariosOf (dialect: keyof typeof handlers, { kind, complete, pieces }
       headers: { authorization: `Bearer ${benchKey}` },
       params: {},
       body: async () => await Promise.resolve(request),
-      bodyText: () => text,
+      callerBody: () => ({ text: () => text, print: JSON.stringify }),
       signal: new AbortController().signal,
       receivedAtMs: performance.now(),
       record: new CallRecord(dialect)

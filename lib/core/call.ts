@@ -31,9 +31,7 @@ export interface Call {
    *   `request_timeout`, `client_closed_request`.
    */
   readonly body: () => Promise<unknown>
-  /** Returns the body as the text that it came as, once it is read: only for endpoints with `keepsTextFromBytes`, and not of a large request. */
-  readonly bodyText?: () => string | undefined
-  /** Returns the body with its bytes, under the same conditions. */
+  /** Returns the body with its bytes, once it is read: only for endpoints with `keepsTextFromBytes`, and not of a large request. */
   readonly callerBody?: () => CallerBody | undefined
   /** Returns the media of the body that short strings stand for, once it is read: only for endpoints with `keepsMedia`, and of few bodies. */
   readonly media?: () => RequestMedia | undefined

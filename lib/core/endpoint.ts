@@ -24,7 +24,7 @@ export interface Endpoint {
   readonly largeField?: string
   /** True: the long strings in base64 of a body that is too large for the store are kept as bytes, see `Call.media`. */
   readonly keepsMedia?: boolean
-  /** Bodies of JSON from this size on, large requests aside, are kept as they came for as long as the call, see `Call.bodyText`. Default: none. */
+  /** Bodies of JSON from this size on, large requests aside, are kept as they came for as long as the call, see `Call.callerBody`. Default: none. */
   readonly keepsTextFromBytes?: number
   /** True: the call says where its request came from, see `Call.connection`. */
   readonly readsConnection?: boolean

@@ -11,8 +11,8 @@ import type { DirectRequest } from '../core/direct-request.ts'
 import type { RequestMedia } from '../core/request-media.ts'
 
 /** Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through, and is printed anew. */
-export function callerText ({ record, bodyText }: Pick<RoutedCall<unknown>, 'record' | 'bodyText'>, request: object): string | undefined {
-  return isLargeRequest(record) ? undefined : bodyText?.() ?? JSON.stringify(request)
+export function callerText ({ record, callerBody }: Pick<RoutedCall<unknown>, 'record' | 'callerBody'>, request: object): string | undefined {
+  return isLargeRequest(record) ? undefined : callerBody?.()?.text() ?? JSON.stringify(request)
 }
 
 /**

@@ -69,72 +69,67 @@ export function answerCalls (parts: AnswerParts): AnswerCall {
   }
 }
 
-class CallInFlight {
+class CallInFlight extends OpenCall {
   readonly #parts: AnswerParts
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #target: Endpoint | GatewayError
   readonly #graceMs: number | undefined
-  readonly #call: Call
-  readonly #abort: (reason: GatewayError) => void
   readonly #close: (onUploadDeleteFailed?: (error: unknown) => void) => void
-  readonly #entry: OpenCall
 
   constructor (parts: AnswerParts, context: Context, target: Endpoint | GatewayError, params: Record<string, string>) {
     const { req, res } = context
     const limits = parts.limits()
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(context, params, endpoint, limits, parts.admission)
+    super(call, abort, call.receivedAtMs + limits.callMs)
     this.#parts = parts
     this.#request = req
     this.#response = res
     this.#target = target
     this.#graceMs = limits.graceMs
-    this.#call = call
-    this.#abort = abort
     this.#close = close
-    this.#entry = new OpenCall(call, abort, call.receivedAtMs + limits.callMs)
   }
 
   async run (): Promise<void> {
     const { open, options } = this.#parts
-    open.add(this.#entry)
+    open.add(this)
     this.#response.setTimeout(options.writeTimeoutMs ?? 300_000, () => this.#onSilence())
     if (options.draining()) this.#response.setHeader('connection', 'close')
     try {
       if (this.#target instanceof GatewayError) throw this.#target
-      await this.#write(await this.#target.handle(this.#call))
+      await this.#write(await this.#target.handle(this.call))
     } catch (error) {
       await this.#fail(error)
     }
     if (!this.#request.complete) discardBody(this.#request)
-    await this.#call.record.whenUsageKnown
+    await this.call.record.whenUsageKnown
     this.#end()
   }
 
   /** Called when nothing was read from the connection or accepted by it for a while. */
   #onSilence (): void {
     if (this.#response.writableLength === 0) return // the provider is slow, not the caller
-    this.#abort(new GatewayError('client_too_slow'))
+    this.abort(new GatewayError('client_too_slow'))
     this.#response.destroy()
   }
 
   async #write (reply: Reply): Promise<void> {
-    const noted = this.#call.record.bodies?.watch(reply) ?? reply
-    await writeReply(this.#response, noted, this.#call, this.#graceMs, this.#parts.options.beforeLastByte)
+    const noted = this.call.record.bodies?.watch(reply) ?? reply
+    await writeReply(this.#response, noted, this.call, this.#graceMs, this.#parts.options.beforeLastByte)
   }
 
   /** Sends an error; one that comes after the head ends the connection. */
   async #fail (error: unknown): Promise<void> {
     const { errorReply = chatCompletionsErrors } = this.#parts.options
     const failure = asGatewayError(error)
-    const { record } = this.#call
-    this.#abort(failure) // releases what the pipeline has open
+    const { record } = this.call
+    this.abort(failure) // releases what the pipeline has open
     noteError(record, failure)
     record.status ??= failure.status
     try {
       if (this.#response.headersSent || this.#response.destroyed) this.#response.destroy()
-      else await this.#write(errorReply(failure, this.#call, pathOf(this.#request)))
+      else await this.#write(errorReply(failure, this.call, pathOf(this.#request)))
     } catch {
       this.#response.destroy()
     }
@@ -142,14 +137,14 @@ class CallInFlight {
 
   #end (): void {
     const { open, options } = this.#parts
-    const { record, signal } = this.#call
-    open.delete(this.#entry)
+    const { record, signal } = this.call
+    open.delete(this)
     this.#close(options.onUploadDeleteFailed)
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
     // Whatever the head had said: the caller did not read the answer to its end.
     if (record.outcome === 'client_closed' || record.outcome === 'client_too_slow') record.status = 499
     if (this.#target instanceof GatewayError) record.unmatchedRequest = targetOf(this.#request)
-    options.onEnd(this.#call)
+    options.onEnd(this.call)
   }
 }
 

@@ -94,19 +94,18 @@ export function readCall (
   let admitted: AdmittedCall | undefined
   let kept: ParsedText | undefined
   const enter = (): AdmittedCall => admitted ??= admission.enter(record.keyId ?? '')
-  const readBody = (): Promise<unknown> => {
+  const readBody = async (): Promise<unknown> => {
+    if (body === 'none') return undefined
     const entered = enter()
     if (waits) response.writeContinue()
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
       const { formFields: maxFields, formFiles: maxFiles } = limits
-      return readForm(context, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk }).then(open => {
-        upload = open
-        record.bodies?.takeForm(open.form)
-        return open.form
-      })
+      upload = await readForm(context, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk })
+      record.bodies?.takeForm(upload.form)
+      return upload.form
     }
-    return readJson(requestBody(context), {
+    return await readJson(requestBody(context), {
       maxBytes: maxBodyBytes,
       maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
       maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),
@@ -128,18 +127,11 @@ export function readCall (
     headers: request.headers,
     query: queryOf(request),
     params,
-    body: () => {
-      try {
-        return body === 'none' ? Promise.resolve(undefined) : readBody()
-      } catch (error) {
-        return Promise.reject(error)
-      }
-    },
+    body: readBody,
     takeMemory: bytes => enter().memory.take(bytes),
     signal,
     receivedAtMs: performance.now(),
     record,
-    bodyText: () => kept?.text(),
     callerBody: () => kept,
     media: () => media,
     connection: readsConnection ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket } : undefined

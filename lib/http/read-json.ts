@@ -61,18 +61,18 @@ export interface JsonLimits {
 export function readJson (request: RequestBody, limits: JsonLimits): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { headers } = request
-    checkMediaType(headers['content-type'])
+    const { 'content-type': contentType, 'content-encoding': encoding } = headers
+    if (contentType !== undefined && contentType !== 'application/json') checkMediaType(contentType)
     const length = Number(headers['content-length'] ?? Number.NaN)
     if (length > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
     if (limits.signal.aborted) throw limits.signal.reason
-    const inflate = inflaterOf(headers['content-encoding'])
+    const inflate = encoding === undefined ? undefined : inflaterOf(encoding)
     const bodyBytes = inflate === undefined && length >= 0 ? length : undefined
     new BodyReader(request, inflate, bodyBytes, limits, resolve, reject).start()
   })
 }
 
-function checkMediaType (contentType: string | undefined): void {
-  if (contentType === undefined || contentType === 'application/json') return
+function checkMediaType (contentType: string): void {
   const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (mediaType === 'application/json' || mediaType.endsWith('+json')) return
   throw new GatewayError('unsupported_media_type', {
@@ -80,8 +80,8 @@ function checkMediaType (contentType: string | undefined): void {
   })
 }
 
-function inflaterOf (encoding: string | undefined): Inflater | undefined {
-  const inflate = encoding === undefined ? 'identity' : inflater(encoding)
+function inflaterOf (encoding: string): Inflater | undefined {
+  const inflate = inflater(encoding)
   if (inflate !== undefined) return inflate === 'identity' ? undefined : inflate
   throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported here. Send it plain, or as gzip, deflate or br; zstd needs a gateway on Node.js 22.15 or newer.' })
 }
@@ -128,14 +128,12 @@ class BodyReader {
 
   /** A body mostly comes with its head, and is there once `node:http` has parsed what it read: then no listener is needed. */
   start (): void {
-    if (this.#inflate === undefined) queueMicrotask(() => this.#takeArrived())
-    else this.#listen()
-  }
-
-  #takeArrived (): void {
-    const bytes = this.#request.read() as Buffer | null // no encoding is set
-    if (bytes !== null) this.#onData(bytes)
-    if (!this.#settled) this.#listen()
+    if (this.#inflate !== undefined) return this.#listen()
+    queueMicrotask(() => {
+      const bytes = this.#request.read() as Buffer | null // no encoding is set
+      if (bytes !== null) this.#onData(bytes)
+      if (!this.#settled) this.#listen()
+    })
   }
 
   #listen (): void {
@@ -163,7 +161,7 @@ class BodyReader {
     } catch (error) {
       return this.#fail(error)
     }
-    if (bytes.length === this.#sizeBytes) this.#keep(bytes)
+    if (bytes.length === this.#sizeBytes) this.#pieces.push(bytes)
     else this.#small.push(bytes, this.#bodyBytes === undefined ? undefined : this.#bodyBytes - this.#sizeBytes + bytes.length)
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would say so in a later turn
     this.#unpausedBytes += bytes.length + bytesPerPiece
@@ -171,11 +169,7 @@ class BodyReader {
   }
 
   get #small (): SmallPieces {
-    return this.#smallPieces ??= new SmallPieces(piece => this.#keep(piece))
-  }
-
-  #keep (piece: Buffer): void {
-    this.#pieces.push(piece)
+    return this.#smallPieces ??= new SmallPieces(piece => { this.#pieces.push(piece) })
   }
 
   #onEnd (): void {

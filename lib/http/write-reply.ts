@@ -14,7 +14,7 @@ import type { Reply } from '../core/reply.ts'
  * answer never looks like a complete one.
  *
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
- * @throws TypeError for headers that cannot be sent, or rejects with it: nothing is sent then, and `return()` of the body is called
+ * Rejects with a TypeError for headers that cannot be sent: nothing is sent then, and `return()` of the body is called.
  */
 export function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordAnswer): Promise<void> {
   const { body } = reply
@@ -26,17 +26,14 @@ export function writeReply (response: ServerResponse, reply: Reply, call: Call, 
     : writeStream(response, body, reply, call, graceMs, beforeLastByte)
 }
 
-function writeComplete (
+async function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
 ): Promise<void> {
   response.writeHead(reply.status, { ...headersOf(reply, call), 'content-length': String(Buffer.byteLength(body)) })
-  const end = (): Promise<void> => {
-    if (response.destroyed) return Promise.resolve()
-    response.end(body)
-    return written(response, call.signal, graceMs)
-  }
-  const recorded = beforeLastByte?.(call)
-  return recorded === undefined ? end() : recorded.then(end)
+  await beforeLastByte?.(call)
+  if (response.destroyed) return
+  response.end(body)
+  await written(response, call.signal, graceMs)
 }
 
 /** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */

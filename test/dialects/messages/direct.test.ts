@@ -28,8 +28,8 @@ import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
 function sentBody (text: string, parts: Partial<ChatInput> = {}): string {
   const request = JSON.parse(text) as MessagesRequest // as if it had been checked
-  const { context, request: input } = messagesInput({ ...routedCall(request), bodyText: () => text })
-  const { body } = directRequest({ ...routedCall<ChatInput>({ ...input, ...parts }), bodyText: () => text }, { route }, context)
+  const { context, request: input } = messagesInput({ ...routedCall(request), callerBody: () => ({ text: () => text, print: JSON.stringify }) })
+  const { body } = directRequest({ ...routedCall<ChatInput>({ ...input, ...parts }), callerBody: () => ({ text: () => text, print: JSON.stringify }) }, { route }, context)
   if (typeof body !== 'string') throw new TypeError('a small request is a text')
   return body
 }

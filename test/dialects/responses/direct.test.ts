@@ -49,8 +49,8 @@ interface Options extends ResponsesInputOptions {
 }
 
 function sent (request: object, { input, call, thinks = false, ...options }: Options = {}, text = JSON.stringify(request)): string | undefined {
-  const made = responsesInput({ ...routedCall(request as ResponsesRequest), bodyText: () => text }, { archive, ...options })
-  const routed: RoutedCall<ChatInput> = { ...routedCall({ ...made.request, ...input }), bodyText: () => text, ...call }
+  const made = responsesInput({ ...routedCall(request as ResponsesRequest), callerBody: () => ({ text: () => text, print: JSON.stringify }) }, { archive, ...options })
+  const routed: RoutedCall<ChatInput> = { ...routedCall({ ...made.request, ...input }), callerBody: () => ({ text: () => text, print: JSON.stringify }), ...call }
   const target = { route: { ...route, ...options.route }, model: { capabilities: { thinking: thinks } } as never, account: () => 'a1' } // no more is read
   const direct = directRequest(routed, target, made.context)
   return direct === undefined ? undefined : String(direct.body)
