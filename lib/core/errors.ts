@@ -112,6 +112,9 @@ export const codes = {
   file_too_large: {
     status: 413, type: 'invalid_request_error', message: 'The request body is too large.'
   },
+  too_many_values: {
+    status: 413, type: 'invalid_request_error', message: 'The request body has too many values.'
+  },
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',

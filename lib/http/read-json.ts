@@ -273,7 +273,7 @@ function isWithinLimits (sizeBytes: number, { maxValues }: JsonLimits): boolean 
 }
 
 function tooManyValues ({ maxValues }: JsonLimits): GatewayError {
-  return new GatewayError('file_too_large', { message: `The body has more than ${maxValues} values (\`limits.json_values\`); keys, strings, objects and lists each count as eight.` })
+  return new GatewayError('too_many_values', { message: `The body has more than ${maxValues} values (\`limits.json_values\`); keys, strings, objects and lists each count as eight.` })
 }
 
 function counted (pieces: readonly Buffer[]): ValueCounter {

@@ -9,6 +9,11 @@ export interface ImageKind {
   readonly extension: 'png' | 'jpg' | 'webp'
 }
 
+export interface ImageSize {
+  readonly width: number
+  readonly height: number
+}
+
 const squarePngBytes = 4 * 1024 * 1024
 
 /**
@@ -33,10 +38,54 @@ export function imageKind (head: Uint8Array): ImageKind | undefined {
  * @returns undefined for bytes that are not the beginning of a PNG
  * @see https://www.w3.org/TR/png-3/#11IHDR
  */
-export function pngSize (head: Uint8Array): { readonly width: number, readonly height: number } | undefined {
+export function pngSize (head: Uint8Array): ImageSize | undefined {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength)
   if (bytes.length < 24 || imageKind(bytes)?.extension !== 'png' || bytes.toString('latin1', 12, 16) !== 'IHDR') return undefined
   return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
+}
+
+/**
+ * Returns width and height of a PNG, JPEG or WebP, in pixels, as its headers say.
+ *
+ * @returns undefined where they do not
+ * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf B.2.2, https://developers.google.com/speed/webp/docs/riff_container
+ */
+export function imageSize (image: Uint8Array): ImageSize | undefined {
+  const bytes = Buffer.from(image.buffer, image.byteOffset, image.byteLength)
+  switch (imageKind(bytes)?.extension) {
+    case 'png': return pngSize(bytes)
+    case 'jpg': return jpegSize(bytes)
+    case 'webp': return webpSize(bytes)
+    case undefined: return undefined
+  }
+}
+
+/** Bytes before the header of the frame: profiles and previews of cameras may take some. */
+const maxHeaderBytes = 4 * 1024 * 1024
+
+/** Skips from segment to segment up to the header of the frame, which has the size. */
+function jpegSize (bytes: Buffer): ImageSize | undefined {
+  for (let at = 2; at + 9 <= Math.min(bytes.length, maxHeaderBytes);) {
+    const marker = bytes[at + 1] ?? 0
+    if (bytes[at] !== 0xff) return undefined
+    if (marker === 0xff || marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8)) at += marker === 0xff ? 1 : 2 // no length follows
+    else if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) }
+    else at += 2 + bytes.readUInt16BE(at + 2)
+  }
+  return undefined
+}
+
+function webpSize (bytes: Buffer): ImageSize | undefined {
+  if (bytes.length < 30) return undefined
+  switch (bytes.toString('latin1', 12, 16)) {
+    case 'VP8 ': return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff }
+    case 'VP8X': return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 }
+    case 'VP8L': {
+      const bits = bytes.readUInt32LE(21)
+      return { width: (bits & 0x3fff) + 1, height: (bits >>> 14 & 0x3fff) + 1 }
+    }
+    default: return undefined
+  }
 }
 
 /**

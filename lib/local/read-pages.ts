@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { standardSignal } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
-import { pngSize } from '../images/files.ts'
+import { imageSize } from '../images/files.ts'
 import { pageTexts } from '../ocr/pdf.ts'
 import { runProgram } from './run-program.ts'
 import type { LocalPrograms } from './programs.ts'
@@ -22,7 +22,9 @@ export class UnreadableDocument extends Error {}
 // cuts columns wrong.
 const dpi = '192'
 const maxPages = 1000
+/** Decoded by tesseract, a pixel takes four bytes and more. */
 const maxPixels = 100e6
+const damaged = 'The image cannot be read. Send a PNG, JPEG or WebP image that is not damaged.'
 const imageBytes = 256 * 1024 * 1024
 const textBytes = 8 * 1024 * 1024
 
@@ -85,13 +87,14 @@ async function paint (file: string, number: number, { pdftoppm = '' }: LocalProg
 
 async function recognise (image: Buffer, { tesseract }: LocalPrograms, signal: CallSignal): Promise<string> {
   if (tesseract === undefined) throw new UnreadableDocument('Images cannot be read here: tesseract is not installed.')
-  const { width = 0, height = 0 } = pngSize(image) ?? {}
-  if (width * height > maxPixels) throw new UnreadableDocument('The image is too large.')
+  const size = imageSize(image)
+  if (size === undefined || size.width * size.height === 0) throw new UnreadableDocument(damaged)
+  if (size.width * size.height > maxPixels) throw new UnreadableDocument('The image is too large.')
   try {
     const text = await runProgram(tesseract, ['stdin', 'stdout', '--dpi', dpi], { input: image, signal, maxBytes: textBytes })
     return text.toString().replaceAll('\f', '').trim()
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    throw new UnreadableDocument('The image cannot be read. Send a PNG, JPEG or WebP image that is not damaged.', { cause: error })
+    throw new UnreadableDocument(damaged, { cause: error })
   }
 }

@@ -14,7 +14,7 @@ const withKey: readonly ErrorCode[] = ['invalid_api_key', 'insufficient_permissi
 const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = { invalid_provider_key: [403], upstream_invalid_request: [404] }
 
 const withBody: readonly ErrorCode[] = [
-  'invalid_json', 'request_timeout', 'file_too_large', 'unsupported_media_type'
+  'invalid_json', 'request_timeout', 'file_too_large', 'too_many_values', 'unsupported_media_type'
 ]
 
 function streamEnd ({ errorBody }: EndpointDoc): string {

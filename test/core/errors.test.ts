@@ -27,7 +27,7 @@ t.test('the statuses are those that clients rely on', async t => {
     405: ['method_not_allowed'],
     408: ['request_timeout'],
     409: ['conflict'],
-    413: ['file_too_large'],
+    413: ['file_too_large', 'too_many_values'],
     415: ['unsupported_media_type'],
     429: ['rate_limit_exceeded'],
     499: ['client_closed_request', 'client_too_slow'],

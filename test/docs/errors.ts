@@ -102,6 +102,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The body or a file is larger than the limit that `message` names.',
     action: 'Send a smaller file.'
   },
+  too_many_values: {
+    when: 'The JSON body has more values than `limits.json_values`, whatever its size: reading them would take too long.',
+    action: 'Send fewer messages, items or numbers at a time.'
+  },
   unsupported_media_type: {
     when: 'The `content-type` or `content-encoding` is not one that the endpoint reads.',
     action: 'Send `application/json`, or `multipart/form-data` where the endpoint takes files.'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { checkImageFile, imageKind, pngSize } from '../../lib/images/files.ts'
+import sharp from 'sharp'
+import { checkImageFile, imageKind, imageSize, pngSize } from '../../lib/images/files.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
 function png (width: number, height: number): Buffer {
@@ -29,6 +30,19 @@ t.test('the size of a PNG is in its header', async t => {
   other.write('IDAT', 12)
   t.equal(pngSize(other), undefined)
   t.equal(pngSize(Buffer.concat([jpeg, Buffer.alloc(40)])), undefined)
+})
+
+t.test('the size of an image is read as its encoders write it', async t => {
+  const opaque = sharp({ create: { width: 321, height: 123, channels: 3, background: 'teal' } })
+  const transparent = sharp({ create: { width: 321, height: 123, channels: 4, background: { r: 9, g: 9, b: 9, alpha: 0.5 } } })
+  const images = {
+    png: opaque.clone().png(), jpeg: opaque.clone().jpeg(), progressive: opaque.clone().jpeg({ progressive: true }).withExif({ IFD0: { Copyright: 'x'.repeat(5000) } }),
+    lossy: opaque.clone().webp(), lossless: opaque.clone().webp({ lossless: true }), extended: transparent.clone().webp()
+  }
+  for (const [name, image] of Object.entries(images)) t.same(imageSize(await image.toBuffer()), { width: 321, height: 123 }, name)
+  for (const bytes of [Buffer.alloc(0), jpeg, webp, Buffer.concat([webp, Buffer.alloc(5)]), Buffer.concat([Buffer.from('RIFF\0\0\0\0WEBPANIM', 'latin1'), Buffer.alloc(40)]), Buffer.concat([jpeg, Buffer.alloc(90, 0xff)])]) {
+    t.equal(imageSize(bytes), undefined)
+  }
 })
 
 t.test('a family takes any of the three, or square PNGs below 4 MB', async t => {
