@@ -1,21 +1,29 @@
 /** The price of a model: in the catalogue, and under `models:` in the configuration. */
 
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TNumber, type TOptional } from 'typebox'
+import { billedUnits, tokenKinds, type BilledUnit, type BilledUnitName, type TokenKind, type TokenKindName } from './billed-units.ts'
 
 function Usd (description: string) {
   return Type.Number({ minimum: 0, maximum: 1_000_000, description })
 }
 
+type TokenPriceField = { [Name in TokenKindName]: (typeof tokenKinds)[Name] extends { readonly price: { readonly field: infer Field extends string } } ? Field : never }[TokenKindName]
+type UnitPriceField = Exclude<(typeof billedUnits)[BilledUnitName]['price']['field'], 'images'>
+
 /** Prices of tokens, in USD per million. */
-const tokenPrices = {
-  input: Type.Optional(Usd('Input tokens.')),
-  output: Type.Optional(Usd('Output tokens.')),
-  cached_input: Type.Optional(Usd('Input found in the cache. Default: `input`.')),
-  cache_write: Type.Optional(Usd('Input written to the cache. Default: `input`.')),
-  cache_write_hour: Type.Optional(Usd('Input written to the cache for an hour. Default: `cache_write`.')),
-  audio_input: Type.Optional(Usd('Input audio tokens. Default: `input`.')),
-  audio_output: Type.Optional(Usd('Output audio tokens. Default: `output`.')),
-  image_input: Type.Optional(Usd('Input tokens of images. Default: `input`.'))
+const tokenPrices = optional<TokenPriceField>(Object.values<TokenKind>(tokenKinds).flatMap(({ price, partOf }) => {
+  if (price === undefined) return []
+  const whole = Object.entries<TokenKind>(tokenKinds).find(([name]) => name === partOf)?.[1].price
+  return [[price.field, Usd(whole === undefined ? price.description : `${price.description} Default: \`${whole.field}\`.`)]]
+}))
+
+/** Prices of other units that are one number, in USD. */
+const unitPrices = optional<UnitPriceField>(Object.values<BilledUnit>(billedUnits).flatMap(({ price: { field, per, description } }) => (
+  per === undefined ? [] : [[field, Usd(description)]]
+)))
+
+function optional<Field extends string> (fields: ReadonlyArray<readonly [string, TNumber]>): Readonly<Record<Field, TOptional<TNumber>>> {
+  return Object.fromEntries(fields.map(([name, type]) => [name, Type.Optional(type)])) as Record<Field, TOptional<TNumber>> // those of the table
 }
 
 const ImagePrice = Type.Object({
@@ -31,16 +39,8 @@ export const priceFields = {
     above_prompt_tokens: Type.Integer({ minimum: 1, description: 'The prices apply to prompts of more tokens than this.' }),
     ...tokenPrices
   }, { additionalProperties: false, description: 'Prices of all tokens of an answer whose prompt is longer than that.' })),
-  images: Type.Optional(Type.Array(ImagePrice, {
-    minItems: 1,
-    maxItems: 100,
-    description: 'Prices of images the model makes, where it reports no tokens. If size or quality is unknown, the first matching ' +
-      'price is billed and the highest reserved.'
-  })),
-  per_minute: Type.Optional(Usd('USD per minute of a recording.')),
-  per_million_characters: Type.Optional(Usd('USD per million characters of speech.')),
-  per_thousand_pages: Type.Optional(Usd('USD per thousand pages of a document.')),
-  per_thousand_searches: Type.Optional(Usd('USD per thousand searches of the web, in addition to the tokens.'))
+  images: Type.Optional(Type.Array(ImagePrice, { minItems: 1, maxItems: 100, description: billedUnits.images.price.description })),
+  ...unitPrices
 }
 
 export const Price = Type.Object(priceFields, { additionalProperties: false })

@@ -6,7 +6,7 @@
 import type { BodyCapture } from './body-capture.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
-import { addUsage, charactersPerToken, type EstimatedUnits, type Usage } from './usage.ts'
+import { addUsage, charactersPerToken, type EstimatedUnits, type Units, type Usage } from './usage.ts'
 import type { Refusal } from './key.ts'
 
 /** The end of a call. A disconnect is an outcome of its own, not an error. */
@@ -148,16 +148,11 @@ export class CallRecord {
   turnsEstimated: boolean | undefined = undefined
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
   outputCharacters: number | undefined = undefined
-  /** Pages of a document that were read: what OCR is billed by. */
-  pages: number | undefined = undefined
-  /** Images that were made, with their size and quality as the provider or the request says. */
-  images: number | undefined = undefined
-  imageSize: string | undefined = undefined
-  imageQuality: string | undefined = undefined
-  /** Length of the recording, as the provider counted it. */
-  audioSeconds: number | undefined = undefined
-  /** Length of the text that was spoken, in code points: what speech is billed by. */
-  spokenCharacters: number | undefined = undefined
+  /**
+   * What it used in place of tokens: images that were made, with their size and quality as the provider or the request says; pages
+   * that were read; seconds of a recording as the provider counted them; code points of the text that was spoken.
+   */
+  units: Units | undefined = undefined
 
   // The limits of its key.
   /** The rest of them, as headers of the answer. */

@@ -1,21 +1,17 @@
-/** Tokens as the provider counted them. Absent and zero differ: absent was not reported. */
-export interface Usage {
-  readonly promptTokens: number
-  readonly completionTokens: number
-  readonly totalTokens: number
-  readonly cachedTokens?: number
-  readonly cacheWriteTokens?: number
-  /** Part of `cacheWriteTokens`: written for an hour. */
-  readonly cacheWriteHourTokens?: number
-  readonly promptAudioTokens?: number
-  readonly promptImageTokens?: number
-  readonly reasoningTokens?: number
-  readonly completionAudioTokens?: number
-  readonly acceptedPredictionTokens?: number
-  readonly rejectedPredictionTokens?: number
-  /** Searches of the web, which are paid beside the tokens. */
-  readonly searches?: number
-}
+/** What calls use of the units that they are billed by (`schemas/billed-units`). */
+
+import type { billedUnits, BilledUnitName, TokenKindName, UnitName } from '../../schemas/billed-units.ts'
+
+type Always = 'promptTokens' | 'completionTokens'
+type WithTokens = { [Name in BilledUnitName]: (typeof billedUnits)[Name] extends { readonly besideTokens: true } ? Name : never }[BilledUnitName]
+
+/**
+ * Tokens as the provider counted them, and what it bills beside them. Absent and zero differ: absent was not reported.
+ * `cacheWriteHourTokens` are a part of `cacheWriteTokens`, written for an hour.
+ */
+export interface Usage extends
+  Readonly<Record<Always | 'totalTokens', number>>,
+  Readonly<Partial<Record<Exclude<TokenKindName, Always> | WithTokens, number>>> {}
 
 /** Characters of text that make about one token in most languages: for estimates, where a provider reports nothing. */
 export const charactersPerToken = 4
@@ -30,12 +26,9 @@ export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usa
   return { ...sum, ...total }
 }
 
-/** Units other than tokens that a call is billed by. */
-export interface Units {
+/** Units that a call is billed by in place of tokens. */
+export interface Units extends Readonly<Partial<Record<Exclude<BilledUnitName, WithTokens | 'images'>, number | undefined>>> {
   readonly images?: Images | undefined
-  readonly audioSeconds?: number | undefined
-  readonly characters?: number | undefined
-  readonly pages?: number | undefined
 }
 
 /** Images of one size and quality; `auto` and absent are not known. */
@@ -43,6 +36,16 @@ export interface Images {
   readonly count: number
   readonly size?: string | undefined
   readonly quality?: string | undefined
+}
+
+type Amounts = Readonly<Partial<Record<UnitName, number>>>
+
+/** Returns the amount of a unit that was used, where it is known. */
+export function amountOf (name: UnitName, usage: Usage | undefined, units: Units | undefined): number | undefined {
+  if (name === 'images') return units?.images?.count
+  const withTokens: Amounts | undefined = usage
+  const inPlaceOfTokens = units as Amounts | undefined // but for images, which are above
+  return withTokens?.[name] ?? inPlaceOfTokens?.[name]
 }
 
 /** An estimate of what a request uses: units, or tokens where a model is paid by these. */

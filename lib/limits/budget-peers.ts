@@ -14,14 +14,13 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { usedSinceStatement } from '../usage/spending.ts'
+import { isSummed, usedSinceStatement } from '../usage/spending.ts'
 import { hasRunSince, processName, processState } from '../async/process-name.ts'
 import { recordedRows } from '../stores/sqlite/recorded-rows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
-import { isRecorded } from './units.ts'
 import type { Holding, SumKey, UsageRowKey } from './counters.ts'
 
 /** The state of a sum in the store. */
@@ -122,7 +121,7 @@ export class BudgetPeers {
   }
 
   #recordedOf (prepare: Prepare, { party, unit, period: { fromMs } }: SumKey): number {
-    if (!isRecorded(unit)) return 0
+    if (!isSummed(unit)) return 0
     const { sql, parameters } = usedSinceStatement(unit, party, fromMs, this.#options.now())
     return (prepare(sql).get(...parameters) as { used: number }).used
   }

@@ -1,5 +1,6 @@
 /** Reads the table of limits (`schemas/config/counted-limits`): names, what refuses, and which limits depend on what calls use. */
 
+import { camelCase } from '../validation/camel-case-schema.ts'
 import { countedLimitNames, countedLimits, type CountedLimit, type CountedLimitName, type CountedRefusal, type SumRefusal } from '../../schemas/config/counted-limits.ts'
 import type { CountedAmounts, KeyLimits, Refusal, SumName } from '../core/key.ts'
 
@@ -18,7 +19,7 @@ interface LimitField {
 
 /** The limits that are one number. */
 export const limitFields: readonly LimitField[] = countedLimitNames.map(name => (
-  { name, member: name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) as keyof CountedAmounts, row: countedLimits[name] } // as `CamelCase` does
+  { name, member: camelCase(name), row: countedLimits[name] }
 ))
 
 /** The names of sums. */

@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
-import { isRecorded } from './units.ts'
-import { usedSince } from '../usage/spending.ts'
+import { isSummed, usedSince } from '../usage/spending.ts'
 import { LimitCounters, noUse, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest, type SumKey } from './counters.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
@@ -169,5 +168,5 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
 
 /** Returns the reader of what the usage ledger has. */
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
-  return async ({ party, unit, period: { fromMs } }, untilMs) => isRecorded(unit) ? await usedSince(query, unit, party, fromMs, untilMs) : 0
+  return async ({ party, unit, period: { fromMs } }, untilMs) => isSummed(unit) ? await usedSince(query, unit, party, fromMs, untilMs) : 0
 }

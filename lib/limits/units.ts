@@ -1,6 +1,5 @@
-/** The units that accounts count: what a usage record says a call used of each, and which of them the ledger adds up. */
+/** The units that accounts count: what a usage record says a call used of each. */
 
-import { recordedUnits, type RecordedUnit } from '../usage/spending.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import { accountsOf, limitedParties, type Unit } from './call-accounts.ts'
 import type { RecordedUsage } from './counters.ts'
@@ -30,9 +29,4 @@ export function recordedUsages (
     const accounts = accountsOf(limitedParties(key, defaultLimits))
     return [{ row: { id: row.id, atMs: row.at_ms }, used: usedIn(row), accounts }]
   })
-}
-
-/** Returns true for a unit that the ledger adds up. */
-export function isRecorded (unit: Unit): unit is Unit & RecordedUnit {
-  return recordedUnits.has(unit)
 }

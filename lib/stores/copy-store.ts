@@ -4,6 +4,8 @@
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { unitColumns } from '../../schemas/billed-units.ts'
+import { rollupSums } from './usage-rollups.ts'
 import type { Database } from './database.ts'
 import type { Tables, UsageRow } from './tables.ts'
 
@@ -31,8 +33,8 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   admin_keys: { key: ['id'] },
   audit: { key: ['at_ms', 'id'] },
   keys: { key: ['id'], sums: ['created_at_ms'] },
-  usage: { key: ['at_ms', 'id'], sums: ['cost_nano_usd', 'prompt_tokens', 'completion_tokens', 'duration_ms'] },
-  usage_rollups: { key: ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'], sums: ['calls', 'cost_nano_usd'] },
+  usage: { key: ['at_ms', 'id'], sums: ['cost_nano_usd', ...unitColumns, 'duration_ms'] },
+  usage_rollups: { key: ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'], sums: rollupSums },
   spending: { key: ['key_id', 'day_ms'], sums: ['cost_nano_usd'] },
   call_bodies: { key: ['id'], sums: ['expires_at_ms'] },
   deferred: { key: ['id'], sums: ['size_bytes'] },

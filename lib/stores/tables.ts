@@ -1,6 +1,7 @@
 /** The rows of the embedded store, as its tables hold them. Times are Unix milliseconds. */
 
 import type { Generated, Selectable } from 'kysely'
+import type { UnitColumn } from '../../schemas/billed-units.ts'
 import type { Role } from '../../schemas/admin/common.ts'
 
 /** A gateway key. Rows are never deleted, so that old ids in logs keep their name. */
@@ -226,7 +227,7 @@ export interface DeferredRow {
  * One call with a valid key: what it used and what it cost. `null` means not reported, which is
  * not zero. No prompt and no answer is in here.
  */
-export interface UsageRow {
+export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   /** Id of the row itself: callers choose the ids of their calls and may repeat one. */
   readonly id: string
   /** The `x-request-id` of the answer. */
@@ -246,22 +247,8 @@ export interface UsageRow {
   readonly attempts: number
   /** Turns of a tool loop. */
   readonly turns: number | null
-  readonly prompt_tokens: number | null
-  readonly completion_tokens: number | null
-  /** Part of `prompt_tokens`. */
-  readonly cached_tokens: number | null
-  /** Part of `prompt_tokens`. */
-  readonly cache_write_tokens: number | null
-  /** Searches of the web. */
-  readonly searches: number | null
-  /** Part of `completion_tokens`. */
-  readonly reasoning_tokens: number | null
   /** 1 when the usage, and so the cost, is an estimate of the gateway. */
   readonly estimated: number
-  readonly pages: number | null
-  readonly audio_ms: number | null
-  readonly characters: number | null
-  readonly images: number | null
   readonly image_size: string | null
   readonly image_quality: string | null
   /** Billionths of a dollar, at the price of that moment; `null` where no price is known. */
@@ -289,7 +276,7 @@ export interface SpendingRow {
  * The sums of the calls of an hour or a day, by key, model, provider and endpoint: written with the rows, so that a report reads
  * some thousands of these where it would read millions of those. A text that a row has not is empty here.
  */
-export interface UsageRollupRow {
+export interface UsageRollupRow extends Readonly<Record<UnitColumn, number>> {
   /** The length of the hour or the day. */
   readonly span_ms: number
   /** Its first millisecond. */
@@ -307,16 +294,6 @@ export interface UsageRollupRow {
   readonly estimated_calls: number
   /** Calls of unknown cost: their model has no price. */
   readonly unpriced_calls: number
-  readonly prompt_tokens: number
-  readonly completion_tokens: number
-  readonly cached_tokens: number
-  readonly cache_write_tokens: number
-  readonly reasoning_tokens: number
-  readonly searches: number
-  readonly pages: number
-  readonly audio_ms: number
-  readonly characters: number
-  readonly images: number
   readonly cost_nano_usd: number
   /** Durations of complete calls as `Durations` prints them; `null` for none. */
   readonly latencies: string | null

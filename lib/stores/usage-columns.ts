@@ -1,19 +1,52 @@
+/** The columns of usage rows: those of billed units, and the others. */
+
+import { unitColumns, type UnitColumn } from '../../schemas/billed-units.ts'
 import type { UsageRow } from './tables.ts'
 
-/** Columns of a usage row, in the order in which they are written. */
-export const usageColumns = [
-  'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'error_code',
-  'streamed', 'attempts', 'turns', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated',
-  'pages', 'audio_ms', 'characters', 'images', 'cost_nano_usd', 'own_provider_key', 'duration_ms', 'first_byte_ms',
-  'cache_write_tokens', 'searches', 'image_size', 'image_quality', 'steps'
-] as const satisfies ReadonlyArray<keyof UsageRow>
+export type UsageColumn = keyof UsageRow
 
-/** The columns that are listed; fails to compile when one is missing. */
-type Complete<Listed, Missing extends never> = [Missing] extends [never] ? Listed : never
+/** Columns in the order in which exports print them, on which readers of CSV may rely; units that are not named here follow at the end. */
+const columns = {
+  id: 'text',
+  call_id: 'text',
+  at_ms: 'bigint',
+  key_id: 'text',
+  endpoint: 'text',
+  requested_model: 'text',
+  model: 'text',
+  provider: 'text',
+  outcome: 'text',
+  status: 'bigint',
+  error_code: 'text',
+  streamed: 'bigint',
+  attempts: 'bigint',
+  turns: 'bigint',
+  prompt_tokens: 'bigint',
+  completion_tokens: 'bigint',
+  cached_tokens: 'bigint',
+  reasoning_tokens: 'bigint',
+  estimated: 'bigint',
+  pages: 'bigint',
+  audio_ms: 'bigint',
+  characters: 'bigint',
+  images: 'bigint',
+  cost_nano_usd: 'bigint',
+  own_provider_key: 'bigint',
+  duration_ms: 'bigint',
+  first_byte_ms: 'bigint',
+  cache_write_tokens: 'bigint',
+  searches: 'bigint',
+  image_size: 'text',
+  image_quality: 'text',
+  steps: 'text'
+} as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> & Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 
-export type UsageColumn = Complete<typeof usageColumns[number], Exclude<keyof UsageRow, typeof usageColumns[number]>>
+export const usageColumns: readonly UsageColumn[] = [...new Set([...Object.keys(columns) as Array<keyof typeof columns>, ...unitColumns])] // its keys are those
 
 /** Columns of text; the others hold integers. */
-export const textColumns: ReadonlySet<UsageColumn> = new Set([
-  'id', 'call_id', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'error_code', 'image_size', 'image_quality', 'steps'
-])
+export const textColumns: ReadonlySet<UsageColumn> = new Set(usageColumns.filter(column => column in columns && columns[column] === 'text'))
+
+/** A row of a call of which nothing is known. */
+export const emptyRow = {
+  ...Object.fromEntries(usageColumns.map(column => [column, null])), outcome: 'interrupted', streamed: 0, attempts: 1, estimated: 1, own_provider_key: 0, duration_ms: 0
+} as Omit<UsageRow, 'id' | 'call_id' | 'at_ms' | 'key_id' | 'endpoint'> // the other columns may be null

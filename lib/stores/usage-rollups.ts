@@ -1,5 +1,6 @@
 /** Says what of a usage row adds up in `usage_rollups`: in SQL, and for a row in memory. */
 
+import { byUnitColumn, type UnitColumn } from '../../schemas/billed-units.ts'
 import { dayMs } from '../core/day.ts'
 import { bucketSql } from './percentiles.ts'
 import type { UsageRollupRow, UsageRow } from './tables.ts'
@@ -32,7 +33,7 @@ interface Amount {
   readonly of: (row: UsageRow) => number
 }
 
-const reported = (column: keyof UsageRow & RollupSum, of: Amount['of']): Amount => ({ sql: `coalesce(${column}, 0)`, of })
+const reported = (column: UnitColumn | 'cost_nano_usd'): Amount => ({ sql: `coalesce(${column}, 0)`, of: row => row[column] ?? 0 })
 const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount => (
   { sql: `case when ${condition} then 1 else 0 end`, of: row => holds(row) ? 1 : 0 }
 )
@@ -53,17 +54,8 @@ export const amounts: Readonly<Record<RollupSum, Amount>> = {
   cancelled: counted("outcome in ('client_closed', 'client_too_slow')", ({ outcome }) => outcome === 'client_closed' || outcome === 'client_too_slow'),
   estimated_calls: counted('estimated = 1 and cost_nano_usd > 0', ({ estimated, cost_nano_usd: cost }) => estimated === 1 && (cost ?? 0) > 0),
   unpriced_calls: counted('cost_nano_usd is null', ({ cost_nano_usd: cost }) => cost === null),
-  prompt_tokens: reported('prompt_tokens', row => row.prompt_tokens ?? 0),
-  completion_tokens: reported('completion_tokens', row => row.completion_tokens ?? 0),
-  cached_tokens: reported('cached_tokens', row => row.cached_tokens ?? 0),
-  cache_write_tokens: reported('cache_write_tokens', row => row.cache_write_tokens ?? 0),
-  reasoning_tokens: reported('reasoning_tokens', row => row.reasoning_tokens ?? 0),
-  searches: reported('searches', row => row.searches ?? 0),
-  pages: reported('pages', row => row.pages ?? 0),
-  audio_ms: reported('audio_ms', row => row.audio_ms ?? 0),
-  characters: reported('characters', row => row.characters ?? 0),
-  images: reported('images', row => row.images ?? 0),
-  cost_nano_usd: reported('cost_nano_usd', row => row.cost_nano_usd ?? 0)
+  ...byUnitColumn(({ column }) => reported(column)),
+  cost_nano_usd: reported('cost_nano_usd')
 }
 
 export const rollupSums = Object.keys(amounts) as RollupSum[] // its keys are those

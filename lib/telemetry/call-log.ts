@@ -4,7 +4,8 @@ import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { cutName, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
-import { charactersPerToken } from '../core/usage.ts'
+import { recordedUnits } from '../../schemas/billed-units.ts'
+import { amountOf, charactersPerToken, type Units } from '../core/usage.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from '../log/log.ts'
 
@@ -41,9 +42,7 @@ function fieldsOf ({ id, record }: Call, row: UsageRow | undefined, totalMs: num
     first_byte_ms: rounded(record.firstByteMs),
     upstream_wait_ms: rounded(record.upstreamWaitMs),
     usage: row === undefined ? usageOf(record) : recordedUsage(row),
-    pages: record.pages,
-    audio_seconds: record.audioSeconds,
-    spoken_characters: record.spokenCharacters
+    ...record.units && printUnits(record.units)
   }
 }
 
@@ -67,6 +66,10 @@ function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRe
   return outputCharacters === undefined
     ? undefined
     : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
+}
+
+function printUnits (units: Units): Record<string, number | undefined> {
+  return Object.fromEntries(recordedUnits.map(({ name, log }) => [log, amountOf(name, undefined, units)]))
 }
 
 function rounded (ms: number | undefined): number | undefined {

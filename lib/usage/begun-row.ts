@@ -13,13 +13,14 @@ import { costNanoUsd } from './cost.ts'
 import { interruptedCost } from './usage-row.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
+import { emptyRow } from '../stores/usage-columns.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 export interface BegunRow extends Pick<UsageRow, 'id' | 'at_ms'> {
   readonly line: string
 }
 
-/** The values of a line, in order. */
+/** The values of a line, in order: the format of journals. */
 const columns = ['id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'streamed', 'own_provider_key', 'prompt_tokens', 'cost_nano_usd'] as const
 
 /** Endpoints whose calls use little but the tokens of a text, which follow from the size of the body. */
@@ -45,11 +46,5 @@ export function printBegunRow ({ id: callId, record, receivedAtMs }: Call, model
 /** Makes the complete row of the values of a line: interrupted, with an estimate of what was used. */
 export function readBegunRow (values: readonly unknown[]): UsageRow {
   const known = Object.fromEntries(columns.map((column, place) => [column, values[place]])) as Pick<UsageRow, typeof columns[number]> // printed above
-  return { ...unknown, ...known }
+  return { ...emptyRow, ...known }
 }
-
-const unknown = {
-  outcome: 'interrupted', status: null, error_code: null, attempts: 1, turns: null, completion_tokens: null, cached_tokens: null, cache_write_tokens: null,
-  searches: null, reasoning_tokens: null, estimated: 1, pages: null, audio_ms: null, characters: null, images: null, image_size: null, image_quality: null,
-  duration_ms: 0, first_byte_ms: null, steps: null
-} as const satisfies Omit<UsageRow, typeof columns[number]>

@@ -1,6 +1,7 @@
 /** Reads calls out of the usage records: pages of them, one in full, and those that have ended lately. */
 
 import { sql, type Kysely } from 'kysely'
+import { byUnitColumn } from '../../schemas/billed-units.ts'
 import type { CallDetail, CallPage, CallSummary } from '../../schemas/admin/calls.ts'
 import { defaultMessage } from '../core/errors.ts'
 import { beyond, cursorBefore, pageOf, type PageRequest } from '../stores/pages.ts'
@@ -128,14 +129,7 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
   return {
     ...summaryOf(row),
     turns: row.turns,
-    cached_tokens: row.cached_tokens,
-    cache_write_tokens: row.cache_write_tokens,
-    reasoning_tokens: row.reasoning_tokens,
-    searches: row.searches,
-    pages: row.pages,
-    audio_ms: row.audio_ms,
-    characters: row.characters,
-    images: row.images,
+    ...byUnitColumn(({ column }) => row[column]),
     image_size: row.image_size,
     image_quality: row.image_quality,
     own_provider_key: row.own_provider_key === 1,

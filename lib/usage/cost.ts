@@ -1,9 +1,11 @@
 /** Costs of calls, in billionths of a dollar: sums of them are exact. */
 
+import { camelCase } from '../validation/camel-case-schema.ts'
 import type { Price } from '../core/model.ts'
-import type { Images, Units, Usage } from '../core/usage.ts'
+import { amountOf, type Images, type Units, type Usage } from '../core/usage.ts'
+import { billedUnits, tokenKinds, type BilledUnit, type BilledUnitName, type TokenKind, type TokenKindName } from '../../schemas/billed-units.ts'
 
-type TokenPrices = Pick<Price, 'input' | 'output' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'audioInput' | 'audioOutput' | 'imageInput'>
+type TokenPrices = Omit<NonNullable<Price['longPrompt']>, 'abovePromptTokens'>
 /** An amount, and the unit price in billionths of a dollar. */
 type Item = readonly [amount: number, nanoUsd: number | undefined]
 
@@ -12,7 +14,7 @@ const nano = 1e9
 const perMillion = 1000
 
 /**
- * Computes the cost of an answer's tokens and searches. Tokens read from a cache or written to one, and those of
+ * Computes the cost of an answer's tokens and of what is billed beside them. Tokens read from a cache or written to one, and those of
  * audio and images, have prices of their own, where these are known. The length of the prompt decides
  * which prices count: pass the usage of one answer, not that of several.
  *
@@ -21,8 +23,11 @@ const perMillion = 1000
 export function costNanoUsd (usage: Usage, price: Price | undefined): number | undefined {
   if (price === undefined) return undefined
   const prices = pricesFor(usage.promptTokens, price)
-  const { perThousandSearches = 0 } = price
-  return sumOf([...tokenItems(usage, prices), [usage.searches ?? 0, perThousandSearches * nano / 1000]])
+  const items: Item[] = []
+  for (const kind of wholes) addTokens(items, kind, usage[kind.name] ?? 0, usage, prices)
+  // Without a price it is free.
+  for (const unit of besideTokens) items.push([amountOf(unit.name, usage, undefined) ?? 0, nanoPrice(price, unit) ?? 0])
+  return sumOf(items)
 }
 
 /** Computes the cost of everything but tokens; `undefined` where a needed price is not known or nothing was used. */
@@ -45,40 +50,64 @@ function pricesFor (promptTokens: number, price: Price): TokenPrices {
   return longPrompt === undefined || promptTokens <= longPrompt.abovePromptTokens ? price : { ...price, ...longPrompt }
 }
 
-function tokenItems (usage: Usage, prices: TokenPrices): Item[] {
-  const { promptTokens, completionTokens, cachedTokens = 0, cacheWriteTokens = 0, cacheWriteHourTokens = 0 } = usage
-  const { promptAudioTokens = 0, promptImageTokens = 0, completionAudioTokens = 0 } = usage
-  const { input, output, cachedInput = input, cacheWrite = input, cacheWriteHour = cacheWrite } = prices
-  const { audioInput = input, audioOutput = output, imageInput = input } = prices
-  let rest = promptTokens
-  // Reported counts may overlap; no token is billed twice.
-  const part = (tokens: number, each: number | undefined): Item => {
-    const taken = tokens > 0 ? Math.min(tokens, rest) : 0
+/** A kind of tokens that has a price. */
+interface PricedKind {
+  readonly name: TokenKindName
+  readonly price: keyof TokenPrices
+  readonly parts: readonly PricedKind[]
+}
+
+const wholes = pricedKinds(undefined)
+
+/** Lists the kinds of tokens with a price that are parts of a kind, each with its own parts; without a kind those that are no part. */
+function pricedKinds (whole: string | undefined): PricedKind[] {
+  return Object.entries<TokenKind>(tokenKinds).flatMap(([name, { partOf, price }]) => partOf !== whole || price === undefined ? [] : [
+    { name: name as TokenKindName, price: camelCase(price.field) as keyof TokenPrices, parts: pricedKinds(name) } // names of the table
+  ])
+}
+
+/**
+ * Adds what tokens of a kind cost to a list: those of its parts at the prices of these, and the rest at its own. Reported counts may
+ * overlap; no token is billed twice.
+ */
+function addTokens (items: Item[], kind: PricedKind, tokens: number, usage: Usage, prices: TokenPrices, ofWhole?: number): void {
+  const usdPerMillion = prices[kind.price] ?? ofWhole
+  let rest = tokens
+  for (const part of kind.parts) {
+    const taken = Math.min(usage[part.name] ?? 0, rest)
+    if (taken <= 0) continue
     rest -= taken
-    return item(taken, each)
+    addTokens(items, part, taken, usage, prices, usdPerMillion)
   }
-  const hour = Math.min(cacheWriteHourTokens, cacheWriteTokens)
-  const sound = completionAudioTokens > 0 ? Math.min(completionAudioTokens, completionTokens) : 0
-  return [
-    part(cachedTokens, cachedInput), part(hour, cacheWriteHour), part(cacheWriteTokens - hour, cacheWrite),
-    part(promptAudioTokens, audioInput), part(promptImageTokens, imageInput), part(rest, input),
-    item(sound, audioOutput), item(completionTokens - sound, output)
-  ]
+  items.push([rest, usdPerMillion === undefined ? undefined : usdPerMillion * perMillion])
 }
 
-function item (tokens: number, usdPerMillion: number | undefined): Item {
-  return [tokens, usdPerMillion === undefined ? undefined : usdPerMillion * perMillion]
+/** The units whose price is one number. */
+interface CountedPrice {
+  readonly name: Exclude<BilledUnitName, 'images'>
+  readonly price: keyof Price
+  readonly per: number
+  readonly besideTokens: boolean
 }
 
-function unitItems ({ images, audioSeconds, characters, pages }: Units, price: Price): Item[] {
-  const { perMinute, perMillionCharacters, perThousandPages } = price
-  const items: Array<Item | undefined> = [
-    images && [images.count, nanoOf(imagePrices(images, price)[0]?.usd, 1)],
-    audioSeconds === undefined ? undefined : [audioSeconds, nanoOf(perMinute, 60)],
-    characters === undefined ? undefined : [characters, nanoOf(perMillionCharacters, 1e6)],
-    pages === undefined ? undefined : [pages, nanoOf(perThousandPages, 1000)]
-  ]
-  return items.filter(found => found !== undefined)
+const counted: readonly CountedPrice[] = Object.entries<BilledUnit>(billedUnits).flatMap(([name, { price: { field, per }, besideTokens = false }]) => (
+  per === undefined ? [] : [{ name: name as CountedPrice['name'], price: camelCase(field) as keyof Price, per, besideTokens }] // names of the table
+))
+
+const besideTokens = counted.filter(unit => unit.besideTokens)
+
+function unitItems (units: Units, price: Price): Item[] {
+  const { images } = units
+  const items: Item[] = images === undefined ? [] : [[images.count, nanoOf(imagePrices(images, price)[0]?.usd, 1)]]
+  for (const unit of counted) {
+    const amount = amountOf(unit.name, undefined, units)
+    if (amount !== undefined) items.push([amount, nanoPrice(price, unit)])
+  }
+  return items
+}
+
+function nanoPrice (price: Price, { price: field, per }: CountedPrice): number | undefined {
+  return nanoOf(price[field] as number | undefined, per) // it is one number
 }
 
 function nanoOf (usd: number | undefined, per: number): number | undefined {

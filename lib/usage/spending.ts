@@ -1,18 +1,18 @@
 /** Reads what the calls of a key or of a project have used since a moment, as the usage ledger has it. */
 
 import { DummyDriver, Kysely, sql, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type RawBuilder } from 'kysely'
+import { unitColumns, type UnitColumn } from '../../schemas/billed-units.ts'
 import { dayMs, dayOf } from '../core/day.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 
-/** Where the ledger has each unit that sums may have: SQL of a row of `usage`, of a rollup, and of a day. */
-const places = {
-  nanoUsd: { row: 'coalesce(cost_nano_usd, 0)', rollup: 'cost_nano_usd', day: { table: 'spending', from: 'day_ms', where: '', amount: 'cost_nano_usd' } },
-  images: { row: 'coalesce(images, 0)', rollup: 'images', day: { table: 'usage_rollups', from: 'from_ms', where: ` and span_ms = ${dayMs}`, amount: 'images' } }
-} as const
+/** What the ledger adds up: money, which days have a table of their own for, and billed units. */
+export type SummedUnit = 'nanoUsd' | UnitColumn
 
-export type RecordedUnit = keyof typeof places
-export const recordedUnits: ReadonlySet<string> = new Set(Object.keys(places))
+/** Returns true for what the ledger adds up. */
+export function isSummed (unit: string): unit is SummedUnit {
+  return unit === 'nanoUsd' || unitColumns.some(column => column === unit)
+}
 
 interface Recorded {
   readonly used: number
@@ -25,13 +25,13 @@ interface Recorded {
  *
  * @param id of a key or of a project
  */
-export async function usedSince (query: Kysely<Tables>, unit: RecordedUnit, id: string, fromMs: number, untilMs: number): Promise<number> {
+export async function usedSince (query: Kysely<Tables>, unit: SummedUnit, id: string, fromMs: number, untilMs: number): Promise<number> {
   const { rows: [found] } = await usedSinceSql(unit, id, fromMs, untilMs).execute(query)
   return found?.used ?? 0
 }
 
 /** Returns the statement of SQLite that reads it, for a transaction that must not wait. */
-export function usedSinceStatement (unit: RecordedUnit, id: string, fromMs: number, untilMs: number): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
+export function usedSinceStatement (unit: SummedUnit, id: string, fromMs: number, untilMs: number): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
   const { sql: text, parameters } = usedSinceSql(unit, id, fromMs, untilMs).compile(compiler)
   return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // the id and the times
 }
@@ -46,16 +46,17 @@ const compiler = new Kysely<Tables>({
   }
 })
 
-function usedSinceSql (unit: RecordedUnit, id: string, fromMs: number, untilMs: number): RawBuilder<Recorded> {
-  const { row, rollup, day } = places[unit]
+function usedSinceSql (unit: SummedUnit, id: string, fromMs: number, untilMs: number): RawBuilder<Recorded> {
+  const amount = sql.ref(unit === 'nanoUsd' ? 'cost_nano_usd' : unit)
   const ofParty = sql`(key_id = ${id} or key_id in (select id from keys where project_id = ${id}))`
   const firstHour = Math.ceil(fromMs / hourMs) * hourMs
   const firstDay = Math.ceil(fromMs / dayMs) * dayMs
-  const pieces = [
-    sql`select ${sql.raw(day.amount)} as amount from ${sql.raw(day.table)} where ${ofParty} and ${sql.raw(day.from)} >= ${firstDay} and ${sql.raw(day.from)} <= ${dayOf(untilMs)}${sql.raw(day.where)}`
-  ]
+  const lastDay = dayOf(untilMs)
+  const pieces = [unit === 'nanoUsd'
+    ? sql`select ${amount} as amount from spending where ${ofParty} and day_ms >= ${firstDay} and day_ms <= ${lastDay}`
+    : sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${lastDay}`]
   const hours = Array.from({ length: (firstDay - firstHour) / hourMs }, (_, hour) => firstHour + hour * hourMs)
-  if (hours.length > 0) pieces.push(sql`select ${sql.raw(rollup)} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(hours)})`)
-  if (firstHour > fromMs) pieces.push(sql`select ${sql.raw(row)} as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${firstHour}`)
+  if (hours.length > 0) pieces.push(sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(hours)})`)
+  if (firstHour > fromMs) pieces.push(sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${firstHour}`)
   return sql<Recorded>`select coalesce(sum(amount), 0) as used from (${sql.join(pieces, sql` union all `)}) as parts`
 }

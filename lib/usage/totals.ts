@@ -1,6 +1,7 @@
 /** Sums of the usage ledger, by key, model, provider, endpoint or day. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { byUnitColumn } from '../../schemas/billed-units.ts'
 import type { Tables } from '../stores/tables.ts'
 import type { RollupSum } from '../stores/usage-rollups.ts'
 import { dayMs, dayText } from '../core/day.ts'
@@ -16,16 +17,7 @@ const sums = {
   cancelled: 'cancelled',
   unpriced: 'unpriced_calls',
   estimated: 'estimated_calls',
-  prompt_tokens: 'prompt_tokens',
-  completion_tokens: 'completion_tokens',
-  cached_tokens: 'cached_tokens',
-  reasoning_tokens: 'reasoning_tokens',
-  pages: 'pages',
-  audio_ms: 'audio_ms',
-  characters: 'characters',
-  images: 'images',
-  cache_write_tokens: 'cache_write_tokens',
-  searches: 'searches',
+  ...byUnitColumn(({ column }) => column),
   cost_nano_usd: 'cost_nano_usd'
 } as const satisfies Readonly<Record<string, RollupSum>>
 

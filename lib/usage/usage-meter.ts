@@ -3,7 +3,7 @@
 import { property } from '../json/guards.ts'
 import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
 import type { AnswerEvent, Transcript } from '../core/events.ts'
-import type { Usage } from '../core/usage.ts'
+import type { Units, Usage } from '../core/usage.ts'
 
 export class UsageMeter {
   readonly #record: CallRecord
@@ -53,7 +53,7 @@ export class UsageMeter {
         return 0
       case 'audio-start':
       case 'speech-delta':
-        this.#record.spokenCharacters ??= this.#record.estimate?.estimateUnits()?.characters
+        if (this.#record.units?.characters === undefined) this.#noteUnits({ characters: this.#record.estimate?.estimateUnits()?.characters })
         return 0
       case 'image-end':
         this.#noteImages(1, event.about)
@@ -65,7 +65,7 @@ export class UsageMeter {
         this.#noteTranscript(event.transcript)
         return 0
       case 'result':
-        if (hasPages(event.result)) this.#record.pages = event.result.pages.length
+        if (hasPages(event.result)) this.#noteUnits({ pages: event.result.pages.length })
         return 0
       case 'response-start':
       case 'thinking-block':
@@ -91,7 +91,7 @@ export class UsageMeter {
   /** Tokens or seconds, whichever the provider counts. */
   #noteTranscript ({ usage, durationSeconds }: Transcript): void {
     const seconds = usage?.type === 'duration' ? usage.seconds : durationSeconds
-    if (seconds !== undefined) this.#record.audioSeconds = seconds
+    if (seconds !== undefined) this.#noteUnits({ audioSeconds: seconds })
     if (usage?.type !== 'tokens') return
     const { audio_tokens: audio } = usage.input_token_details ?? {}
     this.#report({
@@ -103,11 +103,19 @@ export class UsageMeter {
   }
 
   #noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}): void {
-    const record = this.#record
-    const requested = record.images === undefined ? record.estimate?.estimateUnits()?.images : undefined
-    record.images = (record.images ?? 0) + count
-    record.imageSize = typeof size === 'string' ? size : record.imageSize ?? requested?.size
-    record.imageQuality = typeof quality === 'string' ? quality : record.imageQuality ?? requested?.quality
+    const { units, estimate } = this.#record
+    const before = units?.images ?? { ...estimate?.estimateUnits()?.images, count: 0 }
+    this.#noteUnits({
+      images: {
+        count: before.count + count,
+        size: typeof size === 'string' ? size : before.size,
+        quality: typeof quality === 'string' ? quality : before.quality
+      }
+    })
+  }
+
+  #noteUnits (units: Units): void {
+    this.#record.units = { ...this.#record.units, ...units }
   }
 
   #report (usage: Usage): void {

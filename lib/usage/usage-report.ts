@@ -3,12 +3,12 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Usage, UsageGroup, groupingNames } from '../../schemas/admin/usage.ts'
 import type { Tables } from '../stores/tables.ts'
-import { hourMs } from '../stores/usage-rollups.ts'
+import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
 import { projectOfRecord, type CallOrigin } from './call-filter.ts'
 import { dayMs } from '../core/day.ts'
 import { Durations } from '../stores/percentiles.ts'
 import { usageParts, type Period } from './usage-parts.ts'
-import { CellSum, sumNames, UsageSummary } from './usage-summary.ts'
+import { CellSum, UsageSummary } from './usage-summary.ts'
 
 export type ReportGrouping = typeof groupingNames[number]
 
@@ -79,7 +79,7 @@ async function summariesOf (query: Kysely<Tables>, period: Period, origin: CallO
   const at = sql<number>`record.from_ms - record.from_ms % ${sql.lit(spanMs)}`
   const rows = await usageParts(query, period, origin, { smallestMs: spanMs, nowMs: Date.now() })
     .select([groupOf(listed).as('group_id'), at.as('bucket_ms')])
-    .select(sumNames.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
+    .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
     .select((['latencies', 'first_bytes'] as const).map(name => sql<string | null>`string_agg(${sql.ref(name)}, ',')`.as(name)))
     .groupBy(['bucket_ms', 'group_id']).execute()
   const all = new Map<number, CellSum>()

@@ -1,12 +1,13 @@
 /** Makes a row of the usage ledger of a call. */
 
+import { billedUnits, byUnitColumn, type BilledUnit, type UnitColumn } from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
 import { cutName, estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
-import { addUsage, charactersPerToken, type EstimatedUnits, type Units, type Usage } from '../core/usage.ts'
+import { addUsage, amountOf, charactersPerToken, type EstimatedUnits, type Units, type Usage } from '../core/usage.ts'
 import type { Price } from '../core/model.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -37,7 +38,7 @@ export function usageRow (
   const usage = wasted.reduce<Usage | undefined>((sum, waste) => addUsage(sum, waste.usage), answer.usage)
   const estimated = answer.estimated || wasted.some(waste => waste.estimated)
   const cost = callCost(record, answer, models)
-  return {
+  const facts: Omit<UsageRow, UnitColumn> = {
     id: recorded?.id ?? record.rowId ?? rowId(),
     call_id: callId,
     at_ms: recorded?.at_ms ?? Math.round(steadyNow() - durationMs),
@@ -52,25 +53,17 @@ export function usageRow (
     streamed: Number(record.streamed === true),
     attempts: record.attempts,
     turns: boundedInteger(record.turns),
-    prompt_tokens: boundedInteger(usage?.promptTokens),
-    completion_tokens: boundedInteger(usage?.completionTokens),
-    cached_tokens: boundedInteger(usage?.cachedTokens),
-    cache_write_tokens: boundedInteger(usage?.cacheWriteTokens),
-    searches: boundedInteger(usage?.searches),
-    reasoning_tokens: boundedInteger(usage?.reasoningTokens),
     estimated: Number(estimated || cost.estimated || record.chargedNanoUsd !== undefined || (outcome === 'interrupted' && record.maxCostNanoUsd !== undefined)),
-    pages: boundedInteger(record.pages),
-    audio_ms: boundedInteger(record.audioSeconds, 1000),
-    characters: boundedInteger(record.spokenCharacters),
-    images: boundedInteger(record.images),
-    image_size: record.images === undefined ? null : cutOrNull(record.imageSize),
-    image_quality: record.images === undefined ? null : cutOrNull(record.imageQuality),
+    image_size: cutOrNull(record.units?.images?.size),
+    image_quality: cutOrNull(record.units?.images?.quality),
     cost_nano_usd: outcome === 'interrupted' ? interruptedCost(record, chargedCost(record, cost.nanoUsd, wasted)) : chargedCost(record, cost.nanoUsd, wasted),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
     steps: printSteps(record, receivedAtMs)
   }
+  // A spread in the literal takes 1 µs more.
+  return Object.assign(facts, byUnitColumn(({ name, parts }) => boundedInteger(amountOf(name, usage, record.units), parts)))
 }
 
 function cutOrNull (name: string | undefined): string | null {
@@ -207,20 +200,14 @@ function answersCost (answers: readonly Usage[], price: Price | undefined): numb
   return sum
 }
 
-/** Collects what a call used beside tokens; what was to be spoken counts once a provider may have begun. */
+/** Returns what a call used in place of tokens, without counts that are out of range and what no provider may have begun. */
 function unitsOf (record: CallRecord): Units {
-  const { images, imageSize, imageQuality, audioSeconds, pages, spokenCharacters } = record
-  return {
-    images: images === undefined ? undefined : { count: images, size: imageSize, quality: imageQuality },
-    audioSeconds: possible(audioSeconds),
-    pages: possible(pages),
-    characters: isBegun(record) ? spokenCharacters : undefined
-  }
-}
-
-/** Returns a provider's count, unless it is out of range. */
-function possible (count: number | undefined): number | undefined {
-  return boundedInteger(count) === null ? undefined : count
+  const { images, ...counts } = record.units ?? {}
+  const possible = Object.entries(counts).filter(([name, count]) => {
+    const { ofRequest }: BilledUnit = billedUnits[name as keyof typeof counts] // its keys are those
+    return boundedInteger(count) !== null && (ofRequest !== true || isBegun(record))
+  })
+  return { ...images !== undefined && { images }, ...Object.fromEntries(possible) }
 }
 
 function isPossible ({ promptTokens, completionTokens }: Usage): boolean {

@@ -1,14 +1,11 @@
 /** Adds up the sums of buckets of time: to totals, and to series of which only what they show is kept. */
 
 import type { Percentiles, UsageSeries, UsageTotals } from '../../schemas/admin/usage.ts'
+import { recordedUnits, type UnitSum } from '../../schemas/billed-units.ts'
+import { rollupSums, type RollupSum } from '../stores/usage-rollups.ts'
 import { Durations } from '../stores/percentiles.ts'
 
-export const sumNames = [
-  'calls', 'errors', 'cancelled', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'images', 'audio_ms', 'pages',
-  'cost_nano_usd', 'estimated_calls', 'unpriced_calls'
-] as const
-type SumName = typeof sumNames[number]
-type Sums = Readonly<Record<SumName, number>>
+type Sums = Readonly<Record<RollupSum, number>>
 
 /** The sums of some calls in a bucket of time. */
 export interface Cell {
@@ -35,14 +32,25 @@ export class UsageSummary {
   }
 
   totals (): UsageTotals {
-    const { sums: { audio_ms: audioMs, cost_nano_usd: nanoUsd, ...sums }, latencies, firstBytes } = this.#total
-    return { ...sums, audio_seconds: audioMs / 1000, cost_usd: nanoUsd / 1e9, latency_ms: latencies.percentiles(), first_byte_ms: firstBytes.percentiles() }
+    const { sums, latencies, firstBytes } = this.#total
+    const { calls, errors, cancelled, cost_nano_usd: nanoUsd, estimated_calls, unpriced_calls } = sums
+    return {
+      calls,
+      errors,
+      cancelled,
+      ...Object.fromEntries(recordedUnits.map(({ column, sum, parts }) => [sum, sums[column] / parts])) as Record<UnitSum, number>, // the names are those
+      cost_usd: nanoUsd / 1e9,
+      estimated_calls,
+      unpriced_calls,
+      latency_ms: latencies.percentiles(),
+      first_byte_ms: firstBytes.percentiles()
+    }
   }
 
   /** @param times the beginnings of the buckets to show */
   series (times: readonly number[]): UsageSeries {
     const points = times.map(at => this.#points.get(at))
-    const of = (name: SumName, share = 1): number[] => points.map(point => (point?.sums[name] ?? 0) / share)
+    const of = (name: RollupSum, share = 1): number[] => points.map(point => (point?.sums[name] ?? 0) / share)
     const percentile = (duration: 'latency' | 'firstByte', name: keyof Percentiles): Array<number | null> => points.map(point => point?.[duration]?.[name] ?? null)
     return {
       calls: of('calls'),
@@ -63,12 +71,12 @@ export class UsageSummary {
 
 /** A cell that others are added to. */
 export class CellSum implements Cell {
-  readonly sums = Object.fromEntries(sumNames.map(name => [name, 0])) as Record<SumName, number> // every name is there
+  readonly sums = Object.fromEntries(rollupSums.map(name => [name, 0])) as Record<RollupSum, number> // every name is there
   readonly latencies = new Durations()
   readonly firstBytes = new Durations()
 
   add ({ sums, latencies, firstBytes }: Cell): void {
-    for (const name of sumNames) this.sums[name] += sums[name]
+    for (const name of rollupSums) this.sums[name] += sums[name]
     this.latencies.addAll(latencies)
     this.firstBytes.addAll(firstBytes)
   }

@@ -1,7 +1,7 @@
 /** Values of the configuration under the names code uses, as their schema says. */
 
 import type { Static, TSchema } from 'typebox'
-import type { CamelCased } from '../core/camel-cased.ts'
+import type { CamelCase, CamelCased } from '../core/camel-cased.ts'
 import type { Secret } from '../core/secret.ts'
 import { isObject } from '../json/guards.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
@@ -30,8 +30,9 @@ function refuse (): never {
   throw new Error('a secret where none is expected')
 }
 
-function camelCase (name: string): string {
-  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+/** Returns a name of the configuration as a name of code: `per_minute` as `perMinute`. */
+export function camelCase<Name extends string> (name: Name): CamelCase<Name> {
+  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name> // as the type does
 }
 
 function mapValues (map: Readonly<Record<string, unknown>>, change: (value: unknown) => unknown): Record<string, unknown> {

@@ -1,6 +1,7 @@
 /** Calls: the list of them, one in full, and those that end now. No prompt and no answer is in here. */
 
 import { Type, type Static } from 'typebox'
+import { byUnitColumn } from '../billed-units.ts'
 import { between, Milliseconds, onlyThese, OrNull, Page, pageQuery, Role, type QueryParameter } from './common.ts'
 import { usageFilters } from './usage.ts'
 
@@ -74,14 +75,7 @@ const KeptBodies = Type.Object({
 export const CallDetail = Type.Object({
   ...CallSummary.properties,
   turns: Count,
-  cached_tokens: Count,
-  cache_write_tokens: Count,
-  reasoning_tokens: Count,
-  searches: Count,
-  pages: Count,
-  audio_ms: Count,
-  characters: Count,
-  images: Count,
+  ...byUnitColumn(() => Count),
   image_size: Text,
   image_quality: Text,
   own_provider_key: Type.Boolean(),
@@ -106,16 +100,7 @@ export type LiveCalls = Static<typeof LiveCalls>
 export const callNumbers = {
   attempts: 'attempts',
   turns: 'turns',
-  prompt_tokens: 'prompt tokens',
-  completion_tokens: 'completion tokens',
-  cached_tokens: 'tokens from a cache',
-  cache_write_tokens: 'tokens into a cache',
-  reasoning_tokens: 'tokens for reasoning',
-  searches: 'searches',
-  pages: 'pages',
-  audio_ms: 'milliseconds of audio',
-  characters: 'characters',
-  images: 'images',
+  ...byUnitColumn(({ noun }) => noun),
   duration_ms: 'milliseconds in total',
   first_byte_ms: 'milliseconds to the first output of a stream'
 } as const

@@ -1,6 +1,7 @@
 /** Sums over calls: totals and series, by project, key, model, provider or endpoint. */
 
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TInteger, type TNumber } from 'typebox'
+import { recordedUnits, type UnitSum } from '../billed-units.ts'
 import { OneOf } from '../nullable.ts'
 import { Milliseconds, onlyThese, OrNull, type QueryParameter } from './common.ts'
 
@@ -8,17 +9,15 @@ export const bucketNames = ['minute', 'hour', 'day'] as const
 export const groupingNames = ['project', 'key', 'model', 'provider', 'endpoint'] as const
 
 const Counted = Type.Integer({ minimum: 0 })
+const unitSums = Object.fromEntries(recordedUnits.map(({ sum, parts, partOf }) => {
+  const options = { minimum: 0, ...partOf !== undefined && { description: `Part of \`${partOf}\`.` } }
+  return [sum, parts === 1 ? Type.Integer(options) : Type.Number(options)]
+})) as Record<UnitSum, TNumber | TInteger> // the names are those
 const counts = {
   calls: Counted,
   errors: Type.Integer({ minimum: 0, description: 'Calls that ended with an error, a refusal included, or with their process.' }),
   cancelled: Type.Integer({ minimum: 0, description: 'Calls whose client disconnected.' }),
-  prompt_tokens: Counted,
-  completion_tokens: Counted,
-  cached_tokens: Type.Integer({ minimum: 0, description: 'Part of `prompt_tokens`.' }),
-  reasoning_tokens: Type.Integer({ minimum: 0, description: 'Part of `completion_tokens`.' }),
-  images: Counted,
-  audio_seconds: Type.Number({ minimum: 0 }),
-  pages: Counted,
+  ...unitSums,
   cost_usd: Type.Number({ description: 'Of calls with a known price.' })
 }
 

@@ -40,16 +40,16 @@ t.test('the length of the text is known while the answer grows', async t => {
 
 t.test('images, pages and seconds of sound are counted', async t => {
   const image: AnswerEvent[] = [{ type: 'image-partial', json: '{}' }, { type: 'image-end', json: '{}' }]
-  t.equal((await recorded([image, image])).images, 2)
-  t.equal((await recorded([[{ type: 'image-answer', createdSeconds: 7, data: [{}, {}, {}], about: {} }]])).images, 3)
-  t.equal((await recorded([[{ type: 'result', result: { pages: [1, 2] } }]])).pages, 2)
-  t.equal((await recorded([[{ type: 'result', result: 'an id' }]])).pages, undefined)
+  t.equal((await recorded([image, image])).units?.images?.count, 2)
+  t.equal((await recorded([[{ type: 'image-answer', createdSeconds: 7, data: [{}, {}, {}], about: {} }]])).units?.images?.count, 3)
+  t.equal((await recorded([[{ type: 'result', result: { pages: [1, 2] } }]])).units?.pages, 2)
+  t.equal((await recorded([[{ type: 'result', result: 'an id' }]])).units, undefined)
 })
 
 t.test('a transcript is billed by tokens or by seconds', async t => {
   const ended = (transcript: Partial<Transcript>): AnswerEvent[][] => [[{ type: 'transcript-end', transcript: { text: '', ...transcript } }]]
-  t.match(await recorded(ended({ durationSeconds: 2.5 })), { audioSeconds: 2.5, usage: undefined })
-  t.match(await recorded(ended({ durationSeconds: 2.5, usage: { type: 'duration', seconds: 3 } })), { audioSeconds: 3 })
+  t.match(await recorded(ended({ durationSeconds: 2.5 })), { units: { audioSeconds: 2.5 }, usage: undefined })
+  t.match(await recorded(ended({ durationSeconds: 2.5, usage: { type: 'duration', seconds: 3 } })), { units: { audioSeconds: 3 } })
   t.match(await recorded(ended({
     usage: { type: 'tokens', input_tokens: 8, output_tokens: 2, total_tokens: 10, input_token_details: { audio_tokens: 7 } }
   })), { usage: { promptTokens: 8, completionTokens: 2, totalTokens: 10, promptAudioTokens: 7 }, usageEstimated: false })

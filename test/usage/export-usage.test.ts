@@ -13,6 +13,14 @@ storeTest('every record is printed once, in the order of time, also those of one
   t.strictSame(text.trimEnd().split('\n').map(line => JSON.parse(line) as unknown), rows)
 })
 
+storeTest('columns keep their places, on which programs that read CSV may rely', async (t, open) => {
+  const { query } = await open()
+  const head = 'id,call_id,at_ms,key_id,endpoint,requested_model,model,provider,outcome,status,error_code,streamed,attempts,turns,prompt_tokens,' +
+    'completion_tokens,cached_tokens,reasoning_tokens,estimated,pages,audio_ms,characters,images,cost_nano_usd,own_provider_key,duration_ms,first_byte_ms,' +
+    'cache_write_tokens,searches,image_size,image_quality,steps'
+  t.match((await exportUsage(query, period, 'csv').next()).value, new RegExp(`^${head}[,\r\n]`))
+})
+
 storeTest('a page is read when the one before was taken', async (t, open) => {
   const database = await open()
   await database.insertUsage([usageRowOf(1)])

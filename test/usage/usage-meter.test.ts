@@ -41,17 +41,17 @@ t.test('images are counted, with what the provider says of them', async t => {
     { type: 'image-end', json: '{}', about: { size: '1x1', quality: 'low' } },
     { type: 'image-answer', createdSeconds: 7, data: [{}, {}], about: { size: '2x2', quality: 7 } }
   ])
-  t.same([record.images, record.imageSize, record.imageQuality], [3, '2x2', 'low'])
+  t.same(record.units, { images: { count: 3, size: '2x2', quality: 'low' } })
 })
 
 t.test('what the provider does not say of images, and the length of a spoken text, are as requested', async t => {
   const record = new CallRecord('images')
   record.estimate = recordedEstimate({ estimateUnits: () => ({ images: { count: 2, size: '4x4', quality: 'high' }, characters: 7, promptTokens: 1, completionTokens: 1 }) })
   read([{ type: 'image-end', json: '{}' }, { type: 'image-end', json: '{}', about: { quality: 'low' } }], record)
-  t.same([record.images, record.imageSize, record.imageQuality, record.spokenCharacters], [2, '4x4', 'low', undefined])
+  t.same(record.units, { images: { count: 2, size: '4x4', quality: 'low' } })
   for (const event of [{ type: 'audio-start', mediaType: 'audio/mpeg' }, { type: 'speech-delta', audio: '' }] as const) {
     const spoken = Object.assign(new CallRecord('speech'), { estimate: record.estimate })
-    t.equal(read([event], spoken).record.spokenCharacters, 7, event.type)
+    t.equal(read([event], spoken).record.units?.characters, 7, event.type)
   }
 })
 
@@ -68,15 +68,15 @@ t.test('an estimate stands until the provider reports', async t => {
 
 t.test('a recording is counted in seconds or in tokens, whichever the provider counts', async t => {
   const seconds = read([{ type: 'transcript-end', transcript: { text: 'x', durationSeconds: 9, usage: { type: 'duration', seconds: 10 } } }])
-  t.same([seconds.record.audioSeconds, seconds.reported], [10, false])
+  t.same([seconds.record.units?.audioSeconds, seconds.reported], [10, false])
   const tokens = read([{
     type: 'transcript-end',
     transcript: { text: 'x', durationSeconds: 9, usage: { type: 'tokens', input_tokens: 5, output_tokens: 2, total_tokens: 7, input_token_details: { text_tokens: 0, audio_tokens: 5 } } }
   }])
-  t.same([tokens.record.audioSeconds, tokens.record.usage, tokens.reported], [9, { promptTokens: 5, completionTokens: 2, totalTokens: 7, promptAudioTokens: 5 }, true])
+  t.same([tokens.record.units?.audioSeconds, tokens.record.usage, tokens.reported], [9, { promptTokens: 5, completionTokens: 2, totalTokens: 7, promptAudioTokens: 5 }, true])
 })
 
 t.test('pages are those of the answer', async t => {
-  t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.pages, 2)
-  for (const result of [null, 'pages', { pages: 2 }, {}]) t.equal(read([{ type: 'result', result }]).record.pages, undefined)
+  t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.units?.pages, 2)
+  for (const result of [null, 'pages', { pages: 2 }, {}]) t.equal(read([{ type: 'result', result }]).record.units, undefined)
 })

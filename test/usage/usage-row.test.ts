@@ -63,7 +63,7 @@ t.test('what was not reported is estimated once a provider may have begun, and i
 })
 
 t.test('a count that cannot be is not known, and one that is a guess is used instead', async t => {
-  const row = rowOf({ usage: { ...usage, promptTokens: -1 }, outputCharacters: 4, pages: 1e300, audioSeconds: Number.NaN })
+  const row = rowOf({ usage: { ...usage, promptTokens: -1 }, outputCharacters: 4, units: { pages: 1e300, audioSeconds: Number.NaN } })
   t.same([row?.prompt_tokens, row?.completion_tokens, row?.estimated, row?.pages, row?.audio_ms], [0, 1, 1, null, null])
 })
 
@@ -102,10 +102,9 @@ t.test('a loop that is cut off pays each turn by its own length, and the open on
   }
 })
 
-t.test('sizes of images are noted with images only, seconds as milliseconds', async t => {
-  const row = rowOf({ images: 2, imageSize: '1x1', imageQuality: 'low', audioSeconds: 1.5, spokenCharacters: 7 })
+t.test('images are noted with their size, seconds as milliseconds', async t => {
+  const row = rowOf({ units: { images: { count: 2, size: '1x1', quality: 'low' }, audioSeconds: 1.5, characters: 7 } })
   t.same([row?.images, row?.image_size, row?.image_quality, row?.audio_ms, row?.characters], [2, '1x1', 'low', 1500, 7])
-  t.same(rowOf({ imageSize: '1x1' })?.image_size, null)
 })
 
 t.test('a call that ends with its process counts what it had reserved of a strict budget, and what is known otherwise', async t => {

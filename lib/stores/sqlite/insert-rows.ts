@@ -16,11 +16,7 @@ type Prepare = (sql: string) => Statement
 const commonColumns = [
   'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'streamed', 'attempts', 'estimated', 'own_provider_key'
 ] as const satisfies ReadonlyArray<typeof compactColumns[number]>
-/** The other columns of compact rows, in the order in which `insertTogether` binds them. */
-const ownColumns = [
-  'id', 'call_id', 'at_ms', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'cost_nano_usd', 'duration_ms', 'first_byte_ms',
-  'cache_write_tokens'
-] as const satisfies ReadonlyArray<Exclude<typeof compactColumns[number], typeof commonColumns[number]>>
+const ownColumns = compactColumns.filter(column => !(commonColumns as readonly UsageColumn[]).includes(column))
 
 const rowsAtOnce = 10
 /** Kinds of rows that are looked for in a batch: each row is compared with one of each. */
@@ -85,12 +81,7 @@ function insertTogether (prepare: Prepare, rows: readonly UsageRow[]): boolean {
   const [first] = rows
   if (first === undefined) return true
   const values: Array<string | number | null> = commonColumns.map(column => first[column])
-  for (const row of rows) {
-    values.push(
-      row.id, row.call_id, row.at_ms, row.prompt_tokens, row.completion_tokens, row.cached_tokens, row.reasoning_tokens, row.cost_nano_usd, row.duration_ms,
-      row.first_byte_ms, row.cache_write_tokens
-    )
-  }
+  for (const row of rows) for (const column of ownColumns) values.push(row[column])
   try {
     prepare(insertAlikeRows).run(...values)
     return true

@@ -1,6 +1,7 @@
 /** One call in full. */
 
 import type { JSX } from 'preact'
+import { recordedUnits, type RecordedUnit } from '../../../../schemas/billed-units.ts'
 import { api, type Answer } from '../api/client.ts'
 import { count, duration, plural } from '../format/numbers.ts'
 import { dateTime } from '../format/time.ts'
@@ -62,19 +63,20 @@ function callFacts (call: Call): readonly Fact[] {
 }
 
 function usageFacts (call: Call): readonly Fact[] {
-  const tokens = (value: number | null): string | null => value === null ? null : count(value)
   return [
     ['Cost', <Cost usd={call.cost_usd} estimated={call.estimated} />],
-    ['Prompt tokens', tokens(call.prompt_tokens)],
-    ['… from a cache', tokens(call.cached_tokens)],
-    ['… into a cache', tokens(call.cache_write_tokens)],
-    ['Completion tokens', tokens(call.completion_tokens)],
-    ['… for reasoning', tokens(call.reasoning_tokens)],
-    ['Turns', tokens(call.turns)],
-    ['Searches', tokens(call.searches)],
-    ['Pages', tokens(call.pages)],
-    ['Audio', call.audio_ms === null ? null : duration(call.audio_ms)],
-    ['Characters', tokens(call.characters)],
-    ['Images', call.images === null ? null : [plural(call.images, 'image'), call.image_size, call.image_quality].filter(part => part !== null).join(', ')]
+    ['Turns', call.turns === null ? null : count(call.turns)],
+    ...recordedUnits.filter(({ partOf }) => partOf === undefined).flatMap(unit => [
+      unitFact(call, unit),
+      ...recordedUnits.filter(({ partOf }) => partOf === unit.column).map(part => unitFact(call, part))
+    ])
   ]
+}
+
+function unitFact (call: Call, { column, parts, label, partOf }: RecordedUnit): Fact {
+  const amount = call[column]
+  const text = (shown: number): string => column === 'images'
+    ? [plural(shown, 'image'), call.image_size, call.image_quality].filter(part => part !== null).join(', ')
+    : parts === 1 ? count(shown) : duration(shown)
+  return [partOf === undefined ? label : label.replace(/^Tokens/, '…'), amount === null ? null : text(amount)]
 }

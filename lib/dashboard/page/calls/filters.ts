@@ -1,5 +1,6 @@
 /** The filters of the list of calls, which are kept in the address. */
 
+import { recordedUnits } from '../../../../schemas/billed-units.ts'
 import type { callQuery } from '../../../../schemas/admin/calls.ts'
 import { query, setQuery } from '../state/router.ts'
 import { outcomes } from './outcome.tsx'
@@ -33,20 +34,11 @@ export const factFilters: ReadonlyArray<{ readonly name: FilterName, readonly la
 /** Filters by a number, from one to another. */
 export const rangeFilters: ReadonlyArray<{ readonly name: RangeName, readonly label: string, readonly unit?: string }> = [
   { name: 'cost_usd', label: 'Cost', unit: '$' },
-  { name: 'prompt_tokens', label: 'Prompt tokens' },
-  { name: 'completion_tokens', label: 'Completion tokens' },
-  { name: 'cached_tokens', label: 'Tokens from a cache' },
-  { name: 'cache_write_tokens', label: 'Tokens into a cache' },
-  { name: 'reasoning_tokens', label: 'Tokens for reasoning' },
   { name: 'duration_ms', label: 'Duration', unit: 'ms' },
   { name: 'first_byte_ms', label: 'First token', unit: 'ms' },
   { name: 'attempts', label: 'Attempts' },
   { name: 'turns', label: 'Turns' },
-  { name: 'searches', label: 'Searches' },
-  { name: 'images', label: 'Images' },
-  { name: 'pages', label: 'Pages' },
-  { name: 'audio_ms', label: 'Audio', unit: 'ms' },
-  { name: 'characters', label: 'Characters' }
+  ...recordedUnits.map(({ column, label, parts }) => ({ name: column, label, ...parts === 1000 && { unit: 'ms' } }))
 ]
 
 /** The filters behind the button. */

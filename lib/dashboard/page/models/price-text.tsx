@@ -1,6 +1,7 @@
 /** The price of a model, in the unit it is sold in. */
 
 import type { JSX } from 'preact'
+import { billedUnits, type BilledUnit } from '../../../../schemas/billed-units.ts'
 import type { CatalogueEntry } from '../state/catalogue.ts'
 
 type Price = NonNullable<CatalogueEntry['price']>
@@ -12,14 +13,15 @@ export function PriceText ({ price }: { readonly price: CatalogueEntry['price'] 
 }
 
 function priceParts (price: Price): readonly string[] {
-  const { input, output, per_minute, per_million_characters, per_thousand_pages, images } = price
+  const { input, output, images } = price
   const usd = (value: number): string => `$${value.toLocaleString('en', { maximumFractionDigits: 4, minimumFractionDigits: value % 1 === 0 ? 0 : 2 })}`
   return [
     ...input === undefined ? [] : [`${usd(input)} in`],
     ...output === undefined ? [] : [`${usd(output)} out`],
-    ...per_minute === undefined ? [] : [`${usd(per_minute)} a minute`],
-    ...per_million_characters === undefined ? [] : [`${usd(per_million_characters)} per 1M characters`],
-    ...per_thousand_pages === undefined ? [] : [`${usd(per_thousand_pages)} per 1,000 pages`],
+    ...Object.values<BilledUnit>(billedUnits).flatMap(({ price: { field, shown } }) => {
+      const value = price[field as keyof Price]
+      return shown === undefined || typeof value !== 'number' ? [] : [`${usd(value)} ${shown}`]
+    }),
     ...images?.[0] === undefined ? [] : [`from ${usd(Math.min(...images.map(image => image.usd)))} an image`]
   ]
 }

@@ -1,0 +1,167 @@
+/**
+ * The table of what calls are billed by. A row is all that prices, usage records and their sums, the admin API, the
+ * filters of calls, the dashboard, the log and exports know of a unit. Its key is the name of the unit in code: in what
+ * a request is estimated to use, usually and at most, and in what a call used (`core/usage`).
+ */
+
+/** The column of a unit in usage records, where they have one. */
+interface Recorded {
+  readonly column: string
+  /** The column counts this many parts of one: it holds integers. Default 1. */
+  readonly parts?: number
+  /** The name of the amount in sums, where it is not that of the column. */
+  readonly sum?: string
+  /** The name of the amount in the log, where it is not that of its sum. */
+  readonly log?: string
+  /** Follows "At least so many", and counts what the column does. */
+  readonly noun: string
+  /** In the dashboard. */
+  readonly label: string
+}
+
+/** A kind of tokens. */
+export interface TokenKind {
+  /** The kind that it is a part of, and whose price it has where it has none of its own. No token is billed twice. */
+  readonly partOf?: string
+  readonly recorded?: Recorded
+  /** Of a million tokens. */
+  readonly price?: { readonly field: string, readonly description: string }
+}
+
+/** A unit that is billed beside tokens, or in place of them. */
+export interface BilledUnit {
+  readonly recorded: Recorded
+  /** The price of `per`; without `per`, a list of prices by size and quality. */
+  readonly price: {
+    readonly field: string
+    readonly per?: number
+    readonly description: string
+    /** Follows the price in the dashboard. */
+    readonly shown?: string
+  }
+  /** True where it is billed beside the tokens of an answer and reported with them. */
+  readonly besideTokens?: true
+  /** True where the request says how much is used: that counts once a provider may have begun. */
+  readonly ofRequest?: true
+}
+
+export const tokenKinds = {
+  promptTokens: {
+    recorded: { column: 'prompt_tokens', noun: 'prompt tokens', label: 'Prompt tokens' },
+    price: { field: 'input', description: 'Input tokens.' }
+  },
+  completionTokens: {
+    recorded: { column: 'completion_tokens', noun: 'completion tokens', label: 'Completion tokens' },
+    price: { field: 'output', description: 'Output tokens.' }
+  },
+  cachedTokens: {
+    partOf: 'promptTokens',
+    recorded: { column: 'cached_tokens', noun: 'tokens from a cache', label: 'Tokens from a cache' },
+    price: { field: 'cached_input', description: 'Input found in the cache.' }
+  },
+  cacheWriteTokens: {
+    partOf: 'promptTokens',
+    recorded: { column: 'cache_write_tokens', noun: 'tokens into a cache', label: 'Tokens into a cache' },
+    price: { field: 'cache_write', description: 'Input written to the cache.' }
+  },
+  cacheWriteHourTokens: {
+    partOf: 'cacheWriteTokens',
+    price: { field: 'cache_write_hour', description: 'Input written to the cache for an hour.' }
+  },
+  promptAudioTokens: {
+    partOf: 'promptTokens',
+    price: { field: 'audio_input', description: 'Input audio tokens.' }
+  },
+  completionAudioTokens: {
+    partOf: 'completionTokens',
+    price: { field: 'audio_output', description: 'Output audio tokens.' }
+  },
+  promptImageTokens: {
+    partOf: 'promptTokens',
+    price: { field: 'image_input', description: 'Input tokens of images.' }
+  },
+  reasoningTokens: {
+    partOf: 'completionTokens',
+    recorded: { column: 'reasoning_tokens', noun: 'tokens for reasoning', label: 'Tokens for reasoning' }
+  },
+  acceptedPredictionTokens: { partOf: 'completionTokens' },
+  rejectedPredictionTokens: { partOf: 'completionTokens' }
+} as const satisfies Readonly<Record<string, TokenKind>>
+
+export const billedUnits = {
+  images: {
+    recorded: { column: 'images', noun: 'images', label: 'Images' },
+    price: {
+      field: 'images',
+      description: 'Prices of images the model makes, where it reports no tokens. If size or quality is unknown, the first matching ' +
+        'price is billed and the highest reserved.'
+    }
+  },
+  audioSeconds: {
+    recorded: { column: 'audio_ms', parts: 1000, sum: 'audio_seconds', noun: 'milliseconds of audio', label: 'Audio' },
+    price: { field: 'per_minute', per: 60, description: 'USD per minute of a recording.', shown: 'a minute' }
+  },
+  characters: {
+    recorded: { column: 'characters', log: 'spoken_characters', noun: 'characters', label: 'Characters' },
+    price: {
+      field: 'per_million_characters', per: 1e6, description: 'USD per million characters of speech.', shown: 'per 1M characters'
+    },
+    ofRequest: true
+  },
+  pages: {
+    recorded: { column: 'pages', noun: 'pages', label: 'Pages' },
+    price: {
+      field: 'per_thousand_pages', per: 1000, description: 'USD per thousand pages of a document.', shown: 'per 1,000 pages'
+    }
+  },
+  searches: {
+    recorded: { column: 'searches', noun: 'searches', label: 'Searches' },
+    price: {
+      field: 'per_thousand_searches', per: 1000, description: 'USD per thousand searches of the web, in addition to the tokens.'
+    },
+    besideTokens: true
+  }
+} as const satisfies Readonly<Record<string, BilledUnit>>
+
+export type TokenKindName = keyof typeof tokenKinds
+export type BilledUnitName = keyof typeof billedUnits
+
+type Units = typeof tokenKinds & typeof billedUnits
+export type UnitName = keyof Units
+
+/** The column of each unit that has one. */
+type ColumnOf<Name extends UnitName> = Units[Name] extends { readonly recorded: { readonly column: infer Column extends string } } ? Column : never
+export type UnitColumn = { [Name in UnitName]: ColumnOf<Name> }[UnitName]
+
+/** The name of each of them in sums. */
+type SumOf<Name extends UnitName> = Units[Name] extends { readonly recorded: { readonly sum: infer Sum extends string } } ? Sum : ColumnOf<Name>
+export type UnitSum = { [Name in UnitName]: SumOf<Name> }[UnitName]
+
+/** A unit that usage records have, with the defaults filled in. */
+export interface RecordedUnit extends Required<Omit<Recorded, 'column' | 'sum'>> {
+  readonly name: UnitName
+  readonly column: UnitColumn
+  readonly sum: UnitSum
+  /** The column of the tokens that it is a part of. */
+  readonly partOf: UnitColumn | undefined
+}
+
+const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [...Object.entries(tokenKinds), ...Object.entries(billedUnits)]
+
+/** The units that usage records have, in the order of the table. */
+export const recordedUnits: readonly RecordedUnit[] = rows.flatMap(([name, unit]) => {
+  const { recorded } = unit
+  if (recorded === undefined) return []
+  const { column, parts = 1, sum = column, log = sum } = recorded
+  const whole = 'partOf' in unit ? rows.find(([other]) => other === unit.partOf)?.[1].recorded?.column : undefined
+  return [{ ...recorded, parts, sum, log, name, column, partOf: whole } as RecordedUnit] // names and columns are those of the tables
+})
+
+export const unitColumns: readonly UnitColumn[] = recordedUnits.map(({ column }) => column)
+
+/** Makes an object with a member for each column of a unit. */
+export function byUnitColumn<T> (valueOf: (unit: RecordedUnit) => T): Record<UnitColumn, T> {
+  const values: Partial<Record<UnitColumn, T>> = {}
+  for (const unit of recordedUnits) values[unit.column] = valueOf(unit)
+  return values as Record<UnitColumn, T> // each column has one now
+}
