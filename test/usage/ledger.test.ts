@@ -97,7 +97,7 @@ t.test('every end of a call is one row', async t => {
     t.notMatch(JSON.stringify(rows), /canary/)
   }
   await t.test('ok', async t => await row(t, { pieces: [chatAnswer('x')] }, {
-    outcome: 'ok', status: 200, model: 'openai/gpt-5', requested_model: 'gpt-5', provider: 'openai', attempts: 1, streamed: 0, first_byte_ms: Number, own_provider_key: 0, ...usage
+    outcome: 'ok', status: 200, model: 'openai/gpt-5', requested_model: 'gpt-5', provider: 'openai', attempts: 1, streamed: 0, first_byte_ms: null, own_provider_key: 0, ...usage
   }, { model: 'gpt-5', messages: 'canary' }))
   await t.test('streamed', async t => await row(t, stream, {
     outcome: 'ok', streamed: 1, ...usage, completion_tokens: 2, cost_nano_usd: 23_000
