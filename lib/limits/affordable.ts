@@ -1,7 +1,9 @@
 /** Computes how long an answer the reservation of a call still pays for. */
 
 import { estimateChat, type EstimateRequest } from './estimate.ts'
+import { noMedia } from './media-tokens.ts'
 import { maxAnswerCostOf, maxCostOf, outputLimitOf } from './prices.ts'
+import { requestBytes } from '../core/record.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
@@ -24,12 +26,14 @@ export function affordableTokens<R extends ChatInput> (
   estimate: EstimateRequest<R> = estimateChat
 ): AffordableAnswer | undefined {
   if (record.maxCostNanoUsd === undefined) return undefined
-  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache, searches = 0 } = estimate(request, routes)
+  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache, searches = 0, media: read = noMedia } = estimate(request, routes)
   const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage ?? {}
+  const media = { ...read, bodyBytes: requestBytes(record), prompts: choices }
   const prompt = promptTokens + maxPrompt * choices
-  const left = record.maxCostNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache, searches: searched + searches })
+  const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
+  const left = record.maxCostNanoUsd - maxCostOf(routes, models, amounts)
   // One token may cost less than a billionth of a dollar.
-  const perMillion = maxAnswerCostOf(routes, models, prompt)
+  const perMillion = maxAnswerCostOf(routes, models, { prompt, media })
   return {
     affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / choices),
     bound: maxCompletion ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))),

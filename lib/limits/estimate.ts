@@ -2,6 +2,7 @@
 
 import { beginsAsMedia } from '../json/media-strings.ts'
 import { isContainer, isObject } from '../json/guards.ts'
+import { mediumOfPart, noMedia, type Medium, type PromptMedia } from './media-tokens.ts'
 import { addedFields } from '../chat/added-fields.ts'
 import { generationBounds, maxChoicesOf } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
@@ -28,6 +29,8 @@ export interface Estimate {
   readonly choices?: number
   /** A bound of the prompt that real tokenizers keep, where no token must go unpaid. Default: `prompt`. */
   readonly maxPrompt?: number
+  /** Media of the prompt, whose most tokens depend on the model and are not in `maxPrompt`. Default: none. */
+  readonly media?: PromptMedia
   /** The shortest answer that is worth requesting. Default 1. */
   readonly minCompletion?: number
   /**
@@ -65,6 +68,10 @@ const minMediaCharacters = 4096
 const mediaFields: ReadonlySet<string> = new Set([
   'url', 'image_url', 'data', 'file_data', 'file_url', 'encrypted_content', 'signature', 'thought_signature'
 ])
+/** Those of them that a medium is in, or a reference to it. */
+const sourceFields: ReadonlySet<string> = new Set(['url', 'image_url', 'data', 'file_data', 'file_url', 'file_id'])
+/** Parts of messages that are media, however short they are. */
+const mediaParts: ReadonlySet<string> = new Set([...Object.keys(mediumOfPart), 'document', 'file', 'input_file', 'video_url'])
 /** Known fields beside the conversation that a model reads, or whose texts a provider may count. */
 const readFields: ReadonlySet<string> = new Set([
   'tools', 'functions', 'response_format', 'output_config', 'prompt', 'generation_config', 'web_search_options', 'search_parameters', 'context_management'
@@ -117,6 +124,7 @@ function withSettings (request: ChatInput, settings: Settings): ChatInput {
 
 interface Prompt {
   readonly tokens: number
+  readonly media: PromptMedia
   /** True when a part of it is marked for the provider's cache. */
   readonly marksCache: boolean
 }
@@ -124,8 +132,10 @@ interface Prompt {
 /** Reads all texts of a request. */
 function promptOf (request: ChatInput): Prompt {
   const { messages, tools, asWritten } = request
+  const media = { ...noMedia }
   return {
-    tokens: asWritten === undefined ? promptTokens(request) : promptTokens(asWritten) + roleTokens,
+    tokens: asWritten === undefined ? promptTokens(request, media) : promptTokens(asWritten, media) + roleTokens,
+    media,
     marksCache: marksCache(messages) || marksCache(tools)
   }
 }
@@ -134,13 +144,14 @@ function promptOf (request: ChatInput): Prompt {
 function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, settings: Settings): Prompt {
   const given = asWritten ?? request
   const added = Object.fromEntries(Object.entries(mergeSettings(given, settings)).filter(([name]) => !Object.hasOwn(given, name)))
-  return { tokens: prompt.tokens + promptTokens(added), marksCache: prompt.marksCache || marksCache(added['tools']) }
+  return { ...prompt, tokens: prompt.tokens + promptTokens(added, { ...noMedia }), marksCache: prompt.marksCache || marksCache(added['tools']) }
 }
 
 function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
   return {
     prompt: Math.max(a.prompt, b.prompt),
     maxPrompt: Math.max(a.maxPrompt, b.maxPrompt),
+    media: a.media, // of the request, whatever the settings
     completion: Math.max(a.completion, b.completion),
     maxCompletion: a.maxCompletion === undefined || b.maxCompletion === undefined ? undefined : Math.max(a.maxCompletion, b.maxCompletion),
     reasoning: Math.max(a.reasoning, b.reasoning),
@@ -153,7 +164,7 @@ function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
   }
 }
 
-function estimateOne (request: ChatInput, { tokens, marksCache }: Prompt): ChatEstimate {
+function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt): ChatEstimate {
   const { messages, asWritten, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, generation_config: config, thinking } = request
   // Which of them counts depends on the provider.
   const limit = maxCompletionTokens ?? maxTokens
@@ -166,6 +177,7 @@ function estimateOne (request: ChatInput, { tokens, marksCache }: Prompt): ChatE
   return {
     prompt,
     maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
+    media,
     completion: choices * Math.max(limit ?? answerTokens, ownLimit === undefined || ownLimit === Infinity ? 0 : ownLimit),
     maxCompletion,
     reasoning: Math.max(thinkingTokens, effortTokens[request.reasoning_effort ?? 'none']),
@@ -188,32 +200,46 @@ export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
   return { prompt: estimateTokens(input), completion: 0, maxCompletion: 0 }
 }
 
+/** The media that were seen so far. */
+type SeenMedia = { -readonly [M in Medium]: number }
+
 /** Sums the tokens of all that a model may read of a request in any dialect. */
-function promptTokens (request: object): number {
+function promptTokens (request: object, media: SeenMedia): number {
   let tokens = 0
   for (const name in request) { // a list of its entries takes longer than what is done with them
     const value: unknown = Reflect.get(request, name)
-    if (conversationFields.has(name)) tokens += conversationTokens(value, name)
+    if (conversationFields.has(name)) tokens += conversationTokens(value, name, media)
     else if (!unreadFields.has(name)) tokens += jsonTokens(value)
     else if (name === 'model') tokens += settingsTokens(value)
   }
   return tokens
 }
 
-/** Sums the tokens of all strings of a conversation; names of its fields are its format. @param name that of the field they are in */
-function conversationTokens (value: unknown, name: string): number {
-  if (typeof value === 'string') return isMedia(value, name) ? mediaTokens : textTokens(value)
+/**
+ * Sums the tokens of all strings of a conversation; names of its fields are its format.
+ *
+ * @param name that of the field they are in
+ * @param part the type of the part of a message they are in
+ */
+function conversationTokens (value: unknown, name: string, media: SeenMedia, part = ''): number {
+  if (typeof value === 'string') {
+    const isLong = isMedia(value, name)
+    if (sourceFields.has(name) && (isLong || part !== '') && !/^data:text\//i.test(value)) media[mediumOfPart[part] ?? 'others']++
+    return isLong ? mediaTokens : textTokens(value)
+  }
   let tokens = 0
-  if (Array.isArray(value)) for (const part of value) tokens += conversationTokens(part, name)
+  if (Array.isArray(value)) for (const each of value) tokens += conversationTokens(each, name, media, part)
   else if (isObject(value)) {
+    const { type } = value
     // A document may be a text.
-    const isText = 'type' in value && value.type === 'text'
+    const isText = type === 'text'
+    const own = typeof type === 'string' && mediaParts.has(type) ? type : part
     const isReferred = name === 'image_url' || name === 'source'
     for (const field in value) {
-      const part = value[field]
+      const each = value[field]
       // What a tool was called with, and tools that an item brings along.
-      if (field === 'tools' || (field === 'input' && isObject(part))) tokens += jsonTokens(part)
-      else tokens += conversationTokens(part, isText ? '' : isReferred && field === 'url' ? 'file_url' : field)
+      if (field === 'tools' || (field === 'input' && isObject(each))) tokens += jsonTokens(each)
+      else tokens += conversationTokens(each, isText ? '' : isReferred && field === 'url' ? 'file_url' : field, media, own)
     }
   }
   return tokens
@@ -232,7 +258,7 @@ function jsonTokens (value: unknown): number {
 /** Sums the tokens of what models are given as defaults, such as tools; of the one with the most of them. */
 function settingsTokens (choice: unknown): number {
   if (Array.isArray(choice)) return Math.max(0, ...choice.map(settingsTokens))
-  return isObject(choice) && isObject(choice['settings']) ? promptTokens(choice['settings']) : 0
+  return isObject(choice) && isObject(choice['settings']) ? promptTokens(choice['settings'], { ...noMedia }) : 0
 }
 
 /** Estimates the tokens of a text: four letters of most languages, or one character of Chinese, Japanese or Korean. */

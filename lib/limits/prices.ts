@@ -11,6 +11,7 @@ import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import { budgetsIn } from './call-accounts.ts'
 import type { Estimate } from './estimate.ts'
+import { maxMediaTokens, type SentMedia } from './media-tokens.ts'
 
 /** More than any budget, and safe to add up and to send as JSON. */
 const unboundedNanoUsd = 2 ** 52
@@ -20,6 +21,8 @@ export interface Amounts {
   readonly prompt: number
   readonly completion: number
   readonly units?: Units | undefined
+  /** Media of the prompt, beside its tokens. */
+  readonly media?: SentMedia | undefined
   /** True when the entire prompt may be written to a cache. */
   readonly writesCache?: boolean | undefined
   /** Searches of the web. Default 0. */
@@ -77,30 +80,45 @@ function isPriced (price: Price | undefined, estimate: Estimate = { prompt: 0, c
 /** Returns the highest cost of these amounts among the routes, in billionths of a dollar. */
 export function maxCostOf (routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, amounts: Amounts): number {
   const costs = routes.map(({ modelId }) => {
-    const price = models.find(modelId)?.price
-    return price === undefined ? 0 : costFor(price, amounts) ?? 0
+    const model = models.find(modelId)
+    return model?.price === undefined ? 0 : costFor(model.price, amounts, mediaOf(amounts, model)) ?? 0
   })
   return Math.min(unboundedNanoUsd, Math.max(0, ...costs))
 }
 
-/** Returns the highest cost of a million tokens of answers to a prompt of that length, in billionths of a dollar. */
-export function maxAnswerCostOf (routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, prompt: number): number {
+/** Returns the highest cost of a million tokens of answers to such a prompt, in billionths of a dollar. */
+export function maxAnswerCostOf (
+  routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, prompt: Pick<Amounts, 'prompt' | 'media'>
+): number {
   const costs = routes.map(({ modelId }) => {
-    const price = models.find(modelId)?.price
-    const cost = (completion: number): number => price === undefined ? 0 : costFor(price, { prompt, completion }) ?? 0
+    const model = models.find(modelId)
+    const cost = (completion: number): number => (
+      model?.price === undefined ? 0 : costFor(model.price, { ...prompt, completion }, mediaOf(prompt, model)) ?? 0
+    )
     return cost(1_000_000) - cost(0)
   })
   return Math.max(0, ...costs)
+}
+
+function mediaOf ({ media }: Pick<Amounts, 'media'>, model: ModelEntry): number {
+  return media === undefined ? 0 : maxMediaTokens(media, model)
 }
 
 /**
  * Returns what a model bills; `undefined` where its price does not cover it. A model that has prices for the
  * units of a call bills the tokens of the prompt beside them at most, and no answer.
  */
-function costFor (price: Price, { prompt, completion, units, writesCache, searches = 0 }: Amounts): number | undefined {
+function costFor (
+  price: Price, { prompt, completion, units, writesCache, searches = 0 }: Omit<Amounts, 'media'>, media = 0
+): number | undefined {
   const unitCost = units === undefined ? undefined : maxUnitCostOf(units, price)
-  const promptCosts = [{}, ...writesCache === true ? [{ cacheWriteTokens: prompt, cacheWriteHourTokens: prompt }] : []]
-    .map(parts => costNanoUsd({ promptTokens: prompt, completionTokens: unitCost === undefined ? completion : 0, totalTokens: prompt, searches, ...parts }, price))
+  const promptTokens = prompt + media
+  const cached = [0, ...writesCache === true ? [prompt, promptTokens] : []]
+  const ofMedia = [{}, ...media > 0 ? [{ promptAudioTokens: media }, { promptImageTokens: media }] : []]
+  const promptCosts = cached.flatMap(written => ofMedia.map(parts => costNanoUsd({
+    promptTokens, completionTokens: unitCost === undefined ? completion : 0, totalTokens: promptTokens, searches,
+    ...written > 0 && { cacheWriteTokens: written, cacheWriteHourTokens: written }, ...parts
+  }, price)))
   const known = promptCosts.filter(cost => cost !== undefined)
   if (known.length === 0) return unitCost
   return (unitCost ?? 0) + Math.max(...known)

@@ -6,7 +6,7 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { budgetText } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import { accountsOf, limitedParties, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
-import type { RecordedEstimate } from '../core/record.ts'
+import { requestBytes, type RecordedEstimate } from '../core/record.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { rowId } from '../text/ids.ts'
 import { abortable } from '../async/cancellation.ts'
@@ -17,6 +17,7 @@ import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
+import { maxMediaTokens, noMedia, type SentMedia } from '../limits/media-tokens.ts'
 import { answerTokens, type Estimate, type EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { LimitDecision, ReservationRequest, Wanted } from '../limits/counters.ts'
@@ -47,8 +48,9 @@ export function limits<R = unknown> (
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && (decision.waitMs > 0)
-  const reserve = <C extends RoutedCall<R>>(call: C, tokens: Estimate, parties: readonly Party[]): C | Promise<C> => {
+  const reserve = <C extends RoutedCall<R>>(call: C, estimated: RequestEstimate<R>, parties: readonly Party[]): C | Promise<C> => {
     const { record } = call
+    const tokens = estimated.made
     const images = tokens.units?.images?.count ?? 0
     // A call that makes no images is none of their limit, though all are used up.
     const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(({ unit }) => unit !== 'images' || images > 0)
@@ -62,7 +64,7 @@ export function limits<R = unknown> (
       wanted: {
         tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
         images: { most: images },
-        ...budgets.length > 0 && { nanoUsd: costsOf(tokens, routes, isStrict) }
+        ...budgets.length > 0 && { nanoUsd: costsOf(tokens, routes, isStrict, requestBytes(record)) }
       }
     }
     const admit = (decision: LimitDecision): C => {
@@ -73,7 +75,10 @@ export function limits<R = unknown> (
       }
       record.reservation = decision.reservation
       if (budgets.length > 0) record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
-      if (isStrict) record.maxCostNanoUsd = decision.granted.nanoUsd
+      if (isStrict) {
+        record.maxCostNanoUsd = decision.granted.nanoUsd
+        estimated.countMedia(maxMediaOf(tokens, routes, requestBytes(record)))
+      }
       return routes.length === call.routes.length ? call : { ...call, routes }
     }
     const decision = limiter.reserve(request)
@@ -88,16 +93,20 @@ export function limits<R = unknown> (
     }
     return decision
   }
+  const maxMediaOf = ({ media = noMedia }: Estimate, routes: readonly Route[], bodyBytes: number): number => (
+    Math.max(...routes.map(({ modelId }) => maxMediaTokens({ ...media, bodyBytes, prompts: 1 }, models.find(modelId))))
+  )
   /** Returns what a call may cost: usually, and for strict budgets the most it can cost and the least that is of use. */
-  const costsOf = (tokens: Estimate, routes: readonly Route[], isStrict: boolean): Wanted => {
+  const costsOf = (tokens: Estimate, routes: readonly Route[], isStrict: boolean, bodyBytes: number): Wanted => {
     const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache, searches = 0 } = tokens
     const usual = maxCostOf(routes, models, { prompt, completion, units, writesCache })
     if (!isStrict) return { most: usual, usual }
-    const { maxUnits = units, minUnits = maxUnits } = tokens
+    const { maxUnits = units, minUnits = maxUnits, media = noMedia } = tokens
+    const read = (prompts: number): SentMedia => ({ ...media, bodyBytes, prompts })
     const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
     return {
-      most: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache, searches: searches * answers }),
-      least: maxCostOf(routes, models, { prompt: maxPrompt * choices, completion: minCompletion * choices, units: minUnits, writesCache, searches }),
+      most: maxCostOf(routes, models, { prompt: maxPrompt * answers, media: read(answers), completion: maxCompletion, units: maxUnits, writesCache, searches: searches * answers }),
+      least: maxCostOf(routes, models, { prompt: maxPrompt * choices, media: read(choices), completion: minCompletion * choices, units: minUnits, writesCache, searches }),
       usual
     }
   }
@@ -106,7 +115,7 @@ export function limits<R = unknown> (
     const estimated = new RequestEstimate(call, estimate)
     if (estimate !== undefined) record.estimate = estimated
     const parties = limitedParties(key, settings.limits.defaultKeyLimits)
-    return parties.length === 0 ? call : reserve(call, estimated.made, parties)
+    return parties.length === 0 ? call : reserve(call, estimated, parties)
   })
 }
 
@@ -130,6 +139,8 @@ class RequestEstimate<R> implements RecordedEstimate {
   #request: R | undefined
   readonly #routes: readonly Route[]
   #made: Estimate | undefined
+  /** Tokens that its media may have taken, where all that a call can cost counts. */
+  #mediaTokens = 0
 
   constructor ({ request, routes }: RoutedCall<R>, estimate: EstimateRequest<R> | undefined) {
     this.#request = request
@@ -147,7 +158,12 @@ class RequestEstimate<R> implements RecordedEstimate {
 
   countPrompt (): number | undefined {
     const { prompt, units } = this.made
-    return units === undefined ? prompt : undefined
+    return units === undefined ? prompt + this.#mediaTokens : undefined
+  }
+
+  /** Has media count with so many tokens, should their provider report no usage. */
+  countMedia (tokens: number): void {
+    this.#mediaTokens = tokens
   }
 
   countAnswer (): number {

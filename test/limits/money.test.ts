@@ -166,6 +166,85 @@ t.test('searches of the web that OpenAI made are paid', async t => {
   t.same(limiter.settled.map(({ used: { nanoUsd = NaN } }) => (nanoUsd - tokens) / 1e7), [1, 2, 1, 2, 2], 'at a cent each; to open a page is free')
 })
 
+/** Media that take far more tokens than the text that stands for them says, in the words of each dialect. */
+const document = Buffer.from(`%PDF-1.7${' '.repeat(6000)}`).toString('base64')
+const sound = Buffer.alloc(60_000, 'RIFF').toString('base64')
+const media: ReadonlyArray<readonly [what: string, path: string, part: object]> = [
+  ['a document', '/v1/chat/completions', { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${document}` } }],
+  ['a short document', '/v1/chat/completions', { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0xLjc=' } }],
+  ['a recording', '/v1/chat/completions', { type: 'input_audio', input_audio: { data: sound, format: 'wav' } }],
+  ['an image', '/v1/chat/completions', { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }],
+  ['the address of an image', '/v1/chat/completions', { type: 'image_url', image_url: { url: 'https://a.example/a.png' } }],
+  ['a document', '/v1/messages', { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: document } }],
+  ['the address of a document', '/v1/messages', { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }],
+  ['a document', '/v1/responses', { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${document}` }],
+  ['the address of a document', '/v1/responses', { type: 'input_file', file_url: 'https://a.example/a.pdf' }]
+]
+const inputLimit = 20_000
+
+for (const [what, path, part] of media) {
+  t.test(`${what} in ${path} is paid with all that it can take, by 60 calls at once`, async t => {
+    const mediaTokens = what === 'a recording' ? 3000 : inputLimit
+    let nanoUsd = 0
+    const isAnthropic = path === '/v1/messages'
+    const upstream = await fakeUpstream(({ json }) => {
+      const { max_completion_tokens: chat, max_tokens: messages, max_output_tokens: responses } = json as Record<string, number | undefined>
+      const tokens = Math.min(chat ?? messages ?? responses ?? Infinity, outputLimit)
+      nanoUsd += mediaTokens * price.input * 1000 + tokens * price.output * 1000
+      const usage = { input_tokens: mediaTokens, output_tokens: tokens, total_tokens: mediaTokens + tokens }
+      return { pieces: [JSON.stringify({
+        '/v1/chat/completions': {
+          id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+          usage: { prompt_tokens: mediaTokens, completion_tokens: tokens, total_tokens: mediaTokens + tokens }
+        },
+        '/v1/messages': { id: 'x', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn', stop_sequence: null, usage },
+        '/v1/responses': {
+          id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'completed', error: null, usage,
+          output: [{ id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [] }] }]
+        }
+      }[path])] }
+    })
+    t.teardown(upstream.close)
+    const provider = isAnthropic ? 'anthropic' : 'openai'
+    const limiter = new SpyLimiter()
+    const api = await testGateway(t, {
+      providers: [upstreamAt(isAnthropic ? upstream.url : `${upstream.url}/v1`, provider, provider)],
+      models: [modelSettings(`${provider}/priced`, { price, capabilities: { input_token_limit: inputLimit, output_token_limit: outputLimit } })]
+    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } }, { limiter })
+    const message = [{ role: 'user', content: [part] }]
+    const body = path === '/v1/responses' ? { input: message, store: false } : { messages: message, ...isAnthropic && { max_tokens: 500 } }
+    const ask = async (): Promise<number> => {
+      const answer = await api.post(path, { model: `${provider}/priced`, ...body }, { headers: { authorization: 'Bearer limited' } })
+      await answer.text()
+      return answer.status
+    }
+    const statuses = await Promise.all(Array.from({ length: 60 }, ask))
+    for (let more = 0; more < 5; more++) statuses.push(await ask())
+    t.ok(statuses.includes(200), statuses.join())
+    t.ok(nanoUsd <= 0.05e9, `$${nanoUsd / 1e9} of $0.05`)
+  })
+}
+
+t.test('media whose provider reports no usage count with all that they may have taken', async t => {
+  const upstream = await fakeUpstream({ pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }]
+  })] })
+  t.teardown(upstream.close)
+  const costOf = async (strict: boolean): Promise<number | undefined> => {
+    const limiter = new SpyLimiter()
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`)],
+      models: [modelSettings('openai/priced', { price, capabilities: { input_token_limit: inputLimit, output_token_limit: outputLimit } })]
+    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar, strict } } }, { limiter })
+    const messages = [{ role: 'user', content: [media[0]?.[2]] }]
+    await (await api.post(path, { model: 'openai/priced', messages }, { headers: { authorization: 'Bearer limited' } })).text()
+    await until(() => limiter.settled.length === 1, 'the call to be settled')
+    return limiter.settled[0]?.used.nanoUsd
+  }
+  t.ok((await costOf(true) ?? 0) >= inputLimit * price.input * 1000)
+  t.ok((await costOf(false) ?? Infinity) < 1100 * price.input * 1000)
+})
+
 t.test('an answer is limited to what is left', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })

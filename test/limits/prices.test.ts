@@ -68,8 +68,8 @@ t.test('a call may cost what the most expensive of its models asks', async t => 
 })
 
 t.test('answers cost what they add', async t => {
-  t.equal(maxAnswerCostOf([cheap, expensive], models, 1000), 20_000_000_000)
-  t.equal(maxAnswerCostOf([free], models, 1000), 0)
+  t.equal(maxAnswerCostOf([cheap, expensive], models, { prompt: 1000 }), 20_000_000_000)
+  t.equal(maxAnswerCostOf([free], models, { prompt: 1000 }), 0)
 })
 
 t.test('the request bounds an answer, else the model that may write most', async t => {
