@@ -69,6 +69,7 @@ class PooledClient implements Connection {
   /** Of the request in flight. */
   #handler: RequestHandler | undefined
   wasIdle = false
+  readonly keepsUnsent = false
 
   constructor (owner: Clients, origin: string, create: CreateClient) {
     this.#owner = owner

@@ -43,6 +43,8 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   /** Bytes of the body that are still to come, where its length is known. */
   #leftBytes: number | undefined
   #isOver = false
+  /** True once it is over, while undici still has its request and it keeps its place. */
+  #isLeaving = false
   #timer: SharedTimer | undefined
 
   constructor (options: SendOptions, context: ExchangeContext, resolve: (answer: UpstreamResponse) => void, reject: (error: unknown) => void) {
@@ -86,6 +88,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   /** Ends the wait that has taken too long: for a place, or for the provider. */
   onDue (): void {
     if (this.#connection === undefined) return this.refuse()
+    this.#connection.retire?.()
     this.#stop(new GatewayError('upstream_timeout', { mayBeBilled: this.#controller !== undefined }))
   }
 
@@ -123,10 +126,10 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#queue?.push(bytes)
   }
 
-  onResponseEnd (): void {
+  onResponseEnd (controller: Controller): void {
     if (this.#isOver) return
-    // Over HTTP/2 undici ends a response that the server has reset as if it were complete.
-    if (this.#leftBytes !== undefined && this.#leftBytes !== 0) return this.#stop(new GatewayError('upstream_stream_interrupted', { cause: 'the body is not as long as its header says' }))
+    const cut = this.#cutBy(controller)
+    if (cut !== undefined) return this.#stop(new GatewayError('upstream_stream_interrupted', { cause: cut }))
     this.#end()
     this.#connection?.release()
     this.#context.semaphore.release()
@@ -134,13 +137,14 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   onResponseError (_controller: Controller, error: Error): void {
-    if (this.#isOver) return
+    if (this.#isOver) return this.#leave()
     if (this.#unsent !== undefined && this.#connection?.wasIdle === true) {
       if (isUnsendable(error)) return this.#giveBack(this.#connection, error)
       this.#connection.cancel(undefined)
       return this.#send() // what broke the idle connection says nothing about another one
     }
     this.#stop(this.#queue === undefined ? this.#failureBeforeHead(error) : new GatewayError('upstream_stream_interrupted', { cause: error }))
+    this.#leave()
   }
 
   onConnectionEnd (): void {
@@ -190,11 +194,27 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#end()
     if (this.#connection === undefined) this.#context.semaphore.cancel(this, this.#options.keyId ?? '')
     else {
+      this.#isLeaving = this.#connection.keepsUnsent && this.#controller === undefined
       this.#connection.cancel(this.#controller)
-      this.#context.semaphore.release()
+      if (!this.#isLeaving) this.#context.semaphore.release()
     }
     this.#reject?.(reason)
     this.#queue?.fail(reason)
+  }
+
+  /** Gives its place up when undici has let go of the request as well. */
+  #leave (): void {
+    if (!this.#isLeaving) return
+    this.#isLeaving = false
+    this.#context.semaphore.release()
+  }
+
+  /** Over HTTP/2 undici ends a response as complete that is not: returns why it is cut. */
+  #cutBy ({ paused, rawTrailers }: Controller): string | undefined {
+    if (this.#leftBytes === 0) return undefined
+    if (this.#leftBytes !== undefined) return 'the body is not as long as its header says'
+    if (paused && Object.keys(rawTrailers ?? {}).length > 0) return 'trailers came before the body was read'
+    return undefined
   }
 
   #end (): void {

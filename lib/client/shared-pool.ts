@@ -15,29 +15,47 @@ export const maxSharedRequests = maxConnections * requestsPerConnection
 /** Returns the pool of a server. Servers without HTTP/2 are refused: over HTTP/1.1 requests would wait for each other. */
 export function sharedPool (server: URL, connecting: ConnectorOptions): Connections {
   const connect = connector(server, { ...connecting, protocol: 'h2' })
-  const open = (): Pool => new (loadUndici().Pool)(server.origin, {
-    allowH2: true,
-    connections: maxConnections,
-    pipelining: requestsPerConnection,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: (_options, onConnected) => { connect(onConnected) }
-  })
-  let pool: Pool | undefined
-  const connection: Connection = {
-    wasIdle: false,
-    send: (request: OutgoingRequest, handler) => {
-      const idempotent = true // to share a connection; what is sent once more all the same is aborted by the exchange
-      const options = { origin: server.origin, ...request, idempotent } as Dispatcher.DispatchOptions // iterables are documented, and missing from its types
-      pool ??= open()
-      pool.dispatch(options, handler)
-    },
-    release: () => { /* others use it as well */ },
-    cancel: controller => controller?.abort(new Error('the request was cancelled'))
+  const pools = new Set<Pool>()
+  let current: Connection | undefined
+
+  const open = (): Connection => {
+    const pool = new (loadUndici().Pool)(server.origin, {
+      allowH2: true,
+      connections: maxConnections,
+      pipelining: requestsPerConnection,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: (_options, onConnected) => { connect(onConnected) }
+    })
+    pools.add(pool)
+    // After GOAWAY undici forgets its client, which would connect once more for the requests that it had.
+    pool.on('connectionError', (_origin, targets, error) => { void targets.at(-1)?.destroy(error) })
+    const connection: Connection = {
+      wasIdle: false,
+      keepsUnsent: true,
+      send: (request: OutgoingRequest, handler) => {
+        // `idempotent` lets requests share a connection; the exchange aborts one that undici sends once more.
+        const options = { origin: server.origin, ...request, idempotent: true }
+        pool.dispatch(options as Dispatcher.DispatchOptions, handler) // its types lack iterables as bodies
+      },
+      release: () => { /* others use it as well */ },
+      cancel: controller => controller?.abort(new Error('the request was cancelled')),
+      retire: () => {
+        if (current !== connection) return
+        current = undefined
+        void pool.close().then(() => { pools.delete(pool) }) // once its other requests have ended
+      }
+    }
+    return connection
   }
+
   return {
-    get open () { return pool?.stats.connected ?? 0 },
-    acquire: () => connection,
-    close: () => { void pool?.destroy() }
+    get open () {
+      let count = 0
+      for (const { stats } of pools) count += stats.connected
+      return count
+    },
+    acquire: () => current ??= open(),
+    close: () => { for (const pool of pools) void pool.destroy() }
   }
 }

@@ -139,7 +139,7 @@ export const ProviderConfig = Closed({
   })),
   proxy_credentials: Type.Optional(Secret('User and password for `proxy`, with a colon between them.')),
   tls: Type.Optional(TlsConfig),
-  http2: Type.Boolean({ default: false, description: 'True: requests share connections over HTTP/2. The server must offer it; not through a proxy.' }),
+  http2: Type.Boolean({ default: false, description: 'True: requests share connections over HTTP/2. The server must offer it; not through a proxy. Answers in flight break off when the server ends their connection (GOAWAY).' }),
   timeouts: TimeoutsConfig,
   slow_stream: Type.Optional(SlowStreamConfig),
   retries: Type.Integer({

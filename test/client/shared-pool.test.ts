@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { httpTransport, type HttpTransport } from '../../lib/client/transport.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
+import { startStallingProxy } from '../support/stalling-proxy.ts'
+import { turns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 import type { SendOptions, UpstreamRequest, UpstreamResponse } from '../../lib/providers/provider.ts'
 
@@ -13,6 +15,8 @@ const timeouts = { connectMs: 5000, firstByteMs: 5000, responseMs: 5000, idleByt
 
 interface Pair {
   readonly transport: HttpTransport
+  /** Makes another transport to the server, by this port. */
+  readonly transportTo: (port: number) => HttpTransport
   readonly sessions: Set<ServerHttp2Session>
   readonly server: Http2SecureServer
 }
@@ -33,13 +37,17 @@ async function pair (t: Test, answer: (stream: ServerHttp2Stream, path: string) 
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // a port, not a path
-  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}/v1`, connectMs: 5000, http2: true, tls: { ca: new Secret(readFileSync(certificate, 'utf8')) } })
-  t.teardown(async () => {
-    await transport.close()
+  const tls = { ca: new Secret(readFileSync(certificate, 'utf8')) }
+  t.teardown(() => {
     for (const session of sessions) session.destroy()
     server.close()
   })
-  return { transport, sessions, server }
+  const transportTo = (to: number): HttpTransport => {
+    const transport = httpTransport({ baseUrl: `https://127.0.0.1:${to}/v1`, connectMs: 5000, http2: true, tls })
+    t.teardown(async () => { await transport.close() })
+    return transport
+  }
+  return { transport: transportTo(port), transportTo, sessions, server }
 }
 
 async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, request: Partial<UpstreamRequest> = {}): Promise<UpstreamResponse> {
@@ -112,16 +120,21 @@ t.test('a call that ends ends its request alone, wherever it stands', { skip: no
 t.test('a request that a closing connection may have carried is not sent again', { skip: noOpenSsl }, async t => {
   for (const end of [(session: ServerHttp2Session) => session.goaway(), (session: ServerHttp2Session) => session.destroy()]) {
     const seen: string[] = []
-    const { transport, sessions } = await pair(t, (stream, path) => {
+    const { transport, sessions, server } = await pair(t, (stream, path) => {
+      if (path.endsWith('/before')) return echo(stream)
       seen.push(path)
       if (path.endsWith('/after')) echo(stream)
     })
+    let connections = 0
+    server.on('session', () => { connections++ })
+    t.equal(await textOf(await send(transport, {}, { path: '/before' })), '{}', 'a connection is there for all')
     const open = Array.from({ length: 5 }, async (_, number) => await send(transport, {}, { path: `/${number}` }))
     const results = Promise.allSettled(open)
     await until(() => seen.length === 5, 'five requests')
     for (const session of sessions) end(session)
     for (const result of await results) t.match(result, { status: 'rejected', reason: { code: 'upstream_unreachable' } })
     t.equal(await textOf(await send(transport, {}, { path: '/after' })), '{}')
+    t.equal(connections, 2, 'no connection was opened for the others')
     t.same(seen.toSorted(), ['/v1/0', '/v1/1', '/v1/2', '/v1/3', '/v1/4', '/v1/after'])
   }
 })
@@ -163,6 +176,57 @@ t.test('a reader who stops reading stops the provider', { skip: noOpenSsl }, asy
   let sizeBytes = 0
   for await (const bytes of answer.body) sizeBytes += bytes.length
   t.equal(sizeBytes, 400 * 64 * 1024)
+})
+
+t.test('trailers do not pass a body that is not read yet for complete', { skip: noOpenSsl }, async t => {
+  const sizeBytes = 200_000
+  const { transport } = await pair(t, (stream, path) => {
+    const length = path.endsWith('/length') ? { 'content-length': sizeBytes } : {}
+    stream.respond({ ':status': 200, ...length }, { waitForTrailers: true })
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'x-sum': 'one' }))
+    stream.end('x'.repeat(sizeBytes))
+  })
+  t.equal((await (await send(transport)).body.buffer(1e6)).length, sizeBytes, 'a reader who is as fast')
+  for (const path of ['/', '/length']) {
+    const late = await send(transport, {}, { path })
+    await turns(200)
+    await t.rejects(textOf(late), { code: 'upstream_stream_interrupted' })
+  }
+})
+
+t.test('a connection over which no answer came in time takes no more requests', { skip: noOpenSsl }, async t => {
+  const { transportTo, server, sessions } = await pair(t, echo)
+  const proxy = await startStallingProxy(t, (server.address() as AddressInfo).port) // a port, not a path
+  const transport = transportTo(proxy.port)
+  t.equal(await textOf(await send(transport)), '{}')
+  proxy.stall()
+  const timedOut = [50, 150].map(async responseMs => {
+    await t.rejects(send(transport, { timeouts: { ...timeouts, responseMs } }), { code: 'upstream_timeout' })
+  })
+  await timedOut[0]
+  proxy.admit()
+  t.equal(await textOf(await send(transport)), '{}')
+  await timedOut[1]
+  t.equal(await textOf(await send(transport)), '{}')
+  t.equal(sessions.size, 2, 'one that has stalled, and one in its place')
+})
+
+t.test('a request given up before there is a connection keeps its place until undici has dropped it', async t => {
+  const mute = createTcpServer().listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  const { port } = mute.address() as AddressInfo // a port, not a path
+  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}`, connections: 1, connectMs: 200, http2: true })
+  t.teardown(async () => {
+    await transport.close()
+    mute.close()
+  })
+  const leaving = new AbortController()
+  const left = send(transport, { signal: leaving.signal })
+  leaving.abort(new Error('enough'))
+  await t.rejects(left, { message: 'enough' }, 'its caller waits no longer')
+  const next = send(transport)
+  t.equal(transport.load().waiting, 1)
+  await t.rejects(next, { code: 'upstream_unreachable' }, 'it was sent once the first one was dropped')
 })
 
 t.test('a server without HTTP/2 is not reached', { skip: noOpenSsl }, async t => {

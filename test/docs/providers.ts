@@ -65,8 +65,15 @@ Proxies are HTTP proxies that allow \`CONNECT\`: TLS is spoken with the provider
 configured providers. Addresses that callers name, tool servers and sign-in are reached directly, and so are this machine, link-local addresses
 and the metadata services of clouds, whatever the variables say.
 
-Over HTTP/1.1 an answer that breaks off is always noticed. Over HTTP/2 one that the server resets is noticed if it named its length or is an
-event stream or JSON; a recording without a length may then end early.
+Over HTTP/1.1 an answer that breaks off is noticed, unless it has neither a length nor chunks and its connection ends in order.
+
+\`http2: true\` has the limits of undici 7:
+
+- When a server announces the end of a connection (GOAWAY, which nginx sends every 1,000 requests), it is closed at once. Answers in flight on
+  it break off; requests without an answer fail as \`upstream_unreachable\` and may be tried again. Leave it out for such servers.
+- An answer that the server resets is noticed if it named its length or is an event stream or JSON; a recording without a length may end early.
+- An answer without a length that has trailers breaks off if its caller reads more slowly than it comes.
+- A connection that has died without a sign is found out by the first request that times out; those after it go over another one.
 `
 
 const rules = `

@@ -8,6 +8,8 @@ export interface StallingProxy {
   readonly port: number
   readonly stall: () => void
   readonly resume: () => void
+  /** Lets new connections through; those that have stalled stay as they are. */
+  readonly admit: () => void
   /** Ends all connections without a word. */
   readonly cut: () => void
 }
@@ -44,6 +46,7 @@ export async function startStallingProxy (t: Test, target: number): Promise<Stal
       stalled = false
       for (const socket of sockets) socket.resume()
     },
+    admit: () => { stalled = false },
     cut: () => { for (const socket of sockets) socket.destroy() }
   }
 }
