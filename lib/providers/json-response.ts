@@ -1,6 +1,6 @@
 /** What the adapters of JSON APIs have in common of their responses, streamed or not. */
 
-import { objectOf } from '../json/guards.ts'
+import { objectOf, onlyObjectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { invalidResponse } from './provider-failure.ts'
 import type { Ask, BodyReader, StreamReader } from './provider.ts'
@@ -21,17 +21,18 @@ export function parseData (data: string): unknown {
 }
 
 /**
- * Parses the data of a message that has to be an object. Servers also send `null`, empty lists and numbers to keep
- * connections open: these hold nothing.
+ * Parses the data of a message that has to be an object. Some servers put it into a list; and they send `null`, empty lists and
+ * numbers to keep connections open, which hold nothing.
  *
  * @throws GatewayError `upstream_invalid_response` for what is not JSON
  */
 export function objectIn (data: string): Record<string, unknown> | undefined {
-  return objectOf(parseData(data))
+  const value = parseData(data)
+  return objectOf(value) ?? onlyObjectOf(value)
 }
 
-/** Parses the data of an event that is named an error; `undefined` where it is in words. */
-export function errorIn (data: string): Record<string, unknown> | undefined {
+/** Parses a text that may be the JSON of an object; `undefined` where it is not, as an error in words. */
+export function objectOrNothing (data: string): Record<string, unknown> | undefined {
   try {
     return objectOf(parseBounded(data))
   } catch {

@@ -95,6 +95,10 @@ const decisions = `
 | A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, and \`strict\` is dropped |
 | A tool-call id that repeats in a conversation | kept in the first call, replaced in later ones and their results |
 | Pieces of a tool call that belong to no call | an error, unless the answer was cut: a call without its arguments would be run |
+| Content that stands there and cannot be read, a tool call without a name | an error: to pass over it would lose a text or a call without a word |
+| An answer that ends for a tool call, or for a call that Gemini could not read, and has none | an error where it is empty, and else \`stop\` |
+| Half a report of usage | what is missing is taken from the total; without one, tokens are estimated |
+| The label of a call or an item that comes twice, or at another place | recognised by the id of the call, then its own, then its place |
 | Two finish reasons | the one that says the answer was cut or filtered |
 | The whole message once more at the end of a stream | read for what did not come in pieces |
 | \`audio\` without \`audio\` in \`modalities\` | ignored |

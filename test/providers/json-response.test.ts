@@ -5,7 +5,7 @@ import t from 'tap'
 import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
-import { errorIn, objectIn, parseData, jsonOrSse } from '../../lib/providers/json-response.ts'
+import { jsonOrSse, objectIn, objectOrNothing, parseData } from '../../lib/providers/json-response.ts'
 import { openaiAdapters } from '../../lib/providers/openai/index.ts'
 import { streamOf } from '../support/adapters.ts'
 import { ask as anthropicAsk } from '../support/anthropic-answers.ts'
@@ -66,8 +66,8 @@ t.test('data is an object, nothing, or no JSON', async t => {
 })
 
 t.test('an error may come in words', async t => {
-  t.same(errorIn('{"error":1}'), { error: 1 })
-  for (const words of ['', 'oh no', '7']) t.equal(errorIn(words), undefined)
+  t.same(objectOrNothing('{"error":1}'), { error: 1 })
+  for (const words of ['', 'oh no', '7']) t.equal(objectOrNothing(words), undefined)
 })
 
 const ask = (streamed: boolean): Ask<string> => ({ request: 'question', route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: {}, streamed })

@@ -1,5 +1,6 @@
+import { contentOf } from '../answer-parts.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { objectOf } from '../../json/guards.ts'
+import { isContainer, nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { callIdsIn } from '../../chat/call-ids.ts'
@@ -18,12 +19,12 @@ import type { WireAnswer } from './wire.ts'
 export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
   const wire: WireAnswer = objectOf(body) ?? {}
   if (wire.type === 'error') throw new ProviderFailure(inBandError(wire))
-  if (!Array.isArray(wire.content)) throw invalidResponse('the response has no content')
+  if (!isContainer(wire.content) && nonEmptyText(wire.content) === undefined) throw invalidResponse('the response has no content')
   const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   const events: ChatEvent[] = []
-  reader.start(wire, events)
-  for (const [index, block] of wire.content.entries()) {
-    reader.startBlock(index, objectOf(block) ?? {}, events)
+  reader.start(wire, false, events)
+  for (const [index, block] of contentOf(wire.content, 'the content').entries()) {
+    reader.startBlock(index, block, events)
     reader.endBlock(index, events)
   }
   reader.finish(wire, events)

@@ -6,7 +6,8 @@ import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
-import { errorIn, objectIn } from '../json-response.ts'
+import { partsOf } from '../answer-parts.ts'
+import { objectIn, objectOrNothing } from '../json-response.ts'
 import { StreamTemplate } from '../text-template.ts'
 import { ResponseReader } from './response-reader.ts'
 import { deltaName, textMessage } from './text-message.ts'
@@ -16,8 +17,8 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 import type { WireStreamEvent } from './wire.ts'
 
-const knownEvents = new Set([
-  'message_start', 'content_block_start', deltaName, 'content_block_stop', 'message_delta', 'message_stop'
+const knownEvents: ReadonlySet<unknown> = new Set([
+  'message_start', 'content_block_start', deltaName, 'content_block_stop', 'message_delta', 'message_stop', 'error'
 ])
 
 /**
@@ -59,22 +60,22 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   #parse ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
-    if (name === 'error') throw new ProviderFailure(inBandError(errorIn(data) ?? {}))
-    if (name !== undefined && !knownEvents.has(name)) return
-    const event: WireStreamEvent | undefined = objectIn(data)
+    if (name === 'error') throw new ProviderFailure(inBandError(objectOrNothing(data) ?? {}))
+    // Under a name of its own, a message may be anything.
+    const event: WireStreamEvent | undefined = name === undefined || knownEvents.has(name) ? objectIn(data) : objectOrNothing(data)
     if (event === undefined) return
-    const type = event.type ?? name
+    const type = knownEvents.has(event.type) ? event.type : name
     if (type !== deltaName) this.#template.forget()
     switch (type) {
       case 'message_start':
         this.#start(event, into)
         break
       case 'content_block_start':
-        this.#reader.startBlock(event.index, objectOf(event.content_block) ?? {}, into)
+        for (const block of partsOf(event.content_block, 'a content block')) this.#reader.startBlock(event.index, block, into)
         break
       case deltaName: {
         const before = into.length
-        this.#reader.addToBlock(event.index, objectOf(event.delta) ?? {}, into)
+        for (const delta of partsOf(event.delta, 'a delta')) this.#reader.addToBlock(event.index, delta, into)
         if (into[before]?.type === 'text-delta') this.#template.noteMiss(data)
         break
       }
@@ -97,7 +98,7 @@ class ChatStream implements StreamReader<ChatEvent> {
 
   #start (event: WireStreamEvent, into: ChatEvent[]): void {
     const message = objectOf(event.message) ?? {}
-    if (!this.#started) this.#reader.start(message, into)
+    if (!this.#started) this.#reader.start(message, true, into)
     else if (message['id'] !== this.#messageId) throw invalidResponse('a second message_start event')
     this.#started = true
     this.#messageId = message['id']

@@ -3,7 +3,7 @@
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { DirectReader } from '../direct-reader.ts'
-import { errorIn, objectIn } from '../json-response.ts'
+import { objectIn, objectOrNothing } from '../json-response.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
@@ -82,8 +82,8 @@ class MessageReader extends DirectReader {
   }
 
   protected readMessage ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
-    const event: WireStreamEvent | undefined = name === 'error' ? errorIn(data) : objectIn(data)
-    const type = event?.type ?? name
+    const event: WireStreamEvent | undefined = name === 'error' ? objectOrNothing(data) : objectIn(data)
+    const type = nonEmptyText(event?.type) ?? name
     if (event === undefined || type === 'error') throw new ProviderFailure(directError(inBandError(event ?? {}), undefined, event && data))
     this.start(into)
     const calls: ChatEvent[] = []
@@ -93,7 +93,7 @@ class MessageReader extends DirectReader {
     into.push(...calls)
     switch (type) {
       case 'message_start':
-        this.#usage.read(objectOf(event.message)?.['usage'])
+        this.#usage.readFirst(objectOf(event.message)?.['usage'])
         break
       case 'message_delta':
         this.#usage.read(event.usage)

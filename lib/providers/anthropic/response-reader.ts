@@ -4,7 +4,8 @@
  */
 
 import { uniqueCallId } from '../../chat/call-ids.ts'
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { numberOf, objectOf, nonEmptyText, type JsonObject } from '../../json/guards.ts'
+import { argumentsText, memberType, objectArguments } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { servedServiceTier } from './service-tier.ts'
@@ -16,20 +17,28 @@ import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire
 type OpenBlock =
   | { readonly type: 'text', readonly startIndex: number, readonly citations: Array<WireCitation | undefined> }
   | { readonly type: 'thinking', thinking: string, signature: string }
-  | { readonly type: 'tool_use', readonly call: number, readonly input: unknown, streamed: boolean }
+  | { readonly type: 'tool_use', readonly call: number, readonly wireId: unknown, readonly input: unknown, streamed: boolean }
 
 const choice = 0
+/** What a block or a delta is, by a member that only such ones have. */
+const blockTypes = { input: 'tool_use', data: 'redacted_thinking', thinking: 'thinking', text: 'text', name: 'tool_use' }
+const deltaTypes = { partial_json: 'input_json_delta', citation: 'citations_delta', signature: 'signature_delta', thinking: 'thinking_delta', text: 'text_delta' }
+/** The block that a delta belongs to. */
+const blockOf: Readonly<Record<string, OpenBlock['type']>> = {
+  text_delta: 'text', citations_delta: 'text', thinking_delta: 'thinking', signature_delta: 'thinking', input_json_delta: 'tool_use'
+}
 /** More calls than any model makes; a provider that goes on is broken. */
 const maxCalls = 1024
 
 export class ResponseReader {
   readonly usage = new UsageCount()
   readonly #kind: 'function' | 'legacy'
-  readonly #blocks = new Map<unknown, OpenBlock>()
+  /** By their places; servers write these as text, too, or leave them out. */
+  readonly #blocks = new Map<number | undefined, OpenBlock>()
   /** Ids of the conversation: one that an answer repeats would be refused in the next turn. */
   readonly #ids: Set<string>
   /** Places of blocks that were announced, also of those that are not opened. */
-  readonly #known = new Set<unknown>()
+  readonly #known = new Set<number | undefined>()
   #calls = 0
   #textLength = 0
   #finish: FinishReason | undefined
@@ -46,16 +55,21 @@ export class ResponseReader {
     return this.#finish !== undefined
   }
 
-  start ({ usage }: WireAnswer, events: ChatEvent[]): void {
-    this.usage.read(usage)
+  /** @param isStream the content is still to come */
+  start ({ usage }: WireAnswer, isStream: boolean, events: ChatEvent[]): void {
+    if (isStream) this.usage.readFirst(usage)
+    else this.usage.read(usage)
     const serviceTier = servedServiceTier(objectOf(usage)?.['service_tier'])
     events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
   /** Starts a block; that of a complete response has all its content already. */
-  startBlock (index: unknown, block: WireBlock, events: ChatEvent[]): void {
+  startBlock (place: unknown, block: WireBlock & JsonObject, events: ChatEvent[]): void {
+    const index = numberOf(place)
+    const type = nonEmptyText(block.type) ?? memberType(block, blockTypes)
+    if (type === undefined || this.#isOpen(index, block)) return
     this.#known.add(index)
-    switch (block.type) {
+    switch (type) {
       case 'text': {
         const citations = Array.isArray(block.citations) ? block.citations.map(objectOf) : []
         this.#blocks.set(index, { type: 'text', startIndex: this.#textLength, citations })
@@ -80,12 +94,19 @@ export class ResponseReader {
     }
   }
 
-  /** @throws GatewayError `upstream_invalid_response` for arguments of a call that has no name */
-  addToBlock (index: unknown, delta: WireBlockDelta, events: ChatEvent[]): void {
-    if (!this.#known.has(index)) this.#startUnannounced(index, delta, events)
-    const open = this.#blocks.get(index)
-    if (open === undefined) return
-    switch (delta.type) {
+  /**
+   * Adds a delta to the block at its place. If that is of another type, it goes to the last open one of its own.
+   *
+   * @throws GatewayError `upstream_invalid_response` for arguments of a call that has no name
+   */
+  addToBlock (place: unknown, delta: WireBlockDelta & JsonObject, events: ChatEvent[]): void {
+    const index = numberOf(place)
+    const given = nonEmptyText(delta.type) ?? ''
+    const type = given in blockOf ? given : memberType(delta, deltaTypes) ?? ''
+    const wanted = blockOf[type]
+    if (wanted === undefined || (this.#known.has(index) && !this.#blocks.has(index))) return
+    const open = this.#blockFor(index, wanted) ?? this.#startUnannounced(index, wanted)
+    switch (type) {
       case 'text_delta':
         if (open.type === 'text') this.#addText(delta.text, events)
         break
@@ -99,8 +120,8 @@ export class ResponseReader {
         if (open.type === 'thinking') open.signature = nonEmptyText(delta.signature) ?? open.signature
         break
       case 'input_json_delta': {
-        const text = nonEmptyText(delta.partial_json)
-        if (open.type !== 'tool_use' || text === undefined) break
+        const text = argumentsText(delta.partial_json)
+        if (open.type !== 'tool_use' || text === '') break
         open.streamed = true
         events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
       }
@@ -112,7 +133,8 @@ export class ResponseReader {
     this.#textLength += length
   }
 
-  endBlock (index: unknown, events: ChatEvent[]): void {
+  endBlock (place: unknown, events: ChatEvent[]): void {
+    const index = numberOf(place)
     const open = this.#blocks.get(index)
     if (open === undefined) return
     this.#blocks.delete(index)
@@ -132,7 +154,7 @@ export class ResponseReader {
       case 'tool_use': {
         if (!open.streamed) {
           // A call without arguments streams none, but clients parse them: `{}`, not nothing.
-          const text = JSON.stringify(objectOf(open.input) ?? {})
+          const text = objectArguments(open.input)
           events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
         }
         events.push({ type: 'tool-call-end', choice, call: open.call })
@@ -151,10 +173,14 @@ export class ResponseReader {
     if (explanation !== undefined) events.push({ type: 'refusal-delta', choice, text: explanation })
   }
 
-  /** Appends the last events of the response. */
+  /**
+   * Appends the last events of the response.
+   *
+   * @throws GatewayError `upstream_invalid_response` for one that ends for a tool call and has nothing
+   */
   end (events: ChatEvent[]): void {
     for (const index of this.#blocks.keys()) this.endBlock(index, events)
-    const reason = this.#finish ?? (this.#calls > 0 ? 'tool_calls' : 'stop')
+    const reason = this.#reason()
     const legacyCall = reason === 'tool_calls' && this.#kind === 'legacy'
     events.push({
       type: 'choice-end',
@@ -166,18 +192,36 @@ export class ResponseReader {
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
+  /** A server that names a tool call and sends none has lost it: what else it sent is all there is. */
+  #reason (): FinishReason {
+    const reason = this.#finish ?? (this.#calls > 0 ? 'tool_calls' : 'stop')
+    if (reason !== 'tool_calls' || this.#calls > 0) return reason
+    if (this.#textLength === 0) throw invalidResponse('the stop_reason names a tool call, and there is none')
+    return 'stop'
+  }
+
+  /** A block may be announced twice. */
+  #isOpen (index: number | undefined, { id }: WireBlock): boolean {
+    const open = this.#blocks.get(index)
+    return open?.type === 'tool_use' && id !== undefined && open.wireId === id
+  }
+
+  #blockFor (index: number | undefined, type: OpenBlock['type']): OpenBlock | undefined {
+    const open = this.#blocks.get(index)
+    return open?.type === type ? open : [...this.#blocks.values()].findLast(block => block.type === type)
+  }
+
   /** Some servers leave out the event that announces a block: its first delta says what it is. */
-  #startUnannounced (index: unknown, { type }: WireBlockDelta, events: ChatEvent[]): void {
-    switch (type) {
-      case 'text_delta':
-        this.startBlock(index, { type: 'text' }, events)
-        break
-      case 'thinking_delta':
-        this.startBlock(index, { type: 'thinking' }, events)
-        break
-      case 'input_json_delta':
-        throw invalidResponse('arguments of a call that was not announced')
-    }
+  #startUnannounced (index: number | undefined, type: OpenBlock['type']): OpenBlock {
+    if (type === 'tool_use') throw invalidResponse('arguments of a call that was not announced')
+    const open: OpenBlock = type === 'text'
+      ? { type, startIndex: this.#textLength, citations: [] }
+      : { type, thinking: '', signature: '' }
+    // A block of another type may be open at that place.
+    const free = this.#blocks.has(index) ? -this.#blocks.size : index
+    this.#known.add(free)
+    this.#blocks.set(free, open)
+    return open
   }
 
   #addText (value: unknown, events: ChatEvent[]): void {
@@ -188,12 +232,13 @@ export class ResponseReader {
   }
 
   /** Calls are counted on their own: their index is not that of the block. */
-  #startCall (index: unknown, block: WireBlock, events: ChatEvent[]): void {
+  #startCall (index: number | undefined, block: WireBlock, events: ChatEvent[]): void {
     const name = nonEmptyText(block.name)
-    if (name === undefined || (this.#kind === 'legacy' && this.#calls > 0)) return
+    if (name === undefined) throw invalidResponse('a tool call without a name')
+    if (this.#kind === 'legacy' && this.#calls > 0) return
     if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = this.#calls++
-    this.#blocks.set(index, { type: 'tool_use', call, input: block.input, streamed: false })
+    this.#blocks.set(index, { type: 'tool_use', call, wireId: block.id, input: block.input, streamed: false })
     const id = this.#kind === 'legacy' ? '' : uniqueCallId(nonEmptyText(block.id), this.#ids)
     events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
   }

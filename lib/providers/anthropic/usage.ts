@@ -17,6 +17,11 @@ export class UsageCount {
   #output: number | undefined
   #thinking: number | undefined
 
+  /** Reads the report that a stream begins with: nothing has been written, whatever it says. */
+  readFirst (report: unknown): void {
+    this.read({ ...objectOf(report), output_tokens: undefined })
+  }
+
   read (report: unknown): void {
     const usage: WireUsage | undefined = objectOf(report)
     if (usage === undefined) return
@@ -29,11 +34,12 @@ export class UsageCount {
     this.#thinking = countOf(objectOf(usage.output_tokens_details)?.['thinking_tokens']) ?? this.#thinking
   }
 
-  /** Ours counts cached tokens as part of the prompt; theirs counts them beside it. */
+  /** Returns `undefined` unless both input and output were reported. Ours counts cached tokens as part of the prompt; theirs counts them beside it. */
   total (): Usage | undefined {
-    if (this.#input === undefined && this.#output === undefined) return undefined
+    // Half a report would make the cost next to nothing: what is used is estimated then.
+    if (this.#output === undefined || (this.#input === undefined && this.#cacheRead === undefined)) return undefined
     const promptTokens = (this.#input ?? 0) + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)
-    const completionTokens = this.#output ?? 0
+    const completionTokens = this.#output
     return {
       promptTokens,
       completionTokens,

@@ -1,11 +1,14 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { objectOf } from '../../json/guards.ts'
+import { partsOf } from '../answer-parts.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
+import { finishReasonOf } from './finish-reason.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'
+import type { WireChoice } from './wire.ts'
 
 /**
  * Reads a complete response into events: `response-start` first, `usage` last.
@@ -18,11 +21,16 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   if (wire === undefined) throw invalidResponse(typeof body)
   const failure = inBandError(wire, false)
   if (failure !== undefined) throw new ProviderFailure(failure)
-  if (!Array.isArray(wire['choices'])) throw invalidResponse('the response has no choices')
   const reader = new ResponseReader(request)
   const events: ChatEvent[] = []
   reader.read(wire, events)
   if (!reader.anyChoice) throw invalidResponse('the response has no choices')
+  if (partsOf(wire['choices'], 'the list of choices').some(isHollow)) throw invalidResponse('a choice has no message')
   reader.end(events)
   return offersFunctionsOnly(request) ? asFunctionCall(events) : events
+}
+
+/** Returns true for a choice that holds nothing and does not say that it was cut or filtered. */
+function isHollow ({ message, delta, text, finish_reason: reason }: WireChoice): boolean {
+  return [message, delta, text].every(value => value === undefined || value === null) && (finishReasonOf(reason) ?? 'stop') === 'stop'
 }

@@ -3,7 +3,7 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf, onlyObjectOf } from '../../json/guards.ts'
-import { errorIn, parseData } from '../json-response.ts'
+import { objectIn, objectOrNothing } from '../json-response.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -108,15 +108,9 @@ function isDone (data: string): boolean {
  * as empty data, as `null` and as numbers, and chunks under a name of their own.
  */
 function chunkOf (event: string | undefined, data: string): Record<string, unknown> | undefined {
-  if (event === 'error') return errorIn(data) ?? { error: data }
+  if (event === 'error') return objectOrNothing(data) ?? { error: data }
   const named = event !== undefined && event !== 'message'
   if (named && data.charCodeAt(0) !== 0x7b) return undefined
-  const chunk = parsed(data)
+  const chunk = objectIn(data)
   return named && chunk?.['choices'] === undefined && chunk?.['error'] === undefined ? undefined : chunk
-}
-
-/** Some servers put a chunk in a list. */
-function parsed (data: string): Record<string, unknown> | undefined {
-  const value = parseData(data)
-  return objectOf(Array.isArray(value) ? value[0] : value)
 }

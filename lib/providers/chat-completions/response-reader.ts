@@ -16,6 +16,7 @@ import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls, toolCallPieces } from './tool-calls.ts'
 import { laterUsage, usageIn } from './usage.ts'
 import { numberOf, objectOf, objectsOf, nonEmptyText, property } from '../../json/guards.ts'
+import { partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
@@ -100,9 +101,8 @@ export class ResponseReader {
   read (answer: WireAnswer, events: ChatEvent[]): void {
     this.#start(answer, events)
     this.#usage = laterUsage(this.#usage, usageIn(answer))
-    if (Array.isArray(answer.choices)) {
-      for (let position = 0; position < answer.choices.length; position++) this.#readChoice(answer.choices[position], position, answer.choices.length === 1, events)
-    }
+    const choices: readonly WireChoice[] = partsOf(answer.choices, 'the list of choices')
+    for (let position = 0; position < choices.length; position++) this.#readChoice(choices[position], position, choices.length === 1, events)
     const extra = this.#unknown(answer, answerFields, 'answer')
     if (extra !== undefined) events.push({ type: 'extra', scope: 'answer', fields: extra })
   }
@@ -139,8 +139,7 @@ export class ResponseReader {
     })
   }
 
-  #readChoice (value: unknown, position: number, isOnly: boolean, events: ChatEvent[]): void {
-    const wire: WireChoice | undefined = objectOf(value)
+  #readChoice (wire: WireChoice | undefined, position: number, isOnly: boolean, events: ChatEvent[]): void {
     if (wire === undefined) return
     const isAnnounced = !isOnly || wire.message !== undefined || property(wire.delta, 'role') !== undefined
     const choice = this.#choice(numberOf(wire.index) ?? position, isAnnounced)
@@ -175,7 +174,8 @@ export class ResponseReader {
     if (Array.isArray(delta.annotations) && delta.annotations.length > 0) {
       events.push({ type: 'annotation-delta', choice: index, annotations: delta.annotations })
     }
-    if (delta.tool_calls !== undefined) for (const call of toolCallPieces(delta.tool_calls)) this.#toolCalls(choice).read(call, events)
+    const isWhole = wire.message !== undefined && wire.message !== null
+    if (delta.tool_calls !== undefined) for (const call of toolCallPieces(delta.tool_calls)) this.#toolCalls(choice).read(call, events, isWhole)
     if (delta.function_call !== undefined) this.#readLegacyCall(choice, delta.function_call, events)
 
     const inMessage = this.#unknown(delta, deltaFields)
@@ -221,18 +221,17 @@ export class ResponseReader {
     return index
   }
 
-  /** Text, or parts of text and thinking as Mistral's models send them. Returns the text. */
+  /** Text, or parts of text and thinking as Mistral's models send them; a token that is a number may come as one. Returns the text. */
   #readContent (choice: number, content: unknown, events: ChatEvent[]): string {
     if (typeof content === 'string') return content
-    if (!Array.isArray(content)) return ''
+    if (typeof content === 'number') return String(content)
     let text = ''
-    for (const value of content) {
-      const part = objectOf(value)
-      if (part?.['type'] === 'thinking') {
+    for (const part of partsOf(content, 'the content')) {
+      if (part['type'] === 'thinking') {
         const thinking = this.#readContent(choice, part['thinking'], events)
         if (thinking !== '') events.push({ type: 'reasoning-delta', choice, text: thinking })
       } else {
-        text += nonEmptyText(part?.['text']) ?? ''
+        text += nonEmptyText(part['text']) ?? ''
       }
     }
     return text
@@ -315,8 +314,8 @@ function hasCalls ({ tool_calls: calls, function_call: call }: WireDelta): boole
  * came in pieces is not read again.
  */
 function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
-  const delta = objectOf(wire.delta)
-  const whole = objectOf(wire.message)
+  const [delta] = partsOf(wire.delta, 'the delta')
+  const [whole] = partsOf(wire.message, 'the message')
   if (whole === undefined) return delta ?? textDelta(wire)
   const { hasText, hasReasoning, toolCalls, legacyCall } = choice
   if (delta === undefined && !hasText && !hasReasoning && toolCalls === undefined && !legacyCall) return whole // nothing came in pieces

@@ -10,6 +10,7 @@
  */
 
 import { uniqueCallId } from '../../chat/call-ids.ts'
+import { argumentsText, partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
@@ -50,10 +51,9 @@ const known = new Set(['index', 'id', 'type', 'function', 'custom'])
 const flatFields = new Set(['name', 'arguments'])
 
 /** Returns the pieces of calls in a delta: a list, or an only one without a list around it. */
-export function toolCallPieces (value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value as readonly unknown[]
-  if (!isObject(value)) return []
-  return 'function' in value || 'custom' in value || 'name' in value ? [value] : Object.values(value)
+export function toolCallPieces (value: unknown): readonly WireToolCall[] {
+  const isMap = isObject(value) && !('function' in value || 'custom' in value || 'name' in value)
+  return partsOf(isMap ? Object.values(value) : value, 'the list of tool calls')
 }
 
 export class ToolCalls {
@@ -75,18 +75,20 @@ export class ToolCalls {
     return this.#started > 0
   }
 
-  read (value: unknown, events: ChatEvent[]): void {
-    const delta: WireToolCall | undefined = objectOf(value)
-    if (delta === undefined) return
-    const custom = objectOf(delta.custom)
-    const isFlat = custom === undefined && objectOf(delta.function) === undefined
-    const body = custom ?? objectOf(delta.function) ?? objectOf(value) ?? {}
+  /** @param isWhole the call is complete, not a piece of one */
+  read (delta: WireToolCall, events: ChatEvent[], isWhole = false): void {
+    const [custom] = partsOf(delta.custom, 'the input of a tool call')
+    const [called] = partsOf(delta.function, 'the function of a tool call')
+    const isFlat = custom === undefined && called === undefined
+    const body = custom ?? called ?? objectOf(delta) ?? {}
     const name = nonEmptyText(body['name'])
     const id = nonEmptyText(typeof delta.id === 'string' ? delta.id.trim() : undefined)
     const index = numberOf(delta.index)
-    let text = pieceOf(custom === undefined ? body['arguments'] : body['input'])
+    let text = argumentsText(custom === undefined ? body['arguments'] : body['input'])
+    // One that is complete and has only an id is a call of its own, which lacks its name.
+    const isNameless = isWhole && name === undefined && text === '' && id !== undefined
 
-    let open = this.#find(index, id, name, text)
+    let open = isNameless ? undefined : this.#find(index, id, name, text)
     if (open === undefined) {
       open = this.#add(index, {
         wireId: id,
@@ -204,11 +206,6 @@ export class ToolCalls {
     if (open.call === undefined || text === '') return
     events.push({ type: 'tool-call-delta', choice: this.#choice, call: open.call, text, kind: open.kind })
   }
-}
-
-function pieceOf (value: unknown): string {
-  if (typeof value === 'string') return value
-  return value === null || value === undefined ? '' : JSON.stringify(value)
 }
 
 /** The call has a name and all its arguments: what follows with a name is another one. */

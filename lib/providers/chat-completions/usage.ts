@@ -55,9 +55,10 @@ export function laterUsage (known: Usage | undefined, usage: Usage | undefined):
 export function usageOf (value: unknown): Usage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined
-  const prompt = countAt(usage, places.prompt)
-  const completion = countAt(usage, places.completion)
   const total = countOf(usage['total_tokens'])
+  const given = countAt(usage, places.prompt)
+  const completion = countAt(usage, places.completion) ?? lessThan(total, given)
+  const prompt = given ?? lessThan(total, completion)
   if (prompt === undefined && completion === undefined && total === undefined) return undefined
   const cached = countAt(usage, places.cached)
   const cacheWrite = countAt(usage, places.cacheWrite)
@@ -76,6 +77,11 @@ export function usageOf (value: unknown): Usage | undefined {
       rejectedPredictionTokens: countAt(usage, places.rejected)
     })
   }
+}
+
+/** What a part leaves of the total, where both are known. */
+function lessThan (total: number | undefined, part: number | undefined): number | undefined {
+  return total === undefined || part === undefined ? undefined : Math.max(0, total - part)
 }
 
 /** Anthropic's names mean Anthropic's counts: its `input_tokens` are without those of the cache. */

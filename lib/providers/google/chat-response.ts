@@ -22,6 +22,7 @@ export function readResponse (body: unknown, ask: Ask<ChatInput>): ChatEvent[] {
   const events: ChatEvent[] = []
   reader.read(wire, events)
   if (!reader.any) throw invalidResponse('the response has no candidates')
+  if (reader.anyHollow) throw invalidResponse('a candidate is empty')
   reader.end(events)
   return events
 }

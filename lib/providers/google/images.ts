@@ -84,7 +84,8 @@ function readImages (body: unknown): ImageEvent[] {
   const events: ImageEvent[] = [{
     type: 'image-answer', createdSeconds: nowSeconds(), data, about: {}
   }]
-  if (wire.usageMetadata !== undefined) events.push({ type: 'usage', usage: usageOf(wire.usageMetadata) })
+  const usage = wire.usageMetadata && usageOf(wire.usageMetadata, true)
+  if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
 }
 

@@ -8,12 +8,13 @@
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { callIdsIn, uniqueCallId } from '../../chat/call-ids.ts'
+import { objectArguments, partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { finishReasonOf } from './finish-reason.ts'
+import { finishReasonOf, namesFailure } from './finish-reason.ts'
 import { signatureExtra } from './tool-calls.ts'
 import { logprobsOf } from './logprobs.ts'
 import { usageOf } from './usage.ts'
-import { numberOf, objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
+import { numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
@@ -23,6 +24,8 @@ interface Choice {
   /** Dense, in the order candidates begin: the provider may leave some out. */
   readonly index: number
   calls: number
+  /** True once there was a text, a call or a refusal. */
+  hasOutput: boolean
   finish: string | undefined
 }
 
@@ -60,6 +63,11 @@ export class ResponseReader {
     return this.any && this.#allFinished
   }
 
+  /** True when a candidate holds nothing, not even why it ended. */
+  get anyHollow (): boolean {
+    return [...this.#choices.values()].some(({ hasOutput, finish }) => !hasOutput && finish === undefined)
+  }
+
   get #allFinished (): boolean {
     for (const { finish } of this.#choices.values()) {
       if (finish === undefined) return false
@@ -72,7 +80,7 @@ export class ResponseReader {
       this.#started = true
       events.push(startOf(wire))
     }
-    const candidates = objectsOf(wire.candidates)
+    const candidates: readonly Candidate[] = partsOf(wire.candidates, 'the list of candidates')
     for (const { number, candidate } of numbered(candidates)) {
       const choice = this.#choice(number, candidates.length === 1)
       if (choice !== undefined) this.#readCandidate(choice, candidate, events)
@@ -83,10 +91,14 @@ export class ResponseReader {
 
   /** Reads running totals: each message repeats and corrects the one before. */
   readCounts ({ usageMetadata }: GenerateContentResponse): void {
-    if (objectOf(usageMetadata) !== undefined) this.#usage = usageMetadata
+    if (objectOf(usageMetadata) !== undefined) this.#usage = { ...this.#usage, ...usageMetadata }
   }
 
-  /** Ends every choice, then adds the usage: the last events of the answer. */
+  /**
+   * Ends every choice, then adds the usage: the last events of the answer.
+   *
+   * @throws GatewayError `upstream_invalid_response` for a candidate that failed before it had any output
+   */
   end (events: ChatEvent[]): void {
     if (this.#refused) {
       events.push(
@@ -94,11 +106,13 @@ export class ResponseReader {
         { type: 'choice-end', choice: 0, reason: 'content_filter' }
       )
     }
-    for (const { index, calls, finish } of this.#choices.values()) {
+    for (const { index, calls, hasOutput, finish } of this.#choices.values()) {
+      if (!hasOutput && namesFailure(finish)) throw invalidResponse(`the finishReason is ${finish}`)
       const kind = calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
       events.push({ type: 'choice-end', choice: index, reason: finishReasonOf(finish, kind) })
     }
-    if (this.#usage !== undefined) events.push({ type: 'usage', usage: usageOf(this.#usage) })
+    const usage = this.#usage && usageOf(this.#usage, [...this.#choices.values()].some(({ hasOutput }) => hasOutput))
+    if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
   /** True when the prompt itself was blocked: there are no candidates, and there will be none. */
@@ -109,13 +123,16 @@ export class ResponseReader {
   #readCandidate (choice: Choice, candidate: Candidate, events: ChatEvent[]): void {
     const { index } = choice
     let logprobs = logprobsOf(candidate.logprobsResult)
-    for (const part of objectsOf(candidate.content?.parts)) {
+    const [content] = partsOf(candidate.content, 'the content')
+    const parts: readonly AnswerPart[] = partsOf(content?.['parts'], 'the parts of the content')
+    for (const part of parts) {
       const text = nonEmptyText(part.text)
       if (text === undefined) {
         this.#readCall(choice, part, events)
       } else if (part.thought === true) {
         events.push({ type: 'reasoning-delta', choice: index, text })
       } else {
+        choice.hasOutput = true
         events.push({ type: 'text-delta', choice: index, text, ...logprobs && { logprobs } })
         logprobs = undefined
       }
@@ -134,29 +151,32 @@ export class ResponseReader {
   #choice (number: number, isOnly: boolean): Choice | undefined {
     const known = this.#choices.get(number) ?? (isOnly ? this.#onlyChoice() : undefined)
     if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
-    const choice = { index: this.#choices.size, calls: 0, finish: undefined }
+    const choice = { index: this.#choices.size, calls: 0, hasOutput: false, finish: undefined }
     this.#choices.set(number, choice)
     return choice
   }
 
   /** Calls arrive complete, often without an id. Parts that are no call say nothing to us. */
-  #readCall (choice: Choice, { functionCall, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
-    const name = nonEmptyText(functionCall?.name)
-    if (name === undefined) return
+  #readCall (choice: Choice, { functionCall: value, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
+    const [functionCall] = partsOf(value, 'a function call')
+    if (functionCall === undefined) return
+    const name = nonEmptyText(functionCall['name'])
+    if (name === undefined) throw invalidResponse('a function call without a name')
     if (choice.calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = choice.calls++
+    choice.hasOutput = true
     if (this.#legacy && call > 0) return // the deprecated answer has room for one
     const kind = this.#legacy ? 'legacy' : 'function'
     events.push({
       type: 'tool-call-start',
       choice: choice.index,
       call,
-      id: this.#legacy ? '' : uniqueCallId(nonEmptyText(functionCall?.id), this.#ids),
+      id: this.#legacy ? '' : uniqueCallId(nonEmptyText(functionCall['id']), this.#ids),
       name,
       kind,
       ...thoughtSignature && !this.#legacy && { extra: signatureExtra(thoughtSignature) }
     })
-    const text = JSON.stringify(functionCall?.args ?? {})
+    const text = objectArguments(functionCall['args'])
     events.push({ type: 'tool-call-delta', choice: choice.index, call, text, kind })
     events.push({ type: 'tool-call-end', choice: choice.index, call })
   }

@@ -156,6 +156,7 @@ export interface UsageMetadata {
   cachedContentTokenCount?: number
   candidatesTokenCount?: number
   thoughtsTokenCount?: number
+  totalTokenCount?: number
   promptTokensDetails?: Array<{ modality?: string, tokenCount?: number }>
   serviceTier?: string
 }

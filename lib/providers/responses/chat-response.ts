@@ -1,6 +1,7 @@
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { objectOf } from '../../json/guards.ts'
+import { isContainer, objectOf } from '../../json/guards.ts'
+import { partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { failedResponse } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -30,6 +31,6 @@ export function checkedResponse (body: unknown): WireResponse & { readonly outpu
   const response: WireResponse = objectOf(body) ?? {}
   const { error, status, output } = response
   if (status === 'failed' || status === 'cancelled' || (error !== undefined && error !== null)) throw failedResponse(error)
-  if (!Array.isArray(output)) throw invalidResponse('the response has no output')
-  return { ...response, output }
+  if (!isContainer(output)) throw invalidResponse('the response has no output')
+  return { ...response, output: partsOf(output, 'the output') }
 }

@@ -4,6 +4,7 @@ import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
+import { partsOf } from '../answer-parts.ts'
 import { objectIn } from '../json-response.ts'
 import { failedResponse } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -35,34 +36,34 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   }
 
-  read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
+  read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     const event: WireStreamEvent | undefined = objectIn(data)
     if (event === undefined) return
-    const { output_index: index, delta } = event
-    switch (event.type) {
+    const { delta } = event
+    switch (typeOf(event, name)) {
       case 'response.created':
         if (!this.#started) this.#reader.start(objectOf(event.response) ?? {}, into)
         this.#started = true
         break
       case 'response.output_item.added':
-        this.#reader.startItem(index, objectOf(event.item) ?? {}, into)
+        for (const item of partsOf(event.item, 'an item')) this.#reader.startItem(event, item, into)
         break
       case 'response.output_text.delta':
-        this.#reader.addText(index, 'text-delta', delta, event.logprobs, into)
+        this.#reader.addText(event, 'text-delta', delta, event.logprobs, into)
         break
       case 'response.refusal.delta':
-        this.#reader.addText(index, 'refusal-delta', delta, undefined, into)
+        this.#reader.addText(event, 'refusal-delta', delta, undefined, into)
         break
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        this.#reader.addReasoning(index, event.summary_index, delta, into)
+        this.#reader.addReasoning(event, event.summary_index, delta, into)
         break
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        this.#reader.addToCall(index, delta, into)
+        this.#reader.addToCall(event, delta, into)
         break
       case 'response.output_item.done':
-        this.#reader.endItem(index, objectOf(event.item) ?? {}, into)
+        for (const item of partsOf(event.item, 'an item')) this.#reader.endItem(event, item, into)
         break
       case 'response.completed':
       case 'response.incomplete':
@@ -81,4 +82,9 @@ class ChatStream implements StreamReader<ChatEvent> {
   end (): void {
     throw new GatewayError('upstream_stream_interrupted')
   }
+}
+
+/** Events are named twice; some servers name them once, or call all of them by one name. */
+function typeOf ({ type }: WireStreamEvent, name: string | undefined): unknown {
+  return name !== undefined && (name === 'error' || name.startsWith('response.')) && !String(type).startsWith('response.') ? name : type
 }

@@ -4,8 +4,9 @@
  */
 
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
-import { nonEmptyText, objectsOf } from '../../json/guards.ts'
+import { isList, nonEmptyText, numberOf, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { uniqueCallId } from '../../chat/call-ids.ts'
+import { argumentsText, contentOf, memberType, partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
@@ -13,23 +14,60 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { WireItem, WirePart, WireResponse } from './wire.ts'
 
 /** An item that is not done. Those of the provider's own tools, and unknown ones, are not opened. */
-type OpenItem =
-  | { readonly type: 'message', readonly startIndex: number, isWritten: boolean }
-  | { readonly type: 'reasoning', text: string, part: unknown }
-  | { readonly type: 'call', readonly call: number, readonly kind: CallKind, isWritten: boolean }
+type OpenItem = MessageItem | ReasoningItem | CallItem
+
+interface MessageItem extends Item {
+  readonly type: 'message'
+  readonly startIndex: number
+}
+
+interface ReasoningItem extends Item {
+  readonly type: 'reasoning'
+  part: unknown
+}
+
+interface CallItem extends Item {
+  readonly type: 'call'
+  readonly call: number
+  readonly kind: CallKind
+}
+
+interface Item extends Labels {
+  text: string
+  isDone: boolean
+}
 
 type CallKind = 'function' | 'custom' | 'legacy'
 
+/** What servers name an item by. Some give it another id in every event, some another place, and some leave one out. */
+interface Labels {
+  readonly callId: string | undefined
+  readonly id: string | undefined
+  readonly index: number | undefined
+}
+
+/** What an event says of the item it is about. */
+interface Place {
+  readonly output_index?: unknown
+  readonly item_id?: unknown
+}
+
+/** What an item is, by a member that only such ones have. */
+const itemTypes = { arguments: 'function_call', input: 'custom_tool_call', summary: 'reasoning', content: 'message' }
+
 const choice = 0
-/** More calls than any model makes; a provider that goes on is broken. */
-const maxCalls = 1024
+/** More items than any model writes; a provider that goes on is broken. */
+const maxItems = 1024
 
 export class ResponseReader {
   readonly #legacy: boolean
-  readonly #items = new Map<unknown, OpenItem>()
+  /** In the order they began; those that are done stay, because some servers send all items once more. */
+  readonly #items: OpenItem[] = []
   readonly #ids: Set<string>
-  /** Places and ids of items that are done. */
-  readonly #done = new Set<unknown>()
+  /** True once there was an item, of any type. */
+  #hasOutput = false
+  /** True once there were arguments of a call that had not begun. */
+  #hasLost = false
   #calls = 0
   #textLength = 0
   #response: WireResponse | undefined
@@ -50,66 +88,82 @@ export class ResponseReader {
     events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
-  startItem (index: unknown, item: WireItem, events: ChatEvent[]): void {
-    switch (item.type) {
+  /** Starts an item; one that has begun goes on. @throws GatewayError `upstream_invalid_response` for a call without a name */
+  startItem (place: Place, item: WireItem & JsonObject, events: ChatEvent[]): OpenItem | undefined {
+    const labels = labelsOf(place, item)
+    const type = nonEmptyText(item.type) ?? memberType(item, itemTypes)
+    this.#hasOutput = true
+    const known = this.#find(labels, type === 'function_call' || type === 'custom_tool_call' ? 'call' : type)
+    if (known !== undefined) return known
+    switch (type) {
       case 'message':
-        this.#items.set(index, { type: 'message', startIndex: this.#textLength, isWritten: false })
-        break
+        return this.#open({ ...labels, type, startIndex: this.#textLength, isDone: false, text: '' })
       case 'reasoning':
-        this.#items.set(index, { type: 'reasoning', text: '', part: undefined })
-        break
+        return this.#open({ ...labels, type, part: undefined, isDone: false, text: '' })
       case 'function_call':
       case 'custom_tool_call':
-        this.#startCall(index, item, events)
+        return this.#startCall(labels, type, item, events)
+      default:
+        return undefined
     }
   }
 
   /** Appends a piece of the text of an item, which some servers do not announce. @param logprobs of a text that was requested with them */
-  addText (index: unknown, type: 'text-delta' | 'refusal-delta', value: unknown, logprobs: unknown, events: ChatEvent[]): void {
+  addText (place: Place, type: 'text-delta' | 'refusal-delta', value: unknown, logprobs: unknown, events: ChatEvent[]): void {
+    const open = this.#itemAt(place, 'message', events)
+    if (open !== undefined) this.#addText(open, type, value, logprobs, events)
+  }
+
+  #addText (open: OpenItem, type: 'text-delta' | 'refusal-delta', value: unknown, logprobs: unknown, events: ChatEvent[]): void {
     const text = nonEmptyText(value)
-    const open = this.#openItem(index, 'message', events)
-    if (text === undefined || open?.type !== 'message') return
-    open.isWritten = true
+    if (text === undefined) return
+    open.text += text
     if (type === 'text-delta') this.#textLength += text.length
     const content = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined
     events.push({ type, choice, text, ...content !== undefined && { logprobs: { content } } })
   }
 
   /** Appends a piece of what can be read of a reasoning item. @param part its place; a blank line comes between two of them */
-  addReasoning (index: unknown, part: unknown, value: unknown, events: ChatEvent[]): void {
-    const piece = nonEmptyText(value)
-    const open = this.#openItem(index, 'reasoning', events)
-    if (piece === undefined || open?.type !== 'reasoning') return
-    const text = open.text === '' || open.part === part ? piece : `\n\n${piece}`
-    open.part = part
-    open.text += text
-    events.push({ type: 'reasoning-delta', choice, text })
+  addReasoning (place: Place, part: unknown, value: unknown, events: ChatEvent[]): void {
+    const open = this.#itemAt(place, 'reasoning', events)
+    if (open?.type === 'reasoning') addReasoning(open, part, value, events)
   }
 
   /** Appends a piece of the arguments or the input of a call. */
-  addToCall (index: unknown, value: unknown, events: ChatEvent[]): void {
-    const text = nonEmptyText(value)
-    const open = this.#items.get(index)
-    if (text === undefined || open?.type !== 'call') return
-    open.isWritten = true
+  addToCall (place: Place, value: unknown, events: ChatEvent[]): void {
+    const text = argumentsText(value)
+    if (text === '') return
+    const labels = labelsOf(place)
+    const isNamed = labels.id !== undefined || labels.index !== undefined
+    const open = isNamed ? this.#find(labels, 'call') : this.#items.findLast(({ type, isDone }) => type === 'call' && !isDone)
+    if (open?.type !== 'call') {
+      this.#hasLost = true // the call may still come, complete
+      return
+    }
+    if (open.isDone) return
+    open.text += text
     events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: open.kind })
   }
 
   /** Ends an item; what was not streamed of it is taken from it. */
-  endItem (index: unknown, item: WireItem, events: ChatEvent[]): void {
-    const id = nonEmptyText(item.id) ?? index
-    if (!this.#items.has(index) && !this.#done.has(id)) this.startItem(index, item, events)
-    const open = this.#items.get(index)
-    switch (open?.type) {
+  endItem (place: Place, item: WireItem & JsonObject, events: ChatEvent[]): void {
+    const open = this.startItem(place, item, events)
+    if (open !== undefined) this.#end(open, item, events)
+  }
+
+  #end (open: OpenItem, item: WireItem, events: ChatEvent[]): void {
+    if (open.isDone) return
+    open.isDone = true
+    switch (open.type) {
       case 'message': {
-        const parts: readonly WirePart[] = objectsOf(item.content)
-        if (!open.isWritten) for (const part of parts) this.#addPart(index, part, events)
+        const parts: readonly WirePart[] = contentOf(item.content, 'the content of a message')
+        if (open.text === '') for (const part of parts) this.#addPart(open, part, events)
         const annotations = annotationsOf(parts, open.startIndex)
         if (annotations.length > 0) events.push({ type: 'annotation-delta', choice, annotations })
         break
       }
       case 'reasoning': {
-        if (open.text === '') for (const [part, { text }] of readableParts(item).entries()) this.addReasoning(index, part, text, events)
+        if (open.text === '') for (const [part, { text }] of readableParts(item).entries()) addReasoning(open, part, text, events)
         const itemId = nonEmptyText(item.id)
         const encryptedContent = nonEmptyText(item.encrypted_content)
         if (itemId !== undefined && encryptedContent !== undefined) {
@@ -118,50 +172,86 @@ export class ResponseReader {
         break
       }
       case 'call': {
-        if (!open.isWritten) this.addToCall(index, open.kind === 'custom' ? item.input : nonEmptyText(item.arguments) ?? '{}', events)
+        const all = argumentsText(open.kind === 'custom' ? item.input : item.arguments)
+        if (open.text === '' && all === '' && this.#hasLost) throw invalidResponse('arguments that belong to no call')
+        const rest = open.text === '' ? all || (open.kind === 'custom' ? '' : '{}') : all.startsWith(open.text) ? all.slice(open.text.length) : ''
+        if (rest !== '') events.push({ type: 'tool-call-delta', choice, call: open.call, text: rest, kind: open.kind })
         events.push({ type: 'tool-call-end', choice, call: open.call })
       }
     }
-    this.#items.delete(index)
-    this.#done.add(index).add(id)
   }
 
-  /** Notes how the response ended. Some servers send its output with the end only. */
+  /** Notes how the response ended. Some servers send items with the end only; of those that came before, nothing is read again. */
   finish (response: WireResponse, events: ChatEvent[]): void {
     this.#response = response
-    if (this.#done.size > 0 || this.#items.size > 0) return
-    for (const [index, item] of objectsOf(response.output).entries()) this.endItem(index, item, events)
+    const hasText = this.#items.some(({ type, text }) => type === 'message' && text !== '')
+    const hasReasoning = this.#items.some(({ type }) => type === 'reasoning')
+    for (const [index, item] of partsOf(response.output, 'the output').entries()) {
+      const type = nonEmptyText(item['type']) ?? memberType(item, itemTypes)
+      if (type === 'message' ? !hasText : type === 'reasoning' ? !hasReasoning : true) this.endItem({ output_index: index }, item, events)
+    }
   }
 
-  /** Appends the last events of the response. */
+  /** Appends the last events of the response. @throws GatewayError `upstream_invalid_response` for one that is complete and has no output at all */
   end (events: ChatEvent[]): void {
-    for (const index of this.#items.keys()) this.endItem(index, {}, events)
+    for (const open of this.#items) this.#end(open, {}, events)
     const calls = this.#calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
-    events.push({ type: 'choice-end', choice, reason: finishReasonOf(this.#response ?? {}, calls) })
+    const reason = finishReasonOf(this.#response ?? {}, calls)
+    if (reason === 'stop' && !this.#hasOutput && !isList(this.#response?.output)) throw invalidResponse('the response has no output')
+    if (this.#hasLost && this.#calls === 0) throw invalidResponse('arguments that belong to no call')
+    events.push({ type: 'choice-end', choice, reason })
     const usage = responseUsage(this.#response ?? {})
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
   /** Returns the item at a place, and starts one that was not announced. */
-  #openItem (index: unknown, type: 'message' | 'reasoning', events: ChatEvent[]): OpenItem | undefined {
-    if (!this.#items.has(index) && !this.#done.has(index)) this.startItem(index, { type }, events)
-    return this.#items.get(index)
+  #itemAt (place: Place, type: 'message' | 'reasoning', events: ChatEvent[]): OpenItem | undefined {
+    const { id, index } = labelsOf(place)
+    const isNamed = id !== undefined || index !== undefined
+    return (isNamed ? undefined : this.#items.findLast(item => item.type === type && !item.isDone)) ?? this.startItem(place, { type }, events)
   }
 
-  #addPart (index: unknown, { type, text, refusal, logprobs }: WirePart, events: ChatEvent[]): void {
-    if (type === 'refusal') this.addText(index, 'refusal-delta', refusal, undefined, events)
-    else this.addText(index, 'text-delta', text, logprobs, events)
+  /** Finds an item by the surest label that it has: the id of a call, its own id, its place. */
+  #find ({ callId, id, index }: Labels, type: string | undefined): OpenItem | undefined {
+    return (callId === undefined ? undefined : this.#items.findLast(item => item.callId === callId)) ??
+      (id === undefined ? undefined : this.#items.findLast(item => item.id === id)) ??
+      (index === undefined ? undefined : this.#items.findLast(item => item.index === index && item.type === type && (
+        type === 'call' ? callId === undefined || item.callId === undefined : !item.isDone)))
   }
 
-  #startCall (index: unknown, item: WireItem, events: ChatEvent[]): void {
+  #open (item: OpenItem): OpenItem {
+    if (this.#items.length >= maxItems) throw invalidResponse(`more than ${maxItems} items`)
+    this.#items.push(item)
+    return item
+  }
+
+  #addPart (open: OpenItem, { type, text, refusal, logprobs }: WirePart, events: ChatEvent[]): void {
+    if (type === 'refusal') this.#addText(open, 'refusal-delta', refusal, undefined, events)
+    else this.#addText(open, 'text-delta', text, logprobs, events)
+  }
+
+  #startCall (labels: Labels, type: 'function_call' | 'custom_tool_call', item: WireItem, events: ChatEvent[]): OpenItem | undefined {
     const name = nonEmptyText(item.name)
-    if (name === undefined || (this.#legacy && this.#calls > 0)) return
-    if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
-    const kind = this.#legacy ? 'legacy' : item.type === 'custom_tool_call' ? 'custom' : 'function'
+    if (name === undefined) throw invalidResponse('a tool call without a name')
+    if (this.#legacy && this.#calls > 0) return undefined
+    const kind = this.#legacy ? 'legacy' : type === 'custom_tool_call' ? 'custom' : 'function'
     const call = this.#calls++
-    this.#items.set(index, { type: 'call', call, kind, isWritten: false })
-    events.push({ type: 'tool-call-start', choice, call, id: this.#legacy ? '' : uniqueCallId(nonEmptyText(item.call_id), this.#ids), name, kind })
+    events.push({ type: 'tool-call-start', choice, call, id: this.#legacy ? '' : uniqueCallId(labels.callId, this.#ids), name, kind })
+    return this.#open({ ...labels, type: 'call', call, kind, isDone: false, text: '' })
   }
+}
+
+function addReasoning (open: ReasoningItem, part: unknown, value: unknown, events: ChatEvent[]): void {
+  const piece = nonEmptyText(value)
+  if (piece === undefined) return
+  const text = open.text === '' || open.part === part ? piece : `\n\n${piece}`
+  open.part = part
+  open.text += text
+  events.push({ type: 'reasoning-delta', choice, text })
+}
+
+function labelsOf ({ output_index: index, item_id: id }: Place, item: WireItem = {}): Labels {
+  return { callId: nonEmptyText(item.call_id), id: nonEmptyText(item.id) ?? nonEmptyText(id), index: numberOf(index) }
 }
 
 /** Returns the summary of a reasoning item, or the reasoning itself of models that show it. */

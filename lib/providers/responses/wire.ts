@@ -39,6 +39,7 @@ export interface WireStreamEvent {
   type?: unknown
   response?: unknown
   output_index?: unknown
+  item_id?: unknown
   summary_index?: unknown
   item?: unknown
   delta?: unknown

@@ -18,9 +18,18 @@ t.test('fields of the wrong type in an answer break nothing', async t => {
   t.doesNotThrow(() => eventsOf(
     { type: 'message_start', message: null }, block(null), delta(null), block({ type: 'text', text: 4, citations: [null, {}] }),
     delta({ type: 'citations_delta' }), delta({ type: 'text_delta' }), delta({ type: 'thinking_delta', thinking: 'lost' }),
-    { type: 'content_block_stop' }, block({ type: 'tool_use' }), block({ type: 'tool_use', name: 'f', input: 'x' }),
-    delta({ type: 'input_json_delta', partial_json: 7 }), { type: 'message_delta' }, { ...finish, usage: { output_tokens: 'many' } }, stop
+    { type: 'content_block_stop' }, block({ type: 'tool_use', name: 'f', input: 'x' }), delta({ type: 'input_json_delta', partial_json: 7 }), { type: 'message_delta' }, { ...finish, usage: { output_tokens: 'many' } }, stop
   ))
+})
+
+t.test('content that cannot be read is an error, and no call is lost', async t => {
+  const block = (content_block: unknown): object => ({ type: 'content_block_start', index: 0, content_block })
+  for (const content of [block({ type: 'tool_use' }), block({ type: 'tool_use', id: 'k', name: null }), block('text'), { type: 'content_block_delta', index: 0, delta: 7 }]) {
+    t.throws(() => eventsOf(start, content, finish, stop), { code: 'upstream_invalid_response' }, JSON.stringify(content))
+  }
+  const named = { type: 'message_delta', delta: { stop_reason: 'tool_use' } }
+  t.throws(() => eventsOf(start, named, stop), { code: 'upstream_invalid_response' }, 'the call that the reason names is not there')
+  t.match(eventsOf(start, block({ type: 'text', text: 'a' }), named, stop).find(({ type }) => type === 'choice-end'), { reason: 'stop' })
 })
 
 t.test('text and thinking that were not announced are read all the same', async t => {

@@ -9,6 +9,12 @@ t.test('usage that contradicts itself is at least its sum, and numbers may come 
   t.match(usage({ prompt_tokens: '3', completion_tokens: '2', total_tokens: '5' }), { usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5 } })
 })
 
+t.test('a count that is missing is what the other leaves of the total', async t => {
+  const usage = (given: object): unknown => readResponse(chatCompletions, { choices: [{ message: { content: 'a' } }], usage: given }, ask()).at(-1)
+  t.match(usage({ prompt_tokens: null, completion_tokens: 2, total_tokens: 5 }), { usage: { promptTokens: 3, completionTokens: 2 } })
+  t.match(usage({ prompt_tokens: 3, total_tokens: 5 }), { usage: { promptTokens: 3, completionTokens: 2 } })
+})
+
 t.test('usage is found where servers put it, and is no field of a choice', async t => {
   const counts = { prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 }
   const places: ReadonlyArray<readonly [object, object]> = [

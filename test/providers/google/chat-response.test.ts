@@ -9,6 +9,10 @@ t.test('a complete body without an answer is an error', async t => {
   }
   t.throws(() => readResponse(googleChat, [{ error: { code: 500 } }], googleAsk()), { code: 'upstream_error' })
   t.doesNotThrow(() => readResponse(googleChat, {
-    candidates: [null, { content: { parts: [null, 'x', { text: 5 }, { functionCall: {} }] }, index: 'x' }], usageMetadata: []
+    candidates: [null, { content: { parts: [null, { text: 5 }, { text: 'a' }] }, index: 'x' }], usageMetadata: []
   }, googleAsk()), 'odd values are passed over')
+  for (const part of ['x', { functionCall: {} }, { functionCall: 'f' }]) {
+    const answer = { candidates: [{ content: { parts: [part] }, finishReason: 'STOP' }] }
+    t.throws(() => readResponse(googleChat, answer, googleAsk()), { code: 'upstream_invalid_response' }, 'no call is lost')
+  }
 })

@@ -17,6 +17,10 @@ t.test('every reason to end is one of ours', async t => {
   for (const [expected, theirs] of Object.entries(ours)) {
     for (const wire of theirs) t.match(reason(wire), { type: 'choice-end', reason: expected }, wire)
   }
+  for (const wire of ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'OTHER']) {
+    const empty = { candidates: [{ finishReason: wire, finishMessage: 'Malformed function call: print(x)' }] }
+    t.throws(() => readResponse(googleChat, empty, googleAsk()), { code: 'upstream_invalid_response' }, `${wire} without any output is no answer`)
+  }
   t.match(reason('STOP', true), { reason: 'tool_calls' })
   t.match(reason('SAFETY', true), { reason: 'content_filter' })
 })

@@ -7,3 +7,10 @@ t.test('thoughts are part of the answer, results of tools part of the prompt, an
   })
   t.same(usageOf({ promptTokenCount: -5 }), { promptTokens: 0, completionTokens: 0, totalTokens: 0 })
 })
+
+t.test('half a report is none, but for what its total says', async t => {
+  t.equal(usageOf({}), undefined)
+  t.equal(usageOf({ candidatesTokenCount: 3 }), undefined)
+  t.equal(usageOf({ promptTokenCount: 5 }, true), undefined, 'something was written, and is not counted')
+  t.match(usageOf({ promptTokenCount: 5, totalTokenCount: 9 }, true), { promptTokens: 5, completionTokens: 4 })
+})
