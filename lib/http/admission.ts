@@ -26,7 +26,51 @@ export interface Reservation {
   readonly take: (bytes: number) => void
 }
 
+/** A call whose caller does not read what waits to be sent. */
+export interface WaitingReader {
+  readonly keyId: string
+  /** Bytes of memory that its end gives back. */
+  readonly heldBytes: number
+  /** Ends the call and gives its memory back, at once. */
+  readonly endAsTooSlow: () => void
+}
+
+/** Milliseconds in which a caller may read nothing before its answer makes room for others. */
+const patienceMs = 1000
+
+/** The callers that do not read, who has waited longest first. */
+class WaitingReaders {
+  readonly #sinceMs = new Map<WaitingReader, number>()
+
+  add (reader: WaitingReader): void {
+    if (!this.#sinceMs.has(reader)) this.#sinceMs.set(reader, performance.now())
+  }
+
+  delete (reader: WaitingReader): void {
+    this.#sinceMs.delete(reader)
+  }
+
+  /**
+   * Ends the call that has waited longest for its caller, of those that hold memory.
+   *
+   * @param keyId of this key only. Default: of any
+   * @returns false when there is none
+   */
+  endLongest (keyId?: string): boolean {
+    const nowMs = performance.now()
+    for (const [reader, sinceMs] of this.#sinceMs) {
+      if (nowMs - sinceMs < patienceMs) return false
+      if (reader.heldBytes === 0 || (keyId !== undefined && reader.keyId !== keyId)) continue
+      this.delete(reader)
+      reader.endAsTooSlow()
+      return true
+    }
+    return false
+  }
+}
+
 export class Admission {
+  readonly #readers = new WaitingReaders()
   readonly #calls: FairShare
   readonly #memory: FairShare
   readonly #disk: FairShare
@@ -65,7 +109,13 @@ export class Admission {
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
-    return new AdmittedCall(keyId, calls, this.#memory, this.#disk)
+    return new AdmittedCall(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#readers)
+  }
+
+  /** Notes whether a caller reads what waits to be sent: while memory is short, those that do not are ended, who has waited longest first. */
+  noteReader (reader: WaitingReader, waits: boolean): void {
+    if (waits) this.#readers.add(reader)
+    else this.#readers.delete(reader)
   }
 }
 
@@ -83,8 +133,8 @@ export class AdmittedCall {
   #disk: ShareReservation | undefined
   #left = false
 
-  constructor (keyId: string, calls: FairShare, memory: FairShare, disk: FairShare) {
-    this.memory = new ShareReservation(keyId, memory, 'memory')
+  constructor (keyId: string, calls: FairShare, { memory, disk }: Readonly<Record<'memory' | 'disk', FairShare>>, readers: WaitingReaders) {
+    this.memory = new ShareReservation(keyId, memory, 'memory', false, readers)
     this.#keyId = keyId
     this.#calls = calls
     this.#diskShare = disk
@@ -108,11 +158,14 @@ class ShareReservation implements Reservation {
   readonly #keyId: string
   readonly #budget: FairShare
   readonly #what: string
+  readonly #readers: WaitingReaders | undefined
   #bytes = 0
   #closed: boolean
 
-  constructor (keyId: string, budget: FairShare, what: string, closed = false) {
+  /** @param readers whose end makes room. Default: nothing does */
+  constructor (keyId: string, budget: FairShare, what: string, closed = false, readers?: WaitingReaders) {
     this.#closed = closed
+    this.#readers = readers
     this.#keyId = keyId
     this.#budget = budget
     this.#what = what
@@ -125,16 +178,20 @@ class ShareReservation implements Reservation {
   take (bytes: number): void {
     // A body may still be arriving when its call has ended: nothing would give back what it takes.
     if (this.#closed || bytes === 0) return
-    if (this.#budget.take(this.#keyId, bytes)) {
-      this.#bytes += bytes
-      return
+    while (!this.#budget.take(this.#keyId, bytes)) {
+      if (this.#bytes + bytes > this.#budget.maxAlone) {
+        throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
+      }
+      const isFull = this.#budget.used + bytes > this.#budget.total
+      if (this.#readers?.endLongest(isFull ? undefined : this.#keyId) !== true) {
+        throw new GatewayError('overloaded', { message: `The gateway is out of ${this.#what}. Try again later.` })
+      }
     }
-    if (this.#bytes + bytes > this.#budget.maxAlone) {
-      throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
-    }
-    throw new GatewayError('overloaded', {
-      message: `The gateway is out of ${this.#what}. Try again later.`
-    })
+    this.#bytes += bytes
+  }
+
+  get bytes (): number {
+    return this.#bytes
   }
 
   giveBack (): void {

@@ -11,7 +11,7 @@ import type { Context } from 'koa'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Admission } from './admission.ts'
+import type { Admission, AdmittedCall, WaitingReader } from './admission.ts'
 
 /** Longest method and path in the log; a query may hold secrets and is left out. */
 const maxLoggedTarget = 200
@@ -69,26 +69,42 @@ export function answerCalls (parts: AnswerParts): AnswerCall {
   }
 }
 
-class CallInFlight extends OpenCall {
+class CallInFlight extends OpenCall implements WaitingReader {
   readonly #parts: AnswerParts
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #target: Endpoint | GatewayError
   readonly #graceMs: number | undefined
+  readonly #admitted: () => AdmittedCall | undefined
   readonly #close: (onUploadDeleteFailed?: (error: unknown) => void) => void
 
   constructor (parts: AnswerParts, context: Context, target: Endpoint | GatewayError, params: Record<string, string>) {
     const { req, res } = context
     const limits = parts.limits()
     const endpoint = target instanceof GatewayError ? undefined : target
-    const { call, abort, close } = readCall(context, params, endpoint, limits, parts.admission)
+    const { call, abort, admitted, close } = readCall(context, params, endpoint, limits, parts.admission)
     super(call, abort, call.receivedAtMs + limits.callMs)
     this.#parts = parts
     this.#request = req
     this.#response = res
     this.#target = target
     this.#graceMs = limits.graceMs
+    this.#admitted = admitted
     this.#close = close
+  }
+
+  get keyId (): string {
+    return this.call.record.keyId ?? ''
+  }
+
+  get heldBytes (): number {
+    return this.#admitted()?.memory.bytes ?? 0
+  }
+
+  endAsTooSlow (): void {
+    this.abort(new GatewayError('client_too_slow'))
+    this.#response.destroy()
+    this.#admitted()?.memory.giveBack()
   }
 
   async run (): Promise<void> {
@@ -109,14 +125,13 @@ class CallInFlight extends OpenCall {
 
   /** Called when nothing was read from the connection or accepted by it for a while. */
   #onSilence (): void {
-    if (this.#response.writableLength === 0) return // the provider is slow, not the caller
-    this.abort(new GatewayError('client_too_slow'))
-    this.#response.destroy()
+    if (this.#response.writableLength > 0) this.endAsTooSlow() // else the provider is slow, not the caller
   }
 
   async #write (reply: Reply): Promise<void> {
     const noted = this.call.record.bodies?.watch(reply) ?? reply
-    await writeReply(this.#response, noted, this.call, this.#graceMs, this.#parts.options.beforeLastByte)
+    const { admission, options: { beforeLastByte } } = this.#parts
+    await writeReply(this.#response, noted, this.call, { graceMs: this.#graceMs, beforeLastByte, onWait: waits => admission.noteReader(this, waits) })
   }
 
   /** Sends an error; one that comes after the head ends the connection. */
@@ -136,9 +151,10 @@ class CallInFlight extends OpenCall {
   }
 
   #end (): void {
-    const { open, options } = this.#parts
+    const { admission, open, options } = this.#parts
     const { record, signal } = this.call
     open.delete(this)
+    admission.noteReader(this, false)
     this.#close(options.onUploadDeleteFailed)
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
     // Whatever the head had said: the caller did not read the answer to its end.

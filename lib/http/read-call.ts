@@ -42,6 +42,8 @@ export interface AcceptedCall {
   readonly call: Call
   /** Aborts everything that depends on the call. */
   readonly abort: (reason: GatewayError) => void
+  /** Returns what the call has taken; `undefined` while it has taken nothing. */
+  readonly admitted: () => AdmittedCall | undefined
   /**
    * Must be called once, when the answer is written or abandoned.
    *
@@ -139,6 +141,7 @@ export function readCall (
   return {
     call,
     abort,
+    admitted: () => admitted,
     close: onUploadDeleteFailed => {
       response.off('close', onClose)
       if (isWaiting) socket.off('close', onSocketClose)

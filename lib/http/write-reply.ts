@@ -8,32 +8,40 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
+export interface WriteOptions {
+  /** Milliseconds that the last bytes may take to leave once the call's signal has aborted. Default: 5000. */
+  readonly graceMs?: number | undefined
+  /** Called once the answer is complete but for its last byte, which waits for the result. */
+  readonly beforeLastByte?: RecordAnswer | undefined
+  /** Called with true when bytes wait for the caller to read, and with false when it reads on. */
+  readonly onWait?: (waits: boolean) => void
+}
+
 /**
  * Writes a reply. A complete body is sent with its length; an iterable with back-pressure, one
  * write per item. When the iterable throws or the caller leaves, the socket is destroyed: a truncated
  * answer never looks like a complete one.
  *
- * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
  * Rejects with a TypeError for headers that cannot be sent: nothing is sent then, and `return()` of the body is called.
  */
-export function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordAnswer): Promise<void> {
+export function writeReply (response: ServerResponse, reply: Reply, call: Call, options: WriteOptions = {}): Promise<void> {
   const { body } = reply
   const { record, receivedAtMs } = call
   record.status = reply.status
   record.overheadMs = performance.now() - receivedAtMs - record.upstreamWaitMs
   return typeof body === 'string' || body instanceof Uint8Array
-    ? writeComplete(response, body, reply, call, graceMs, beforeLastByte)
-    : writeStream(response, body, reply, call, graceMs, beforeLastByte)
+    ? writeComplete(response, body, reply, call, options)
+    : writeStream(response, body, reply, call, options)
 }
 
 async function writeComplete (
-  response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
+  response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, options: WriteOptions
 ): Promise<void> {
   response.writeHead(reply.status, { ...headersOf(reply, call), 'content-length': String(Buffer.byteLength(body)) })
-  await beforeLastByte?.(call)
+  await options.beforeLastByte?.(call)
   if (response.destroyed) return
   response.end(body)
-  await written(response, call.signal, graceMs)
+  await written(response, call.signal, options)
 }
 
 /** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */
@@ -56,15 +64,13 @@ function printable (text: string): string {
 }
 
 function writeStream (
-  response: ServerResponse, body: AsyncIterable<Piece>, reply: Reply, call: Call, graceMs: number, beforeLastByte?: RecordAnswer
+  response: ServerResponse, body: AsyncIterable<Piece>, reply: Reply, call: Call, options: WriteOptions
 ): Promise<void> {
-  return new Promise(resolve => { new StreamWriter(response, body[Symbol.asyncIterator](), { call, graceMs, beforeLastByte }, resolve).start(reply) })
+  return new Promise(resolve => { new StreamWriter(response, body[Symbol.asyncIterator](), { ...options, call }, resolve).start(reply) })
 }
 
-interface StreamWriterOptions {
+interface StreamWriterOptions extends WriteOptions {
   readonly call: Call
-  readonly graceMs: number
-  readonly beforeLastByte: RecordAnswer | undefined
 }
 
 /**
@@ -120,13 +126,19 @@ class StreamWriter extends TimedMember {
   }
 
   readonly #onPiece = (given: IteratorResult<Piece>): void => {
-    const [response, { call }] = [this.#response, this.#options]
+    const [response, { call, onWait }] = [this.#response, this.#options]
     this.#head = clearImmediate(this.#head) as undefined
     if (given.done === true || response.destroyed) return this.#settle(this.#finish())
     if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
       if (this.#send(given.value) || !flushedMustWait(response)) this.#read()
-      else void drained(response, call.signal).then(this.#read)
+      else {
+        onWait?.(true)
+        void drained(response, call.signal).then(() => {
+          onWait?.(false)
+          this.#read()
+        })
+      }
     } catch (error) {
       this.#onFailure(error)
     }
@@ -142,7 +154,7 @@ class StreamWriter extends TimedMember {
   }
 
   async #finish (): Promise<void> {
-    const [response, { call, graceMs, beforeLastByte }] = [this.#response, this.#options]
+    const [response, { call, beforeLastByte }] = [this.#response, this.#options]
     try {
       if (response.destroyed) await this.#pieces.return?.()
       if (!response.destroyed) await beforeLastByte?.(call)
@@ -151,7 +163,7 @@ class StreamWriter extends TimedMember {
       return await this.#break(error)
     }
     this.#silence?.stop(this)
-    await written(response, call.signal, graceMs)
+    await written(response, call.signal, this.#options)
   }
 
   async #break (error: unknown): Promise<never> {
@@ -182,13 +194,14 @@ function flushedMustWait (response: ServerResponse): boolean {
  * that it counts, has its deadline and is waited for. A caller who does not read the last bytes
  * within the grace period after a deadline loses the socket.
  */
-function written (response: ServerResponse, signal: CallSignal, graceMs: number): Promise<void> {
+function written (response: ServerResponse, signal: CallSignal, options: WriteOptions): Promise<void> {
   if (response.destroyed) return Promise.resolve()
   // The system has taken every byte: the close follows, whatever the signal does.
-  return response.writableLength === 0 ? new Promise(resolve => { response.once('close', resolve) }) : writtenInTime(response, signal, graceMs)
+  return response.writableLength === 0 ? new Promise(resolve => { response.once('close', resolve) }) : writtenInTime(response, signal, options)
 }
 
-async function writtenInTime (response: ServerResponse, signal: CallSignal, graceMs: number): Promise<void> {
+async function writtenInTime (response: ServerResponse, signal: CallSignal, { graceMs = 5000, onWait }: WriteOptions): Promise<void> {
+  onWait?.(true)
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }
   if (signal.aborted) giveUp()

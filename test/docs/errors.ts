@@ -119,7 +119,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Nothing: the client has gone.'
   },
   client_too_slow: {
-    when: 'The client accepted no byte of its answer for `server.write_timeout_ms`. It is only seen in logs and usage records.',
+    when: 'The client accepted no byte of its answer for `server.write_timeout_ms`, or for a second while others needed the memory. It is only seen in logs and usage records.',
     action: 'Read answers as they come, or cancel those that are no longer needed.'
   },
   internal_error: {

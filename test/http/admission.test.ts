@@ -63,6 +63,46 @@ t.test('a body that could never fit is too large, and no other call is waited fo
   t.match(refusal(() => call.memory.take(501)), [413, { error: { code: 'file_too_large', message: 'The body needs more memory than one API key may use.' } }])
 })
 
+t.test('memory that is short is taken from callers who do not read: of the same key where its share is used up, else of any', async t => {
+  let nowMs = 1000
+  t.intercept(performance, 'now', { value: () => nowMs })
+  const admission = new Admission({ ...limits, openCalls: 40 })
+  const ended: string[] = []
+  const reading = (name: string, keyId: string, bytes: number): void => {
+    const call = admission.enter(keyId)
+    call.memory.take(bytes)
+    admission.noteReader({
+      keyId,
+      get heldBytes () { return call.memory.bytes },
+      endAsTooSlow: () => {
+        ended.push(name)
+        call.leave()
+      }
+    }, true)
+    nowMs += 10
+  }
+  reading('b1', 'b', 200)
+  reading('a1', 'a', 0)
+  reading('a2', 'a', 100)
+  reading('a3', 'a', 300)
+  const call = admission.enter('a')
+  t.equal((refusal(() => call.memory.take(100)) as unknown[])[0], 503, 'nobody has waited for a second yet')
+  t.same(ended, [])
+  nowMs += 1000
+  call.memory.take(100)
+  t.same(ended, ['a2'], 'its own share was used up')
+  t.equal((refusal(() => admission.enter('a').memory.take(501)) as unknown[])[0], 413)
+  t.same(ended, ['a2'], 'nobody is ended for what could never fit')
+  const others = ['c', 'd', 'e'].map(keyId => admission.enter(keyId))
+  others[0]?.memory.take(200)
+  others[1]?.memory.take(100)
+  others[2]?.memory.take(50)
+  t.same(ended, ['a2'])
+  admission.enter('f').memory.take(100)
+  t.same(ended, ['a2', 'b1'], 'all of it is used, so who has waited longest')
+  t.end()
+})
+
 t.test('what leaves half of a key\'s share is cheap', async t => {
   const admission = new Admission(limits)
   const call = admission.enter('a')

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import t from 'tap'
 import { raw, rest } from '../support/raw.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
-import { until } from '../support/until.ts'
+import { settings } from '../support/settings.ts'
+import { eventually, until } from '../support/until.ts'
 import type { Socket } from 'node:net'
 import type { Call } from '../../lib/core/call.ts'
 import type { Endpoint } from '../../lib/core/endpoint.ts'
@@ -54,6 +56,37 @@ t.test('a caller who accepts nothing of an answer that waits loses the connectio
     t.match(ended[0]?.record, { outcome: 'client_too_slow', errorCode: 'client_too_slow', status: 499 }, name)
     t.equal(app.openCalls(), 0)
   }
+})
+
+t.test('while memory is short, the call that has waited longest for its caller makes room', async t => {
+  const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
+  const large = 'x'.repeat(30_000_000)
+  const keeping = (name: string, body: Reply['body'], bytes: number): Endpoint => ({
+    ...get, name, path: `/${name}`, handle: async ({ takeMemory }) => {
+      takeMemory?.(bytes)
+      return { status: 200, headers: {}, body }
+    }
+  })
+  const { url, ended, app } = await smallApp(t, {
+    endpoints: () => [keeping('complete', large, 400), keeping('stream', endless(), 400), keeping('nothing', large, 0), keeping('more', 'x', 500)],
+    limits: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1 }
+  })
+  const sockets: Socket[] = []
+  for (const name of ['nothing', 'stream', 'complete']) {
+    const socket = await raw(t, url)
+    socket.write(`GET /${name} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    await once(socket, 'data')
+    sockets.push(socket.pause())
+  }
+  const refused = await fetch(`${url}/more`)
+  t.equal(refused.status, 503, 'one that has waited for a moment may read on')
+  t.match(await refused.json(), { error: { code: 'overloaded', message: 'The gateway is out of memory. Try again later.' } })
+  await eventually(async () => await fetch(`${url}/more`), ({ status }) => status === 200, 'room in memory')
+  await until(() => ended.length > 0 && ended.some(({ record }) => record.outcome === 'client_too_slow'), 'the end of a call')
+  const tooSlow = ended.filter(({ record }) => record.outcome === 'client_too_slow')
+  t.same(tooSlow.map(({ record }) => [record.endpoint, record.status]), [['stream', 499]], 'who has waited longest, of those that hold memory')
+  t.equal(app.openCalls(), 2)
+  t.ok((await rest((sockets[2] as Socket).resume())).length > 29_000_000, 'the others are answered when they read')
 })
 
 t.test('a caller who reads slowly, and one whose answer is slow to come, keep the connection', async t => {
