@@ -28,7 +28,7 @@ export interface TokenKind {
   readonly price?: { readonly field: string, readonly description: string }
 }
 
-/** A unit that is billed beside tokens, or in place of them. */
+/** A unit other than tokens. */
 export interface BilledUnit {
   readonly recorded: Recorded
   /** The price of `per`; without `per`, a list of prices by size and quality. */
@@ -39,8 +39,6 @@ export interface BilledUnit {
     /** Follows the price in the dashboard. */
     readonly shown?: string
   }
-  /** True where it is billed beside the tokens of an answer and reported with them. */
-  readonly besideTokens?: true
   /** True where the request says how much is used: that counts once a provider may have begun. */
   readonly ofRequest?: true
 }
@@ -88,7 +86,8 @@ export const tokenKinds = {
   rejectedPredictionTokens: { partOf: 'completionTokens' }
 } as const satisfies Readonly<Record<string, TokenKind>>
 
-export const billedUnits = {
+/** Units that are billed in place of tokens. */
+export const unitsInsteadOfTokens = {
   images: {
     recorded: { column: 'images', noun: 'images', label: 'Images' },
     price: {
@@ -113,42 +112,47 @@ export const billedUnits = {
     price: {
       field: 'per_thousand_pages', per: 1000, description: 'USD per thousand pages of a document.', shown: 'per 1,000 pages'
     }
-  },
+  }
+} as const satisfies Readonly<Record<string, BilledUnit>>
+
+/** Units that are billed beside the tokens of an answer, and reported with them. */
+export const unitsBesideTokens = {
   searches: {
     recorded: { column: 'searches', noun: 'searches', label: 'Searches' },
     price: {
       field: 'per_thousand_searches', per: 1000, description: 'USD per thousand searches of the web, in addition to the tokens.'
-    },
-    besideTokens: true
+    }
   }
 } as const satisfies Readonly<Record<string, BilledUnit>>
 
 export type TokenKindName = keyof typeof tokenKinds
-export type BilledUnitName = keyof typeof billedUnits
+export type NameInsteadOfTokens = keyof typeof unitsInsteadOfTokens
+export type NameBesideTokens = keyof typeof unitsBesideTokens
 
-type Units = typeof tokenKinds & typeof billedUnits
+type Units = typeof tokenKinds & typeof unitsInsteadOfTokens & typeof unitsBesideTokens
 export type UnitName = keyof Units
 
 /** The column of each unit that has one. */
 type ColumnOf<Name extends UnitName> = Units[Name] extends { readonly recorded: { readonly column: infer Column extends string } } ? Column : never
 export type UnitColumn = { [Name in UnitName]: ColumnOf<Name> }[UnitName]
+export type ColumnInsteadOfTokens = ColumnOf<NameInsteadOfTokens>
 
 /** The name of each of them in sums. */
 type SumOf<Name extends UnitName> = Units[Name] extends { readonly recorded: { readonly sum: infer Sum extends string } } ? Sum : ColumnOf<Name>
 export type UnitSum = { [Name in UnitName]: SumOf<Name> }[UnitName]
 
 /** A unit that usage records have, with the defaults filled in. */
-export interface RecordedUnit extends Required<Omit<Recorded, 'column' | 'sum'>> {
+export interface RecordedUnit<Column extends UnitColumn = UnitColumn> extends Required<Omit<Recorded, 'column' | 'sum'>> {
   readonly name: UnitName
-  readonly column: UnitColumn
+  readonly column: Column
   readonly sum: UnitSum
   /** The column of the tokens that it is a part of. */
   readonly partOf: UnitColumn | undefined
 }
 
-const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [...Object.entries(tokenKinds), ...Object.entries(billedUnits)]
+const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [tokenKinds, unitsInsteadOfTokens, unitsBesideTokens].flatMap(table => Object.entries(table))
 
-/** The units that usage records have, in the order of the table. */
+/** The units that usage records have, in the order of the tables. */
 export const recordedUnits: readonly RecordedUnit[] = rows.flatMap(([name, unit]) => {
   const { recorded } = unit
   if (recorded === undefined) return []
@@ -156,6 +160,9 @@ export const recordedUnits: readonly RecordedUnit[] = rows.flatMap(([name, unit]
   const whole = 'partOf' in unit ? rows.find(([other]) => other === unit.partOf)?.[1].recorded?.column : undefined
   return [{ ...recorded, parts, sum, log, name, column, partOf: whole } as RecordedUnit] // names and columns are those of the tables
 })
+
+/** Those that are billed in place of tokens. */
+export const recordedInsteadOfTokens = recordedUnits.filter(({ name }) => name in unitsInsteadOfTokens) as ReadonlyArray<RecordedUnit<ColumnInsteadOfTokens>>
 
 export const unitColumns: readonly UnitColumn[] = recordedUnits.map(({ column }) => column)
 

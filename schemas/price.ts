@@ -1,14 +1,15 @@
 /** The price of a model: in the catalogue, and under `models:` in the configuration. */
 
 import { Type, type Static, type TNumber, type TOptional } from 'typebox'
-import { billedUnits, tokenKinds, type BilledUnit, type BilledUnitName, type TokenKind, type TokenKindName } from './billed-units.ts'
+import { tokenKinds, unitsBesideTokens, unitsInsteadOfTokens, type BilledUnit, type TokenKind, type TokenKindName } from './billed-units.ts'
 
 function Usd (description: string) {
   return Type.Number({ minimum: 0, maximum: 1_000_000, description })
 }
 
 type TokenPriceField = { [Name in TokenKindName]: (typeof tokenKinds)[Name] extends { readonly price: { readonly field: infer Field extends string } } ? Field : never }[TokenKindName]
-type UnitPriceField = Exclude<(typeof billedUnits)[BilledUnitName]['price']['field'], 'images'>
+type BilledUnits = typeof unitsInsteadOfTokens & typeof unitsBesideTokens
+type UnitPriceField = Exclude<BilledUnits[keyof BilledUnits]['price']['field'], 'images'>
 
 /** Prices of tokens, in USD per million. */
 const tokenPrices = optional<TokenPriceField>(Object.values<TokenKind>(tokenKinds).flatMap(({ price, partOf }) => {
@@ -18,7 +19,7 @@ const tokenPrices = optional<TokenPriceField>(Object.values<TokenKind>(tokenKind
 }))
 
 /** Prices of other units that are one number, in USD. */
-const unitPrices = optional<UnitPriceField>(Object.values<BilledUnit>(billedUnits).flatMap(({ price: { field, per, description } }) => (
+const unitPrices = optional<UnitPriceField>(Object.values<BilledUnit>({ ...unitsInsteadOfTokens, ...unitsBesideTokens }).flatMap(({ price: { field, per, description } }) => (
   per === undefined ? [] : [[field, Usd(description)]]
 )))
 
@@ -39,7 +40,7 @@ export const priceFields = {
     above_prompt_tokens: Type.Integer({ minimum: 1, description: 'The prices apply to prompts of more tokens than this.' }),
     ...tokenPrices
   }, { additionalProperties: false, description: 'Prices of all tokens of an answer whose prompt is longer than that.' })),
-  images: Type.Optional(Type.Array(ImagePrice, { minItems: 1, maxItems: 100, description: billedUnits.images.price.description })),
+  images: Type.Optional(Type.Array(ImagePrice, { minItems: 1, maxItems: 100, description: unitsInsteadOfTokens.images.price.description })),
   ...unitPrices
 }
 

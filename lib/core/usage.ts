@@ -1,9 +1,8 @@
 /** What calls use of the units that they are billed by (`schemas/billed-units`). */
 
-import type { billedUnits, BilledUnitName, TokenKindName, UnitName } from '../../schemas/billed-units.ts'
+import type { NameBesideTokens, NameInsteadOfTokens, TokenKindName, UnitName } from '../../schemas/billed-units.ts'
 
 type Always = 'promptTokens' | 'completionTokens'
-type WithTokens = { [Name in BilledUnitName]: (typeof billedUnits)[Name] extends { readonly besideTokens: true } ? Name : never }[BilledUnitName]
 
 /**
  * Tokens as the provider counted them, and what it bills beside them. Absent and zero differ: absent was not reported.
@@ -11,7 +10,7 @@ type WithTokens = { [Name in BilledUnitName]: (typeof billedUnits)[Name] extends
  */
 export interface Usage extends
   Readonly<Record<Always | 'totalTokens', number>>,
-  Readonly<Partial<Record<Exclude<TokenKindName, Always> | WithTokens, number>>> {}
+  Readonly<Partial<Record<Exclude<TokenKindName, Always> | NameBesideTokens, number>>> {}
 
 /** Characters of text that make about one token in most languages: for estimates, where a provider reports nothing. */
 export const charactersPerToken = 4
@@ -27,7 +26,7 @@ export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usa
 }
 
 /** Units that a call is billed by in place of tokens. */
-export interface Units extends Readonly<Partial<Record<Exclude<BilledUnitName, WithTokens | 'images'>, number | undefined>>> {
+export interface Units extends Readonly<Partial<Record<Exclude<NameInsteadOfTokens, 'images'>, number | undefined>>> {
   readonly images?: Images | undefined
 }
 

@@ -5,6 +5,7 @@ import { countedLimits, type CountedLimit } from '../../schemas/config/counted-l
 import { steadyNow } from '../async/steady-clock.ts'
 import { budgetText } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
+import { isInsteadOfTokens, wantedUnits } from '../limits/units.ts'
 import { accountsOf, limitedParties, partyNames, type Account, type Party } from '../limits/call-accounts.ts'
 import { requestBytes, type RecordedEstimate } from '../core/record.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
@@ -51,9 +52,8 @@ export function limits<R = unknown> (
   const reserve = <C extends RoutedCall<R>>(call: C, estimated: RequestEstimate<R>, parties: readonly Party[]): C | Promise<C> => {
     const { record } = call
     const tokens = estimated.made
-    const images = tokens.units?.images?.count ?? 0
-    // A call that makes no images is none of their limit, though all are used up.
-    const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(({ unit }) => unit !== 'images' || images > 0)
+    const units = wantedUnits(tokens)
+    const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined)
     const budgets = accounts.flatMap(account => account.counting === 'sum' ? account.budget ?? [] : [])
     const routes = budgets.reduce<RoutedCall<R>['routes']>((left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens), call.routes)
     const isStrict = estimate !== undefined && accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
@@ -63,7 +63,7 @@ export function limits<R = unknown> (
       ...accounts.some(({ counting }) => counting === 'sum') && { rowId: record.rowId ??= rowId() },
       wanted: {
         tokens: { most: tokens.units === undefined ? tokens.prompt + tokens.completion : 0 },
-        images: { most: images },
+        ...units,
         ...budgets.length > 0 && { nanoUsd: costsOf(tokens, routes, isStrict, requestBytes(record)) }
       }
     }

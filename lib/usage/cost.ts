@@ -3,7 +3,9 @@
 import { camelCase } from '../validation/camel-case-schema.ts'
 import type { Price } from '../core/model.ts'
 import { amountOf, type Images, type Units, type Usage } from '../core/usage.ts'
-import { billedUnits, tokenKinds, type BilledUnit, type BilledUnitName, type TokenKind, type TokenKindName } from '../../schemas/billed-units.ts'
+import {
+  tokenKinds, unitsBesideTokens, unitsInsteadOfTokens, type BilledUnit, type TokenKind, type TokenKindName, type UnitName
+} from '../../schemas/billed-units.ts'
 
 type TokenPrices = Omit<NonNullable<Price['longPrompt']>, 'abovePromptTokens'>
 /** An amount, and the unit price in billionths of a dollar. */
@@ -82,24 +84,26 @@ function addTokens (items: Item[], kind: PricedKind, tokens: number, usage: Usag
   items.push([rest, usdPerMillion === undefined ? undefined : usdPerMillion * perMillion])
 }
 
-/** The units whose price is one number. */
+/** A unit whose price is one number. */
 interface CountedPrice {
-  readonly name: Exclude<BilledUnitName, 'images'>
+  readonly name: UnitName
   readonly price: keyof Price
   readonly per: number
-  readonly besideTokens: boolean
 }
 
-const counted: readonly CountedPrice[] = Object.entries<BilledUnit>(billedUnits).flatMap(([name, { price: { field, per }, besideTokens = false }]) => (
-  per === undefined ? [] : [{ name: name as CountedPrice['name'], price: camelCase(field) as keyof Price, per, besideTokens }] // names of the table
-))
+const besideTokens = countedPrices(unitsBesideTokens)
+const insteadOfTokens = countedPrices(unitsInsteadOfTokens)
 
-const besideTokens = counted.filter(unit => unit.besideTokens)
+function countedPrices (units: Readonly<Record<string, BilledUnit>>): CountedPrice[] {
+  return Object.entries(units).flatMap(([name, { price: { field, per } }]) => (
+    per === undefined ? [] : [{ name: name as UnitName, price: camelCase(field) as keyof Price, per }] // names of the table
+  ))
+}
 
 function unitItems (units: Units, price: Price): Item[] {
   const { images } = units
   const items: Item[] = images === undefined ? [] : [[images.count, nanoOf(imagePrices(images, price)[0]?.usd, 1)]]
-  for (const unit of counted) {
+  for (const unit of insteadOfTokens) {
     const amount = amountOf(unit.name, undefined, units)
     if (amount !== undefined) items.push([amount, nanoPrice(price, unit)])
   }

@@ -1,6 +1,6 @@
 /** Makes a row of the usage ledger of a call. */
 
-import { billedUnits, byUnitColumn, type BilledUnit, type UnitColumn } from '../../schemas/billed-units.ts'
+import { byUnitColumn, unitsInsteadOfTokens, type BilledUnit, type UnitColumn } from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
 import { cutName, estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
@@ -204,7 +204,7 @@ function answersCost (answers: readonly Usage[], price: Price | undefined): numb
 function unitsOf (record: CallRecord): Units {
   const { images, ...counts } = record.units ?? {}
   const possible = Object.entries(counts).filter(([name, count]) => {
-    const { ofRequest }: BilledUnit = billedUnits[name as keyof typeof counts] // its keys are those
+    const { ofRequest }: BilledUnit = unitsInsteadOfTokens[name as keyof typeof counts] // its keys are those
     return boundedInteger(count) !== null && (ofRequest !== true || isBegun(record))
   })
   return { ...images !== undefined && { images }, ...Object.fromEntries(possible) }

@@ -4,8 +4,10 @@
  * stand beside it (`keys.ts`).
  */
 
-/** Things that limits count; budgets count money. */
-export type CountedUnit = 'requests' | 'tokens' | 'calls' | 'images'
+import type { ColumnInsteadOfTokens } from '../billed-units.ts'
+
+/** Things that limits count; budgets count money. Units that calls are billed by in place of tokens have the names of their columns. */
+export type CountedUnit = 'requests' | 'tokens' | 'calls' | ColumnInsteadOfTokens
 
 /**
  * Ways to count. `rate`: an amount of a minute, which refills evenly. `open`: what is in use now. `sum`: what was used since the window

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { recordedUsages, usedIn } from '../../lib/limits/units.ts'
+import { isInsteadOfTokens, recordedUsages, usedIn, wantedUnits } from '../../lib/limits/units.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 
@@ -14,4 +14,17 @@ t.test('records say in which accounts their calls counted, unless their key is g
   t.match(recordedUsages(rows, id => id === key.id ? key : undefined, undefined), [
     { row: { id: 'row-1' }, used: { nanoUsd: 9 }, accounts: [{ partyId: 'key-1', unit: 'nanoUsd' }, { partyId: 'p', unit: 'images' }] }
   ])
+})
+
+t.test('limits may count any unit that is billed in place of tokens, as its column does', async t => {
+  t.match(usedIn(usageRowOf(0, { images: 2, pages: 3, audio_ms: 1500, characters: 4 })), { images: 2, pages: 3, audio_ms: 1500, characters: 4 })
+  t.same((['images', 'pages', 'audio_ms', 'characters', 'tokens', 'nanoUsd', 'requests'] as const).filter(isInsteadOfTokens), ['images', 'pages', 'audio_ms', 'characters'])
+})
+
+t.test('a request wants the most that it can use of a unit, and of others nothing', async t => {
+  t.same(wantedUnits({ prompt: 9, completion: 9 }), {})
+  t.same(wantedUnits({ prompt: 9, completion: 9, units: { images: { count: 2 } } }), { images: { most: 2, least: 2, usual: 2 } })
+  const pages = { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } }
+  t.same(wantedUnits({ prompt: 0, completion: 0, ...pages }), { pages: { most: 1000, least: 1, usual: 1 } })
+  t.same(wantedUnits({ prompt: 0, completion: 0, units: { audioSeconds: 1.5 } }), { audio_ms: { most: 1500, least: 1500, usual: 1500 } })
 })
