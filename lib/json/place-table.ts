@@ -1,0 +1,202 @@
+/**
+ * Says where a JSON value holds text: a table of paths, of which each is seen and may be replaced, is looked at and never
+ * changed, or is not looked at, for a reason.
+ *
+ * ```ts
+ * const places = new PlaceTable({
+ *   'messages[].content[](tool_use).input.**': text,   // every string below, of a block whose `type` is `tool_use`
+ *   'messages[].content[](thinking).thinking': fixed,
+ *   'metadata.*': text,                                // the strings of any member
+ *   '**.signature': unseen('belongs to what it signs') // wherever no other line says something
+ * })
+ * ```
+ *
+ * The line with the longest path counts. A string that no line is for is looked at and never changed, and so are names of members that no line has.
+ */
+
+import { isContainer, type JsonObject } from './guards.ts'
+import { parseBounded } from './parse-bounded.ts'
+import { spliceStrings } from './splice-strings.ts'
+
+export interface TextPlace {
+  /** `json`: a text that holds JSON, whose strings are meant. `fixed`: it is looked at and never changed. */
+  readonly kind: 'text' | 'json' | 'fixed' | 'unseen'
+  /** What the model has a tool do, or what came of it. */
+  readonly part?: 'tool_call' | 'tool_result'
+  /** True for a piece of a text that a stream sends in several. */
+  readonly isPiece?: true
+  /** True where base64 in a `data:` URL may stand, which is not looked at. */
+  readonly mayBeData?: true
+}
+
+export const text: TextPlace = { kind: 'text' }
+export const fixed: TextPlace = { kind: 'fixed' }
+/** The place of a string that no line of a table is for. */
+export const unlisted: TextPlace = { kind: 'fixed' }
+/** An address of the web, or data in its place. */
+export const address: TextPlace = { kind: 'text', mayBeData: true }
+export const toolCall: TextPlace = { kind: 'text', part: 'tool_call' }
+/** Arguments of a tool, as a text that holds JSON. */
+export const toolArguments: TextPlace = { kind: 'json', part: 'tool_call' }
+export const toolResult: TextPlace = { kind: 'text', part: 'tool_result' }
+
+/** @param _reason why a stage does not see it */
+export function unseen (_reason: string): TextPlace {
+  return { kind: 'unseen' }
+}
+
+/** Returns the same place for a piece of the text. */
+export function pieceOf (place: TextPlace): TextPlace {
+  return { ...place, isPiece: true }
+}
+
+/** Returns the text to put in place of one; what it returns for a `fixed` one is not used. It may throw. */
+export type ReplaceText = (text: string, place: TextPlace) => string
+
+interface Node {
+  place?: TextPlace
+  /** The place of all strings below. */
+  below?: TextPlace
+  item?: Node
+  readonly members: Map<string, Node>
+  /** By the `type` of an object, or the `role` of a message. */
+  readonly types: Map<string, Node>
+}
+
+const token = /\.?(\*\*|[^.[\]()]{1,80})|(\[\])|\(([^()]{1,400})\)/g
+const anywherePrefix = '**.'
+
+export class PlaceTable {
+  readonly #root = emptyNode()
+  readonly #anywhere = new Map<string, TextPlace>()
+
+  constructor (table: Readonly<Record<string, TextPlace>>) {
+    for (const [path, place] of Object.entries(table)) {
+      if (path.startsWith(anywherePrefix)) this.#anywhere.set(path.slice(anywherePrefix.length), place)
+      else add([this.#root], path, place)
+    }
+  }
+
+  /** Returns the value with other strings in its places; what did not change is the same object, the value itself included. */
+  replace<T> (value: T, replace: ReplaceText): T {
+    return this.#replace(value, [this.#root], undefined, replace) as T // strings stay strings, and lists lists
+  }
+
+  /** Returns the text of a JSON value with other strings in its places. */
+  replaceIn (json: string, replace: ReplaceText): string {
+    const value = parseBounded(json)
+    return spliceStrings(json, value, this.replace(value, replace))
+  }
+
+  #replace (value: unknown, nodes: readonly Node[], below: TextPlace | undefined, replace: ReplaceText): unknown {
+    if (typeof value === 'string') return replaceString(value, placeIn(nodes) ?? below ?? unlisted, replace)
+    if (!isContainer(value)) return value
+    const place = placeBelow(nodes) ?? below
+    if (place?.kind === 'unseen' && !nodes.some(hasChildren)) return value
+    if (Array.isArray(value)) return this.#replaceItems(value, nodes.flatMap(({ item }) => item ?? []), place, replace)
+    return this.#replaceMembers(value as JsonObject, typed(value as JsonObject, nodes), place, replace)
+  }
+
+  #replaceItems (list: readonly unknown[], nodes: readonly Node[], below: TextPlace | undefined, replace: ReplaceText): readonly unknown[] {
+    let result: unknown[] | undefined
+    for (const [index, item] of list.entries()) {
+      const replaced = this.#replace(item, nodes, below, replace)
+      if (replaced !== item) (result ??= [...list])[index] = replaced
+    }
+    return result ?? list
+  }
+
+  #replaceMembers (object: JsonObject, nodes: readonly Node[], below: TextPlace | undefined, replace: ReplaceText): JsonObject {
+    const under = placeBelow(nodes) ?? below
+    let result: JsonObject | undefined
+    for (const [name, member] of Object.entries(object)) {
+      const named = nodes.flatMap(({ members }) => members.get(name) ?? [])
+      const others = named.length > 0 ? named : nodes.flatMap(({ members }) => members.get('*') ?? [])
+      const anywhere = named.length > 0 ? undefined : this.#anywhere.get(name)
+      const place = anywhere ?? under
+      if (named.length === 0 && place?.kind !== 'unseen') replace(name, fixed)
+      const replaced = this.#replace(member, others, place, replace)
+      if (replaced !== member) (result ??= { ...object })[name] = replaced
+    }
+    return result ?? object
+  }
+}
+
+function replaceString (string: string, place: TextPlace, replace: ReplaceText): string {
+  if (string === '' || (place.mayBeData === true && /^data:/i.test(string))) return string
+  switch (place.kind) {
+    case 'text': return replace(string, place)
+    case 'json': return place.isPiece === true ? replace(string, place) : replaceInJson(string, place, replace)
+    case 'fixed':
+      replace(string, place)
+      return string
+    case 'unseen': return string
+  }
+}
+
+/** Replaces the strings of JSON in a text; a text that is none is replaced as a whole. */
+export function replaceInJson (json: string, { part }: TextPlace, replace: ReplaceText): string {
+  const place: TextPlace = { kind: 'text', ...part !== undefined && { part } }
+  let value: unknown
+  try {
+    value = parseBounded(json)
+  } catch {
+    return replace(json, place)
+  }
+  if (!isContainer(value)) return replace(json, place)
+  return spliceStrings(json, value, everywhere(part).replace(value, replace))
+}
+
+/** Returns the places of a value all of whose strings are texts. */
+export function everywhere (part: TextPlace['part']): PlaceTable {
+  return part === undefined ? allTexts : part === 'tool_call' ? allOfCall : allOfResult
+}
+
+function placeIn (nodes: readonly Node[]): TextPlace | undefined {
+  return nodes.find(({ place }) => place !== undefined)?.place ?? placeBelow(nodes)
+}
+
+function placeBelow (nodes: readonly Node[]): TextPlace | undefined {
+  return nodes.find(({ below }) => below !== undefined)?.below
+}
+
+function hasChildren ({ item, members, types }: Node): boolean {
+  return item !== undefined || members.size > 0 || types.size > 0
+}
+
+/** Returns the nodes for an object of its type in front of those for any. */
+function typed (object: JsonObject, nodes: readonly Node[]): readonly Node[] {
+  const name = object['type'] ?? object['role']
+  const own = typeof name !== 'string' ? [] : nodes.flatMap(({ types }) => types.get(name) ?? [])
+  return own.length === 0 ? nodes : [...own, ...nodes]
+}
+
+function add (roots: readonly Node[], path: string, place: TextPlace): void {
+  let nodes = roots
+  for (const [, name, item, types] of path.matchAll(token)) {
+    if (name === '**') {
+      for (const node of nodes) node.below = place
+      return
+    }
+    if (item !== undefined) nodes = nodes.map(node => node.item ??= emptyNode())
+    else if (types !== undefined) nodes = nodes.flatMap(node => types.split('|').map(type => childOf(node.types, type)))
+    else if (name !== undefined) nodes = nodes.map(node => childOf(node.members, name))
+  }
+  for (const node of nodes) node.place = place
+}
+
+function childOf (children: Map<string, Node>, name: string): Node {
+  const known = children.get(name)
+  if (known !== undefined) return known
+  const node = emptyNode()
+  children.set(name, node)
+  return node
+}
+
+function emptyNode (): Node {
+  return { members: new Map(), types: new Map() }
+}
+
+const allTexts = new PlaceTable({ '**': text })
+const allOfCall = new PlaceTable({ '**': toolCall })
+const allOfResult = new PlaceTable({ '**': toolResult })

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { spliceStrings } from '../../lib/json/splice-strings.ts'
+import { holds } from '../support/property.ts'
+
+t.test('only the strings that differ are written anew', t => {
+  const text = '{ "a" : 1.0,\n"b":[ "x\\u0041", "y" , {"c":"z","d":null}], "e":"z" }'
+  const before = JSON.parse(text) as { b: [string, string, object] }
+  const after = { ...before, b: [before.b[0], 'Y"', before.b[2]] }
+  t.equal(spliceStrings(text, before, after), text.replace('"y"', '"Y\\""'))
+  t.equal(spliceStrings(text, before, { ...before, b: ['A', 'y', { c: 'C', d: null }] }), text.replace('"x\\u0041"', '"A"').replace('"c":"z"', '"c":"C"'))
+  t.equal(spliceStrings(text, before, before), text, 'nothing differs')
+  t.equal(spliceStrings(' "x" ', 'x', 'y'), ' "y" ', 'a text alone')
+  t.end()
+})
+
+t.test('members that are missing because they were null stay', t => {
+  const text = '{"n":null,"a":"x","m":{"k":[]}}'
+  const m = { k: [] }
+  t.equal(spliceStrings(text, { a: 'x', m }, { a: 'y', m }), '{"n":null,"a":"y","m":{"k":[]}}')
+  t.end()
+})
+
+t.test('a text in which a member comes twice is printed anew', t => {
+  t.equal(spliceStrings('{"a":"x","a":"y"}', { a: 'y' }, { a: 'z' }), '{"a":"z"}')
+  t.end()
+})
+
+/** Returns a value with other strings, but for those that begin with `k`. */
+function changed (value: unknown): unknown {
+  if (typeof value === 'string') return value.startsWith('k') ? value : `${value}!`
+  if (Array.isArray(value)) return value.map(changed)
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, changed(member)])) : value
+}
+
+t.test('what is spliced is parsed as the value that was meant, for any value', t => {
+  holds(t, fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(0, 1), (value, spaces) => {
+    const text = JSON.stringify(value, null, spaces)
+    const after = changed(JSON.parse(text))
+    return JSON.stringify(JSON.parse(spliceStrings(text, JSON.parse(text), after))) === JSON.stringify(after)
+  }))
+  t.end()
+})
