@@ -3,6 +3,7 @@
 import type { Admin } from './accounts/admin.ts'
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
+import type { TextStages } from './guards/text-filter.ts'
 import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
@@ -36,6 +37,8 @@ export interface Services {
   readonly captureBodies?: CaptureBodies
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
   readonly admin?: () => Promise<Admin>
+  /** Look at the texts of calls. Absent where nothing does. */
+  readonly textStages?: TextStages
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */

@@ -1,12 +1,15 @@
 /** Serves POST /v1/completions: a text, and how it goes on, in one piece or as it is written. */
 
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
+import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { textCompletions } from '../lib/dialects/text-completions/index.ts'
 import { textInput } from '../lib/dialects/text-completions/input.ts'
+import { replaceCompletionTexts } from '../lib/dialects/text-completions/replace-texts.ts'
 import { estimateText } from '../lib/limits/estimate.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
+import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { boundText } from '../lib/stages/bound-text.ts'
@@ -16,6 +19,7 @@ import { limits } from '../lib/stages/limits.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
@@ -48,6 +52,9 @@ export interface CompletionsOptions {
 }
 
 export function completions (services: Services, { afterRules = map(call => call) }: CompletionsOptions = {}): Handler<Call> {
+  const { textStages } = services
+  const admitted = limits<TextInput>(services, { estimate: estimateText })
+  const answer = chain(capAnswer<TextInput>(services, { estimate: estimateText }), providerCall(services, 'textCompletion'), recordUsage())
   return pipeline(
     auth(services),
     validate(TextCompletionRequest),
@@ -57,10 +64,8 @@ export function completions (services: Services, { afterRules = map(call => call
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     checkUses(services, 'textCompletion'),
-    limits(services, { estimate: estimateText }),
-    capAnswer(services, { estimate: estimateText }),
-    providerCall(services, 'textCompletion'),
-    recordUsage(),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, replaceCompletionTexts)),
+    textStages === undefined ? answer : answerTexts(textStages, undefined, answer),
     normalise(),
     answerReply(textCompletions)
   )

@@ -9,6 +9,7 @@ import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { answerEmpty } from '../lib/stages/answer-empty.ts'
+import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
@@ -20,6 +21,7 @@ import { limits } from '../lib/stages/limits.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { toolExecute } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -28,7 +30,7 @@ import type { TSchema } from 'typebox'
 import type { ChatInput, RoutedChatCall } from '../lib/chat/input.ts'
 import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
-import type { AnswerDialect, Dialect } from '../lib/dialects/dialect.ts'
+import type { AnswerDialect, ChatBatch, Dialect } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
 
 export interface GuardOptions {
@@ -51,6 +53,8 @@ export interface ConversationOptions extends GuardOptions {
 export function conversation<S extends TSchema, C> (
   services: Services, dialect: Dialect<S, C>, { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
+  const { textStages } = services
+  const admitted = checkAddresses(services, dialect)
   return pipeline(
     auth(services, dialect),
     validate(dialect.schema),
@@ -64,14 +68,21 @@ export function conversation<S extends TSchema, C> (
     checkUses(services, 'chat', dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
-    checkAddresses(services, dialect),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, dialect.replaceTexts)),
     defer(services, chain(capAnswer(services), providerCall(services, 'deferred')), chain(recordUsage<ChatInput, ChatEvent>(), normalise())),
     fitRoutes(services, dialect),
     beforeAnswer,
-    toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())),
+    answers(services, dialect),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
+}
+
+/** Has the provider answer, in as many turns as tools take, and the answer looked at. */
+function answers<C> (services: Services, { directTexts }: AnswerDialect<C>): Stage<RoutedChatCall, ChatBatch> {
+  const { textStages } = services
+  const inTurns = toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
+  return textStages === undefined ? inTurns : answerTexts(textStages, directTexts, inTurns)
 }
 
 /**
@@ -81,7 +92,7 @@ export function conversation<S extends TSchema, C> (
 export function resumedConversation<C> (services: Services, dialect: AnswerDialect<C>): Handler<RoutedCall<ChatInput>> {
   return pipeline(
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())),
+    answers(services, dialect),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )

@@ -1,16 +1,19 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
+import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
 import { countTokensInput } from '../lib/dialects/messages/input.ts'
+import { replaceCountTexts } from '../lib/dialects/messages/replace-texts.ts'
 import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
+import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent, TokenCount } from '../schemas/messages-answer.ts'
@@ -69,6 +72,8 @@ export const countTokensDocs: Docs = {
 
 /** Serves POST /v1/messages/count_tokens. Nothing counts against limits: clients ask by the dozen, and providers count for free. */
 export function countTokens (services: Services, { afterRules = map(call => call) }: GuardOptions = {}): Handler<Call> {
+  const { textStages } = services
+  const checked = checkUses(services, 'tokenCount', dialect)
   return pipeline(
     auth(services, dialect),
     validate(CountTokensRequest),
@@ -76,7 +81,7 @@ export function countTokens (services: Services, { afterRules = map(call => call
     map(countTokensInput),
     afterRules,
     routeModel(services),
-    checkUses(services, 'tokenCount', dialect),
+    textStages === undefined ? checked : chain(checked, requestTexts(textStages, replaceCountTexts)),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), { passesErrors: true }),
     replyWith(async ({ id, by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)

@@ -11,6 +11,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
+import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
@@ -72,7 +73,9 @@ export function responses (services: Services, options: ConversationOptions = {}
 
 /** Serves POST /v1/responses/input_tokens. Nothing counts against limits, as providers count for free. */
 export function countInputTokens (services: Services, { afterRules = map(call => call) }: GuardOptions = {}): Handler<Call> {
+  const { textStages } = services
   const dialect = responsesDialect(services.responseStore)
+  const checked = checkUses(services, 'tokenCount', dialect)
   return pipeline(
     auth(services),
     validate(dialect.schema),
@@ -80,7 +83,7 @@ export function countInputTokens (services: Services, { afterRules = map(call =>
     map(dialect.input),
     afterRules,
     routeModel(services),
-    checkUses(services, 'tokenCount', dialect),
+    textStages === undefined ? checked : chain(checked, requestTexts(textStages, dialect.replaceTexts)),
     countPrompt(services, dialect, request => estimateChat(request).prompt),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ object: 'response.input_tokens', input_tokens: tokens } satisfies InputTokens)

@@ -13,7 +13,7 @@ const layers: ReadonlyArray<readonly string[]> = [
   ['lib/async', 'lib/text', 'lib/json', 'lib/log', 'lib/pipeline'],
   ['lib/wire', 'lib/validation'],
   ['lib/chat', 'lib/embeddings', 'lib/images', 'lib/audio', 'lib/ocr'],
-  ['lib/providers', 'lib/dialects'],
+  ['lib/providers', 'lib/dialects', 'lib/guards'],
   ['lib/client', 'lib/sandbox', 'lib/local'],
   ['lib/stores', 'lib/models', 'lib/bodies', 'lib/usage', 'lib/coordination', 'lib/limits'],
   ['lib/routing', 'lib/attempts', 'lib/mcp', 'lib/telemetry'],
@@ -85,8 +85,8 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 /** Files that do the same job in several folders. */
 const roles = [
   'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'fit', 'index', 'input', 'insert-usage',
-  'messages', 'migrate', 'open', 'prune-usage',
-  'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'text-message', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire', 'provider-uses'
+  'messages', 'migrate', 'open', 'prune-usage', 'replace-texts',
+  'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'text-message', 'text-places', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire', 'provider-uses'
 ]
 
 /** The words that a provider and a command of ours are called after: the capability, the thing. */

@@ -10,7 +10,7 @@ import type { AnyNode, Program, VariableDeclaration } from 'acorn'
 const root = join(import.meta.dirname, '../..')
 
 /** Values that a module may make once: they are read only, or `changes` finds what changes them. */
-const constants = new Set(['Map', 'Set', 'RegExp', 'URL'])
+const constants = new Set(['Map', 'Set', 'RegExp', 'URL', 'PlaceTable'])
 const changing = new Set(['set', 'add', 'delete', 'clear', 'push', 'pop', 'shift', 'unshift', 'splice', 'sort', 'reverse', 'fill'])
 
 /** Returns what a module keeps from call to call. */

@@ -273,8 +273,8 @@ export class GatewayError extends Error {
     this.#shownCode = options.shownCode
   }
 
-  /** Returns the same error with another message, parameter or cause. */
-  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled'>): GatewayError {
+  /** Returns the same error with other words, another parameter or cause. */
+  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled' | 'original'>): GatewayError {
     const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, staleConnection, original } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined

@@ -19,6 +19,8 @@ import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Route } from '../core/route.ts'
+import type { JsonObject } from '../json/guards.ts'
+import type { ReplaceText, PlaceTable } from '../json/place-table.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
 
 /** @typeParam C what `encode` and `complete` need of the request in the caller's words. Default: nothing */
@@ -55,6 +57,11 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
   readonly directRequest?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest | undefined
   /** The name by which providers say that they speak it. */
   readonly directDialect?: DirectDialect
+  /**
+   * Returns the call with other texts in its request, and in what the request takes from stored ones; the same call where nothing
+   * is replaced. It may be called again for the same call.
+   */
+  readonly replaceTexts: (call: RoutedCall<ChatInput>, replace: ReplaceText) => RoutedCall<ChatInput>
   /** Lists what a request in the caller's words has a provider do beside answering with its model. Default: nothing. */
   readonly uses?: (context: C) => readonly ProviderUse[]
 }
@@ -82,10 +89,22 @@ export interface AnswerDialect<C = unknown> {
   readonly errors: ErrorFormat
   /** Makes headers that answers of this dialect have. Default: none. */
   readonly headers?: (call: Call) => Readonly<Record<string, string>>
+  /** Says where answers of providers of this dialect hold text. Default: none are passed on as they came. */
+  readonly directTexts?: DirectTexts
   /** True when the answer begins with the number of tokens of the prompt, which has to be estimated then. */
   readonly startsWithUsage?: boolean
   /** True when a call is accepted if either of its two headers for keys has a good one. Default: `Authorization` decides. */
   readonly eitherKey?: boolean
+}
+
+/** The texts of answers that their callers get as they came. */
+export interface DirectTexts {
+  /** Those of a complete answer. */
+  readonly answer: PlaceTable
+  /** Those of a message of a stream. */
+  readonly frames: PlaceTable
+  /** Names the text that a message has a piece of, and by the beginning of their names the texts that end with it. */
+  readonly textOf: (type: string, message: JsonObject) => { readonly key: string, readonly ends?: string | undefined }
 }
 
 /** Writes an error as status, headers and body. */

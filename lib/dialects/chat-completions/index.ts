@@ -6,6 +6,7 @@ import { encodeChunks } from './encode.ts'
 import { chatCompletionsErrors } from './errors.ts'
 import { chatInput } from './input.ts'
 import { toCompletion } from './complete.ts'
+import { replaceChatTexts, type ChatContext } from './replace-texts.ts'
 import { chatSizes } from './sizes.ts'
 import { fitSystemMessages } from '../system-messages.ts'
 import type { Dialect } from '../dialect.ts'
@@ -13,7 +14,11 @@ import type { Dialect } from '../dialect.ts'
 export const chatCompletions: Dialect<typeof ChatRequest> = {
   schema: ChatRequest,
   sizes: chatSizes,
-  input: call => refine(chatInput(call), { context: undefined }),
+  input: call => {
+    const context: ChatContext = { request: call.request }
+    return refine(chatInput(call), { context })
+  },
+  replaceTexts: replaceChatTexts,
   fit: (request, { provider }) => {
     const messages = fitSystemMessages(request.messages, provider)
     return messages === request.messages ? request : { ...request, messages }

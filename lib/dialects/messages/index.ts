@@ -10,7 +10,9 @@ import { fitRequest } from './fit.ts'
 import { messagesInput, type MessagesContext } from './input.ts'
 import { messagesUses } from './provider-uses.ts'
 import { rateLimitHeaders } from './rate-limits.ts'
+import { replaceMessageTexts } from './replace-texts.ts'
 import { messagesSizes } from './sizes.ts'
+import { messagesAnswerTexts, messagesFrameTexts, messagesTextOf } from './text-places.ts'
 import type { Dialect } from '../dialect.ts'
 
 export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
@@ -21,6 +23,8 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   empty: emptyMessage,
   directDialect: 'messages',
   directRequest,
+  directTexts: { answer: messagesAnswerTexts, frames: messagesFrameTexts, textOf: messagesTextOf },
+  replaceTexts: replaceMessageTexts,
   uses: messagesUses,
   encode: encodeMessage,
   complete: messageReply,

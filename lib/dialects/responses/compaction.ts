@@ -10,7 +10,9 @@ import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesUses } from './provider-uses.ts'
+import { replaceResponseTexts } from './replace-texts.ts'
 import { responsesSizes } from './sizes.ts'
+import { responsesDirectTexts } from './text-places.ts'
 import { readStored } from './stored-input.ts'
 import { CompactRequest } from '../../../schemas/responses.ts'
 import type { ResponseArchive } from './archive.ts'
@@ -25,6 +27,8 @@ export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRe
     fit: () => { throw unavailable().with({ fault: 'unsupported' }) },
     directDialect: 'responses',
     directRequest: compactRequest,
+    directTexts: responsesDirectTexts,
+    replaceTexts: (call, replace) => replaceResponseTexts(call, replace, {}),
     uses: responsesUses,
     encode: encodeResponse,
     complete: (_start, batches) => {

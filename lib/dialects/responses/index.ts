@@ -8,7 +8,9 @@ import { responsesErrors } from './errors.ts'
 import { fitRequest } from './fit.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesUses } from './provider-uses.ts'
+import { replaceResponseTexts } from './replace-texts.ts'
 import { responsesSizes } from './sizes.ts'
+import { responsesDirectTexts } from './text-places.ts'
 import { readStored, type StoredInput } from './stored-input.ts'
 import type { ResponseArchive } from './archive.ts'
 import type { Dialect, DialectCall } from '../dialect.ts'
@@ -31,6 +33,8 @@ export function responsesDialect (archive?: ResponseArchive, recordAnswer?: Reco
     fit: fitRequest,
     directDialect: 'responses',
     directRequest,
+    directTexts: responsesDirectTexts,
+    replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive, recordAnswer }),
     uses: responsesUses,
     encode: encodeResponse,
     complete: responseReply,

@@ -1,0 +1,15 @@
+import { fixed, unseen, type TextPlace } from '../json/place-table.ts'
+
+const route = unseen('chooses the route')
+
+/** Places of the models of a request: their settings were applied when routes were chosen. */
+export const modelTexts: Readonly<Record<string, TextPlace>> = {
+  model: route,
+  'model[]': route,
+  'model.model': route,
+  'model[].model': route,
+  'model.settings.**': fixed,
+  'model[].settings.**': fixed,
+  'model_attributes.**': unseen('numbers by names of models'),
+  'agent_attributes.**': unseen('numbers')
+}

@@ -1,0 +1,117 @@
+/** Where requests of this dialect hold text. Its answers are made of events, whose texts are in `guards/event-texts`. */
+
+import { modelTexts } from '../../chat/model-texts.ts'
+import { PlaceTable, address, fixed, text, toolArguments, toolCall, toolResult, unseen, type TextPlace } from '../../json/place-table.ts'
+
+type Table = Readonly<Record<string, TextPlace>>
+
+const id = unseen('pairs a call with its result')
+const name = unseen('the name of a tool, by which its calls are found')
+const base64 = unseen('a file in base64')
+const word = unseen('one of a few words')
+const secret = unseen('a secret of the tool server')
+const idle = unseen('has no effect')
+
+/** The parts of a message. */
+function parts (path: string, said: TextPlace): Table {
+  return {
+    [path]: said,
+    [`${path}[].text`]: said,
+    [`${path}[].refusal`]: said,
+    [`${path}[](image_url).image_url.url`]: address,
+    [`${path}[](image_url).image_url.detail`]: word,
+    [`${path}[](input_audio).input_audio.data`]: base64,
+    [`${path}[](input_audio).input_audio.format`]: word,
+    [`${path}[](file).file.file_data`]: base64,
+    [`${path}[](file).file.file_id`]: unseen('the id of a file at the provider'),
+    [`${path}[](file).file.filename`]: said
+  }
+}
+
+function messages (path: string): Table {
+  return {
+    [path]: text,
+    ...parts(`${path}[].content`, text),
+    ...parts(`${path}[](tool|function).content`, toolResult),
+    [`${path}[].refusal`]: text,
+    [`${path}[].reasoning_content`]: text,
+    [`${path}[].reasoning`]: text,
+    [`${path}[].thinking_blocks[].thinking`]: fixed,
+    [`${path}[].thinking_blocks[].**`]: fixed,
+    [`${path}[].thinking_blocks[].data`]: unseen('only the provider can read it'),
+    [`${path}[].name`]: text,
+    [`${path}[](function).name`]: name,
+    [`${path}[].tool_call_id`]: id,
+    [`${path}[].audio.id`]: unseen('the id of a recording at the provider'),
+    [`${path}[].tool_calls[].id`]: id,
+    [`${path}[].tool_calls[].function.name`]: name,
+    [`${path}[].tool_calls[].function.arguments`]: toolArguments,
+    [`${path}[].tool_calls[].custom.name`]: name,
+    [`${path}[].tool_calls[].custom.input`]: toolCall,
+    [`${path}[].tool_calls[].extra_content.**`]: unseen('belongs to the call, such as a signature'),
+    [`${path}[].function_call.name`]: name,
+    [`${path}[].function_call.arguments`]: toolArguments
+  }
+}
+
+function functions (path: string): Table {
+  return { [`${path}.name`]: name, [`${path}.description`]: text, [`${path}.parameters.**`]: text }
+}
+
+/** Of one tool server, or of each in a list. */
+function toolServer (path: string): Table {
+  return {
+    [path]: fixed,
+    [`${path}.**`]: fixed,
+    [`${path}.headers.**`]: secret,
+    [`${path}.authorization`]: secret,
+    [`${path}.credentials.**`]: secret,
+    [`${path}.metadata.**`]: idle
+  }
+}
+
+export const chatRequestTexts = new PlaceTable({
+  '**.cache_control': unseen('marks the end of what is cached'),
+  '**.signature': unseen('belongs to the thinking that it signs'),
+  ...modelTexts,
+  ...messages('messages'),
+  ...messages('input'),
+  'instructions.**': text,
+  'system.**': text,
+  'system_instruction.**': text,
+  stop: text,
+  'stop[]': text,
+  'stop_sequences[]': text,
+  'prediction.content': text,
+  'prediction.content[].text': text,
+  'response_format.json_schema.name': unseen('a name that answers do not repeat'),
+  'response_format.json_schema.description': text,
+  'response_format.json_schema.schema.**': text,
+  'modalities[]': word,
+  'audio.voice.**': unseen('names a voice'),
+  ...functions('tools[].function'),
+  'tools[].custom.name': name,
+  'tools[].custom.description': text,
+  'tools[].custom.format.grammar.definition': text,
+  'tool_choice.**': name,
+  ...functions('functions[]'),
+  'function_call.**': name,
+  ...toolServer('mcp_servers'),
+  ...toolServer('mcp_servers[]'),
+  'credentials.**': secret,
+  'generation_config.**': text,
+  'safety_settings.**': word,
+  'tool_config.**': word,
+  cached_content: unseen('the id of content at the provider'),
+  cachedContent: unseen('the id of content at the provider'),
+  'web_search_options.**': text,
+  'search_parameters.**': text,
+  'prompt_mode.**': word,
+  'metadata.*': text,
+  user: text,
+  safety_identifier: text,
+  prompt_cache_key: text,
+  prompt_cache_retention: word,
+  'guardrails.**': idle,
+  'handoff_config.**': idle
+})

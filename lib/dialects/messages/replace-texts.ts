@@ -1,0 +1,23 @@
+import { refine, type RoutedCall } from '../../core/call.ts'
+import { withRequest } from '../replaced-request.ts'
+import { countTokensInput, messagesInput, type MessagesContext } from './input.ts'
+import { messagesRequestTexts } from './text-places.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { ReplaceText } from '../../json/place-table.ts'
+import type { MessagesRequest } from '../../../schemas/messages-request.ts'
+
+/** Replaces texts of a request for a message, as `Dialect.replaceTexts` says. */
+export const replaceMessageTexts = replaceTextsBy(call => messagesInput({ ...call, request: call.request as MessagesRequest })) // which it was when it came
+
+/** Replaces texts of a request for a token count. */
+export const replaceCountTexts = replaceTextsBy(countTokensInput)
+
+function replaceTextsBy (input: typeof countTokensInput) {
+  return (call: RoutedCall<ChatInput>, replace: ReplaceText): RoutedCall<ChatInput> => {
+    const given = (call.context as MessagesContext).request // by the input of this dialect
+    const replaced = messagesRequestTexts.replace(given, replace)
+    if (replaced === given) return call
+    const { request, context } = input(withRequest(call, given, replaced))
+    return refine(call, { request, context })
+  }
+}

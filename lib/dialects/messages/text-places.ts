@@ -1,0 +1,113 @@
+/** Where requests and answers of this dialect hold text. */
+
+import { PlaceTable, address, fixed, pieceOf, text, toolArguments, toolCall, toolResult, unseen, type TextPlace } from '../../json/place-table.ts'
+import { objectOf } from '../../json/guards.ts'
+import type { DirectTexts } from '../dialect.ts'
+
+type Table = Readonly<Record<string, TextPlace>>
+
+const id = unseen('pairs a call with its result')
+const name = unseen('the name of a tool, by which its calls are found')
+const base64 = unseen('a file in base64')
+
+/** What belongs to others in any part of a request or an answer. */
+const marks: Table = {
+  '**.cache_control': unseen('marks the end of what is cached'),
+  '**.signature': unseen('belongs to the thinking that it signs'),
+  '**.encrypted_content': unseen('only the provider can read it'),
+  '**.encrypted_index': unseen('only the provider can read it'),
+  '**.encrypted_stdout': unseen('only the provider can read it'),
+  '**.file_id': unseen('the id of a file at the provider'),
+  '**.media_type': unseen('names the kind of a file')
+}
+
+/** Returns the places of a list of blocks at a path. */
+function blocks (path: string, said: TextPlace): Table {
+  return {
+    [path]: said,
+    [`${path}[].text`]: said,
+    [`${path}[](image|document).source.data`]: base64,
+    [`${path}[](image|document).source.url`]: address,
+    [`${path}[](document).source(text).data`]: said,
+    [`${path}[](document).source.content`]: said,
+    [`${path}[](document).source.content[].text`]: said,
+    [`${path}[](document).source.content[].source.data`]: base64,
+    [`${path}[](document).source.content[].source.url`]: address,
+    [`${path}[](document).title`]: said,
+    [`${path}[](document).context`]: said,
+    [`${path}[](tool_reference).tool_name`]: name,
+    [`${path}[](thinking).thinking`]: fixed,
+    [`${path}[](redacted_thinking).data`]: unseen('only the provider can read it'),
+    [`${path}[].id`]: id,
+    [`${path}[].tool_use_id`]: id,
+    [`${path}[](tool_use|server_tool_use|mcp_tool_use).name`]: name,
+    [`${path}[](tool_use|server_tool_use|mcp_tool_use).input.**`]: toolCall,
+    [`${path}[].citations[].cited_text`]: said,
+    [`${path}[].citations[].title`]: said,
+    [`${path}[].citations[].document_title`]: said,
+    [`${path}[].citations[].url`]: address
+  }
+}
+
+export const messagesRequestTexts = new PlaceTable({
+  ...marks,
+  model: unseen('chooses the route'),
+  system: text,
+  'system[].text': text,
+  ...blocks('messages[].content', text),
+  ...blocks('messages[].content[](tool_result|mcp_tool_result).content', toolResult),
+  'tools[].name': name,
+  'tools[].description': text,
+  'tools[].input_schema.**': text,
+  'tool_choice.name': name,
+  'thinking.display': unseen('one of a few words'),
+  'output_config.effort': unseen('one of a few words'),
+  'output_config.format.schema.**': text,
+  'context_management.**': fixed,
+  'thread.**': fixed,
+  'container.**': fixed,
+  'mcp_servers[].**': fixed,
+  'mcp_servers[].authorization_token': unseen('a secret of the tool server'),
+  stop_sequences: text,
+  'stop_sequences[]': text,
+  'metadata.user_id': text
+})
+
+/** The blocks of an answer, and a message at the beginning of a stream. */
+function message (path: string): Table {
+  return { [`${path}id`]: unseen('names the answer'), [`${path}model`]: unseen('the model that answers'), ...blocks(`${path}content`, text) }
+}
+
+export const messagesAnswerTexts = new PlaceTable({
+  ...marks, ...message(''), stop_sequence: text, 'stop_details.explanation': text, 'stop_details.category': unseen('one of a few words')
+})
+
+const [start, delta] = ['(content_block_start).content_block', '(content_block_delta).delta']
+
+/** The events of a stream. */
+export const messagesFrameTexts = new PlaceTable({
+  ...marks,
+  ...message('(message_start).message.'),
+  ...Object.fromEntries(Object.entries(blocks('', text)).flatMap(([path, place]) => path === '' ? [] : [[start + path.slice('[]'.length), place]])),
+  [`${delta}(text_delta).text`]: pieceOf(text),
+  [`${delta}(thinking_delta).thinking`]: pieceOf(fixed),
+  [`${delta}(input_json_delta).partial_json`]: pieceOf(toolArguments),
+  [`${delta}(citations_delta).citation.**`]: text,
+  '(message_delta).delta.stop_sequence': text,
+  '(message_delta).delta.stop_details.explanation': text,
+  '(message_delta).delta.stop_details.category': unseen('one of a few words'),
+  '(error).error.message': text,
+  '(error).error.details.error_code': unseen('one of a few words'),
+  '(error).request_id': unseen('names the call')
+})
+
+/** A text is that of a block; all end with the message. */
+export const messagesTextOf: DirectTexts['textOf'] = (type, { index, delta }) => {
+  const block = `${String(index)};`
+  switch (type) {
+    case 'content_block_stop': return { key: '', ends: block }
+    case 'message_delta':
+    case 'message_stop': return { key: '', ends: '' }
+    default: return { key: block + String(objectOf(delta)?.['type']) }
+  }
+}

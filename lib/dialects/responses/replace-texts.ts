@@ -1,0 +1,36 @@
+import { refine, type RoutedCall } from '../../core/call.ts'
+import { withRequest } from '../replaced-request.ts'
+import { responsesInput, type ResponsesContext, type ResponsesInputOptions } from './input.ts'
+import { responsesItemTexts, responsesRequestTexts } from './text-places.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { ReplaceText } from '../../json/place-table.ts'
+import type { FoundItem } from './archive.ts'
+import type { StoredInput } from './stored-input.ts'
+
+/**
+ * Replaces texts of a request and of the stored items that it takes up, as `Dialect.replaceTexts` says.
+ *
+ * @param options those that the input of the request was made with
+ */
+export function replaceResponseTexts (call: RoutedCall<ChatInput>, replace: ReplaceText, options: ResponsesInputOptions): RoutedCall<ChatInput> {
+  const { request: given, stored: found } = call.context as ResponsesContext // by the input of this dialect
+  const replaced = responsesRequestTexts.replace(given, replace)
+  const stored = withStoredTexts(found, replace)
+  if (replaced === given && stored === found) return call
+  const { request, context } = responsesInput(withRequest(call, given, replaced), { ...options, stored })
+  return refine(call, { request, context })
+}
+
+function withStoredTexts (stored: StoredInput, replace: ReplaceText): StoredInput {
+  const { continuation, items } = stored
+  const continued = continuation && responsesItemTexts.replace(continuation.items, replace)
+  const entries = [...items]
+  const found = entries.map(([id, { item, origin }]): [string, FoundItem] => [id, { item: replaceItem(item, replace), origin }])
+  if (continued === continuation?.items && found.every(([, { item }], index) => item === entries[index]?.[1].item)) return stored
+  return { items: new Map(found), ...continuation !== undefined && continued !== undefined && { continuation: { ...continuation, items: continued } } }
+}
+
+function replaceItem (item: FoundItem['item'], replace: ReplaceText): FoundItem['item'] {
+  const list = [item]
+  return responsesItemTexts.replace(list, replace)[0] ?? item
+}

@@ -1,0 +1,193 @@
+/** Where requests and answers of this dialect hold text. */
+
+import { modelTexts } from '../../chat/model-texts.ts'
+import { PlaceTable, address, fixed, pieceOf, text, toolArguments, toolCall, toolResult, unseen, type TextPlace } from '../../json/place-table.ts'
+import type { DirectTexts } from '../dialect.ts'
+
+type Table = Readonly<Record<string, TextPlace>>
+
+const id = unseen('names an item, or pairs a call with its result')
+const name = unseen('the name of a tool, by which its calls are found')
+const word = unseen('one of a few words')
+const token = unseen('single tokens, which are not asked for where a stage may change the answer')
+
+const anywhere: Table = {
+  '**.encrypted_content': unseen('only the provider can read it'),
+  '**.file_id': unseen('the id of a file at the provider'),
+  '**.id': id,
+  '**.call_id': id,
+  '**.item_id': id,
+  '**.approval_request_id': id,
+  '**.status': word
+}
+
+/** The parts of a message, or of the result of a tool. */
+function parts (path: string, said: TextPlace): Table {
+  return {
+    [path]: said,
+    [`${path}[].text`]: said,
+    [`${path}[].refusal`]: said,
+    [`${path}[].image_url`]: address,
+    [`${path}[].detail`]: word,
+    [`${path}[].file_data`]: unseen('a file in base64'),
+    [`${path}[].file_url`]: address,
+    [`${path}[].filename`]: said,
+    [`${path}[].annotations.**`]: said,
+    [`${path}[].logprobs.**`]: token
+  }
+}
+
+/** An item of a conversation, in a request and in an answer. Those of tools that OpenAI runs are beside it. */
+function item (path: string): Table {
+  return {
+    ...parts(`${path}.content`, text),
+    [`${path}(function_call|mcp_call|mcp_approval_request).arguments`]: toolArguments,
+    [`${path}(custom_tool_call).input`]: toolCall,
+    ...parts(`${path}(function_call_output|custom_tool_call_output).output`, toolResult),
+    [`${path}(mcp_call).output`]: toolResult,
+    [`${path}(mcp_call).error.**`]: toolResult,
+    [`${path}(reasoning).summary[].text`]: text,
+    [`${path}(reasoning).content.**`]: text,
+    [`${path}(mcp_approval_response).reason`]: text,
+    [`${path}.name`]: name,
+    [`${path}.namespace`]: name,
+    [`${path}.server_label`]: name,
+    [`${path}(additional_tools|mcp_list_tools).tools[].name`]: name,
+    [`${path}(additional_tools|mcp_list_tools).tools[].**`]: text,
+    [`${path}(mcp_list_tools).error`]: text,
+    [`${path}(web_search_call).action.**`]: toolCall,
+    [`${path}(file_search_call).queries[]`]: toolCall,
+    [`${path}(file_search_call).results.**`]: toolResult,
+    [`${path}(code_interpreter_call).code`]: toolCall,
+    [`${path}(code_interpreter_call).outputs.**`]: toolResult,
+    [`${path}(image_generation_call).result`]: unseen('an image in base64'),
+    [`${path}(image_generation_call).revised_prompt`]: text,
+    [`${path}(local_shell_call|shell_call|apply_patch_call|computer_call).action.**`]: toolCall,
+    [`${path}(local_shell_call_output|shell_call_output|apply_patch_call_output).output.**`]: toolResult
+  }
+}
+
+function tools (path: string): Table {
+  return {
+    [`${path}[].name`]: name,
+    [`${path}[].description`]: text,
+    [`${path}[].parameters.**`]: text,
+    [`${path}[].format.**`]: text,
+    [`${path}[](namespace).tools[].name`]: name,
+    [`${path}[](namespace).tools[].description`]: text,
+    [`${path}[](namespace).tools[].parameters.**`]: text,
+    [`${path}[](namespace).tools[].format.**`]: text,
+    [`${path}[](mcp).server_label`]: name,
+    [`${path}[](mcp).server_url`]: fixed,
+    [`${path}[](mcp).server_description`]: text,
+    [`${path}[](mcp).headers.**`]: unseen('secrets of the tool server'),
+    [`${path}[](mcp).authorization`]: unseen('a secret of the tool server'),
+    [`${path}[](mcp).allowed_tools.**`]: name,
+    [`${path}[](mcp).require_approval.**`]: name
+  }
+}
+
+/** The fields that an answer repeats. */
+const repeated: Table = {
+  model: unseen('chooses the route, or names the model that answers'),
+  instructions: text,
+  'instructions.**': text,
+  previous_response_id: id,
+  ...tools('tools'),
+  'tool_choice.**': name,
+  'text.format.name': name,
+  'text.format.description': text,
+  'text.format.schema.**': text,
+  'text.format.type': word,
+  'text.verbosity': word,
+  'reasoning.effort': word,
+  'reasoning.summary': word,
+  'metadata.*': text,
+  user: text,
+  safety_identifier: text,
+  prompt_cache_key: text,
+  prompt_cache_retention: word,
+  service_tier: word
+}
+
+export const responsesRequestTexts = new PlaceTable({
+  ...anywhere,
+  ...repeated,
+  input: text,
+  ...item('input[]'),
+  'conversation.**': id,
+  'prompt.id': id,
+  'prompt.version': word,
+  'prompt.**': fixed,
+  'prompt.variables.**': text,
+  'mcp_servers.**': fixed,
+  'mcp_servers[].headers.**': unseen('secrets of the tool server'),
+  'mcp_servers[].authorization': unseen('a secret of the tool server'),
+  'mcp_servers[].credentials.**': unseen('secrets of the tool server'),
+  'mcp_servers.headers.**': unseen('secrets of the tool server'),
+  'mcp_servers.authorization': unseen('a secret of the tool server'),
+  'mcp_servers.credentials.**': unseen('secrets of the tool server'),
+  'credentials.**': unseen('secrets of tool servers'),
+  ...modelTexts
+})
+
+/** Items alone: those of stored responses that a request continues. */
+export const responsesItemTexts = new PlaceTable({ ...anywhere, ...item('[]') })
+
+/** A response at a path that ends in a dot, or is empty. */
+function response (path: string): Table {
+  return Object.fromEntries(Object.entries({
+    ...repeated,
+    'text.**': text,
+    'tools[].**': text,
+    ...item('output[]'),
+    'output[].**': fixed,
+    object: word,
+    'error.message': text,
+    'error.code': word,
+    'incomplete_details.reason': word
+  }).map(([name, place]) => [path + name, place]))
+}
+
+/** A complete answer, and the result of a compaction. */
+const responsesAnswerTexts = new PlaceTable({ ...anywhere, ...response('') })
+
+/** The events of a stream. */
+const responsesFrameTexts = new PlaceTable({
+  ...anywhere,
+  ...response('response.'),
+  ...item('item'),
+  ...Object.fromEntries(Object.entries(parts('', text)).flatMap(([path, place]) => path === '' ? [] : [[`part${path.slice('[]'.length)}`, place]])),
+  '(response.output_text.delta|response.refusal.delta).delta': pieceOf(text),
+  '(response.output_text.done).text': text,
+  '(response.refusal.done).refusal': text,
+  '(response.output_text.delta|response.output_text.done).logprobs.**': token,
+  '(response.output_text.annotation.added).annotation.**': text,
+  '(response.reasoning_summary_text.delta|response.reasoning_text.delta).delta': pieceOf(text),
+  '(response.reasoning_summary_text.done|response.reasoning_text.done).text': text,
+  '(response.reasoning_summary_part.added|response.reasoning_summary_part.done).part.text': text,
+  '(response.function_call_arguments.delta|response.mcp_call_arguments.delta).delta': pieceOf(toolArguments),
+  '(response.function_call_arguments.done|response.mcp_call_arguments.done).arguments': toolArguments,
+  '(response.custom_tool_call_input.delta).delta': pieceOf(toolCall),
+  '(response.custom_tool_call_input.done).input': toolCall,
+  '(response.code_interpreter_call_code.delta).delta': pieceOf(toolCall),
+  '(response.code_interpreter_call_code.done).code': toolCall,
+  '(response.image_generation_call.partial_image).partial_image_b64': unseen('an image in base64'),
+  name,
+  obfuscation: unseen('random characters'),
+  '(error).message': text,
+  '(error).code': word
+})
+
+/** A text is that of a part of an item; all end with the response. */
+const responsesTextOf: DirectTexts['textOf'] = (type, { output_index: index, item_id: id, content_index: content, summary_index: summary }) => {
+  const item = `${String(index ?? id)};`
+  if (/^response\.(?:completed|incomplete|failed|cancelled)$/.test(type)) return { key: '', ends: '' }
+  if (type === 'response.output_item.done') return { key: '', ends: item }
+  const part = `${item}${String(content ?? summary)};`
+  if (type.endsWith('part.done')) return { key: '', ends: part }
+  const key = part + type.replace(/\.(?:delta|done)$/, ';')
+  return { key, ends: type.endsWith('.done') ? key : undefined }
+}
+
+export const responsesDirectTexts: DirectTexts = { answer: responsesAnswerTexts, frames: responsesFrameTexts, textOf: responsesTextOf }

@@ -1,0 +1,16 @@
+import { refine, type RoutedCall } from '../../core/call.ts'
+import { completionRequestTexts } from './text-places.ts'
+import type { TextInput } from '../../chat/input.ts'
+import type { ReplaceText } from '../../json/place-table.ts'
+
+/** Replaces texts of a request, as `Dialect.replaceTexts` says: the prompt is its one message as well. */
+export function replaceCompletionTexts (call: RoutedCall<TextInput>, replace: ReplaceText): RoutedCall<TextInput> {
+  const { request } = call
+  const { messages: _, text: { prompt: given, ...others }, ...rest } = request
+  const asCame = { ...rest, prompt: given, ...others.suffix !== undefined && { suffix: others.suffix } }
+  const replaced = completionRequestTexts.replace(asCame, replace)
+  if (replaced === asCame) return call
+  const { prompt, suffix, ...fields } = replaced
+  const text = { ...others, prompt, ...suffix !== undefined && { suffix } }
+  return refine(call, { request: { ...fields, messages: [{ role: 'user', content: prompt }], text } satisfies TextInput })
+}

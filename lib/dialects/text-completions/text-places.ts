@@ -1,0 +1,8 @@
+/** Where requests of this dialect hold text. Its answers are made of events, whose texts are in `guards/event-texts`. */
+
+import { modelTexts } from '../../chat/model-texts.ts'
+import { PlaceTable, text } from '../../json/place-table.ts'
+
+export const completionRequestTexts = new PlaceTable({
+  ...modelTexts, prompt: text, 'prompt[]': text, suffix: text, stop: text, 'stop[]': text, user: text
+})

@@ -1,0 +1,133 @@
+/** Where the events of an answer hold text. */
+
+import { address, everywhere, fixed, text, toolArguments, toolCall, PlaceTable, type ReplaceText, type TextPlace } from '../json/place-table.ts'
+import { parseBounded } from '../json/parse-bounded.ts'
+import { isObject } from '../json/guards.ts'
+import { spliceStrings } from '../json/splice-strings.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { DirectTexts } from '../dialects/dialect.ts'
+
+/** The piece of a text that an event holds; others may follow. */
+export interface TextPiece {
+  /** Names the text among those of its queue. */
+  readonly key: string
+  readonly text: string
+  readonly place: TextPlace
+  /** Returns the event with another piece. */
+  readonly with: (text: string) => ChatEvent
+}
+
+/** An event whose complete texts are replaced. */
+export interface ReadEvent {
+  readonly event: ChatEvent
+  /** Events of one queue stay in their order: those of a choice. `undefined`: it waits for no text. */
+  readonly queue: number | undefined
+  readonly piece?: TextPiece | undefined
+  /** The texts that end with it, by the beginning of their keys. */
+  readonly ends?: string | undefined
+}
+
+const ofTools = new PlaceTable({ '**': text })
+/** Fields that no dialect knows: what they are for is not known here either. */
+const extraFields = new PlaceTable({})
+const annotations = new PlaceTable({ '**': text, '[].url_citation.url': address })
+
+/** Reads the texts of an event. @throws GatewayError as `replace` does */
+export function readEvent (event: ChatEvent, replace: ReplaceText, direct: DirectTexts | undefined): ReadEvent {
+  switch (event.type) {
+    case 'text-delta':
+    case 'refusal-delta':
+      return { event, queue: event.choice, piece: { key: event.type, text: event.text, place: text, with: changed => withoutLogprobs({ ...event, text: changed }) } }
+    case 'reasoning-delta':
+      return { event, queue: event.choice, piece: { key: event.type, text: event.text, place: text, with: changed => ({ ...event, text: changed }) } }
+    case 'tool-call-delta': {
+      const place = event.kind === 'custom' ? toolCall : toolArguments
+      return { event, queue: event.choice, piece: { key: callKey(event.call), text: event.text, place, with: changed => ({ ...event, text: changed }) } }
+    }
+    case 'tool-call-end':
+      return { event, queue: event.choice, ends: callKey(event.call) }
+    case 'choice-end':
+      return { event, queue: event.choice, ends: '' }
+    case 'audio-delta': {
+      const { transcript } = event.audio
+      if (typeof transcript !== 'string') return { event, queue: event.choice }
+      return { event, queue: event.choice, piece: { key: event.type, text: transcript, place: text, with: changed => ({ ...event, audio: { ...event.audio, transcript: changed } }) } }
+    }
+    case 'thinking-block':
+      if (event.block.type === 'thinking') replace(event.block.thinking, fixed)
+      return { event, queue: event.choice }
+    case 'annotation-delta':
+      return { event: changedIn(event, 'annotations', annotations, replace), queue: event.choice }
+    case 'tool-call-start':
+      if (event.extra !== undefined) extraFields.replace(event.extra, replace)
+      return { event, queue: event.choice }
+    case 'extra':
+      extraFields.replace(event.fields, replace)
+      return { event, queue: event.scope === 'answer' ? 0 : event.choice }
+    case 'tool-result': {
+      const result = changedIn(changedIn(event.result, 'arguments', ofTools, replace), 'result', ofTools, replace)
+      return { event: result === event.result ? event : { ...event, result }, queue: 0 }
+    }
+    case 'tool-approval-needed':
+      return { event: changedIn(event, 'arguments', ofTools, replace), queue: 0 }
+    case 'tool-servers-failed':
+      return { event: changedIn(event, 'errors', ofTools, replace), queue: 0 }
+    case 'tools-listed': {
+      const tools = event.tools.map(tool => changedIn(changedIn(tool, 'description', ofTools, replace), 'inputSchema', ofTools, replace))
+      return { event: tools.every((tool, index) => tool === event.tools[index]) ? event : { ...event, tools }, queue: 0 }
+    }
+    case 'direct-answer':
+      return { event: changedJson(event, direct?.answer ?? everywhere(undefined), replace), queue: 0 }
+    case 'direct-frame':
+      return direct === undefined ? { event: changedJson(event, everywhere(undefined), replace), queue: 0 } : readFrame(event, replace, direct)
+    case 'usage':
+    case 'response-start':
+      return { event, queue: undefined }
+    default:
+      return event satisfies never
+  }
+}
+
+function callKey (call: number): string {
+  return `call ${call};`
+}
+
+/** Tokens of a text that is changed would say what stood there. */
+function withoutLogprobs (event: ChatEvent & { type: 'text-delta' | 'refusal-delta' }): ChatEvent {
+  const { logprobs: _, ...rest } = event
+  return rest
+}
+
+function changedIn<T extends object> (holder: T, name: keyof T, places: PlaceTable, replace: ReplaceText): T {
+  const value = places.replace(holder[name], replace)
+  return value === holder[name] ? holder : { ...holder, [name]: value }
+}
+
+function changedJson<E extends ChatEvent & { readonly json: string }> (event: E, places: PlaceTable, replace: ReplaceText): E {
+  const json = places.replaceIn(event.json, replace)
+  return json === event.json ? event : { ...event, json }
+}
+
+type Frame = ChatEvent & { readonly type: 'direct-frame' }
+
+function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): ReadEvent {
+  const parsed = parseBounded(event.json)
+  if (!isObject(parsed)) return { event, queue: 0 }
+  // Some servers say its type in front of it only.
+  const value = { type: event.name, ...parsed }
+  let found: { readonly text: string, readonly place: TextPlace } | undefined
+  const changed = direct.frames.replace(value, (text, place) => {
+    if (place.isPiece !== true) return replace(text, place)
+    found = { text, place }
+    return text
+  })
+  const json = spliceStrings(event.json, value, changed)
+  const frame = json === event.json ? event : { ...event, json }
+  const { key, ends } = direct.textOf(event.name ?? '', value)
+  if (found === undefined) return { event: frame, queue: 0, ends }
+  const withPiece = (piece: string): Frame => {
+    const other = direct.frames.replace(changed, (text, place) => place.isPiece === true ? piece : text)
+    return { ...frame, json: spliceStrings(json, changed, other) }
+  }
+  return { event: frame, queue: 0, piece: { key, ...found, with: withPiece } }
+}

@@ -1,0 +1,83 @@
+/** What looks for something in the texts of a call, and says what stands in its place. */
+
+import type { GatewayError } from '../core/errors.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+
+/** The texts that a stage sees: all of the request, all of the answer, what tools are called with, what they return. */
+export type TextPoint = 'request' | 'answer' | 'tool_call' | 'tool_result'
+
+/** A finding, and what stands in its place. */
+export interface TextEdit {
+  readonly start: number
+  readonly end: number
+  readonly replacement: string
+}
+
+export interface TextFilter {
+  /** Characters of the longest finding, and one more: so many after its beginning decide whether there is one. */
+  readonly reach: number
+  /**
+   * Finds what begins at `from` or behind it and before `until`: in order, without overlaps. What stands before `from` is context.
+   *
+   * @throws GatewayError for a finding that refuses the call
+   */
+  readonly find: (text: string, from: number, until: number) => readonly TextEdit[]
+  /** Makes the error for a finding where nothing can be replaced. */
+  readonly refusal: (edit: TextEdit) => GatewayError
+}
+
+/** The stages that look at texts. */
+export interface TextStages {
+  /** Returns what looks at the texts of one of these points of a call; `undefined`: nothing does. */
+  readonly filter: (call: RoutedCall<unknown>, points: readonly TextPoint[]) => TextFilter | undefined
+}
+
+/** The filters of a call for its request or its answer, by place. */
+export class TextFilters {
+  readonly #all: TextFilter | undefined
+  readonly #calls: TextFilter | undefined
+  readonly #results: TextFilter | undefined
+
+  constructor (stages: TextStages, call: RoutedCall<unknown>, point: 'request' | 'answer') {
+    this.#all = stages.filter(call, [point])
+    // What a caller repeats of earlier calls of tools is part of its request.
+    this.#calls = point === 'request' ? this.#all : stages.filter(call, [point, 'tool_call'])
+    this.#results = stages.filter(call, [point, 'tool_result'])
+  }
+
+  /** True when nothing looks at the texts of this call. */
+  get isEmpty (): boolean {
+    return this.#all === undefined && this.#calls === undefined && this.#results === undefined
+  }
+
+  at ({ part }: TextPlace): TextFilter | undefined {
+    switch (part) {
+      case undefined: return this.#all
+      case 'tool_call': return this.#calls
+      case 'tool_result': return this.#results
+      default: return part satisfies never
+    }
+  }
+
+  /** Replaces what is found in a complete text. @throws GatewayError as `TextFilter.find` does, and for a finding in a fixed text */
+  readonly replace: ReplaceText = (text, place) => {
+    const filter = this.at(place)
+    return filter === undefined ? text : replaceFindings(filter, text, place.kind === 'fixed')
+  }
+}
+
+/** Replaces what is found in a complete text. @throws GatewayError as above */
+export function replaceFindings (filter: TextFilter, text: string, isFixed = false): string {
+  const edits = filter.find(text, 0, Infinity)
+  const [first] = edits
+  if (first === undefined) return text
+  if (isFixed) throw filter.refusal(first)
+  let result = ''
+  let from = 0
+  for (const { start, end, replacement } of edits) {
+    result += text.slice(from, start) + replacement
+    from = end
+  }
+  return result + text.slice(from)
+}

@@ -1,0 +1,75 @@
+/** Has the texts of a request looked at, and what is found there replaced, before it is sent. */
+
+import { isSlowRequest } from '../core/record.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
+import { TextFilters, type TextFilter, type TextStages } from '../guards/text-filter.ts'
+import { map, type Stage } from '../pipeline/stage.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+
+/** Returns the call with other texts; the same call where nothing is replaced. It may be called again. */
+export type ReplaceTexts<R> = (call: RoutedCall<R>, replace: ReplaceText) => RoutedCall<R>
+
+/**
+ * Replaces what the stages find in a request: one call in, one out, the same where they find nothing.
+ *
+ * @throws GatewayError for a finding that refuses the call
+ */
+export function requestTexts<R> (stages: TextStages, replaceTexts: ReplaceTexts<R>): Stage<RoutedCall<R>> {
+  return map(call => {
+    const filters = new TextFilters(stages, call, 'request')
+    if (filters.isEmpty) return call
+    return isSlowRequest(call.record) ? replaceInTurns(call, filters, replaceTexts) : replaceTexts(call, filters.replace)
+  })
+}
+
+/** Characters that are looked through in a turn of the event loop. */
+const turnLength = 64 * 1024
+
+interface Found {
+  readonly text: string
+  readonly place: TextPlace
+}
+
+async function replaceInTurns<R> (call: RoutedCall<R>, filters: TextFilters, replaceTexts: ReplaceTexts<R>): Promise<RoutedCall<R>> {
+  const found: Found[] = []
+  replaceTexts(call, (text, place) => {
+    found.push({ text, place })
+    return text
+  })
+  const replaced: string[] = []
+  let looked = 0
+  for (const { text, place } of found) {
+    const filter = filters.at(place)
+    if (filter === undefined) {
+      replaced.push(text)
+      continue
+    }
+    looked += text.length
+    if (looked > turnLength) {
+      looked = 0
+      await yieldFairly()
+      call.signal.throwIfAborted()
+    }
+    replaced.push(text.length <= turnLength ? filters.replace(text, place) : await replaceLong(filter, text, place))
+  }
+  let next = 0
+  return replaceTexts(call, text => replaced[next++] ?? text)
+}
+
+async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlace): Promise<string> {
+  let result = ''
+  let from = 0
+  for (let until = turnLength; from < text.length; until = Math.max(from, until) + turnLength) {
+    let copied = from
+    for (const edit of filter.find(text, from, until)) {
+      if (kind === 'fixed') throw filter.refusal(edit)
+      result += text.slice(copied, edit.start) + edit.replacement
+      copied = edit.end
+    }
+    from = Math.max(copied, Math.min(until, text.length))
+    result += text.slice(copied, from)
+    await yieldFairly()
+  }
+  return result
+}

@@ -1,0 +1,18 @@
+import t from 'tap'
+import { withRequest } from '../../lib/dialects/replaced-request.ts'
+import { routedCall } from '../support/stages.ts'
+
+t.test('the text of a call has only the strings that differ, however often they are replaced', t => {
+  const before = { a: 'x', b: 'y' }
+  const body = { text: () => '{ "a":"x", "b":"y", "n":null }', print: (object: object) => `as it came: ${JSON.stringify(object)}` }
+  const first = { ...before, a: 'X' }
+  const call = withRequest(routedCall(before, { callerBody: () => body }), before, first)
+  t.equal(call.request, first)
+  const second = { ...first, b: 'Y' }
+  const again = withRequest(routedCall(first, { ...call.callerBody !== undefined && { callerBody: call.callerBody } }), first, second)
+  t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }')
+  t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }', 'also for another route')
+  t.equal(again.callerBody?.()?.print({ c: 1 }), 'as it came: {"c":1}')
+  t.equal(withRequest(routedCall(before), before, first).callerBody, undefined, 'of a body that is not kept')
+  t.end()
+})

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { HeldTexts } from '../../lib/guards/held-texts.ts'
+import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
+import { messages } from '../../lib/dialects/messages/index.ts'
+import { holds } from '../support/property.ts'
+import { routedCall } from '../support/stages.ts'
+import { wordFilter } from '../support/word-stages.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+
+function held (word: string, reach?: number): HeldTexts {
+  const filter = wordFilter(word, reach)
+  return new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), messages.directTexts)
+}
+
+function through (texts: HeldTexts, events: readonly ChatEvent[]): ChatEvent[] {
+  const out: ChatEvent[] = []
+  for (const event of events) texts.push(event, out)
+  texts.end(out)
+  return out
+}
+
+function text (said: string, choice = 0): ChatEvent {
+  return { type: 'text-delta', choice, text: said }
+}
+
+/** Returns the complete texts of an answer, by choice and kind. */
+function textsOf (events: readonly ChatEvent[]): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const event of events) {
+    if (!('text' in event)) continue
+    const key = `${event.type} ${event.choice} ${'call' in event ? event.call : ''}`
+    texts[key] = (texts[key] ?? '') + event.text
+  }
+  return texts
+}
+
+t.test('a word is replaced wherever it is cut, and events in which nothing is replaced are the very ones', t => {
+  const events = ['one ', 'ab', 'c', 'abx', 'y two', ' three'].map(said => text(said))
+  const out = through(held('abcab'), events)
+  t.same(textsOf(out), { 'text-delta 0 ': 'one (an island)xy two three' })
+  t.equal(out[0], events[0])
+  t.equal(out.at(-1), events.at(-1))
+  t.equal(out.length, 5, 'an event of which nothing is left is none')
+  t.end()
+})
+
+t.test('what is decided goes on at once', t => {
+  const texts = held('abc')
+  const out: ChatEvent[] = []
+  texts.push(text('x a'), out)
+  t.same([out.length, texts.characters], [0, 3])
+  texts.push(text('z....'), out)
+  t.same([out.length, texts.characters], [1, 5])
+  texts.push({ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }, out)
+  t.equal(out.length, 2, 'what waits for no text does not wait')
+  texts.push({ type: 'choice-end', choice: 0, reason: 'stop' }, out)
+  t.same([out.map(({ type }) => type), texts.characters], [['text-delta', 'usage', 'text-delta', 'choice-end'], 0])
+  t.end()
+})
+
+t.test('what is no text keeps its place among the texts of its choice', t => {
+  const events: ChatEvent[] = [
+    text('ab'), { type: 'annotation-delta', choice: 0, annotations: [] }, text('c'), text('other', 1),
+    { type: 'tool-call-start', choice: 0, call: 0, id: 'i', name: 'n', kind: 'function' }, { type: 'choice-end', choice: 0, reason: 'stop' }
+  ]
+  const out = through(held('abc'), events)
+  t.same(out.filter(event => 'choice' in event && event.choice === 0).map(({ type }) => type), ['text-delta', 'annotation-delta', 'tool-call-start', 'choice-end'])
+  t.same(textsOf(out), { 'text-delta 0 ': '(an island)', 'text-delta 1 ': 'other' })
+  t.end()
+})
+
+t.test('reasoning ends where the answer has gone on for as long as a word', t => {
+  const texts = held('abc')
+  const out: ChatEvent[] = []
+  texts.push({ type: 'reasoning-delta', choice: 0, text: 'thinks ab' }, out)
+  texts.push(text('c'), out)
+  t.equal(out.length, 0)
+  texts.push({ type: 'reasoning-delta', choice: 0, text: 'c' }, out)
+  texts.push(text(' says more'), out)
+  t.same(textsOf(out), { 'reasoning-delta 0 ': 'thinks (an island)', 'text-delta 0 ': 'c' })
+  t.end()
+})
+
+t.test('arguments are replaced in their strings once they are complete', t => {
+  const piece = (text: string): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function' })
+  const texts = held('abc')
+  const out: ChatEvent[] = []
+  for (const said of ['', '{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}', '          ']) texts.push(piece(said), out)
+  t.equal(out.length, 1, 'a piece without text')
+  texts.push({ type: 'tool-call-end', choice: 0, call: 0 }, out)
+  t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"(an island)","n":[1.0, "x"]}          ' })
+  t.equal(out.at(-1)?.type, 'tool-call-end')
+  t.end()
+})
+
+t.test('a word in thinking that its provider signs refuses the answer', t => {
+  const frame = (thinking: string): ChatEvent => ({ type: 'direct-frame', name: 'content_block_delta', json: JSON.stringify({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking } }) })
+  t.throws(() => through(held('abc'), [frame('a'), frame('bc')]), { code: 'content_policy_violation' })
+  t.equal(through(held('abc'), [frame('a'), frame('b')]).length, 2)
+  t.end()
+})
+
+/** Texts of few letters, so that words and halves of them are everywhere. */
+const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 4 })
+const event: fc.Arbitrary<ChatEvent> = fc.oneof(
+  fc.record({ type: fc.constant('text-delta' as const), choice: fc.integer({ min: 0, max: 1 }), text: letters }),
+  fc.record({ type: fc.constant('tool-call-delta' as const), choice: fc.constant(0), call: fc.integer({ min: 0, max: 1 }), text: letters, kind: fc.constantFrom('function' as const) }),
+  fc.record({ type: fc.constant('annotation-delta' as const), choice: fc.integer({ min: 0, max: 1 }), annotations: fc.constant([]) })
+)
+
+t.test('any split and any interleaving of choices and calls gives what the filter gives over the complete texts', t => {
+  holds(t, fc.property(fc.array(event, { maxLength: 60, size: 'max' }), fc.constantFrom('abc', 'aa', 'cabca'), fc.integer({ min: 1, max: 6 }), (events, word, more) => {
+    const complete = textsOf(events)
+    const filter = wordFilter(word)
+    const expected = Object.fromEntries(Object.entries(complete).map(([key, said]) => [key, replaceFindings(filter, said)]))
+    const out = textsOf(through(held(word, word.length + more), events))
+    return Object.keys(complete).every(key => (out[key] ?? '') === expected[key])
+  }), { numRuns: 1000 })
+  t.end()
+})

@@ -1,0 +1,35 @@
+/** A stage for tests: replaces one word wherever it sees it. */
+
+import { GatewayError } from '../../lib/core/errors.ts'
+import { createEndpoints } from '../../pipelines/index.ts'
+import type { GatewayParts } from '../../lib/gateway.ts'
+import type { TextEdit, TextFilter, TextPoint, TextStages } from '../../lib/guards/text-filter.ts'
+
+export const word = 'Zanzibar'
+export const replacement = '(an island)'
+
+/** Returns the filter that replaces a word. */
+export function wordFilter (found: string = word, reach = found.length + 1): TextFilter {
+  return {
+    reach,
+    find: (text, from, until) => {
+      const edits: TextEdit[] = []
+      for (let start = text.indexOf(found, from); start !== -1 && start < until; start = text.indexOf(found, start + found.length)) {
+        edits.push({ start, end: start + found.length, replacement })
+      }
+      return edits
+    },
+    refusal: () => new GatewayError('content_policy_violation', { message: 'A word is not allowed here.' })
+  }
+}
+
+/** Returns stages that replace a word at these points. */
+export function wordStages (points: readonly TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result'], found = word): TextStages {
+  const filter = wordFilter(found)
+  return { filter: (_call, wanted) => wanted.some(point => points.includes(point)) ? filter : undefined }
+}
+
+/** Returns what a gateway with such stages is made of. */
+export function withStages (textStages: TextStages): Pick<GatewayParts, 'endpoints'> {
+  return { endpoints: services => createEndpoints({ ...services, textStages }) }
+}
