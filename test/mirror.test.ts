@@ -108,6 +108,7 @@ const together: Readonly<Record<string, string>> = {
   'http/openapi-conformance': 'answers of every endpoint, against the served document',
   'http/rights': 'who may call which endpoint',
   'http/wire-bodies': 'the bodies of every endpoint',
+  'limits/identity': 'what is left of a budget, in every set-up',
   'limits/limits': 'the limits of a key, through a gateway',
   'limits/money': 'what calls cost, and what a budget allows',
   'pipelines/chat-with-generators': 'pipelines with a generator at every place',

@@ -8,7 +8,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { usageRowOf } from '../support/usage.ts'
-import { KeyLocalLimiter, reasonOf, requestOf, type KeyCall } from '../support/limits.ts'
+import { KeyLocalLimiter, randomFrom, reasonOf, requestOf, type KeyCall } from '../support/limits.ts'
 import { outlast, until } from '../support/until.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -249,12 +249,3 @@ t.test('whatever calls, kills and clocks do, each sum is what was recorded and w
   }
   t.pass('20 times 300 calls')
 })
-
-/** Returns a generator of integers below a bound, the same for a seed. */
-function randomFrom (seed: number): (below: number) => number {
-  let state = seed
-  return below => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor(state / 2 ** 32 * below)
-  }
-}

@@ -132,3 +132,12 @@ export class KeyCounters {
 export function reasonOf (decision: LimitDecision): string {
   return decision.admitted ? 'admitted' : decision.reason
 }
+
+/** Returns a generator of integers below a bound, the same for a seed. */
+export function randomFrom (seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor(state / 2 ** 32 * below)
+  }
+}
