@@ -56,7 +56,7 @@ export function conversation<S extends TSchema, C> (
   const { textStages } = services
   const admitted = checkAddresses(services, dialect)
   return pipeline(
-    auth(services, dialect),
+    auth(services),
     validate(dialect.schema),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),

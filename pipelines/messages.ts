@@ -75,7 +75,7 @@ export function countTokens (services: Services, { afterRules = map(call => call
   const { textStages } = services
   const checked = checkUses(services, 'tokenCount', dialect)
   return pipeline(
-    auth(services, dialect),
+    auth(services),
     validate(CountTokensRequest),
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),

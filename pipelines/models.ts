@@ -54,7 +54,7 @@ export function listModels (services: ModelServices): Handler<Call> {
     const known = models.list().filter(({ id }) => mayUseModel(key, id) && !names.has(id)).map(describe)
     return { object: 'list', data: [...named, ...known] }
   }
-  return pipeline(auth(services, anyClient), replyWith(async (call: AuthedCall) => {
+  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const models = list(call)
     return isForAnthropic(call) ? anthropicReply(modelPage(models.data, call.query ?? ''), call) : toJsonReply(models)
   }))
@@ -82,14 +82,11 @@ export function retrieveModel (services: ModelServices): Handler<Call> {
     if (!visible) throw new GatewayError('model_not_found', { param: 'model' })
     return describe(entry)
   }
-  return pipeline(auth(services, anyClient), replyWith(async (call: AuthedCall) => {
+  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const model = retrieve(call)
     return isForAnthropic(call) ? anthropicReply(modelInfo(model), call) : toJsonReply(model)
   }))
 }
-
-/** Anthropic's clients may fill both headers for keys. */
-const anyClient = { eitherKey: true }
 
 /** Returns true for callers that read Anthropic's API. */
 function isForAnthropic ({ headers }: Call): boolean {

@@ -74,7 +74,7 @@ function chatOf (services: Services): Handler<Call> {
 /** Runs everything up to the provider, and passes its answer on byte for byte: no adapter, no events, nothing recorded of usage. */
 function passed (services: Services): Handler<Call> {
   return pipeline(
-    auth(services, chatCompletions),
+    auth(services),
     validate(chatCompletions.schema),
     map(chatCompletions.input),
     map(checkChatRules),

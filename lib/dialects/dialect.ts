@@ -93,8 +93,6 @@ export interface AnswerDialect<C = unknown> {
   readonly directTexts?: DirectTexts
   /** True when the answer begins with the number of tokens of the prompt, which has to be estimated then. */
   readonly startsWithUsage?: boolean
-  /** True when a call is accepted if either of its two headers for keys has a good one. Default: `Authorization` decides. */
-  readonly eitherKey?: boolean
 }
 
 /** The texts of answers that their callers get as they came. */

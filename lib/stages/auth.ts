@@ -6,23 +6,19 @@ import { refine, type AuthedCall, type Call } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'
 
-export interface AuthOptions {
-  /** True when a good key in `X-API-Key` counts beside a bad one in `Authorization`. Default: it does not. */
-  readonly eitherKey?: boolean
-}
-
 /**
  * Authenticates a call: one in, the same one with its key out. The key comes as `Authorization: Bearer <key>`,
- * where everything after the first space is the key, or as `X-API-Key`; `Authorization` wins.
+ * where everything after the first space is the key, or as `X-API-Key`. Some clients fill both: one good key is enough, and `Authorization` wins
+ * where both are good.
  *
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
  */
-export function auth ({ keys, captureBodies, recordAnswer }: Pick<Services, 'keys' | 'captureBodies' | 'recordAnswer'>, { eitherKey = false }: AuthOptions = {}): Stage<Call, AuthedCall> {
+export function auth ({ keys, captureBodies, recordAnswer }: Pick<Services, 'keys' | 'captureBodies' | 'recordAnswer'>): Stage<Call, AuthedCall> {
   const check = (presented: string | undefined): ApiKey | undefined => presented === undefined ? undefined : keys.check(presented)
   return map(call => {
     const [first, second] = presentedKeys(call.headers)
-    const key = check(first) ?? (eitherKey ? check(second) : undefined)
+    const key = check(first) ?? check(second)
     if (key === undefined) throw new GatewayError('invalid_api_key')
     call.record.keyId = key.id
     call.record.keyCheckedAtMs = performance.now()

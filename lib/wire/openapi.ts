@@ -44,7 +44,7 @@ export function openApiDocument (
       headers: componentHeaders(endpoints),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'With both headers, one valid key is enough; the bearer wins where both are.' },
         session: { type: 'apiKey', in: 'cookie', name: 'headgate_session', description: 'Over TLS the name is `__Host-headgate`.' },
         adminKey: { type: 'http', scheme: 'bearer', description: 'A key of the admin API, `hga_…`.' }
       },

@@ -20,9 +20,9 @@ t.test('every endpoint of the API against every kind of caller', async t => {
   t.same([...new Set(endpoints.map(({ name }) => name))].toSorted(), endpointNames.toSorted(), 'scopes of keys may name each of them')
   for (const { name, method, path } of endpoints) {
     const url = api.url + path.replace(/[:*]\w+/g, 'x')
-    const status = async (key?: string): Promise<number> => (await fetch(url, {
+    const status = async (key?: string, second?: string): Promise<number> => (await fetch(url, {
       method,
-      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      headers: { ...key !== undefined && { authorization: `Bearer ${key}` }, ...second !== undefined && { 'x-api-key': second } },
       ...method === 'POST' && { body: '{' }
     })).status
     if (open.has(name)) {
@@ -32,7 +32,9 @@ t.test('every endpoint of the API against every kind of caller', async t => {
     t.equal(await status(), 401, `${method} ${path} without a key`)
     t.equal(await status('wrong'), 401, `${method} ${path} with a wrong key`)
     t.equal(await status('elsewhere only'), 403, `${method} ${path} with a key for another endpoint`)
-    t.notOk([401, 403].includes(await status(testKey)), `${method} ${path} with a key`)
+    for (const both of [[testKey], [testKey, 'wrong'], ['wrong', testKey]] as const) {
+      t.notOk([401, 403].includes(await status(...both)), `${method} ${path} with a key: ${both.join(' and ')}`)
+    }
   }
   const ask = async (model: string): Promise<number> => (await api.post('/v1/chat/completions', { model, messages: 'hi' }, {
     headers: { authorization: 'Bearer one model only' }

@@ -30,6 +30,5 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   complete: messageReply,
   errors: messagesErrors,
   headers: ({ id, record }) => Object.assign({ 'request-id': id }, rateLimitHeaders(record.limitHeaders), record.upstreamLimits),
-  startsWithUsage: true,
-  eitherKey: true
+  startsWithUsage: true
 }
