@@ -11,6 +11,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
 import { loadUndici } from '../net/load-undici.ts'
+import { repairTransport } from './repair-transport.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type {
@@ -104,7 +105,9 @@ async function connectLocal (via: LocalServer, options: ConnectOptions, signal: 
     stderr: 'ignore',
     maxBufferSize: options.maxBytes
   })
-  return await connectOver(transport, options, signal, new Set())
+  const leftOut = new Set<string>()
+  repairTransport(transport, names => { for (const name of names) leftOut.add(name) })
+  return await connectOver(transport, options, signal, leftOut)
 }
 
 async function connectOver (

@@ -62,6 +62,9 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
       recommendation: 'Serve it at another port; see https://fetch.spec.whatwg.org/#port-blocking.', cause: error
     })
   }
+  if (codes.has('CONNECTION_CLOSED')) {
+    return new ToolServerFailure(phase, 'The tool server ended the connection before its answer.', { recommendation: tryLater, cause: error })
+  }
   const network = chain.find(isNetworkError)
   if (network !== undefined) {
     return new ToolServerFailure(phase, `The tool server could not be reached (${String(property(network, 'code'))}).`, {
