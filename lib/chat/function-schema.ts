@@ -12,7 +12,7 @@ type Schema = Readonly<JsonObject>
 
 /** Keywords that providers refuse at the root. */
 const unions = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', 'if', 'then', 'else'] as const
-/** Longer conditions are not repeated in words. */
+/** Longer conditions are not repeated in words, only mentioned. */
 const maxWords = 2000
 
 /** Returns the definition with parameters that providers take; the same object where nothing is to be changed. */
@@ -24,8 +24,10 @@ export function fitFunction (definition: FunctionDefinition): FunctionDefinition
   if (fitted === parameters) return definition
   const words = Object.keys(conditions).length === 0 ? '' : JSON.stringify(conditions)
   const { strict: _, ...loose } = definition
-  if (words === '' || words.length > maxWords) return { ...words === '' ? definition : loose, parameters: fitted }
-  const condition = `The arguments must match this JSON Schema: ${words}`
+  if (words === '') return { ...definition, parameters: fitted }
+  const condition = words.length > maxWords
+    ? 'Not every combination of these arguments is valid.'
+    : `The arguments must match this JSON Schema: ${words}`
   return { ...loose, parameters: fitted, description: [description, condition].filter(Boolean).join('\n\n') }
 }
 

@@ -87,7 +87,7 @@ const QuirksConfig = Section({
     description: 'False when the server refuses a user message right after tool messages: a short message of the assistant goes between them. Default: false for Mistral.'
   })),
   unsigned_thinking: Type.Optional(Type.Boolean({
-    description: 'True when a server of kind `anthropic` takes its thinking back without a signature. Default: true at another address than Anthropic\'s own.'
+    description: 'True when a server of kind `anthropic` takes its thinking back without a signature. Default: true at another address than Anthropic\'s own; false is for proxies in front of Anthropic, which refuse it.'
   })),
   tool_images: Type.Optional(Type.Boolean({
     description: 'False when images from tools cannot be shown to its models: the server takes no user message after tool messages.'

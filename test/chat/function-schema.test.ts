@@ -49,8 +49,13 @@ t.test('a union at the root is one object, and the description has its condition
     $defs: { x: { type: 'object', properties: { a: string }, required: ['a'] } }, type: 'object', properties: { a: string }, required: ['a']
   })
   t.match(fitted({ type: 'string' }), { parameters: { type: 'object', properties: {} }, description: /"type":"string"/ })
-  t.equal(fitted({ anyOf: [{ description: 'x'.repeat(3000) }] }).description, undefined, 'but not at any length')
   t.strictSame(fitted({ $ref: '#/$defs/x', $defs: { x: { anyOf: [{ $ref: '#/$defs/x' }] } } }).parameters, { $defs: { x: { anyOf: [{ $ref: '#/$defs/x' }] } }, type: 'object', properties: {} }, 'that contains itself')
+})
+
+t.test('conditions that are too long to be repeated are mentioned', async t => {
+  const anyOf = Array.from({ length: 40 }, (_, index) => ({ required: [`${'name'.repeat(20)}${index}`] }))
+  const { description } = fitFunction({ name: 'f', description: 'Does it.', parameters: { type: 'object', properties: {}, anyOf } })
+  t.equal(description, 'Does it.\n\nNot every combination of these arguments is valid.')
 })
 
 t.test('whatever the schema is, the root is an object with properties and without a union', async t => {

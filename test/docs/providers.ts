@@ -92,7 +92,9 @@ const decisions = `
 | An effort that the model does not know | the closest it knows, a lower one first; left out where it knows none |
 | A thinking budget for a Claude model that thinks adaptively | \`thinking: {type: adaptive}\`, shown as a budget's thinking is; \`display\` of the caller wins |
 | A limit below the least that the Responses API takes | raised to 16 tokens |
-| A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, and \`strict\` is dropped |
+| A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, or mentioned where it is longer than 2,000 characters, and \`strict\` is dropped |
+| Names of arguments that Anthropic refuses, such as \`$filter\` | replaced in the tool and put back into its calls |
+| Thinking without a signature, to a server of kind \`anthropic\` at another address | sent back, as most such servers sign nothing and some want it; a proxy in front of Anthropic needs \`quirks.unsigned_thinking: false\` |
 | A tool-call id that repeats in a conversation | kept in the first call, replaced in later ones and their results |
 | Pieces of a tool call that belong to no call | an error, unless the answer was cut: a call without its arguments would be run |
 | Content that stands there and cannot be read, a tool call without a name | an error: to pass over it would lose a text or a call without a word |

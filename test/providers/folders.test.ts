@@ -40,7 +40,7 @@ const capabilities = new Set([
 
 /** Files for what one provider alone has. */
 const particular: Readonly<Record<string, readonly string[]>> = {
-  anthropic: ['cache-control', 'direct'],
+  anthropic: ['cache-control', 'direct', 'property-names'],
   'chat-completions': ['text-choice'],
   responses: ['direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],

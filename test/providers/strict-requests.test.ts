@@ -39,7 +39,7 @@ const turn: fc.Arbitrary<readonly Message[]> = fc.oneof(
 const property = fc.constantFrom<object>({ type: 'string' }, { type: 'array' }, { type: 'string', enum: ['', 'a'] }, { enum: ['x', null] }, { $ref: '#/$defs/d' }, { $ref: '#/properties/b' }, { $ref: '#/nowhere' }, { type: 'object' })
 const branch = fc.record({ properties: fc.dictionary(fc.constantFrom('a', 'b'), property, { maxKeys: 2 }), required: fc.subarray(['a', 'ghost']) }, { requiredKeys: [] })
 const schema = fc.record({
-  type: fc.constantFrom<unknown>('object', undefined), properties: fc.dictionary(fc.constantFrom('a', 'b', 'c'), property, { maxKeys: 3 }), required: fc.subarray(['a', 'c', 'ghost']),
+  type: fc.constantFrom<unknown>('object', undefined), properties: fc.dictionary(fc.constantFrom('a', 'b', 'c', '$filter', 'user name', 'x'.repeat(65)), property, { maxKeys: 3 }), required: fc.subarray(['a', 'c', 'ghost']),
   anyOf: fc.array(branch, { minLength: 1, maxLength: 2 }), allOf: fc.array(branch, { minLength: 1, maxLength: 2 }), $defs: fc.constant({ d: { type: 'array' } })
 }, { requiredKeys: [] })
 
@@ -78,7 +78,7 @@ for (const [name, names] of Object.entries(models)) {
       const broken = rules.filter(({ isBroken }) => isBroken(parsed, path))
       if (broken.length > 0) throw new Error(`${broken.map(({ rule }) => rule).join(' ')} ${String(body)}`)
       return true
-    }), { numRuns: 300 })
+    }), { numRuns: 300, seed: 1 })
     t.ok(sent > 100, `${sent} of them were sent`)
   })
 }

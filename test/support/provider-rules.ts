@@ -44,6 +44,10 @@ export const providerRules: readonly ProviderRule[] = [
     isBroken: ({ tools }) => objectsOf(tools).some(tool => !isPlainRoot(tool['input_schema']))
   },
   {
+    kinds: ['anthropic'], rule: 'Names of the arguments of a tool are letters, digits, `_`, `.` and `-`, at most 64.', source: 'https://github.com/anthropics/claude-code/issues/79418', asOf,
+    isBroken: ({ tools }) => objectsOf(tools).some(tool => Object.keys(Object(objectOf(tool['input_schema'])?.['properties'])).some(name => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)))
+  },
+  {
     kinds: ['anthropic'], rule: 'Not both `temperature` and `top_p`, and neither beside thinking, but for `top_p` from 0.95.', source: 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking', asOf,
     isBroken: ({ temperature, top_p: topP, thinking }) => (temperature !== undefined && topP !== undefined) ||
       (['enabled', 'adaptive'].includes(String(objectOf(thinking)?.['type'])) && (temperature !== undefined || Number(topP ?? 1) < 0.95))

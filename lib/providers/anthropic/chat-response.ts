@@ -3,8 +3,6 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { isContainer, nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
-import { callIdsIn } from '../../chat/call-ids.ts'
-import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'
@@ -20,7 +18,7 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   const wire: WireAnswer = objectOf(body) ?? {}
   if (wire.type === 'error') throw new ProviderFailure(inBandError(wire))
   if (!isContainer(wire.content) && nonEmptyText(wire.content) === undefined) throw invalidResponse('the response has no content')
-  const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
+  const reader = new ResponseReader(request)
   const events: ChatEvent[] = []
   reader.start(wire, false, events)
   for (const [index, block] of contentOf(wire.content, 'the content').entries()) {

@@ -1,7 +1,5 @@
 /** Reads one event stream of the Messages API; keeps the state of one response. */
 
-import { callIdsIn } from '../../chat/call-ids.ts'
-import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
@@ -44,7 +42,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   done = false
 
   constructor ({ request }: Ask<ChatInput>) {
-    this.#reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
+    this.#reader = new ResponseReader(request)
   }
 
   read (message: EventSourceMessage, into: ChatEvent[]): void {

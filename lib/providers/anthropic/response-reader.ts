@@ -3,13 +3,16 @@
  * by piece, a complete response block by block; both go through here, so they cannot disagree.
  */
 
-import { uniqueCallId } from '../../chat/call-ids.ts'
+import { callIdsIn, uniqueCallId } from '../../chat/call-ids.ts'
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { numberOf, objectOf, nonEmptyText, type JsonObject } from '../../json/guards.ts'
 import { argumentsText, memberType, objectArguments } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
+import { replacedNames, withOwnNames } from './property-names.ts'
 import { servedServiceTier } from './service-tier.ts'
 import { UsageCount } from './usage.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire.ts'
 
@@ -17,7 +20,7 @@ import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire
 type OpenBlock =
   | { readonly type: 'text', readonly startIndex: number, readonly citations: Array<WireCitation | undefined> }
   | { readonly type: 'thinking', thinking: string, signature: string }
-  | { readonly type: 'tool_use', readonly call: number, readonly wireId: unknown, readonly input: unknown, streamed: boolean }
+  | { readonly type: 'tool_use', readonly call: number, readonly wireId: unknown, readonly input: unknown, text: string, readonly names: ReadonlyMap<string, string> | undefined }
 
 const choice = 0
 /** What a block or a delta is, by a member that only such ones have. */
@@ -39,15 +42,17 @@ export class ResponseReader {
   readonly #ids: Set<string>
   /** Places of blocks that were announced, also of those that are not opened. */
   readonly #known = new Set<number | undefined>()
+  readonly #request: Pick<ChatInput, 'tools' | 'functions'>
   #calls = 0
   #textLength = 0
   #finish: FinishReason | undefined
   #stopSequence: string | undefined
 
-  /** @param legacy the caller offered deprecated functions: one call, in the deprecated form */
-  constructor (legacy: boolean, ids = new Set<string>()) {
-    this.#kind = legacy ? 'legacy' : 'function'
-    this.#ids = ids
+  /** A caller who offered deprecated functions gets one call, in the deprecated form. */
+  constructor (request: Pick<ChatInput, 'tools' | 'functions' | 'messages'>) {
+    this.#kind = offersFunctionsOnly(request) ? 'legacy' : 'function'
+    this.#ids = callIdsIn(request)
+    this.#request = request
   }
 
   /** True once the provider has said why the answer ends. */
@@ -122,8 +127,9 @@ export class ResponseReader {
       case 'input_json_delta': {
         const text = argumentsText(delta.partial_json)
         if (open.type !== 'tool_use' || text === '') break
-        open.streamed = true
-        events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
+        open.text += text
+        // Names are put back once all are there.
+        if (open.names === undefined) events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
       }
     }
   }
@@ -152,11 +158,10 @@ export class ResponseReader {
         break
       }
       case 'tool_use': {
-        if (!open.streamed) {
-          // A call without arguments streams none, but clients parse them: `{}`, not nothing.
-          const text = objectArguments(open.input)
-          events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
-        }
+        const { call, names } = open
+        // A call without arguments streams none, but clients parse them: `{}`, not nothing.
+        const text = open.text === '' ? objectArguments(open.input) : names === undefined ? '' : open.text
+        if (text !== '') events.push({ type: 'tool-call-delta', choice, call, text: names === undefined ? text : withOwnNames(text, names), kind: this.#kind })
         events.push({ type: 'tool-call-end', choice, call: open.call })
       }
     }
@@ -238,7 +243,7 @@ export class ResponseReader {
     if (this.#kind === 'legacy' && this.#calls > 0) return
     if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = this.#calls++
-    this.#blocks.set(index, { type: 'tool_use', call, wireId: block.id, input: block.input, streamed: false })
+    this.#blocks.set(index, { type: 'tool_use', call, wireId: block.id, input: block.input, text: '', names: replacedNames(this.#request, name) })
     const id = this.#kind === 'legacy' ? '' : uniqueCallId(nonEmptyText(block.id), this.#ids)
     events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
   }

@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { fitFunction } from '../../chat/function-schema.ts'
 import { cacheControlOf } from './cache-control.ts'
+import { withLegalNames } from './property-names.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition } from '../../../schemas/tools.ts'
@@ -78,7 +79,7 @@ function wireTool (definition: FunctionDefinition, param: string): WireTool {
   return {
     name,
     ...typeof description === 'string' && description !== '' && { description },
-    input_schema: { properties: {}, ...parameters, type: 'object' }
+    input_schema: { ...withLegalNames({ properties: {}, ...parameters }), type: 'object' }
   }
 }
 
