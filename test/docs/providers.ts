@@ -112,7 +112,9 @@ const decisions = `
 | Inputs of embeddings for a model without limits in the catalogue | at most 8,192 tokens each and 300,000 together |
 | \`srt\`, \`vtt\` or \`verbose_json\` of a model that writes none | made of the timed words it gives; 400 on \`response_format\` where it gives none |
 | A language that is no ISO 639-1 code | sent on; the provider's refusal is the answer |
-| A wrong key in \`Authorization\` beside a right one in \`X-API-Key\` | 401; endpoints for Anthropic's clients and the list of models take either |
+| Parameters of an image that only one model has, without \`model\` | the first default model that takes all of them; where none does, the first, and 400 with the parameter |
+| \`GET /\` | browsers are sent to the dashboard; others get 404 |
+| A wrong key in \`Authorization\` beside a right one in \`X-API-Key\`, or the other way round | the right one counts, on all endpoints: some clients fill both |
 `
 
 const droppedFields = `
