@@ -23,7 +23,7 @@ export async function bundlePage (root) {
     minify: true,
     format: 'esm',
     target: ['chrome123', 'firefox125', 'safari17.5'],
-    loader: { '.svg': 'copy' },
+    loader: { '.svg': 'copy', '.woff2': 'file' },
     legalComments: 'none',
     logLevel: 'error',
     metafile: true

@@ -9,12 +9,13 @@ import type { Reply } from '../core/reply.ts'
 const compress = promisify(gzip)
 
 const mediaTypes: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml'
+  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2'
 }
 
 /** Nothing inline and nothing from elsewhere. Images and sound that models make are `data:` and `blob:`. */
 const policy = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data: blob:", "media-src 'self' blob:",
+  "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "font-src 'self'", "img-src 'self' data: blob:", "media-src 'self' blob:",
   "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"
 ].join('; ')
 

@@ -80,7 +80,7 @@ t.test('the package holds what is needed, and nothing else', async t => {
   t.same(outside.toSorted(), [
     '.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'headgate.example.yaml', 'package.json'
   ])
-  const kept = /^build\/(?:headgate\.schema\.json$|headgate\.cjs$|dashboard\/(?:index\.html|assets\/[\w-]+\.(?:js|css|svg))$|THIRD-PARTY-LICENSES\.txt$|(?:lib|pipelines|schemas)\/.*(?:\.js|\.d\.ts|catalogue\.json)$)/
+  const kept = /^build\/(?:headgate\.schema\.json$|headgate\.cjs$|dashboard\/(?:index\.html|assets\/[\w-]+\.(?:js|css|svg|woff2))$|THIRD-PARTY-LICENSES\.txt$|(?:lib|pipelines|schemas)\/.*(?:\.js|\.d\.ts|catalogue\.json)$)/
   t.same(paths.filter(path => path.startsWith('build/') && !kept.test(path)), [])
   const ts = (folder: string): string[] => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => /(?<!\.d)\.ts$/.test(name) && !name.startsWith('dashboard/page/'))
   for (const folder of ['lib', 'pipelines', 'schemas']) {
