@@ -81,6 +81,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByLabel('New password').fill('a long enough sentence')
     await page.getByRole('button', { name: 'Set password' }).click()
     await page.getByText('Password set').waitFor()
+    t.equal(await page.getByRole('textbox', { name: 'Email' }).last().inputValue(), 'owner@example.com', 'the profile has the new address at once')
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
     await page.getByLabel('Email').fill('owner@example.com')
@@ -197,7 +198,8 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     const atMs = Date.now() - 60_000
     await gateway.database.insertUsage([
       usageRowOf(9001, { call_id: 'request-one', key_id: 'key_a', at_ms: atMs, model: markup, provider: 'a', endpoint: 'chat', outcome: 'ok', status: 200, prompt_tokens: 1200, completion_tokens: 34, cost_nano_usd: 25e8, duration_ms: 1500, first_byte_ms: 300 }),
-      usageRowOf(9002, { call_id: 'request-two', key_id: 'key_a', at_ms: atMs, model: 'b/2', provider: 'b', endpoint: 'chat', outcome: 'error', status: 502, error_code: 'upstream_error', cost_nano_usd: null, duration_ms: 90 })
+      usageRowOf(9002, { call_id: 'request-two', key_id: 'key_a', at_ms: atMs, model: 'b/2', provider: 'b', endpoint: 'chat', outcome: 'error', status: 502, error_code: 'upstream_error', cost_nano_usd: null, duration_ms: 90 }),
+      usageRowOf(9000, { key_id: 'key_a', at_ms: atMs - 30 * 3_600_000, model: 'b/2' })
     ])
     await page.goto(`${url}/dashboard/`)
     await page.getByRole('table', { name: 'Breakdown' }).or(page.getByRole('region', { name: 'Breakdown' })).getByText(markup).waitFor()
@@ -242,6 +244,10 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByText(markup).first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
     await page.locator('.call-grid').getByText('$2.5000').first().waitFor()
+    await page.goto(`${url}/dashboard/calls/request-two`)
+    await page.getByRole('alert').getByText('The provider failed to answer.').waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Timeline' }).waitFor()
     await page.getByText('They are not kept for this project').waitFor()
 
     await page.goto(`${url}/dashboard/calls`)
@@ -331,22 +337,32 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       usageRowOf(9101, { call_id: 'filter-one', at_ms: Date.now() - 61_000, model: 'f/1', prompt_tokens: 77_777, streamed: 1, cost_nano_usd: 1 }), usageRowOf(9102, { call_id: 'filter-two', at_ms: Date.now() - 60_000, model: 'f/2', prompt_tokens: 88_888, cost_nano_usd: null })
     ])
     await page.goto(`${url}/dashboard/calls`)
-    await page.getByRole('button', { name: 'Filters' }).click()
+    const add = async (filter: string): Promise<void> => { await page.getByLabel('Add a filter').selectOption(filter) }
     for (const [set, expected] of [
-      [async () => { await page.getByLabel('Prompt tokens, from').fill('77777') }, ['f/2', 'f/1']],
+      [async () => {
+        await add('Prompt tokens')
+        await page.keyboard.type('77777')
+      }, ['f/2', 'f/1']],
       [async () => { await page.getByLabel('Prompt tokens, to').fill('80000') }, ['f/1']],
-      [async () => { await page.getByLabel('Answer').selectOption('In one piece') }, []],
+      [async () => {
+        await add('Answer')
+        await page.getByLabel('Answer', { exact: true }).selectOption('In one piece')
+      }, []],
       [async () => {
         await page.getByLabel('Prompt tokens, to').fill('')
+        await add('Price')
         await page.getByLabel('Price', { exact: true }).selectOption('Not known')
       }, ['f/2']]
     ] as const) {
       await set()
-      const shown = async (): Promise<string> => (await page.locator('tbody tr td:nth-child(3) .clip').allTextContents()).join()
+      const shown = async (): Promise<string> => (await page.locator('tbody tr td:nth-child(3) .clip:not(.sub)').allTextContents()).join()
       await eventually(shown, models => models === expected.join(), expected.join())
     }
-    await page.getByRole('button', { name: 'Filters (3)' }).waitFor()
+    t.same(await page.locator('.chip-name').allTextContents(), ['Prompt tokens', 'Answer', 'Price'])
     t.same(await accessibilityFaults(page), [])
+    await page.getByRole('button', { name: 'Remove the filter Price' }).click()
+    await page.waitForURL(address => !address.search.includes('priced'))
+    t.equal(await page.locator('.chip').count(), 2)
     await page.locator('tbody a').first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
     t.same(faults, [])
@@ -376,6 +392,71 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('alert').filter({ hasText: markup }).waitFor()
     t.equal(await page.title(), 'Playground · Headgate')
     t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('the first hour of a gateway is shown by minutes', async t => {
+    const place = await adminGateway(t, { providers: [sandbox] })
+    const minuteMs = 60_000
+    const nowMs = Date.now()
+    await place.database.insertUsage([usageRowOf(1, { at_ms: nowMs - 39 * minuteMs, model: 'a/1' }), usageRowOf(2, { at_ms: nowMs - minuteMs, model: 'a/1' })])
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.goto(`${place.api.url}/dashboard/`)
+    const rows = page.getByRole('group', { name: 'Calls', exact: true }).getByRole('row')
+    // From the beginning of the hour in which calls began, until now.
+    const expected = Math.ceil((Date.now() - Math.floor((nowMs - 39 * minuteMs) / (60 * minuteMs)) * 60 * minuteMs) / minuteMs)
+    await eventually(async () => await rows.count(), count => count >= expected && count <= expected + 3, `${expected} minutes`)
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('rows lead to their calls, by names, and a key says what it spent and when its budget is used up', async t => {
+    const place = await adminGateway(t, { providers: [sandbox] })
+    const { send } = await place.user('owner')
+    const { body: { key } } = await send('POST /admin/v1/keys', { name: 'Checkout', limits: { budget: { usd: 2, per: 'month' } } })
+    const { body: { key: free } } = await send('POST /admin/v1/keys', { name: 'Search' })
+    const row = { at_ms: Date.now() - 1000, provider: 'sandbox', cost_nano_usd: 2e9 }
+    await place.database.insertUsage([usageRowOf(1, { ...row, model: 'sandbox/echo', key_id: key.id }), usageRowOf(2, { ...row, model: 'sandbox/story', key_id: free.id })])
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    const { url: origin } = place.api
+    const models = page.locator('tbody tr td:nth-child(3) .clip:not(.sub)')
+    await page.goto(`${origin}/dashboard/?group=key`)
+    await page.getByRole('table', { name: 'Breakdown' }).getByRole('link', { name: 'Checkout' }).press('Enter')
+    await page.getByRole('heading', { name: 'Calls' }).waitFor()
+    await models.first().waitFor()
+    t.same(await models.allTextContents(), ['sandbox/echo'])
+    const chosen = page.getByLabel('Key', { exact: true })
+    await chosen.getByRole('option', { name: 'Checkout', selected: true }).waitFor({ state: 'attached' })
+    for (const [from, name, shown] of [['models', 'sandbox/story', ['sandbox/story']], ['models?tab=providers', 'sandbox', ['sandbox/echo', 'sandbox/story']]] as const) {
+      await page.goto(`${origin}/dashboard/${from}`)
+      await page.locator('tbody').getByRole('row').filter({ hasText: name }).first().locator('a').first().click()
+      await page.getByRole('heading', { name: 'Calls' }).waitFor()
+      await eventually(async () => (await models.allTextContents()).toSorted().join(), found => found === shown.join(), shown.join())
+    }
+    await page.goto(`${origin}/dashboard/keys`)
+    t.match(await page.getByRole('row').filter({ hasText: 'Checkout' }).textContent(), /\$2\.00\s*\$2\.00 a month.*exhausted/)
+    t.match(await page.getByRole('row').filter({ hasText: 'Search' }).textContent(), /\$2\.00 this month.*active/)
+    await page.goto(`${origin}/dashboard/projects`)
+    await page.getByText('$4.00 this month').waitFor()
+    t.equal(await page.getByText('1970').count(), 0)
+    await page.goto(`${origin}/dashboard/audit`)
+    await page.getByText('name: Checkout').waitFor()
+    t.same(faults, [])
+    await page.context().close()
+  })
+
+  t.test('an error is said once, beside its field where there is one', async t => {
+    const { page } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/keys?new`)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Too much')
+    await dialog.getByLabel('Budget').fill('-5')
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.locator('.wrong').waitFor()
+    t.equal(await dialog.locator('.wrong, [role=alert]').count(), 1)
     await page.context().close()
   })
 
@@ -626,7 +707,19 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await editor.fill('# ours\nusage:\n  keep_dayz: 31\n')
     await page.getByRole('button', { name: 'Review changes' }).click()
     await page.getByText('usage.keep_dayz').first().waitFor()
+    const corrected = withResolvers<void>()
+    await page.route('**/configuration/check', async route => {
+      await corrected.promise
+      await route.continue()
+    }, { times: 1 })
+    await editor.fill('# ours\nusage:\n  keep_dayz: 32\n')
+    const late = page.waitForResponse('**/configuration/check')
+    await page.getByRole('button', { name: 'Review changes' }).click()
     await editor.fill('# ours\nusage:\n  keep_days: 31\n')
+    corrected.resolve()
+    await (await late).finished()
+    await page.locator('button[aria-busy=true]').waitFor({ state: 'detached' })
+    t.equal(await page.getByText('usage.keep_dayz').count(), 0, 'what is wrong with an older text is not shown over a newer one')
     await page.getByRole('button', { name: 'Review changes' }).click()
     t.match(await page.getByRole('region', { name: 'Difference' }).textContent(), 'keep_days: 31')
     await page.getByRole('button', { name: 'Save', exact: true }).click()

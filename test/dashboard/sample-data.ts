@@ -30,7 +30,7 @@ export function sampleUsage (nowMs: number, keys: readonly string[] = ['key_a'])
         rows.push(usageRowOf(rows.length, {
           call_id: `7d1f0c52-${String(rows.length).padStart(4, '0')}-4c1e-9b7a-2f6d8e4a1c03`, key_id: keys[rows.length % keys.length] ?? '', at_ms: nowMs - hour * hourMs - index * 1000, requested_model: model, model, provider,
           endpoint: share === 3 ? 'responses' : 'chat', streamed: Number(index % 3 > 0), outcome: 'ok', status: 200, attempts: index % 11 === 4 ? 2 : 1,
-          prompt_tokens: Math.round(1800 * spread), completion_tokens: Math.round(420 * spread), cost_nano_usd: Math.round(nanoUsd * spread), duration_ms: Math.round(ms * spread), first_byte_ms: Math.round(ms * spread / 5),
+          prompt_tokens: Math.round(1800 * spread), completion_tokens: Math.round(420 * spread), cost_nano_usd: Math.round(nanoUsd * spread), duration_ms: Math.round(ms * spread), first_byte_ms: index % 3 > 0 ? Math.round(ms * spread / 5) : null,
           ...failed && { outcome: 'error', ...failures[hour % failures.length], completion_tokens: null, first_byte_ms: null, cost_nano_usd: 0 }
         }))
       }
@@ -68,6 +68,38 @@ export async function fillGateway (gateway: AdminGateway): Promise<void> {
   const rows = sampleUsage(Date.now(), ids)
   await gateway.database.insertUsage(rows)
   for (const { id } of rows.slice(0, 1)) await new CallBodyStore(gateway.database).add(sampleBodies(id))
+}
+
+/** Names as long as real ones are. */
+export const longest = {
+  model: 'fireworks/accounts/fireworks/models/llama4-maverick-instruct-basic',
+  key: 'kundendienst-bestellverfolgung-produktion-frankfurt-am-main1',
+  project: 'Rechnungsprüfungsautomatisierung und Lieferantenkommunikation',
+  person: 'Maximiliane Freifrau von Hohenstein-Schwarzenberg'
+}
+
+/** Adds calls, keys, people and acts with the longest real names, and calls that ended in every way. */
+export async function addLongNames ({ database, user, admin }: AdminGateway): Promise<void> {
+  const { send, user: owner } = await user('owner')
+  await admin.accounts.users.update(owner.id, { name: longest.person })
+  const project = await made(send, 'POST /admin/v1/projects', { name: longest.project, models: [longest.model, 'anthropic/*'], limits: { budget: { usd: 12_500, per: 'month' } } }, ({ id }) => id)
+  const key = await made(send, 'POST /admin/v1/keys', {
+    name: longest.key, project_id: project, limits: { budget: { usd: 9999.5, per: 'month' } }, expires_at_ms: Date.now() + 90 * 24 * hourMs
+  }, ({ key }) => key.id)
+  const used = await made(send, 'POST /admin/v1/keys', { name: `${longest.key.slice(0, -1)}2`, project_id: project, limits: { budget: { usd: 12, per: 'total' } } }, ({ key }) => key.id)
+  await send(`POST /admin/v1/keys/${used}`, { name: `${longest.key.slice(0, -1)}3` })
+  await send('POST /admin/v1/admin-keys', { name: longest.key, role: 'admin', scopes: ['keys:read', 'keys:write', 'usage:read', 'configuration:read'] })
+  await send('POST /admin/v1/invitations', { role: 'viewer', email: 'maximiliane.freifrau.von.hohenstein@kundendienst.example.com', projects: [project] })
+  const provider = 'fireworks'
+  const ends: ReadonlyArray<Partial<UsageRow>> = [
+    { cost_nano_usd: 123e9 }, { outcome: 'error', status: 502, error_code: 'upstream_stream_interrupted' }, { outcome: 'error', status: 404, error_code: 'deferred_completion_not_found' },
+    { outcome: 'client_closed', status: 499, error_code: 'client_closed_request' }, { outcome: 'client_too_slow', status: 499, error_code: 'client_too_slow' }, { outcome: 'interrupted', status: null },
+    { endpoint: 'transcriptions', cost_nano_usd: null }, { attempts: 12, estimated: 1 }
+  ]
+  await database.insertUsage(ends.map((end, index) => usageRowOf(index, {
+    id: `long-${index}`, call_id: `long-${index}`, at_ms: Date.now() - 1000 * index, key_id: index % 2 === 0 ? key : used, requested_model: longest.model, model: longest.model, provider, endpoint: 'responses',
+    streamed: 1, outcome: 'ok', status: 200, prompt_tokens: 1_234_567, completion_tokens: 98_765, cost_nano_usd: 12e9, duration_ms: 754_321, first_byte_ms: 43_210, ...end
+  })))
 }
 
 /** Makes the bodies of a call. */

@@ -1,5 +1,5 @@
 /**
- * Photographs every page, in both themes and three widths, for the eyes of a designer:
+ * Photographs every page, in both themes and the widths of screens, for the eyes of a designer:
  * `HEADGATE_TEST_BROWSER=/usr/bin/chromium SCREENSHOTS=DIR npm test -- build/test/dashboard/page.test.js`.
  */
 
@@ -12,7 +12,7 @@ import { visit } from '../support/browser.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { providerSettings } from '../support/settings.ts'
-import { fillGateway } from './sample-data.ts'
+import { addLongNames, fillGateway } from './sample-data.ts'
 import type { ProviderSettings } from '../../lib/core/settings.ts'
 
 type Enter = (page: Page, gateway: AdminGateway) => Promise<void>
@@ -20,7 +20,7 @@ type Enter = (page: Page, gateway: AdminGateway) => Promise<void>
 /** A page, and what is done on it before it is photographed. */
 type Shot = readonly [name: string, path: string, act?: (page: Page) => Promise<void>]
 
-const sizes = [{ width: 360, height: 740 }, { width: 1280, height: 800 }, { width: 2560, height: 1400 }]
+const sizes = [{ width: 360, height: 740 }, ...[768, 1024, 1280, 1366, 1536].map(width => ({ width, height: 800 })), { width: 2560, height: 1400 }]
 const plain = { headers: {}, args: [], env: {}, shared: false }
 
 const busy: readonly Shot[] = [
@@ -116,19 +116,20 @@ const fresh: readonly Shot[] = [
   ['configuration-reloads', 'configuration?tab=reloads']
 ]
 
-/** @param only a part of the names of shots; empty: all of them */
+/** @param only the names of shots, with commas; empty: all of them */
 export async function takeScreenshots (t: Test, browser: Browser, folder: string, only: string, enter: Enter): Promise<void> {
   mkdirSync(folder, { recursive: true })
   await t.test('of a busy gateway', async t => {
     const { url } = await startToolServer(t)
     const gateway = await adminGateway(t, { providers: providers(), toolServers: [{ slug: 'acme/tickets', url, ...plain }, { slug: 'acme/warehouse', url: 'http://127.0.0.1:9/mcp', ...plain }] })
     await fillGateway(gateway)
+    await addLongNames(gateway)
     await photograph(t, gateway, busy)
   })
   await t.test('of a new one', async t => await photograph(t, await configuredGateway(t, '# ours\nusage:\n  keep_days: 30\n', true), fresh))
 
   async function photograph (t: Test, gateway: AdminGateway, shots: readonly Shot[]): Promise<void> {
-    const wanted = shots.filter(([name]) => name.includes(only))
+    const wanted = shots.filter(([name]) => only === '' || only.split(',').includes(name))
     for (const { width, height } of sizes) {
       for (const dark of [false, true]) {
         const { page } = await visit(browser, gateway.api.url, { width, height, dark })

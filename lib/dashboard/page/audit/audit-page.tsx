@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { dateTime } from '../format/time.ts'
+import { Clip } from '../parts/clip.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Facts } from '../parts/facts.tsx'
@@ -25,10 +26,10 @@ const kinds = [
 
 const columns = (open: (entry: Entry) => void): ReadonlyArray<Column<Entry>> => [
   { title: 'Time', cell: entry => <Moment at={entry.at_ms} /> },
-  { title: 'Who', cell: entry => <><span class='medium'>{entry.actor}</span>{entry.address !== null && <span class='sub mono'>{entry.address}</span>}</> },
+  { title: 'Who', cell: entry => <><Clip kind='medium'>{entry.actor}</Clip>{entry.address !== null && <Clip kind='sub mono'>{entry.address}</Clip>}</>, flexible: true },
   { title: 'Did', cell: entry => <button type='button' class='button link' onClick={() => open(entry)}><code>{entry.action}</code></button> },
-  { title: 'To', cell: entry => entry.subject === null ? <span class='faint'>–</span> : <><span class='clip'>{entry.subject_name ?? entry.subject}</span>{entry.subject_name !== null && <span class='sub mono'>{entry.subject}</span>}</> },
-  { title: 'Change', cell: entry => <span class='faint clip wide'>{changedFields(entry).join(', ')}</span> }
+  { title: 'To', cell: entry => entry.subject === null ? <span class='faint'>–</span> : <><Clip>{entry.subject_name ?? entry.subject}</Clip>{entry.subject_name !== null && <Clip kind='sub mono'>{entry.subject}</Clip>}</>, flexible: true },
+  { title: 'Change', cell: entry => <Clip kind='faint'>{changesOf(entry)}</Clip>, flexible: true }
 ]
 
 export function AuditPage (): JSX.Element {
@@ -53,6 +54,22 @@ export function AuditPage (): JSX.Element {
 
 function changedFields ({ before, after }: Entry): readonly string[] {
   return [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+}
+
+/** Returns the changes on one line: `name: a → b, limits: {"budget":{"usd":5}}`. */
+function changesOf (entry: Entry): string {
+  const { before, after } = entry
+  return changedFields(entry).map(field => {
+    const values = [before, after].flatMap(state => state !== null && field in state ? [shortValue(state[field])] : [])
+    return `${field}: ${values.join(' → ')}`
+  }).join(', ')
+}
+
+const maxShown = 60
+
+function shortValue (value: unknown): string {
+  const text = value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text
 }
 
 function EntryDialog ({ entry, onClose }: { readonly entry: Entry, readonly onClose: () => void }): JSX.Element {

@@ -8,7 +8,7 @@ import { dateTime } from '../format/time.ts'
 import { Card } from '../parts/card.tsx'
 import { Copy } from '../parts/copy.tsx'
 import { Facts, type Fact } from '../parts/facts.tsx'
-import { Failure } from '../parts/notice.tsx'
+import { Failure, Notice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
 import { projectName } from '../state/names.ts'
@@ -29,6 +29,7 @@ export function CallPage ({ id }: { readonly id: string }): JSX.Element {
       subtitle={call !== undefined && <span class='row'><Outcome {...call} /><span>{dateTime(call.at_ms)}</span></span>}
     >
       <Failure error={error} retry={() => void reload()} />
+      {call !== undefined && call.error_message !== null && <div class='call-error'><Notice tone={call.outcome === 'error' ? 'bad' : 'neutral'}>{call.error_message}</Notice></div>}
       {call === undefined ? error === undefined && <div class='call-grid'><Card title='Timeline'><SkeletonLines lines={8} /></Card><Card title='Call'><SkeletonLines lines={8} /></Card></div> : (
         <div class='call-grid'>
           <Card title='Timeline' subtitle={`${duration(call.duration_ms)} in total`}><Timeline call={call} /></Card>
@@ -55,7 +56,7 @@ function callFacts (call: Call): readonly Fact[] {
     ['Served by', model === null ? null : `${model}${provider === null || model.startsWith(`${provider}/`) ? '' : ` at ${provider}`}`],
     ['Attempts', String(call.attempts)],
     ['First token', first_byte_ms === null ? null : duration(first_byte_ms)],
-    ['Provider took', upstream_wait_ms === null ? null : `${duration(upstream_wait_ms)} to its first byte`],
+    ['Waited for providers', upstream_wait_ms === null ? null : duration(upstream_wait_ms)],
     ['Gateway took', overhead_ms === null ? null : duration(overhead_ms)],
     ['Provider’s id', upstream_request_id === null ? null : <code>{upstream_request_id}</code>],
     ['Provider key', call.own_provider_key ? 'the caller’s own' : null]

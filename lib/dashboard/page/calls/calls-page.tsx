@@ -11,10 +11,11 @@ import { Failure, Notice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { usePages } from '../state/pages.ts'
-import { at, navigate, query } from '../state/router.ts'
+import { currentPeriod, type Period } from '../state/period.ts'
+import { at, query } from '../state/router.ts'
 import { CallsFilters } from './calls-filters.tsx'
 import { columns, placeOf } from './columns.tsx'
-import { clearFilters, currentFilters, fromMs } from './filters.ts'
+import { clearFilters, currentFilters } from './filters.ts'
 import { useLiveCalls, type LiveTail } from './live.ts'
 import type { CallSummary } from './outcome.tsx'
 
@@ -22,7 +23,7 @@ export function CallsPage (): JSX.Element {
   const live = useSignal(false)
   const filters = currentFilters()
   const { rows, more, searchedFromMs, error, loading, reload } = usePages(query.value.toString(), (cursor, signal) => api('GET /admin/v1/calls', {
-    query: { ...filters, from_ms: fromMs(), cursor }, ...signal !== undefined && { signal }
+    query: { ...filters, ...timesOf(currentPeriod()), cursor }, ...signal !== undefined && { signal }
   }))
   const tail = useLiveCalls(live.value, filters)
   const filtered = query.value.size > 0
@@ -52,6 +53,11 @@ export function CallsPage (): JSX.Element {
   )
 }
 
+/** One that ends now goes on: the next page is of the same calls. */
+function timesOf ({ name, fromMs, untilMs }: Period): { readonly from_ms?: number, readonly until_ms?: number } {
+  return name === 'all' ? {} : { from_ms: fromMs, ...name === 'custom' && { until_ms: untilMs } }
+}
+
 function Live ({ tail }: { readonly tail: LiveTail }): JSX.Element {
   return (
     <div class='stack tight'>
@@ -65,5 +71,5 @@ function Live ({ tail }: { readonly tail: LiveTail }): JSX.Element {
 }
 
 function CallTable ({ rows, stale, empty }: { readonly rows: readonly CallSummary[] | undefined, readonly stale: boolean, readonly empty: JSX.Element }): JSX.Element {
-  return <Table label='Calls' columns={columns} rows={rows} id={call => call.id} stale={stale} empty={empty} onOpen={call => navigate(placeOf(call))} />
+  return <Table label='Calls' columns={columns} rows={rows} id={call => call.id} stale={stale} empty={empty} place={placeOf} />
 }

@@ -1,7 +1,8 @@
 /** The columns of lists of calls. */
 
-import { count, duration } from '../format/numbers.ts'
+import { duration, shortCount } from '../format/numbers.ts'
 import { dateTime, time } from '../format/time.ts'
+import { Clip } from '../parts/clip.tsx'
 import type { Column } from '../parts/table.tsx'
 import { projectName } from '../state/names.ts'
 import { at } from '../state/router.ts'
@@ -13,20 +14,25 @@ export const columns: ReadonlyArray<Column<CallSummary>> = [
   { title: 'Status', cell: call => <Outcome {...call} /> },
   {
     title: 'Model',
-    cell: ({ model, requested_model, provider, attempts }) => (
+    flexible: true,
+    cell: ({ model, requested_model, provider, endpoint, streamed, attempts }) => (
       <>
-        <span class='clip' title={model ?? requested_model ?? undefined}>{model ?? requested_model ?? '–'}</span>
-        <span class='sub'>{provider ?? 'no provider'}{attempts > 1 && ` · ${attempts} attempts`}</span>
+        <Clip>{model ?? requested_model ?? '–'}</Clip>
+        <Clip kind='sub'>{detailsOf({ model, provider, endpoint, streamed, attempts })}</Clip>
       </>
     )
   },
-  { title: 'Endpoint', cell: ({ endpoint, streamed }) => <>{endpoint}{streamed && <span class='sub'>streamed</span>}</> },
-  { title: 'Key', cell: ({ key_name, key_id, project_id }) => <><span class='clip' title={key_name ?? key_id}>{key_name ?? key_id}</span><span class='sub clip'>{projectName(project_id)}</span></> },
-  { title: 'Tokens', number: true, cell: ({ prompt_tokens, completion_tokens }) => prompt_tokens === null && completion_tokens === null ? '–' : <>{count(prompt_tokens ?? 0)} <span class='faint'>+</span> {count(completion_tokens ?? 0)}</> },
+  { title: 'Key', flexible: true, cell: ({ key_name, key_id, project_id }) => <><Clip>{key_name ?? key_id}</Clip><Clip kind='sub'>{projectName(project_id)}</Clip></> },
+  { title: 'Tokens', number: true, cell: ({ prompt_tokens, completion_tokens }) => prompt_tokens === null && completion_tokens === null ? '–' : <>{shortCount(prompt_tokens ?? 0)} <span class='faint'>+</span> {shortCount(completion_tokens ?? 0)}</> },
   { title: 'Cost', number: true, cell: call => <Cost usd={call.cost_usd} estimated={call.estimated} /> },
-  { title: 'First token', number: true, cell: ({ first_byte_ms }) => first_byte_ms === null ? '–' : duration(first_byte_ms) },
-  { title: 'Duration', number: true, cell: call => duration(call.duration_ms) }
+  { title: 'Duration', number: true, cell: call => <>{duration(call.duration_ms)}{call.first_byte_ms !== null && <span class='sub'>first token {duration(call.first_byte_ms)}</span>}</> }
 ]
+
+/** Returns what was called: `chat, streamed · 2 attempts`. The provider is named where the id of the model does not begin with it. */
+function detailsOf ({ model, provider, endpoint, streamed, attempts }: Pick<CallSummary, 'model' | 'provider' | 'endpoint' | 'streamed' | 'attempts'>): string {
+  const isNamed = provider === null || model?.startsWith(`${provider}/`) === true
+  return [`${endpoint}${streamed ? ', streamed' : ''}`, ...isNamed ? [] : [provider], ...attempts > 1 ? [`${attempts} attempts`] : []].join(' · ')
+}
 
 /** Returns where a call is shown: its time finds it at once among many. */
 export function placeOf ({ id, at_ms }: CallSummary): string {

@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact'
 import type { Answer } from '../api/client.ts'
+import { Breakable } from '../parts/breakable.tsx'
 import { Badge, type Tone } from '../parts/badge.tsx'
 
 export type CallSummary = Answer<'GET /admin/v1/calls'>['data'][number]
@@ -15,5 +16,5 @@ const tones: Readonly<Record<string, Tone>> = { ok: 'good', error: 'bad', client
 
 export function Outcome ({ outcome, status, error_code }: Pick<CallSummary, 'outcome' | 'status' | 'error_code'>): JSX.Element {
   const label = outcome === 'ok' ? String(status ?? 'ok') : outcome === 'error' ? String(status ?? 'failed') : outcomes.find(({ value }) => value === outcome)?.label ?? outcome
-  return <><Badge tone={tones[outcome] ?? 'neutral'}>{label}</Badge>{error_code !== null && <span class='sub mono'>{error_code}</span>}</>
+  return <><Badge tone={tones[outcome] ?? 'neutral'}>{label}</Badge>{error_code !== null && <span class='sub mono'><Breakable>{error_code}</Breakable></span>}</>
 }

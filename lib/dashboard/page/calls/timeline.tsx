@@ -1,7 +1,8 @@
 /** The steps of a call, in order, on one scale of time. */
 
 import type { JSX } from 'preact'
-import { duration } from '../format/numbers.ts'
+import { duration, shortDuration } from '../format/numbers.ts'
+import { Breakable } from '../parts/breakable.tsx'
 import type { Answer } from '../api/client.ts'
 
 type Call = Answer<'GET /admin/v1/calls/:call_id'>
@@ -19,11 +20,11 @@ export function Timeline ({ call }: { readonly call: Call }): JSX.Element {
     <ol class='timeline'>
       {call.timeline.map((entry, index) => (
         <li key={index} class={tones[entry.event]}>
-          <span class='timeline-time number'>{entry.after_ms === null ? '' : duration(entry.after_ms)}</span>
+          <span class='timeline-time number'>{entry.after_ms === null ? '' : shortDuration(entry.after_ms)}</span>
           <div class='grow'>
             <div class='row'>
               <strong>{titles[entry.event] ?? entry.event}</strong>
-              {subject(entry) !== '' && <span class='muted break'>{subject(entry)}</span>}
+              {subject(entry) !== '' && <span class='muted break'><Breakable>{subject(entry)}</Breakable></span>}
               {entry.duration_ms !== null && <span class='faint nowrap'>{duration(entry.duration_ms)}</span>}
             </div>
             {reason(entry) !== '' && <div class='small faint break'>{reason(entry)}</div>}

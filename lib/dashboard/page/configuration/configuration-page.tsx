@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
+import { Breakable } from '../parts/breakable.tsx'
 import { Card } from '../parts/card.tsx'
 import { Code } from '../parts/code.tsx'
 import { Empty } from '../parts/empty.tsx'
@@ -60,8 +61,8 @@ function Reloads ({ reloads }: Pick<Configuration, 'reloads'>): JSX.Element {
         label='Reloads' rows={reloads} id={({ at_ms }) => String(at_ms)} empty={<Empty icon='refresh' title='Not reloaded since the start'>A changed file is taken over without a restart.</Empty>}
         columns={[
           { title: 'Time', cell: ({ at_ms }) => <Moment at={at_ms} /> },
-          { title: 'Changed', cell: ({ changed }) => <code class='break'>{changed.join(', ')}</code> },
-          { title: 'Needs a restart', cell: ({ needs_restart }) => needs_restart.length === 0 ? <span class='faint'>nothing</span> : <code class='break'>{needs_restart.join(', ')}</code> }
+          { title: 'Changed', cell: ({ changed }) => <code><Breakable>{changed.join(', ')}</Breakable></code> },
+          { title: 'Needs a restart', cell: ({ needs_restart }) => needs_restart.length === 0 ? <span class='faint'>nothing</span> : <code><Breakable>{needs_restart.join(', ')}</Breakable></code> }
         ]}
       />
     </section>

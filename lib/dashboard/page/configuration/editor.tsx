@@ -17,15 +17,25 @@ type Check = Answer<'POST /admin/v1/configuration/check'>
 
 export function Editor ({ configuration, onSaved }: { readonly configuration: Configuration, readonly onSaved: (configuration: Configuration) => void }): JSX.Element {
   const text = useSignal(configuration.text ?? '')
-  const check = useSignal<Check | undefined>(undefined)
+  const checked = useSignal<{ readonly text: string, readonly result: Check } | undefined>(undefined)
+  /** The text that was sent last. */
+  const tried = useSignal<string | undefined>(undefined)
   const area = useRef<HTMLTextAreaElement>(null)
   const { run, busy, error } = useAction()
   const changed = text.value !== configuration.text
-  const review = (): void => void run(async () => { check.value = await api('POST /admin/v1/configuration/check', { body: { text: text.value } }) })
+  // What was found in another text than the present one is not about it.
+  const check = checked.value?.text === text.value ? checked.value.result : undefined
+  const failure = tried.value === text.value ? error : undefined
+  const review = (): void => void run(async () => {
+    const { value } = text
+    tried.value = value
+    checked.value = { text: value, result: await api('POST /admin/v1/configuration/check', { body: { text: value } }) }
+  })
   const save = (): void => {
     void run(async () => {
+      tried.value = text.value
       onSaved(await api('POST /admin/v1/configuration', { body: { text: text.value, revision: configuration.revision } }))
-      check.value = undefined
+      checked.value = undefined
       toast('Configuration saved')
     })
   }
@@ -34,23 +44,17 @@ export function Editor ({ configuration, onSaved }: { readonly configuration: Co
       title={configuration.file ?? 'Configuration'} subtitle={configuration.editable ? 'The gateway takes it over when it is saved.' : 'Read only. Saving it here needs dashboard.edit_config and an owner.'}
       actions={configuration.editable && (
         <>
-          {changed && <Button small kind='plain' onClick={() => {
-            text.value = configuration.text ?? ''
-            check.value = undefined
-          }}>Discard</Button>}
-          {check.value?.valid === true ? <Button small kind='primary' busy={busy} onClick={save}>Save</Button> : <Button small kind='primary' busy={busy} disabled={!changed} onClick={review}>Review changes</Button>}
+          {changed && <Button small kind='plain' onClick={() => { text.value = configuration.text ?? '' }}>Discard</Button>}
+          {check?.valid === true ? <Button small kind='primary' busy={busy} onClick={save}>Save</Button> : <Button small kind='primary' busy={busy} disabled={!changed} onClick={review}>Review changes</Button>}
         </>
       )}
     >
       <div class='stack'>
-        <Failure error={error} />
-        {check.value !== undefined && <Review check={check.value} onLine={line => goToLine(area.current, line)} />}
+        <Failure error={failure} />
+        {check !== undefined && <Review check={check} onLine={line => goToLine(area.current, line)} />}
         <CompletingText
           area={area} label='Configuration' value={text.value} readOnly={!configuration.editable}
-          onInput={value => {
-            text.value = value
-            check.value = undefined
-          }}
+          onInput={value => { text.value = value }}
         />
       </div>
     </Card>

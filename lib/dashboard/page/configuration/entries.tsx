@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { Answer } from '../api/client.ts'
+import { Breakable } from '../parts/breakable.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Search } from '../parts/search.tsx'
@@ -14,7 +15,7 @@ type Entry = Answer<'GET /admin/v1/configuration'>['entries'][number]
 const origins = [{ value: 'set', label: 'Set' }, { value: 'all', label: 'All' }]
 
 const columns: ReadonlyArray<Column<Entry>> = [
-  { title: 'Entry', cell: ({ path }) => <code class='break'>{path}</code> },
+  { title: 'Entry', cell: ({ path }) => <code><Breakable>{path}</Breakable></code> },
   { title: 'Value', cell: ({ value }) => <code class='break'>{typeof value === 'string' ? value : JSON.stringify(value)}</code> },
   { title: 'From', cell: ({ origin, variable }) => <><Badge bare tone={origin === 'default' ? 'neutral' : 'accent'}>{origin}</Badge>{variable !== null && <span class='sub mono'>{variable}</span>}</> }
 ]

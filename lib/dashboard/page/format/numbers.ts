@@ -39,6 +39,11 @@ export function duration (ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round(ms % 60_000 / 1000)} s`
 }
 
+/** Prints `840 ms`, `1.2 s` or `3.1 min`. */
+export function shortDuration (ms: number): string {
+  return ms < 60_000 ? duration(ms) : `${(ms / 60_000).toFixed(1)} min`
+}
+
 /** Prints `1 key` or `2 keys`. */
 export function plural (number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`

@@ -9,7 +9,7 @@ import { Failure } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useAction } from '../state/action.ts'
 import { draftKey, keyChangeOf } from './key-draft.ts'
-import { KeyFields } from './key-fields.tsx'
+import { keyFieldNames, KeyFields } from './key-fields.tsx'
 
 type Key = Answer<'GET /admin/v1/keys/:key_id'>
 
@@ -29,7 +29,7 @@ export function EditKey ({ apiKey, onClose, onChanged }: { readonly apiKey: Key,
       footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy} disabled={draft.value.name.trim() === ''}>Save</Button></>}
     >
       <KeyFields draft={draft.value} onChange={next => { draft.value = next }} error={error} isNew={false} />
-      <Failure error={error} />
+      <Failure error={error} fields={keyFieldNames} />
     </Dialog>
   )
 }

@@ -14,7 +14,6 @@ export function examples (url: string, key: string, model: string): readonly Exa
   -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'`
     },
     { id: 'python', label: 'Python', text: pythonLines('from openai import OpenAI', 'OpenAI', `${url}/v1`, key, model) },
-    { id: 'dedalus', label: 'dedalus_labs', text: pythonLines('from dedalus_labs import Dedalus', 'Dedalus', url, key, model) },
     {
       id: 'typescript',
       label: 'TypeScript',
@@ -30,6 +29,7 @@ const completion = await client.chat.completions.create({
 })
 console.log(completion.choices[0]?.message.content)`
     },
+    { id: 'dedalus', label: 'dedalus_labs', text: pythonLines('from dedalus_labs import Dedalus', 'Dedalus', url, key, model) },
     {
       id: 'claude-code',
       label: 'Claude Code',

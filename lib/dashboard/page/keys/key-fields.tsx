@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { countedLimitNames } from '../../../../schemas/config/counted-limits.ts'
 import type { ApiError } from '../api/client.ts'
 import { LimitsFields } from '../limits/limits-fields.tsx'
 import { Check } from '../parts/check.tsx'
@@ -13,6 +14,9 @@ import { endpointNames, loadCatalogue, modelPatterns, toolServers } from '../sta
 import { projectChoices } from '../state/names.ts'
 import { may } from '../state/session.ts'
 import { namesAllServers, type KeyDraft } from './key-draft.ts'
+
+/** The fields that show their errors in every state of the form. */
+export const keyFieldNames: readonly string[] = ['name', 'limits.budget.usd', ...countedLimitNames.map(name => `limits.${name}`)]
 
 export interface KeyFieldsProps {
   readonly draft: KeyDraft

@@ -16,7 +16,7 @@ import { SkeletonLines } from '../parts/skeleton.tsx'
 import { Table } from '../parts/table.tsx'
 import { projectName } from '../state/names.ts'
 import { useResource } from '../state/resource.ts'
-import { at, navigate } from '../state/router.ts'
+import { at } from '../state/router.ts'
 import { KeyActions } from './key-actions.tsx'
 import { KeyStatus } from './key-status.tsx'
 import { UseKey } from './use-key.tsx'
@@ -28,7 +28,7 @@ export function KeyPage ({ id }: { readonly id: string }): JSX.Element {
   const calls = useResource(id, signal => api('GET /admin/v1/calls', { query: { key: id, limit: 10 }, signal }))
   return (
     <Page
-      title={key?.name ?? 'Key'} back={{ place: '/keys', label: 'Keys' }} subtitle={key !== undefined && <span class='row'><KeyStatus status={key.status} /><code>{key.hint ?? key.id}</code></span>}
+      title={key?.name ?? 'Key'} back={{ place: '/keys', label: 'Keys' }} subtitle={key !== undefined && <span class='row'><KeyStatus {...key} /><code>{key.hint ?? key.id}</code></span>}
       actions={key !== undefined && <KeyActions apiKey={key} onChanged={set} />}
     >
       <Failure error={error} retry={() => void reload()} />
@@ -42,7 +42,7 @@ export function KeyPage ({ id }: { readonly id: string }): JSX.Element {
           <Card title='Last calls' flush actions={<a class='small' href={at(`/calls?key=${encodeURIComponent(id)}&period=all`)}>All calls</a>}>
             <Failure error={calls.error} retry={() => void calls.reload()} />
             {calls.error === undefined && <Table
-              label='Last calls' columns={columns.filter(({ title }) => title !== 'Key')} rows={calls.data?.data} id={call => call.id} onOpen={call => navigate(placeOf(call))}
+              label='Last calls' columns={columns.filter(({ title }) => title !== 'Key')} rows={calls.data?.data} id={call => call.id} place={placeOf}
               empty={<Empty icon='calls' title='Not used yet'>Make a first call with the lines below.</Empty>}
             />}
           </Card>
@@ -75,7 +75,7 @@ function names (list: readonly string[] | null): JSX.Element | string {
 
 function limitFacts ({ limits, spent_usd }: Key): readonly Fact[] {
   return [
-    ['Budget', <Spend limits={limits} spent={spent_usd} />],
+    ['Spent', <Spend limits={limits} spent={spent_usd} />],
     ...countFacts(limits),
     ['Answers', limits?.budget === undefined ? null : limits.strict === false ? 'May exceed the budget' : 'Shortened to the budget'],
     ['Unpriced models', limits?.budget === undefined ? null : limits.budget.unpriced === 'allow' ? 'Allowed' : 'Refused']

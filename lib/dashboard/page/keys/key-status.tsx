@@ -1,4 +1,4 @@
-/** The state of a key. */
+/** The state of a key: one whose budget is used up is active and works no more. */
 
 import type { JSX } from 'preact'
 import type { Answer } from '../api/client.ts'
@@ -6,8 +6,9 @@ import { Badge } from '../parts/badge.tsx'
 
 type Key = Answer<'GET /admin/v1/keys/:key_id'>
 
-const tones = { active: 'good', expired: 'warn', revoked: 'bad' } as const
+const tones = { active: 'good', exhausted: 'bad', expired: 'warn', revoked: 'bad' } as const
 
-export function KeyStatus ({ status }: Pick<Key, 'status'>): JSX.Element {
-  return <Badge tone={tones[status]}>{status}</Badge>
+export function KeyStatus ({ status, exhausted }: Pick<Key, 'status' | 'exhausted'>): JSX.Element {
+  const shown = status === 'active' && exhausted ? 'exhausted' : status
+  return <Badge tone={tones[shown]}>{shown}</Badge>
 }

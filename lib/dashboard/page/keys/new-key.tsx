@@ -9,7 +9,7 @@ import { Failure } from '../parts/notice.tsx'
 import { useAction } from '../state/action.ts'
 import { currentSession } from '../state/session.ts'
 import { newKeyDraft, newKeyOf } from './key-draft.ts'
-import { KeyFields } from './key-fields.tsx'
+import { keyFieldNames, KeyFields } from './key-fields.tsx'
 import { KeySecret } from './key-secret.tsx'
 
 type CreatedKey = Answer<'POST /admin/v1/keys'>
@@ -38,7 +38,7 @@ export function NewKey ({ project, onClose, onCreated }: NewKeyProps): JSX.Eleme
       footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy} disabled={draft.value.name.trim() === ''}>Create key</Button></>}
     >
       <KeyFields draft={draft.value} onChange={next => { draft.value = next }} error={error} isNew />
-      {error !== undefined && <Failure error={error} />}
+      <Failure error={error} fields={keyFieldNames} />
     </Dialog>
   )
 }

@@ -1,4 +1,4 @@
-/** The spent part of a budget. */
+/** The spent amount: of a budget, or this month. */
 
 import type { JSX } from 'preact'
 import { dollars } from '../format/numbers.ts'
@@ -6,9 +6,9 @@ import { Meter } from '../parts/meter.tsx'
 import type { Limits } from './limits-draft.ts'
 import { periods } from './limits-fields.tsx'
 
-export function Spend ({ limits, spent }: { readonly limits: Limits | null, readonly spent: number | null }): JSX.Element {
+export function Spend ({ limits, spent }: { readonly limits: Limits | null, readonly spent: number }): JSX.Element {
   const budget = limits?.budget ?? limits?.budgets?.[0]
-  if (budget === undefined || spent === null) return <span class='faint'>No budget</span>
+  if (budget === undefined) return <span class='nowrap'>{dollars(spent)} <span class='faint'>this month</span></span>
   const period = budget.every === undefined ? periods.find(({ value }) => value === (budget.per ?? 'month'))?.label ?? '' : `every ${budget.every}`
   return (
     <Meter label={`${dollars(spent)} spent of ${dollars(budget.usd)} ${period}`} value={spent} max={budget.usd}>

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { Button } from '../parts/button.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Card } from '../parts/card.tsx'
 import { Secret } from '../parts/code.tsx'
 import { Confirm } from '../parts/confirm.tsx'
@@ -28,9 +29,9 @@ export function AdminKeysCard (): JSX.Element {
   const creating = useSignal(false)
   const revoking = useSignal<AdminKey | undefined>(undefined)
   const columns: ReadonlyArray<Column<AdminKey>> = [
-    { title: 'Name', cell: key => <><span class='medium'>{key.name}</span><span class='sub'>{key.scopes === null ? `all that the role ${key.role} may do` : key.scopes.join(', ')}</span></> },
+    { title: 'Name', cell: key => <><Clip kind='medium'>{key.name}</Clip><Clip kind='sub'>{key.scopes === null ? `all that the role ${key.role} may do` : key.scopes.join(', ')}</Clip></>, flexible: true },
     { title: 'Role', cell: key => key.role },
-    { title: 'Created', cell: key => <><Moment at={key.created_at_ms} />{key.created_by !== null && ` by ${key.created_by}`}</> },
+    { title: 'Created', cell: key => <><Moment at={key.created_at_ms} />{key.created_by !== null && <Clip kind='sub'>{`by ${key.created_by}`}</Clip>}</>, flexible: true },
     { title: 'Last used', cell: key => <Moment at={key.last_used_at_ms} none='Never' /> },
     { title: 'Revoke', actions: true, cell: key => <Button small kind='plain' onClick={() => { revoking.value = key }}>Revoke</Button> }
   ]
@@ -83,7 +84,7 @@ function NewAdminKey ({ onClose, onCreated }: { readonly onClose: () => void, re
       <Input label='Name' value={name.value} onInput={value => { name.value = value }} error={error?.fields.name} placeholder='Terraform' required autofocus autocomplete='off' maxLength={100} />
       <Select label='Role' value={role.value} choices={roleChoices(may('owner'))} onChange={value => { role.value = roleChoices(true).find(choice => choice.value === value)?.value ?? 'admin' }} />
       <TagInput label='Scopes' optional values={chosen.value} onChange={values => { chosen.value = values }} suggestions={scopes} placeholder='All of the role' error={error?.fields.scopes} />
-      <Failure error={error} />
+      <Failure error={error} fields={['name', 'scopes']} />
     </Dialog>
   )
 }

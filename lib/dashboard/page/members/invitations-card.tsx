@@ -3,6 +3,7 @@
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { Button } from '../parts/button.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Card } from '../parts/card.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Moment } from '../parts/moment.tsx'
@@ -27,10 +28,10 @@ export function InvitationsCard ({ invitations, onWithdrawn }: { readonly invita
       <Table
         label='Open invitations' compact rows={invitations} id={({ id }) => id} empty={null}
         columns={[
-          { title: 'For', cell: ({ email }) => email ?? 'anyone with the link' },
+          { title: 'For', flexible: true, cell: ({ email }) => <Clip>{email ?? 'anyone with the link'}</Clip> },
           { title: 'Role', cell: ({ role }) => role },
-          { title: 'Invited', cell: ({ created_at_ms, invited_by }) => <><Moment at={created_at_ms} /> by {invited_by}</> },
-          { title: 'Until', cell: ({ expires_at_ms }) => date(expires_at_ms) },
+          { title: 'Invited', flexible: true, cell: ({ created_at_ms, invited_by }) => <><Moment at={created_at_ms} /><Clip kind='sub'>{`by ${invited_by}`}</Clip></> },
+          { title: 'Until', cell: ({ expires_at_ms }) => <span class='nowrap'>{date(expires_at_ms)}</span> },
           { title: 'Withdraw', actions: true, cell: ({ id }) => <Button small kind='plain' busy={busy} onClick={() => withdraw(id)}>Withdraw</Button> }
         ]}
       />

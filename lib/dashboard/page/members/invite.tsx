@@ -57,7 +57,7 @@ export function Invite ({ onClose, onInvited }: { readonly onClose: () => void, 
           ))}
         </fieldset>
       )}
-      <Failure error={error} />
+      <Failure error={error} fields={['email']} />
     </Dialog>
   )
 }

@@ -5,6 +5,7 @@ import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Card } from '../parts/card.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { More } from '../parts/more.tsx'
@@ -25,9 +26,9 @@ export function MembersPage (): JSX.Element {
   const users = usePages('users', (cursor, signal) => api('GET /admin/v1/users', { query: { cursor }, ...signal !== undefined && { signal } }))
   const invitations = usePages('invitations', (cursor, signal) => api('GET /admin/v1/invitations', { query: { cursor }, ...signal !== undefined && { signal } }))
   const columns: ReadonlyArray<Column<User>> = [
-    { title: 'Name', cell: ({ name, email }) => <><span class='medium'>{name}</span><span class='sub'>{email ?? 'no email'}</span></> },
+    { title: 'Name', cell: ({ name, email }) => <><Clip kind='medium'>{name}</Clip><Clip kind='sub'>{email ?? 'no email'}</Clip></>, flexible: true },
     { title: 'Role', cell: ({ role, disabled }) => disabled ? <Badge tone='warn'>disabled</Badge> : role },
-    { title: 'Projects', cell: ({ role, projects }) => role === 'owner' || role === 'admin' ? <span class='faint'>All</span> : projects.length === 0 ? <span class='faint'>None</span> : <span class='clip'>{projects.map(projectName).join(', ')}</span> },
+    { title: 'Projects', cell: ({ role, projects }) => role === 'owner' || role === 'admin' ? <span class='faint'>All</span> : projects.length === 0 ? <span class='faint'>None</span> : <Clip>{projects.map(projectName).join(', ')}</Clip>, flexible: true },
     { title: 'Signs in by', cell: user => signInWays(user) },
     { title: 'Last seen', cell: ({ last_seen_at_ms }) => <Moment at={last_seen_at_ms} none='Never' /> },
     {

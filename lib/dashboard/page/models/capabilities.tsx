@@ -1,6 +1,7 @@
 /** The capabilities of a model, in words. */
 
 import type { JSX } from 'preact'
+import { Clip } from '../parts/clip.tsx'
 import type { CatalogueEntry } from '../state/catalogue.ts'
 
 const names: Readonly<Record<string, string>> = {
@@ -9,5 +10,5 @@ const names: Readonly<Record<string, string>> = {
 
 export function Capabilities ({ model }: { readonly model: CatalogueEntry }): JSX.Element {
   const list = Object.entries(names).filter(([name]) => model.capabilities[name] === true)
-  return list.length === 0 ? <span class='faint'>–</span> : <span class='faint clip wide' title={list.map(([, label]) => label).join(', ')}>{list.map(([, label]) => label).join(', ')}</span>
+  return list.length === 0 ? <span class='faint'>–</span> : <Clip kind='faint'>{list.map(([, label]) => label).join(', ')}</Clip>
 }

@@ -5,8 +5,10 @@ import type { JSX } from 'preact'
 import { api } from '../api/client.ts'
 import { shortCount } from '../format/numbers.ts'
 import { Badge, type Tone } from '../parts/badge.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
+import { Lead } from '../parts/lead.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Search } from '../parts/search.tsx'
 import { Segments } from '../parts/segments.tsx'
@@ -24,17 +26,23 @@ const tones: Readonly<Record<string, Tone>> = { enabled: 'good', preview: 'accen
 const columns: ReadonlyArray<Column<CatalogueEntry>> = [
   {
     title: 'Model',
+    flexible: true,
     cell: ({ id, display_name, kind, targets }) => (
-      <><strong class='medium clip wide'>{display_name === '' ? id : display_name}</strong><span class='sub mono clip wide'>{kind === 'model' ? id : `${id} → ${targets.join(', ')}`}</span></>
+      <><Lead place={callsOf({ id, kind })}>{display_name === '' ? id : display_name}</Lead><Clip kind='sub mono'>{kind === 'model' ? id : `${id} → ${targets.join(', ')}`}</Clip></>
     )
   },
   { title: 'Provider', cell: ({ kind, provider_id }) => kind === 'model' ? provider_id : <Badge bare>{kind}</Badge> },
-  { title: 'Can', cell: model => <Capabilities model={model} /> },
+  { title: 'Can', flexible: true, cell: model => <Capabilities model={model} /> },
   { title: 'Context', number: true, cell: ({ capabilities }) => typeof capabilities.input_token_limit === 'number' ? shortCount(capabilities.input_token_limit) : '–' },
-  { title: 'Price per 1M tokens', number: true, cell: ({ price, kind }) => kind === 'model' ? <PriceText price={price} /> : <span class='faint'>that of its model</span> },
+  { title: 'Price per 1M tokens', cell: ({ price, kind }) => kind === 'model' ? <PriceText price={price} /> : <span class='faint'>that of its model</span> },
   { title: 'Status', cell: ({ status, circuit }) => circuit === 'open' ? <Badge tone='bad'>circuit open</Badge> : <Badge tone={tones[status] ?? 'neutral'}>{status}</Badge> },
   { title: 'Try', actions: true, cell: entry => may('member') && entry.status !== 'disabled' && isChatModel(entry) && <Button small kind='plain' icon='play' href={at(`/playground?model=${encodeURIComponent(entry.id)}`)}>Try</Button> }
 ]
+
+/** Returns where the calls of a model, or those that name a route or an alias, are listed. */
+function callsOf ({ id, kind }: Pick<CatalogueEntry, 'id' | 'kind'>): string | undefined {
+  return may('member') ? `/calls?period=week&${kind === 'model' ? 'model' : 'requested_model'}=${encodeURIComponent(id)}` : undefined
+}
 
 export function ModelList (): JSX.Element {
   const { data, error, reload } = useResource('models', signal => api('GET /admin/v1/models', { signal }))
@@ -51,7 +59,7 @@ export function ModelList (): JSX.Element {
         <Segments label='Kind' value={kind.value} choices={kinds} onChange={value => { kind.value = value }} />
       </div>
       <Failure error={error} retry={() => void reload()} />
-      {error === undefined && <section class='card'><Table label='Models' columns={columns} rows={shown} id={({ id }) => id} empty={<Empty icon='models' title='No model matches' />} /></section>}
+      {error === undefined && <section class='card'><Table label='Models' columns={columns} rows={shown} id={({ id }) => id} place={callsOf} empty={<Empty icon='models' title='No model matches' />} /></section>}
     </>
   )
 }

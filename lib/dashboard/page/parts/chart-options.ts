@@ -22,7 +22,7 @@ export function drawingOrder (series: readonly ChartSeries[]): readonly ChartSer
 /** More bars than this are drawn as areas: between them there would be no room. */
 const maxBars = 72
 
-export function chartOptions ({ atMs, series, kind, bucket, format }: ChartProps, element: HTMLElement): uPlot.Options {
+export function chartOptions ({ atMs, series, kind, bucket, format, axisFormat = format }: ChartProps, element: HTMLElement): uPlot.Options {
   const colour = colours(element)
   const font = `11px ${getComputedStyle(element).fontFamily}`
   const axis = { stroke: colour('ink-3'), font, ticks: { show: false }, grid: { stroke: colour('line'), width: 1 } }
@@ -42,7 +42,7 @@ export function chartOptions ({ atMs, series, kind, bucket, format }: ChartProps
     series: [{}, ...drawn.map(line => seriesOptions(line, shape, colour))],
     axes: [
       { ...axis, grid: { show: false }, space: 72, size: 26, values: (_, splits) => splits.map(split => tick(split, bucket)) },
-      { ...axis, size: 56, gap: 8, space: 44, values: (_, splits) => splits.map(format) }
+      { ...axis, size: 56, gap: 8, space: 44, values: (_, splits) => splits.map(axisFormat) }
     ]
   }
 }
@@ -60,7 +60,7 @@ function seriesOptions ({ label, values, colour: name }: ChartSeries, shape: 'ba
 }
 
 export function bucketMs (bucket: ChartProps['bucket']): number {
-  return bucket === 'day' ? 86_400_000 : 3_600_000
+  return { minute: 60_000, hour: 3_600_000, day: 86_400_000 }[bucket]
 }
 
 const day = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })

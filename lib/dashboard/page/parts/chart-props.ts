@@ -16,5 +16,7 @@ export interface ChartProps {
   readonly series: readonly ChartSeries[]
   readonly kind: 'bars' | 'lines'
   readonly format: (value: number) => string
+  /** Shorter, for the axis. Default: the same. */
+  readonly axisFormat?: (value: number) => string
   readonly onZoom?: (fromMs: number, untilMs: number) => void
 }

@@ -5,7 +5,7 @@ import type { ChartProps } from './chart-props.ts'
 
 export interface TipPlace { readonly index: number, readonly left: number, readonly top: number }
 
-/** Returns the time of a bucket. Days are days of UTC; hours are those of the reader. */
+/** Returns the time of a bucket. Days are days of UTC; hours and minutes are those of the reader. */
 export function bucketName (atMs: number | undefined, bucket: ChartProps['bucket']): string {
   return (bucket === 'day' ? day : hour).format(atMs)
 }
@@ -22,9 +22,10 @@ const axisWidth = 56
 export function ChartTip ({ atMs, bucket, series, format, place, width }: ChartProps & { readonly place: TipPlace, readonly width: number }): JSX.Element {
   const { index, left } = place
   const atRight = axisWidth + left > width / 2
-  const x = atRight ? axisWidth + left - 12 : axisWidth + left + 12
+  // Beside the pointer, and inside the card: 100 % is the width of the tip.
+  const x = atRight ? `max(0px, ${axisWidth + left - 12}px - 100%)` : `min(${axisWidth + left + 12}px, ${width}px - 100%)`
   return (
-    <div class='chart-tip' aria-hidden='true' style={{ transform: `translate(${x}px, 0)${atRight ? ' translateX(-100%)' : ''}` }}>
+    <div class='chart-tip' aria-hidden='true' style={{ transform: `translateX(${x})` }}>
       <strong>{bucketName(atMs[index], bucket)}</strong>
       {series.map(({ label, values, colour }) => (
         <span class='row' key={label}>

@@ -15,9 +15,17 @@ export function Notice ({ tone = 'neutral', children }: { readonly tone?: Tone, 
   )
 }
 
+export interface FailureProps {
+  readonly error: ApiError | undefined
+  readonly retry?: () => void
+  /** Fields that show their own errors: what they say is not said twice. */
+  readonly fields?: readonly string[]
+}
+
 /** Shows an error with what can be done about it; nothing without one. */
-export function Failure ({ error, retry }: { readonly error: ApiError | undefined, readonly retry?: () => void }): JSX.Element | null {
-  if (error === undefined) return null
+export function Failure ({ error, retry, fields = [] }: FailureProps): JSX.Element | null {
+  const named = Object.keys(error?.fields ?? {})
+  if (error === undefined || (named.length > 0 && named.every(name => fields.includes(name)))) return null
   return (
     <Notice tone='bad'>
       <div class='row between'>

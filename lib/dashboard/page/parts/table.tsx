@@ -1,6 +1,11 @@
-/** A table: columns say how a row is shown; rows may open something. */
+/**
+ * A table: columns say how a row is shown; rows may open something. Where it is wider than its place, each row is a card: nothing is
+ * out of sight at the side.
+ */
 
 import type { ComponentChildren, JSX } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { navigate } from '../state/router.ts'
 import { SkeletonRows } from './skeleton.tsx'
 
 export interface Column<Row> {
@@ -10,6 +15,8 @@ export interface Column<Row> {
   readonly number?: boolean
   /** Holds buttons: narrow, at the end, its title for screen readers alone. */
   readonly actions?: boolean
+  /** Takes the room that other columns leave. Its texts are cut off there, so they are a `Clip`. */
+  readonly flexible?: boolean
 }
 
 export interface TableProps<Row> {
@@ -19,6 +26,9 @@ export interface TableProps<Row> {
   /** Absent while they load. */
   readonly rows: readonly Row[] | undefined
   readonly id: (row: Row) => string
+  /** Where a row leads, which a link in it does as well. */
+  readonly place?: (row: Row) => string | undefined
+  /** What a row opens on this page, which a button in it does as well. */
   readonly onOpen?: (row: Row) => void
   /** Stands in place of the table when it has no rows. */
   readonly empty: ComponentChildren
@@ -27,24 +37,39 @@ export interface TableProps<Row> {
   readonly stale?: boolean
 }
 
-export function Table<Row> ({ label, columns, rows, id, onOpen, empty, compact = false, stale = false }: TableProps<Row>): JSX.Element {
+export function Table<Row> ({ label, columns, rows, id, place: placeOf = () => undefined, onOpen, empty, compact = false, stale = false }: TableProps<Row>): JSX.Element {
+  const place = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const element = place.current
+    if (element === null) return
+    fit(element)
+    const observer = new ResizeObserver(() => fit(element))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [rows, columns.length])
+  const opening = (row: Row): (() => void) | undefined => {
+    const lead = placeOf(row)
+    return lead !== undefined ? () => navigate(lead) : onOpen && (() => onOpen(row))
+  }
   if (rows?.length === 0) return <>{empty}</>
+  // The roles are those of the elements, which browsers forget when a table is drawn as cards.
   return (
-    <div class='table-scroll' tabIndex={0} role='region' aria-label={label}>
-      <table class={`table${compact ? ' compact' : ''}${stale ? ' stale' : ''}`} aria-busy={rows === undefined}>
-        <thead>
-          <tr>{columns.map(({ title, number, actions }) => (
-            <th key={title} scope='col' class={number === true ? 'number' : undefined}>{actions === true ? <span class='visually-hidden'>{title}</span> : title}</th>
+    <div class='table-place' ref={place}>
+      <table
+        role='table' class={`table${compact ? ' compact' : ''}${stale ? ' stale' : ''}`} aria-label={label} aria-busy={rows === undefined}
+        style={{ '--flexible': `${flexiblePercent / columns.filter(({ flexible }) => flexible).length}%` }}
+      >
+        <thead role='rowgroup'>
+          <tr role='row'>{columns.map(column => (
+            <th key={column.title} role='columnheader' scope='col' class={classOf(column)}>{column.actions === true ? <span class='visually-hidden'>{column.title}</span> : column.title}</th>
           ))}</tr>
         </thead>
-        <tbody>
+        <tbody role='rowgroup'>
           {rows === undefined
             ? <SkeletonRows columns={columns.length} />
             : rows.map(row => (
-              <tr key={id(row)} class={onOpen === undefined ? undefined : 'open'} onClick={event => openRow(event, row, onOpen)}>
-                {columns.map(({ title, cell, number, actions }) => (
-                  <td key={title} class={actions === true ? 'actions' : number === true ? 'number' : undefined}>{cell(row)}</td>
-                ))}
+              <tr key={id(row)} role='row' class={opening(row) && 'open'} onClick={event => openRow(event, opening(row))}>
+                {columns.map(column => <td key={column.title} role='cell' class={classOf(column)} data-title={column.title}><div>{column.cell(row)}</div></td>)}
               </tr>
             ))}
         </tbody>
@@ -53,8 +78,21 @@ export function Table<Row> ({ label, columns, rows, id, onOpen, empty, compact =
   )
 }
 
+/** The share of a table that its flexible columns have together. */
+const flexiblePercent = 80
+
+/** Draws the rows as cards where the table does not fit. */
+function fit (place: HTMLElement): void {
+  place.classList.remove('cards')
+  place.classList.toggle('cards', (place.firstElementChild?.scrollWidth ?? 0) > place.clientWidth)
+}
+
+function classOf ({ actions, number, flexible }: Pick<Column<never>, 'actions' | 'number' | 'flexible'>): string | undefined {
+  return actions === true ? 'actions' : number === true ? 'number' : flexible === true ? 'flexible' : undefined
+}
+
 /** Leaves clicks on links and buttons of the row, and the end of a selection of text, to what they are. */
-function openRow<Row> (event: MouseEvent, row: Row, onOpen: ((row: Row) => void) | undefined): void {
+function openRow (event: MouseEvent, open: (() => void) | undefined): void {
   const inside = event.target instanceof Element && event.target.closest('a, button, input, label, dialog, [popover]') !== null
-  if (!inside && getSelection()?.isCollapsed !== false) onOpen?.(row)
+  if (!inside && getSelection()?.isCollapsed !== false) open?.()
 }

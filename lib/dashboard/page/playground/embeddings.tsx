@@ -51,7 +51,7 @@ function Matrix ({ texts, matrix, dimensions }: Similarities): JSX.Element {
         <tbody>
           {matrix.map((row, index) => (
             <tr key={index}>
-              <th scope='row'><span class='clip wide'>{index + 1}. {texts[index]}</span></th>
+              <th scope='row'><span class='clip'>{index + 1}. {texts[index]}</span></th>
               {row.map((value, column) => <td key={column} class={`number heat-${Math.max(0, Math.min(4, Math.floor(value * 5)))}`}>{value.toFixed(3)}</td>)}
             </tr>
           ))}

@@ -4,6 +4,7 @@ import type { Static } from 'typebox'
 import type { JSX } from 'preact'
 import type { RouteDecision } from '../../../../schemas/route-decision.ts'
 import { exactDollars } from '../format/numbers.ts'
+import { Clip } from '../parts/clip.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Failure } from '../parts/notice.tsx'
@@ -38,7 +39,7 @@ function Decision ({ pane }: { readonly pane: Pane }): JSX.Element {
           label={`Route of ${pane.model.value}`} compact rows={data?.candidates} id={({ rank }) => String(rank)} empty={null}
           columns={[
             { title: '#', number: true, cell: ({ rank }) => rank },
-            { title: 'Model', cell: ({ model, provider }) => <>{model}<span class='sub'>{provider}</span></> },
+            { title: 'Model', flexible: true, cell: ({ model, provider }) => <><Clip>{model}</Clip><Clip kind='sub'>{provider}</Clip></> },
             { title: 'State', cell: ({ state }) => <Badge tone={tones[state]}>{state.replaceAll('_', ' ')}</Badge> },
             { title: 'Reason', cell: ({ reason, score }) => <>{reason.replaceAll('_', ' ')}{score !== undefined && <span class='sub'>score {score.toFixed(2)}</span>}</> },
             { title: 'Expected cost', number: true, cell: ({ expected_cost_usd }) => expected_cost_usd === undefined ? '–' : exactDollars(expected_cost_usd) }

@@ -28,7 +28,7 @@ export function NameCard (): JSX.Element {
       <form class='stack' onSubmit={save}>
         <Input label='Name' value={name.value} onInput={value => { name.value = value }} error={error?.fields.name} autocomplete='name' required maxLength={100} />
         <Input label='Email' type='email' value={email.value} onInput={value => { email.value = value }} error={error?.fields.email} autocomplete='email' />
-        <Failure error={error} />
+        <Failure error={error} fields={['name', 'email']} />
         <div class='row'><Button type='submit' busy={busy}>Save</Button></div>
       </form>
     </Card>

@@ -5,6 +5,7 @@ import type { JSX } from 'preact'
 import { api } from '../api/client.ts'
 import { createPasskey, keepsPasskeys } from '../entrance/passkey.ts'
 import { Button } from '../parts/button.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Card } from '../parts/card.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Empty } from '../parts/empty.tsx'
@@ -35,8 +36,8 @@ export function PasskeysCard (): JSX.Element | null {
         <Table
           label='Passkeys' compact rows={rows} id={({ id }) => id} empty={<Empty icon='key' title='No passkeys yet'>{!keepsPasskeys && <p>{elsewhere}</p>}</Empty>}
           columns={[
-            { title: 'Name', cell: ({ name }) => name },
-            { title: 'For', cell: ({ host }) => <span class='mono'>{host}</span> },
+            { title: 'Name', flexible: true, cell: ({ name }) => <Clip>{name}</Clip> },
+            { title: 'For', cell: ({ host }) => <Clip kind='mono'>{host}</Clip>, flexible: true },
             { title: 'Added', cell: ({ created_at_ms }) => <Moment at={created_at_ms} /> },
             { title: 'Last used', cell: ({ last_used_at_ms }) => <Moment at={last_used_at_ms} none='Never' /> },
             { title: 'Remove', actions: true, cell: passkey => <Button small kind='plain' icon='close' label={`Remove ${passkey.name}`} onClick={() => { removing.value = passkey }} /> }

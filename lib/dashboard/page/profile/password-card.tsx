@@ -39,7 +39,7 @@ export function PasswordCard (): JSX.Element {
           label='New password' type='password' value={next.value} onInput={value => { next.value = value }} error={error?.fields.new_password}
           hint='At least 12 characters. Other sessions of yours end.' autocomplete='new-password' required minLength={12}
         />
-        <Failure error={error} />
+        <Failure error={error} fields={['new_password', ...user.email === null ? ['email'] : [], ...has_password ? ['current_password'] : []]} />
         <div class='row'><Button type='submit' {...!has_password && { kind: 'primary' }} busy={busy}>{has_password ? 'Change password' : 'Set password'}</Button></div>
       </form>
     </Card>

@@ -13,7 +13,7 @@ export function ProfilePage (): JSX.Element {
   return (
     <Page title='Your account' subtitle={`You are ${user.role === 'owner' || user.role === 'admin' ? 'an' : 'a'} ${user.role} of this gateway.`}>
       <div class='stack'>
-        <div class='grid two'><PasswordCard /><NameCard /></div>
+        <div class='grid two'><PasswordCard /><NameCard key={user.email} /></div>
         <PasskeysCard />
         <SessionsCard />
       </div>

@@ -4,6 +4,7 @@ import type { JSX } from 'preact'
 import { api } from '../api/client.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Card } from '../parts/card.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Failure } from '../parts/notice.tsx'
@@ -28,7 +29,7 @@ export function SessionsCard (): JSX.Element {
         <Table
           label='Sessions' compact rows={rows} id={({ id }) => id} empty={null}
           columns={[
-            { title: 'Browser', cell: ({ user_agent }) => <span class='clip wide' title={user_agent ?? undefined}>{user_agent ?? 'unknown'}</span> },
+            { title: 'Browser', flexible: true, cell: ({ user_agent }) => <Clip>{user_agent ?? 'unknown'}</Clip> },
             { title: 'Address', cell: ({ address }) => <span class='mono'>{address ?? '–'}</span> },
             { title: 'Began', cell: ({ created_at_ms }) => <Moment at={created_at_ms} /> },
             { title: 'Last seen', cell: ({ last_seen_at_ms }) => <Moment at={last_seen_at_ms} /> },

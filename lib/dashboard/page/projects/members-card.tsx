@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { Button } from '../parts/button.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Card } from '../parts/card.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -25,7 +26,7 @@ export function MembersCard ({ project }: { readonly project: string }): JSX.Ele
   const adding = useSignal(false)
   const removing = useSignal<Member | undefined>(undefined)
   const columns: ReadonlyArray<Column<Member>> = [
-    { title: 'Name', cell: member => <><span class='medium'>{member.name}</span><span class='sub'>{member.email}</span></> },
+    { title: 'Name', cell: member => <><Clip kind='medium'>{member.name}</Clip><Clip kind='sub'>{member.email ?? 'no email'}</Clip></>, flexible: true },
     { title: 'Role', cell: member => member.role },
     { title: 'Added', cell: member => <Moment at={member.added_at_ms} /> },
     { title: 'Remove', actions: true, cell: member => may('admin') && <Button small kind='plain' icon='close' label={`Remove ${member.name}`} onClick={() => { removing.value = member }} /> }

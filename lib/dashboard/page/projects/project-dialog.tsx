@@ -6,6 +6,7 @@ import { useEffect } from 'preact/hooks'
 import { api, type Answer } from '../api/client.ts'
 import { draftLimits, limitsOf } from '../limits/limits-draft.ts'
 import { LimitsFields } from '../limits/limits-fields.tsx'
+import { keyFieldNames } from '../keys/key-fields.tsx'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Input } from '../parts/input.tsx'
@@ -53,7 +54,7 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
         label='Models' values={models.value} onChange={values => { models.value = values }} suggestions={modelPatterns()}
         hint='Ids, or patterns such as openai/*.' error={error?.fields.models}
       />
-      <Failure error={error} />
+      <Failure error={error} fields={keyFieldNames} />
     </Dialog>
   )
 }

@@ -35,6 +35,7 @@ export function ProjectPage ({ id }: { readonly id: string }): JSX.Element {
   const actions = (
     <>
       <Button icon='overview' href={at(`/?project=${encodeURIComponent(id)}`)}>Usage</Button>
+      {may('member') && <Button icon='calls' href={at(`/calls?project=${encodeURIComponent(id)}`)}>Calls</Button>}
       {may('member') && <Button icon='key' href={at(`/keys?project=${encodeURIComponent(id)}`)}>Keys</Button>}
       {may('admin') && project !== undefined && <Menu label={`Actions for ${project.name}`} items={[
         { label: 'Edit', icon: 'edit', onSelect: () => { open.value = 'edit' } },
@@ -67,10 +68,10 @@ export function ProjectPage ({ id }: { readonly id: string }): JSX.Element {
 function factsOf ({ id, limits, spent_usd, models, keys, created_at_ms }: Project): readonly Fact[] {
   return [
     ['Id', <code>{id}</code>],
-    ['Budget', <div class='meter-place'><Spend limits={limits} spent={spent_usd} /></div>],
+    ['Spent', <div class='meter-place'><Spend limits={limits} spent={spent_usd} /></div>],
     ...countFacts(limits),
     ['Models', models === null ? 'All' : models.join(', ')],
     ['Active keys', count(keys)],
-    ['Created', <Moment at={created_at_ms} />]
+    ['Created', created_at_ms === null ? null : <Moment at={created_at_ms} />]
   ]
 }

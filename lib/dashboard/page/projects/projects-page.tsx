@@ -5,15 +5,17 @@ import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { count } from '../format/numbers.ts'
 import { Spend } from '../limits/spend.tsx'
+import { Badge } from '../parts/badge.tsx'
+import { Clip } from '../parts/clip.tsx'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
+import { Lead } from '../parts/lead.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { More } from '../parts/more.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { usePages } from '../state/pages.ts'
-import { at, navigate } from '../state/router.ts'
 import { loadSession, may } from '../state/session.ts'
 import { ProjectDialog } from './project-dialog.tsx'
 
@@ -24,9 +26,9 @@ function addressOf ({ id }: Project): string {
 }
 
 const columns: ReadonlyArray<Column<Project>> = [
-  { title: 'Name', cell: project => <><a href={at(addressOf(project))}>{project.name}</a><span class='sub mono'>{project.id}</span></> },
-  { title: 'Budget', cell: project => <Spend limits={project.limits} spent={project.spent_usd} /> },
-  { title: 'Models', cell: ({ models }) => models === null ? 'All' : <span class='clip mono'>{models.join(', ')}</span> },
+  { title: 'Name', cell: project => <><Lead place={addressOf(project)}>{project.name}</Lead><Clip kind='sub mono'>{project.id}</Clip></>, flexible: true },
+  { title: 'Spent', cell: project => <><Spend limits={project.limits} spent={project.spent_usd} />{project.exhausted && <Badge tone='bad'>exhausted</Badge>}</> },
+  { title: 'Models', cell: ({ models }) => models === null ? 'All' : <Clip kind='mono'>{models.join(', ')}</Clip>, flexible: true },
   { title: 'Keys', number: true, cell: project => count(project.keys) },
   { title: 'Members', number: true, cell: project => count(project.members) },
   { title: 'Created', cell: project => <Moment at={project.created_at_ms} /> }
@@ -46,7 +48,7 @@ export function ProjectsPage (): JSX.Element {
       {error === undefined && (
         <section class='card'>
           <Table
-            label='Projects' columns={columns} rows={rows} id={({ id }) => id} onOpen={project => navigate(addressOf(project))}
+            label='Projects' columns={columns} rows={rows} id={({ id }) => id} place={addressOf}
             empty={<Empty icon='project' title='No projects for you yet' actions={create}>An owner or an admin adds you to one.</Empty>}
           />
           <More onClick={more} />

@@ -1,14 +1,15 @@
-/** The period that is looked at: one of a few that end now, or one that was chosen in a chart. */
+/** The period that is looked at, the same for numbers and calls: one of a few that end now, or one that was chosen in a chart. */
 
-import { query, setQuery } from '../state/router.ts'
+import { query, setQuery } from './router.ts'
 
 export interface Period { readonly fromMs: number, readonly untilMs: number, readonly name: string }
 
-const dayMs = 86_400_000
-const lengths: Readonly<Record<string, number>> = { day: dayMs, week: 7 * dayMs, month: 30 * dayMs, quarter: 90 * dayMs }
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const lengths: Readonly<Record<string, number>> = { hour: hourMs, day: dayMs, week: 7 * dayMs, month: 30 * dayMs, quarter: 90 * dayMs }
 
 export const periodChoices = [
-  { value: 'day', label: '24 hours' }, { value: 'week', label: '7 days' }, { value: 'month', label: '30 days' }, { value: 'quarter', label: '90 days' }
+  { value: 'hour', label: '1 hour' }, { value: 'day', label: '24 hours' }, { value: 'week', label: '7 days' }, { value: 'month', label: '30 days' }, { value: 'quarter', label: '90 days' }
 ]
 
 export function currentPeriod (): Period {
@@ -17,6 +18,14 @@ export function currentPeriod (): Period {
   const name = query.value.get('period') ?? 'day'
   const untilMs = Date.now()
   return { fromMs: untilMs - (lengths[name] ?? dayMs), untilMs, name }
+}
+
+/** Returns the parameters that lead another page to the same period. */
+export function periodQuery (): Record<string, string> {
+  return Object.fromEntries(['period', 'from', 'until'].flatMap(name => {
+    const value = query.value.get(name)
+    return value === null ? [] : [[name, value]]
+  }))
 }
 
 export function choosePeriod (name: string): void {

@@ -4,8 +4,11 @@ import type { JSX } from 'preact'
 import { count, dollars, duration, share, shortCount } from '../format/numbers.ts'
 import { Card } from '../parts/card.tsx'
 import { Empty } from '../parts/empty.tsx'
+import { Lead } from '../parts/lead.tsx'
 import { PlainSelect, type Choice } from '../parts/select.tsx'
 import { Table, type Column } from '../parts/table.tsx'
+import { periodQuery } from '../state/period.ts'
+import { may } from '../state/session.ts'
 import { groupColour, type Usage } from './measures.ts'
 
 type Group = Usage['groups'][number]
@@ -17,15 +20,19 @@ export const groupings: readonly Choice[] = [
 export interface BreakdownProps {
   readonly usage: Usage | undefined
   readonly group: string
+  readonly project: string
   readonly onGroup: (group: string) => void
 }
 
-export function Breakdown ({ usage, group, onGroup }: BreakdownProps): JSX.Element {
+export function Breakdown ({ usage, group, project, onGroup }: BreakdownProps): JSX.Element {
   const total = usage?.totals.cost_usd ?? 0
+  // Neither the rest of the groups nor what is not known is a filter.
+  const callsOf = ({ id }: Group): string | undefined => id === null || !may('member') ? undefined : `/calls?${new URLSearchParams({ ...periodQuery(), ...project !== '' && { project }, [group]: id })}`
   const columns: ReadonlyArray<Column<Group>> = [
     {
       title: groupings.find(({ value }) => value === group)?.label ?? '',
-      cell: ({ name, id }) => <span class='row still'><span class={`swatch s${groupColour(usage?.groups.findIndex(other => other.id === id) ?? 0)}`} /><span class='break'>{name}</span></span>
+      flexible: true,
+      cell: row => <span class='row still'><span class={`swatch s${groupColour(usage?.groups.indexOf(row) ?? 0)}`} /><Lead place={callsOf(row)}>{row.name}</Lead></span>
     },
     { title: 'Calls', number: true, cell: ({ totals }) => count(totals.calls) },
     { title: 'Errors', number: true, cell: ({ totals }) => totals.errors === 0 ? <span class='faint'>0</span> : `${count(totals.errors)} (${share(totals.errors / totals.calls)})` },
@@ -38,7 +45,7 @@ export function Breakdown ({ usage, group, onGroup }: BreakdownProps): JSX.Eleme
   ]
   return (
     <Card title='Breakdown' flush actions={<PlainSelect name='Group by' small value={group} choices={groupings} onChange={onGroup} />}>
-      <Table label='Breakdown' compact columns={columns} rows={usage?.groups} id={({ id, name }) => id ?? name} empty={<Empty icon='overview' title='No calls in this period' />} />
+      <Table label='Breakdown' compact columns={columns} rows={usage?.groups} id={({ id, name }) => id ?? name} place={callsOf} empty={<Empty icon='overview' title='No calls in this period' />} />
     </Card>
   )
 }

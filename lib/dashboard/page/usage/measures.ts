@@ -1,7 +1,7 @@
 /** The measures of the overview: the lines of each, together and by group. */
 
 import type { Answer } from '../api/client.ts'
-import { dollars, duration, shortCount } from '../format/numbers.ts'
+import { dollars, duration, shortCount, shortDuration } from '../format/numbers.ts'
 import type { ChartProps, ChartSeries } from '../parts/chart-props.ts'
 
 export type Usage = Answer<'GET /admin/v1/usage'>
@@ -12,6 +12,7 @@ export interface Measure {
   readonly title: string
   readonly kind: ChartProps['kind']
   readonly format: (value: number) => string
+  readonly axisFormat?: (value: number) => string
   /** The lines of all calls together, in the order in which they are stacked. */
   readonly parts: ReadonlyArray<{ readonly label: string, readonly values: (series: Series) => Values }>
   /** The line of a group, and of the period before. */
@@ -39,6 +40,7 @@ export const measures: readonly Measure[] = [
     title: 'Latency',
     kind: 'lines',
     format: duration,
+    axisFormat: shortDuration,
     parts: [
       { label: 'p50', values: series => series.latency_p50_ms }, { label: 'p95', values: series => series.latency_p95_ms }, { label: 'p99', values: series => series.latency_p99_ms }
     ],
@@ -48,6 +50,7 @@ export const measures: readonly Measure[] = [
     title: 'Time to first token',
     kind: 'lines',
     format: duration,
+    axisFormat: shortDuration,
     parts: [{ label: 'p50', values: series => series.first_byte_p50_ms }, { label: 'p95', values: series => series.first_byte_p95_ms }],
     one: series => series.first_byte_p95_ms
   }

@@ -13,12 +13,14 @@ interface Stat {
   readonly value: (totals: Totals) => number | undefined
   /** True where more is worse. */
   readonly worse?: boolean
+  /** True for a share, whose change is in points: a rate that went from 2 % to 4 % did not rise by 100 %. */
+  readonly isShare?: boolean
 }
 
 const stats: readonly Stat[] = [
   { label: 'Spend', value: totals => totals.cost_usd, show: ({ cost_usd, estimated_calls }) => `${estimated_calls > 0 ? '≈ ' : ''}${dollars(cost_usd)}` },
   { label: 'Calls', value: totals => totals.calls, show: totals => shortCount(totals.calls) },
-  { label: 'Error rate', value: errorRate, show: totals => share(errorRate(totals)), worse: true },
+  { label: 'Error rate', value: errorRate, show: totals => share(errorRate(totals)), worse: true, isShare: true },
   { label: 'Tokens', value: tokens, show: totals => shortCount(tokens(totals)) },
   { label: 'Latency, p95', value: totals => totals.latency_ms?.p95, show: ({ latency_ms }) => latency_ms === null ? '–' : duration(latency_ms.p95), worse: true },
   { label: 'First token, p50', value: totals => totals.first_byte_ms?.p50, show: ({ first_byte_ms }) => first_byte_ms === null ? '–' : duration(first_byte_ms.p50), worse: true }
@@ -27,16 +29,18 @@ const stats: readonly Stat[] = [
 export function Totals ({ usage }: { readonly usage: Usage }): JSX.Element {
   return (
     <dl class='card stats'>
-      {stats.map(({ label, show, value, worse = false }) => (
+      {stats.map(({ label, show, value, worse = false, isShare = false }) => (
         <div class='stat' key={label}>
           <dt>{label}</dt>
           <dd>{show(usage.totals)}</dd>
-          <dd class='change'>{usage.previous !== null && <Change now={value(usage.totals)} before={value(usage.previous.totals)} shown={show(usage.previous.totals)} worse={worse} />}</dd>
+          <dd class='change'>{usage.previous !== null && <Change now={value(usage.totals)} before={value(usage.previous.totals)} shown={show(usage.previous.totals)} worse={worse} isShare={isShare} />}</dd>
         </div>
       ))}
     </dl>
   )
 }
+
+const points = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 
 interface ChangeProps {
   readonly now: number | undefined
@@ -44,14 +48,16 @@ interface ChangeProps {
   /** The value before, as it is shown. */
   readonly shown: string
   readonly worse: boolean
+  readonly isShare: boolean
 }
 
-function Change ({ now, before, shown, worse }: ChangeProps): JSX.Element | null {
-  if (now === undefined || before === undefined || before === 0) return null
-  const change = (now - before) / before
-  if (Math.abs(change) < 0.005) return <>No change</>
+function Change ({ now, before, shown, worse, isShare }: ChangeProps): JSX.Element | null {
+  if (now === undefined || before === undefined || (before === 0 && !isShare)) return null
+  const change = isShare ? now - before : (now - before) / before
+  if (Math.abs(change) < (isShare ? 0.0005 : 0.005)) return <>No change</>
+  const size = isShare ? `${points.format(Math.abs(change) * 100)} points` : share(Math.abs(change))
   const tone = worse ? (change > 0 ? 'down' : 'up') : ''
-  return <span title='Against the period before'><span class={tone}>{change > 0 ? '↑' : '↓'} {share(Math.abs(change))}</span> from {shown}</span>
+  return <span title='Against the period before'><span class={tone}>{change > 0 ? '↑' : '↓'} {size}</span> from {shown}</span>
 }
 
 function errorRate ({ calls, errors }: Totals): number {

@@ -13,13 +13,14 @@ import { PlainSelect } from '../parts/select.tsx'
 import { SkeletonLines } from '../parts/skeleton.tsx'
 import { useAction } from '../state/action.ts'
 import { projectChoices } from '../state/names.ts'
+import { choosePeriod, currentPeriod, periodChoices } from '../state/period.ts'
 import { useResource } from '../state/resource.ts'
 import { at, query, setQuery } from '../state/router.ts'
 import { may } from '../state/session.ts'
 import { Breakdown, groupings } from './breakdown.tsx'
 import { MeasureCard } from './measure-card.tsx'
 import { measures } from './measures.ts'
-import { choosePeriod, currentPeriod, periodChoices } from './period.ts'
+import { firstCalls } from './first-calls.ts'
 import { Totals } from './totals.tsx'
 
 export function UsagePage (): JSX.Element {
@@ -28,7 +29,11 @@ export function UsagePage (): JSX.Element {
   const group = groupings.find(({ value }) => value === query.value.get('group'))?.value ?? 'model'
   const split = query.value.get('split') === 'group'
   const parameters = { from_ms: period.fromMs, until_ms: period.untilMs, compare: true, group_by: group, project }
-  const { data, error, loading, reload } = useResource(query.value.toString(), signal => api('GET /admin/v1/usage', { query: parameters, signal }))
+  const { data, error, loading, reload } = useResource(query.value.toString(), async signal => {
+    const usage = await api('GET /admin/v1/usage', { query: parameters, signal })
+    const beganMs = firstCalls(usage)
+    return beganMs === undefined ? usage : await api('GET /admin/v1/usage', { query: { ...parameters, from_ms: beganMs }, signal })
+  })
   const csv = useAction()
   const download = async (event: Event): Promise<void> => {
     event.preventDefault()
@@ -58,7 +63,7 @@ export function UsagePage (): JSX.Element {
             />
           </div>
           <div class='grid two'>{measures.map(measure => <MeasureCard key={measure.title} measure={measure} usage={data} byGroup={split} />)}</div>
-          <Breakdown usage={data} group={group} onGroup={value => setQuery({ group: value === 'model' ? undefined : value })} />
+          <Breakdown usage={data} group={group} project={project} onGroup={value => setQuery({ group: value === 'model' ? undefined : value })} />
         </div>
       )}
     </Page>

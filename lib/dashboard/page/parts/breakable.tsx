@@ -1,0 +1,7 @@
+/** An id or a code, which may go on in the next line behind its separators and nowhere else. */
+
+import type { JSX } from 'preact'
+
+export function Breakable ({ children }: { readonly children: string }): JSX.Element {
+  return <>{children.split(/(?<=[_/.:-])(?=\w)/).flatMap((part, index) => index === 0 ? [part] : [<wbr key={index} />, part])}</>
+}

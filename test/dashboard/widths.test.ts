@@ -1,0 +1,91 @@
+/** Every page at the widths of screens, in both themes, with the longest real names. */
+
+import t, { type Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { adminGateway, type AdminGateway } from '../support/admin.ts'
+import { launch, noBrowser, overflow, visit } from '../support/browser.ts'
+import { providerSettings } from '../support/settings.ts'
+import { addLongNames, fillGateway, longest } from './sample-data.ts'
+
+const widths = [360, 768, 1024, 1280, 1366, 1536]
+
+const pages = [
+  '', '?split=group&group=key', 'keys?status=all', 'calls?period=all', 'calls?key=none&model=fireworks%2Faccounts&min_cost_usd=1', 'calls/long-1', 'models', 'models?tab=providers', 'projects', 'projects/default', 'members', 'audit', 'profile'
+]
+
+/** Finds what is out of sight in tables: cells beyond the edge, and states, buttons and numbers that are cut off. */
+const outOfSight = `[...document.querySelectorAll('.table-place')].flatMap(place => {
+  const edge = place.getBoundingClientRect().right + 1
+  const parts = [...place.querySelectorAll('td, th, .badge, button, a.button, .meter')].filter(part => part.closest('thead') === null || !place.classList.contains('cards'))
+  return parts.filter(part => part.getBoundingClientRect().right > edge || (part.matches('.badge, button, .number') && part.scrollWidth > part.clientWidth + 1))
+    .map(part => part.className + ' ' + part.textContent.slice(0, 40))
+})`
+
+/** Finds words of cards that are broken into lines of a few letters. */
+const brokenWords = `[...document.querySelectorAll('.cards td:not(.actions) > div')].filter(cell => cell.textContent.length > 12 && cell.clientWidth < 120).map(cell => cell.textContent)`
+
+/** Finds what stands out of the window, but for what scrolls in its own place. */
+const outOfWindow = `[...document.querySelectorAll('main *')].filter(part => (
+  part.getBoundingClientRect().right > innerWidth + 1 && part.closest('.visually-hidden, .cards thead, .segments, .tabs, .textarea, pre, .uplot, .table-scroll, [popover]') === null
+)).map(part => part.tagName + ' ' + part.className + ' ' + part.textContent.slice(0, 40))`
+
+t.test('in a browser', { skip: noBrowser }, async t => {
+  const gateway = await adminGateway(t, { providers: [{ ...providerSettings('fireworks', 'fireworks'), baseUrl: 'https://api.fireworks.example.com/inference/v1' }, providerSettings('anthropic', 'anthropic')] })
+  await fillGateway(gateway)
+  await addLongNames(gateway)
+  const browser = await launch(t)
+  for (const dark of [false, true]) {
+    t.test(`nothing is out of sight ${dark ? 'in dark' : 'in light'}`, async t => {
+      const { page, faults } = await visit(browser, gateway.api.url, { dark })
+      await enter(page, gateway)
+      for (const path of pages) {
+        await page.goto(`${gateway.api.url}/dashboard/${path}`)
+        await page.locator('h1').first().waitFor()
+        await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+        for (const width of widths) await look(t, page, `${path} at ${width}`, width)
+      }
+      t.same(faults, [])
+      await page.context().close()
+    })
+  }
+
+  t.test('the tip of a chart stays in its card, with names as long as they are', async t => {
+    const { page } = await visit(browser, gateway.api.url)
+    await enter(page, gateway)
+    await page.goto(`${gateway.api.url}/dashboard/?split=group&group=key`)
+    const chart = page.locator('.chart').first()
+    for (const width of widths) {
+      await page.setViewportSize({ width, height: 800 })
+      await chart.scrollIntoViewIfNeeded()
+      for (const share of [0.05, 0.45, 0.55, 0.95]) {
+        const { x, y, width: length, height } = await chart.locator('.u-over').boundingBox() ?? { x: 0, y: 0, width: 0, height: 0 }
+        await page.mouse.move(x + length * share, y + height / 2)
+        await chart.locator('.chart-tip').waitFor()
+        const faults = await page.evaluate(`(() => {
+          const tip = document.querySelector('.chart-tip'), card = tip.closest('.card').getBoundingClientRect(), { left, right } = tip.getBoundingClientRect()
+          return [left < card.left, right > card.right, tip.scrollWidth > tip.clientWidth]
+        })()`)
+        t.same(faults, [false, false, false], `${share} of ${width}`)
+      }
+    }
+    t.match(await chart.locator('.chart-tip').textContent(), longest.key)
+    await page.context().close()
+  })
+})
+
+async function look (t: Test, page: Page, name: string, width: number): Promise<void> {
+  await page.setViewportSize({ width, height: 800 })
+  await page.evaluate('new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  t.ok(await overflow(page) <= 0, `${name} fits`)
+  t.same(await page.evaluate(outOfSight), [], name)
+  t.same(await page.evaluate(outOfWindow), [], name)
+  if (width === 360) t.same(await page.evaluate(brokenWords), [], name)
+}
+
+/** Signs the owner in. */
+async function enter (page: Page, { api, admin }: AdminGateway): Promise<void> {
+  const { token } = await admin.accounts.createOwnerLink()
+  await page.goto(`${api.url}/dashboard/#/link/${token}`)
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.locator('main#content').waitFor()
+}
