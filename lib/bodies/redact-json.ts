@@ -3,7 +3,7 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { backslash, quote } from '../json/characters.ts'
+import { closingQuote } from '../json/string-end.ts'
 import { mark } from '../text/redact.ts'
 import type { Redaction } from './redaction.ts'
 
@@ -79,12 +79,8 @@ export async function redactJson (text: string, options: JsonRedaction, depth = 
 
 /** Returns the index behind the string that begins at another one. */
 function endOfString (text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === backslash) at++
-    else if (code === quote) return at + 1
-  }
-  return text.length + 1 // as if its quote were there
+  const end = closingQuote(text, start + 1)
+  return end === -1 ? text.length + 1 : end + 1 // as if its quote were there
 }
 
 /** Returns where the value of a member begins whose name ends here; `undefined` for a string that is no name. */

@@ -20,7 +20,8 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { backslash, closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
+import { closingQuote } from './string-end.ts'
+import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 
 const letterN = 0x6e
 
@@ -109,11 +110,9 @@ export class JsonCursor {
   }
 
   #endOfText (start: number): number {
-    for (let end = this.#find(quote, start + 1); ; end = this.#find(quote, end + 1)) {
-      let before = end - 1
-      while (this.#bytes[before] === backslash) before--
-      if ((end - before) % 2 === 1) return end + 1
-    }
+    const end = closingQuote(this.#bytes, start + 1)
+    if (end === -1) throw this.#invalid()
+    return end + 1
   }
 
   /** Returns where a list of numbers ends; `undefined` for a list of anything else. */

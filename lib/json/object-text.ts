@@ -4,7 +4,8 @@
  */
 
 import { isContainer } from './guards.ts'
-import { backslash, closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
+import { closingQuote } from './string-end.ts'
+import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 
 /** The place of a value in a text. */
 export interface TextRange {
@@ -116,12 +117,8 @@ export function countKeys (value: unknown): number {
 
 /** Returns the place behind the string that begins at `start`, with its quotes; the end of the text where it has no closing quote. */
 export function endOfString (text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let before = end - 1
-    while (text.charCodeAt(before) === backslash) before--
-    if ((end - before) % 2 === 1) return end + 1
-  }
-  return text.length
+  const end = closingQuote(text, start + 1)
+  return end === -1 ? text.length : end + 1
 }
 
 function keyOf (text: string): string {

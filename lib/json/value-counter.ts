@@ -6,7 +6,8 @@
  * bytes at a time.
  */
 
-import { backslash, closeList, closeObject, colon, comma, openList, openObject, quote } from './characters.ts'
+import { closeList, closeObject, colon, comma, openList, openObject, quote } from './characters.ts'
+import { closingQuote, isEscaped } from './string-end.ts'
 
 /**
  * A key, text, object or list takes a parser about as long as that many numbers: 500,000 numbers are
@@ -78,24 +79,14 @@ export class ValueCounter {
       this.#isEscaped = false
       at++
     }
-    for (;;) {
-      const end = piece.indexOf(quote, at)
-      const last = end === -1 ? piece.length : end
-      let slashes = 0
-      while (last - slashes > at && piece[last - slashes - 1] === backslash) slashes++
-      const isEscaped = slashes % 2 === 1
-      if (end !== -1 && isEscaped) {
-        at = end + 1
-        continue
-      }
-      this.#grow(last - from)
-      if (end === -1) {
-        this.#isEscaped = isEscaped
-        return piece.length
-      }
-      this.#openBytes = -1
-      return end + 1
+    const end = closingQuote(piece, at)
+    this.#grow((end === -1 ? piece.length : end) - from)
+    if (end === -1) {
+      this.#isEscaped = isEscaped(piece, piece.length, at)
+      return piece.length
     }
+    this.#openBytes = -1
+    return end + 1
   }
 
   #grow (bytes: number): void {
