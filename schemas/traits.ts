@@ -48,6 +48,7 @@ export const ModelTraits = Type.Object({
   forced_tools: Flag('Can be required to call a tool.'),
   system_instruction: Flag('False: the system prompt goes in front of the first user message.'),
   penalties: Flag('Takes `frequency_penalty` and `presence_penalty`. Where not, they are left out.'),
+  stop: Flag('Takes `stop`. Where not, a request with it is refused: the answer would be a longer one.'),
   thought_signatures: Flag('Tool calls of the history must carry the signature they came with.'),
   responses_only: Flag('Served by `POST /responses` of its provider and nothing else: requests of other dialects are translated.'),
   tools_at_responses: Flag('Requests with function tools go to `POST /responses` of its provider while the model thinks: chat completions refuses them.'),

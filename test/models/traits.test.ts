@@ -38,6 +38,7 @@ t.test('efforts, sampling and penalties are those of the family', async t => {
   t.strictSame(sent('groq', 'openai/gpt-oss-20b', { reasoning_effort: 'max' }), { reasoning_effort: 'high' })
   t.strictSame(sent('xai', 'grok-4.6', { ...tuned, reasoning_effort: 'minimal' }), { reasoning_effort: 'low', temperature: 0.3 })
   t.strictSame(sent('xai', 'grok-4-0709', { reasoning_effort: 'high' }), {})
+  t.strictSame(sent('xai', 'grok-4.5', { reasoning_effort: 'none' }), { reasoning_effort: 'low' })
   t.strictSame(sent('xai', 'grok-4-fast-non-reasoning', { ...tuned, reasoning_effort: 'high' }), tuned)
   t.strictSame(sent('openai', 'gpt-5-mini', { ...tuned, reasoning_effort: 'none' }), { reasoning_effort: 'minimal' })
   t.strictSame(sent('openai', 'o4-mini', { ...tuned, reasoning_effort: 'max' }), { reasoning_effort: 'high' })

@@ -16,8 +16,8 @@ import type { Message } from '../../schemas/messages.ts'
 const models: Readonly<Partial<Record<ProviderKind, readonly string[]>>> = {
   openai: ['gpt-4.1', 'gpt-5', 'gpt-5.1', 'gpt-5.4', 'gpt-5.6-sol', 'gpt-6-astra', 'o4-mini', 'gpt-5-pro', 'gpt-5-chat-latest'],
   anthropic: ['claude-haiku-4-5', 'claude-opus-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-sonnet-5-5', 'claude-3-5-sonnet'],
-  google: ['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-flash-preview'],
-  mistral: ['mistral-small-latest'], xai: ['grok-4.6', 'grok-4-0709'], groq: ['qwen/qwen3.8-27b', 'openai/gpt-oss-120b'],
+  google: ['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-flash-preview', 'gemini-3-pro-preview'],
+  mistral: ['mistral-small-latest'], xai: ['grok-4.6', 'grok-4.5', 'grok-4.3', 'grok-4-0709'], groq: ['qwen/qwen3.8-27b', 'openai/gpt-oss-120b'],
   vllm: ['m'], 'openai-compatible': ['m']
 }
 
@@ -49,7 +49,7 @@ const requests: fc.Arbitrary<Partial<ChatInput>> = fc.record({
   reasoning_effort: fc.constantFrom('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
   thinking: fc.constantFrom({ type: 'enabled', budget_tokens: 1024 }, { type: 'enabled', budget_tokens: 64_000 }, { type: 'adaptive' }, { type: 'disabled' }),
   max_completion_tokens: fc.constantFrom(1, 2000, 100_000), temperature: fc.constantFrom(0, 1, 2), top_p: fc.constantFrom(0.5, 1),
-  presence_penalty: fc.constantFrom(0, 1), frequency_penalty: fc.constantFrom(0, 1)
+  stop: fc.constantFrom('END', []), presence_penalty: fc.constantFrom(0, 1), frequency_penalty: fc.constantFrom(0, 1)
 }, { requiredKeys: ['messages'] }) as fc.Arbitrary<Partial<ChatInput>> // of fields it has
 
 for (const [name, names] of Object.entries(models)) {

@@ -98,8 +98,31 @@ export const providerRules: readonly ProviderRule[] = [
         (isList(value['required']) && isObject(value['properties']) && value['required'].some(name => !Object.hasOwn(Object(value['properties']), String(name))))))
   },
   {
-    kinds: ['xai'], rule: 'Models that reason get no penalties and no `logit_bias`.', source: 'https://docs.x.ai/docs/guides/reasoning', asOf,
-    isBroken: body => String(body['model']).startsWith('grok-4') && ['presence_penalty', 'frequency_penalty', 'logit_bias'].some(name => body[name] !== undefined)
+    kinds: ['xai'], rule: 'Models that reason get no penalties, no `logit_bias` and no `stop`, which is refused.', source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning', asOf,
+    isBroken: body => String(body['model']).startsWith('grok-4') && ['presence_penalty', 'frequency_penalty', 'logit_bias', 'stop'].some(name => body[name] !== undefined)
+  },
+  {
+    kinds: ['xai'], rule: 'An effort is one that the model takes, and none for models that decide by themselves.', source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning', asOf,
+    isBroken: ({ model, reasoning_effort: effort }) => {
+      const known = model === 'grok-4.6' ? ['low', 'medium', 'high', 'xhigh'] : model === 'grok-4.5' ? ['low', 'medium', 'high'] : model === 'grok-4.3' ? ['none', 'low', 'medium', 'high'] : []
+      return effort !== undefined && !known.includes(String(effort))
+    }
+  },
+  {
+    kinds: openai, rule: 'An effort is one that the model takes.', source: 'https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort', asOf,
+    isBroken: ({ model, reasoning_effort: chat, reasoning }) => {
+      const effort = chat ?? objectOf(reasoning)?.['effort']
+      if (effort === undefined) return false
+      const known = /^gpt-5-pro/.test(String(model)) ? ['high'] : /^gpt-5(?:-mini)?$/.test(String(model)) ? ['minimal', 'low', 'medium', 'high'] : /^o4/.test(String(model)) ? ['low', 'medium', 'high'] : /^gpt-5\.1$/.test(String(model)) ? ['none', 'low', 'medium', 'high'] : undefined
+      return known?.includes(String(effort)) === false
+    }
+  },
+  {
+    kinds: ['google'], rule: 'A level of thinking is one that the model takes: Gemini 3 Pro takes low and high.', source: 'https://ai.google.dev/gemini-api/docs/thinking#thinking-levels', asOf,
+    isBroken: ({ model, generationConfig }) => {
+      const level = objectOf(objectOf(generationConfig)?.['thinkingConfig'])?.['thinkingLevel']
+      return String(model).startsWith('gemini-3-pro') && level !== undefined && !['LOW', 'HIGH'].includes(String(level))
+    }
   },
   {
     kinds: ['groq'], rule: 'Qwen takes the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.', source: 'https://console.groq.com/docs/reasoning', asOf,

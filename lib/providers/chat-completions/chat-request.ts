@@ -44,6 +44,7 @@ export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
   const ask = request === given.request ? given : extend(given, { request })
   const { route, quirks } = ask
   refuseAudio(request, quirks)
+  refuseStop(ask)
   const body: Record<string, unknown> = {
     model: route.model,
     messages: wireConversation(request.messages, quirks)
@@ -88,6 +89,12 @@ function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): 
   if (audio !== undefined && omit.includes('audio')) {
     throw new GatewayError('unsupported_parameter', { message, param: 'audio' })
   }
+}
+
+/** A sequence that should end the answer would not. */
+function refuseStop ({ request: { stop }, route: { traits } }: Ask<ChatInput>): void {
+  if (traits?.stop !== false || stop === undefined || stop.length === 0) return
+  throw new GatewayError('unsupported_parameter', { message: 'This model does not take `stop`. Leave it out, or use another model.', param: 'stop' })
 }
 
 /** One limit under the one name the server knows; `max_completion_tokens` wins. */

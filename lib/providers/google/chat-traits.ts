@@ -11,6 +11,8 @@ export interface ChatTraits {
   readonly maxBudget: number
   /** True when a thinking budget of 0 is allowed. */
   readonly thinkingOff: boolean
+  /** Efforts whose levels it knows; absent: all. */
+  readonly efforts: readonly string[] | undefined
   readonly penalties: boolean
   /** True when a function call of the history must carry the thought signature it came with. */
   readonly signatures: boolean
@@ -21,9 +23,9 @@ export interface ChatTraits {
 /** Reads what is known of a model; of others the provider's own refusal is passed on. */
 export function chatTraits ({ traits = {} }: Route): ChatTraits {
   const {
-    systemInstruction = true, thinking: ways = [], thinkingOff = false, penalties = true, thoughtSignatures = false, maxChoices = 8,
+    systemInstruction = true, thinking: ways = [], thinkingOff = false, efforts, penalties = true, thoughtSignatures = false, maxChoices = 8,
     thinkingBudget: { min: minBudget = 0, max: maxBudget = Infinity } = {}
   } = traits
   const thinking = ways.includes('level') ? 'level' : ways.includes('budget') ? 'budget' : 'none'
-  return { systemInstruction, thinking, minBudget, maxBudget, thinkingOff, penalties, signatures: thoughtSignatures, maxChoices }
+  return { systemInstruction, thinking, minBudget, maxBudget, thinkingOff, efforts, penalties, signatures: thoughtSignatures, maxChoices }
 }

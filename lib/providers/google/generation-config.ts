@@ -1,5 +1,6 @@
 /** Builds the generation config: the common fields translated, then the caller's own keys on top. */
 
+import { nearestEffort } from '../../chat/effort.ts'
 import { generationBounds, withoutEntry } from '../../chat/generation-fields.ts'
 import { camelKeys } from './camel-keys.ts'
 import type { ChatTraits } from './chat-traits.ts'
@@ -75,10 +76,10 @@ function budgetOf ({ thinking: given }: ChatInput, { thinking, minBudget, maxBud
   return { includeThoughts: given.display !== 'omitted', thinkingBudget: Math.min(Math.max(given.budget_tokens, minBudget), maxBudget) }
 }
 
-function thinkingOf (effort: Effort, { thinking, thinkingOff }: ChatTraits): ThinkingConfig | undefined {
+function thinkingOf (effort: Effort, { thinking, thinkingOff, efforts }: ChatTraits): ThinkingConfig | undefined {
   if (thinking === 'none') return undefined
   const includeThoughts = effort !== 'none'
-  if (thinking === 'level') return { includeThoughts, thinkingLevel: levels[effort] }
+  if (thinking === 'level') return { includeThoughts, thinkingLevel: levels[nearestEffort(effort, efforts) ?? effort] }
   if (effort !== 'none') return { includeThoughts, thinkingBudget: budgets[effort] }
   return thinkingOff ? { includeThoughts, thinkingBudget: 0 } : undefined
 }

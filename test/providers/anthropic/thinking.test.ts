@@ -29,6 +29,6 @@ t.test('thinking is shown to who asks for it', async t => {
 t.test('an effort is one that the model knows', async t => {
   for (const [model, wish, effort] of [
     ['claude-opus-4-8', 'max', 'max'], ['claude-opus-4-8', 'xhigh', 'xhigh'], ['claude-opus-4-6', 'xhigh', 'high'], ['claude-opus-4-6', 'max', 'max'],
-    ['claude-sonnet-4-6', 'max', 'high'], ['claude-opus-5', 'minimal', 'low'], ['claude-opus-5', 'none', undefined]
+    ['claude-sonnet-4-6', 'max', 'max'], ['claude-sonnet-4-6', 'xhigh', 'high'], ['claude-opus-5', 'minimal', 'low'], ['claude-opus-5', 'none', undefined]
   ] as const) t.equal(body({ reasoning_effort: wish }, model).output_config?.effort, effort, `${model} ${wish}`)
 })

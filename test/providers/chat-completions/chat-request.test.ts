@@ -47,3 +47,12 @@ t.test('a request made of the bytes of its caller says what a printed one says',
     return JSON.stringify(JSON.parse(Buffer.from(body as Uint8Array).toString())) === chatCompletions.request(printed).body
   }), { numRuns: 200 })
 })
+
+t.test('a model that takes no stop sequences gets none, and a request that wants them is refused', async t => {
+  const sent = (stop: ChatInput['stop']): unknown => {
+    const { route, ...rest } = ask({ ...stop !== undefined && { stop } })
+    return chatCompletions.request({ ...rest, route: { ...route, traits: { stop: false } } }).body
+  }
+  for (const stop of ['END', ['END']]) t.throws(() => sent(stop), { code: 'unsupported_parameter', param: 'stop' })
+  for (const stop of [undefined, []]) t.doesNotThrow(() => sent(stop))
+})
