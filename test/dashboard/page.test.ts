@@ -107,13 +107,13 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.goto(`${place}/dashboard/profile`)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByText('Passkey added').waitFor()
-    await page.getByRole('region', { name: 'Passkeys' }).getByText('localhost').waitFor()
+    await page.getByRole('table', { name: 'Passkeys' }).getByText('localhost').waitFor()
 
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('button', { name: 'Use a passkey' }).click()
     await page.getByRole('navigation', { name: 'Main' }).waitFor()
     await page.goto(`${place}/dashboard/profile`)
-    const passkeys = page.getByRole('region', { name: 'Passkeys' })
+    const passkeys = page.getByRole('table', { name: 'Passkeys' })
     await passkeys.getByText('just now').first().waitFor()
     t.equal(await passkeys.getByText('Never').count(), 0, 'its use is noted')
 
@@ -226,7 +226,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await calls.focus()
     for (const key of ['End', 'Shift+ArrowLeft', 'Shift+ArrowLeft']) await page.keyboard.press(key)
     await calls.locator('.chart-tip').waitFor()
-    t.match(await calls.getByRole('status').textContent(), /^\w{3} \d+, \d\d:\d\d: Succeeded \d+, Errors \d+$/, 'the values are said')
+    t.match(await calls.getByRole('status').textContent(), /^\w{3} \d+, \d\d:\d\d: Succeeded \d+, Errors \d+, Period before \d+$/, 'the values are said')
     await page.keyboard.press('Enter')
     await page.waitForURL(/from=\d+&until=\d+/)
     const zoomed = new URL(page.url()).searchParams
@@ -341,6 +341,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     for (const [set, expected] of [
       [async () => {
         await add('Prompt tokens')
+        await page.locator(':focus').and(page.getByLabel('Prompt tokens, from')).waitFor()
         await page.keyboard.type('77777')
       }, ['f/2', 'f/1']],
       [async () => { await page.getByLabel('Prompt tokens, to').fill('80000') }, ['f/1']],

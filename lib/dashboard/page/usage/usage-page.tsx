@@ -31,7 +31,7 @@ export function UsagePage (): JSX.Element {
   const parameters = { from_ms: period.fromMs, until_ms: period.untilMs, compare: true, group_by: group, project }
   const { data, error, loading, reload } = useResource(query.value.toString(), async signal => {
     const usage = await api('GET /admin/v1/usage', { query: parameters, signal })
-    const beganMs = firstCalls(usage)
+    const beganMs = period.name === 'custom' ? undefined : firstCalls(usage)
     return beganMs === undefined ? usage : await api('GET /admin/v1/usage', { query: { ...parameters, from_ms: beganMs }, signal })
   })
   const csv = useAction()
