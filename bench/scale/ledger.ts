@@ -11,6 +11,7 @@ import { cpuUs } from '../support/processes.ts'
 import { table } from '../support/report.ts'
 import { median } from '../support/statistics.ts'
 import { postgresStore, type Servers } from './servers.ts'
+import { emptyRow } from '../../lib/stores/usage-columns.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const rows = 200_000
@@ -64,9 +65,8 @@ async function sizeOf (database: Database): Promise<number> {
 
 function rowOf (id: string): UsageRow {
   return {
-    id: `${id}-0123456789abcdef`, call_id: `de5623b5-0d4e-4f5b-9d5a-${id}`, at_ms: Date.now(), key_id: `key-${id.length % 100}`, endpoint: 'chat', requested_model: 'mock/json',
-    model: 'mock/json', provider: 'mock', outcome: 'ok', status: 200, error_code: null, streamed: 0, attempts: 1, turns: 1, prompt_tokens: 250, completion_tokens: 180,
-    cached_tokens: 0, reasoning_tokens: 0, estimated: 0, pages: null, audio_ms: null, characters: null, images: null, image_size: null, image_quality: null,
-    cache_write_tokens: null, searches: null, cost_nano_usd: 610_000, own_provider_key: 0, duration_ms: 1200, first_byte_ms: 340, steps: null
+    ...emptyRow, id: `${id}-0123456789abcdef`, call_id: `de5623b5-0d4e-4f5b-9d5a-${id}`, at_ms: Date.now(), key_id: `key-${id.length % 100}`, endpoint: 'chat', requested_model: 'mock/json',
+    model: 'mock/json', provider: 'mock', outcome: 'ok', status: 200, turns: 1, prompt_tokens: 250, completion_tokens: 180, cached_tokens: 0, reasoning_tokens: 0,
+    estimated: 0, cost_nano_usd: 610_000, duration_ms: 1200, first_byte_ms: 340
   }
 }

@@ -41,10 +41,12 @@ const columns = {
   steps: 'text'
 } as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> & Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 
-export const usageColumns: readonly UsageColumn[] = [...new Set([...Object.keys(columns) as Array<keyof typeof columns>, ...unitColumns])] // its keys are those
+const named = Object.entries(columns) as ReadonlyArray<[UsageColumn, 'text' | 'bigint']> // as above
+
+export const usageColumns: readonly UsageColumn[] = [...new Set([...named.map(([column]) => column), ...unitColumns])]
 
 /** Columns of text; the others hold integers. */
-export const textColumns: ReadonlySet<UsageColumn> = new Set(usageColumns.filter(column => column in columns && columns[column] === 'text'))
+export const textColumns: ReadonlySet<UsageColumn> = new Set(named.flatMap(([column, type]) => type === 'text' ? column : []))
 
 /** A row of a call of which nothing is known. */
 export const emptyRow = {

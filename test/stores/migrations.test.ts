@@ -66,7 +66,9 @@ t.test('rows of earlier versions are added up as those that are written now', as
     .map(row => ({ ...row, latencies: sorted(row['latencies']), first_bytes: sorted(row['first_bytes']) }))
   const [old, fresh] = [open(t), open(t)]
   migrate(old, migrations.filter(({ number }) => number < 15))
-  const columns = usageColumns.filter(column => column !== 'steps')
+  const present = new Set(old.prepare("select name from pragma_table_info('usage')").all().map(({ name }) => name))
+  const columns = usageColumns.filter(column => present.has(column))
+  t.ok(columns.length > 30)
   const insert = old.prepare(`insert into usage (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`)
   for (const row of rows) insert.run(...columns.map(column => row[column]))
   migrate(old)

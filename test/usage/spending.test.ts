@@ -1,5 +1,6 @@
+import t from 'tap'
 import { dayMs } from '../../lib/core/day.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { isSummed, usedSince } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'
 
@@ -31,4 +32,8 @@ storeTest('a sum from the middle of a day reads its hours, and from the middle o
     t.equal(await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour + 30 * minute, 3 * dayMs), 1_111_100, 'half an hour')
     t.equal(await usedSince(database.query, unit, 'key-1', 2 * dayMs, 3 * dayMs), 1_100_000, 'days')
   }
+})
+
+t.test('the ledger adds up money and billed units, and not what is counted per minute', async t => {
+  t.same(['nanoUsd', 'images', 'audio_ms', 'requests', 'tokens', 'calls'].map(isSummed), [true, true, true, false, false, false])
 })

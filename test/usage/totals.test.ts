@@ -1,3 +1,4 @@
+import { unitColumns } from '../../schemas/billed-units.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'
@@ -8,17 +9,15 @@ storeTest('totals are sums by whatever is requested, names of keys in place of t
     id: 'key-1', name: 'website', digest: 'x', endpoints: null, models: null, created_at_ms: 1, expires_at_ms: null, revoked_at_ms: 2
   }).execute()
   const atMs = Date.UTC(2025, 10, 21)
-  const used = { at_ms: atMs, prompt_tokens: 1, completion_tokens: 2, cached_tokens: 3, reasoning_tokens: 4, pages: 5, audio_ms: 6, characters: 7, images: 8, cache_write_tokens: 9, searches: 10 }
+  const units = Object.fromEntries(unitColumns.map((column, index) => [column, index + 1]))
+  const used = { at_ms: atMs, ...units }
   await insertUsage([
     usageRowOf(1, { ...used, model: 'a/1', provider: 'a', cost_nano_usd: 3000 }),
     usageRowOf(2, { ...used, model: 'a/1', provider: 'a', cost_nano_usd: 3000, key_id: 'configured:ci', outcome: 'client_closed', estimated: 1 }),
     usageRowOf(3, { ...used, model: 'b/1', provider: 'b', cost_nano_usd: null, estimated: 1 }),
     usageRowOf(4, { at_ms: atMs + 86_400_000, outcome: 'error', prompt_tokens: null, completion_tokens: null, cost_nano_usd: 0 })
   ])
-  const sums = (rows: number) => ({
-    prompt_tokens: rows, completion_tokens: 2 * rows, cached_tokens: 3 * rows, reasoning_tokens: 4 * rows, pages: 5 * rows, audio_ms: 6 * rows, characters: 7 * rows,
-    images: 8 * rows, cache_write_tokens: 9 * rows, searches: 10 * rows
-  })
+  const sums = (rows: number) => Object.fromEntries(Object.entries(units).map(([column, amount]) => [column, amount * rows]))
   t.strictSame(await usageTotals(query, 0, ['key']), [
     { group: { key: 'website' }, sums: { calls: 3, failed: 1, cancelled: 0, unpriced: 1, estimated: 0, ...sums(2), cost_nano_usd: 3000 } },
     { group: { key: 'configured:ci' }, sums: { calls: 1, failed: 0, cancelled: 1, unpriced: 0, estimated: 1, ...sums(1), cost_nano_usd: 3000 } }

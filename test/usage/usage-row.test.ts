@@ -8,6 +8,7 @@ import { routedCall } from '../support/stages.ts'
 import { recordedEstimate } from '../support/usage.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { ModelEntry, Price } from '../../lib/core/model.ts'
+import { emptyRow } from '../../lib/stores/usage-columns.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const asOf = '2026-01-01'
@@ -34,10 +35,8 @@ t.test('a call is a row with everything that is known of it, compared in full', 
   const row = rowOf({ usage, requestedModel: 'm', streamed: true, firstByteMs: 12.4, outcome: 'ok' })
   t.ok(row !== undefined && row.duration_ms >= 50 && Math.abs(row.at_ms - Date.now()) < 5000)
   t.strictSame({ ...row, id: '', at_ms: 0, duration_ms: 0 }, {
-    id: '', call_id: 'call-1', at_ms: 0, key_id: 'key-1', endpoint: 'chat', requested_model: 'm', model: 'one/m', provider: 'one', outcome: 'ok', status: 200,
-    error_code: null, streamed: 1, attempts: 1, turns: null, prompt_tokens: 100, completion_tokens: 10, cached_tokens: 5, cache_write_tokens: null, searches: null,
-    reasoning_tokens: null, estimated: 0, pages: null, audio_ms: null, characters: null, images: null, image_size: null, image_quality: null,
-    cost_nano_usd: 200_000, own_provider_key: 0, duration_ms: 0, first_byte_ms: 12, steps: null
+    ...emptyRow, id: '', call_id: 'call-1', at_ms: 0, key_id: 'key-1', endpoint: 'chat', requested_model: 'm', model: 'one/m', provider: 'one', outcome: 'ok',
+    status: 200, streamed: 1, prompt_tokens: 100, completion_tokens: 10, cached_tokens: 5, estimated: 0, cost_nano_usd: 200_000, first_byte_ms: 12
   })
 })
 
