@@ -3,9 +3,9 @@ import { mergeSettings } from '../chat/merge-settings.ts'
 import { extend, type RecordSent, type RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
-import { openParts, partsOf, usagesIn, type AnyEvent } from './split.ts'
+import { openParts, usagesIn, type AnyEvent } from './split.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
-import type { AttemptCall, ProviderCallOptions, UpstreamPart } from './attempt.ts'
+import { openAttempt, type AttemptCall, type ProviderCallOptions, type UpstreamPart } from './attempt.ts'
 import type { OpenAttempt } from './open-attempt.ts'
 import type { RouteRequest } from './route-attempt.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
@@ -80,9 +80,11 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
 
   #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
     const [provider, adapter, options, { abandoned, recordSent, isFree }] = [this.provider, this.#adapter, this.#options, this.#shared]
-    const opened = this.readsToEnd
-      ? abandoned.open(attempt, async kept => await openParts(kept, parts, provider, adapter, options))
-      : openParts(attempt, parts, provider, adapter, options)
+    const [first, ...others] = parts
+    const open = (call: AttemptCall): Promise<OpenAttempt<E>> => first !== undefined && others.length === 0
+      ? openAttempt(call, first, provider, adapter, options)
+      : openParts(call, parts, provider, adapter, options)
+    const opened = this.readsToEnd ? abandoned.open(attempt, open) : open(attempt)
     recordSent?.(this.#call, isFree)
     return opened
   }
@@ -92,7 +94,8 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
     const known = this.#made.find(made => made.credential === credential)
     if (known !== undefined) return known.parts
     const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
-    const parts = partsOf(adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated }), this.#adapter)
+    const ask = adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated })
+    const parts = (this.#adapter.split?.(ask) ?? [ask]).map(part => ({ ask: part }))
     this.#made.push({ credential, parts })
     return parts
   }
@@ -103,7 +106,8 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
 ): Ask<R> {
   const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined // it gives what it takes
-  const request = mergeSettings(fitted?.request ?? call.request, route.settings)
+  const given = fitted?.request ?? call.request
+  const request = route.settings === undefined ? given : mergeSettings(given, route.settings)
   return {
     request, route, quirks,
     direct: fitted?.direct,

@@ -13,7 +13,7 @@ import { addUsage } from '../core/usage.ts'
 import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
 import { openAttempt, type AttemptCall, type UpstreamPart, type ProviderCallOptions } from './attempt.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
-import type { Adapter, Ask, Join, Provider } from '../providers/provider.ts'
+import type { Adapter, Join, Provider } from '../providers/provider.ts'
 import type { Usage } from '../core/usage.ts'
 
 /** The fields of an event that parts are joined by. */
@@ -28,13 +28,8 @@ const maxParallel = 8
 /** The longest wait for parts in flight after one has failed: the caller waits as well. */
 const partsGraceMs = 2000
 
-/** Returns the requests an ask takes at this provider. @throws what `adapter.split` throws */
-export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<UpstreamPart<R, E>> {
-  return (adapter.split?.(ask) ?? [ask]).map(part => ({ ask: part }))
-}
-
 /**
- * Opens the answer to all parts; one part alone is an attempt like any other.
+ * Opens the answer to all parts.
  *
  * A streamed answer is open when the first of them gives something real, any other when all have
  * ended: until then a failure is one of all, and another route may be tried.
@@ -44,10 +39,8 @@ export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArr
 export function openParts<R, E extends AnyEvent> (
   call: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
-  const [first, ...others] = parts
+  const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
-  if (others.length === 0) return openAttempt(call, first, provider, adapter, options)
-
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed } = first.ask
   const joined = new JoinedAttempt<E>(parts, join, !streamed, async (index, signal) => {

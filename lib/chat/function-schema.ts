@@ -36,7 +36,7 @@ function fitRoot (schema: Schema): { readonly fitted: Schema, readonly condition
   const isPlain = schema['type'] === 'object' && isObject(schema['properties']) && schema['$ref'] === undefined && !unions.some(keyword => schema[keyword] !== undefined)
   if (isPlain) return { fitted: schema, conditions: {} }
   const { properties, required, rest } = new Folder(schema).fold(schema)
-  const definitions = Object.keys(rest).filter(keyword => keyword !== 'type' && keyword !== '$ref' && !unions.includes(keyword as never))
+  const definitions = Object.keys(rest).filter(keyword => keyword !== 'type' && keyword !== '$ref' && !unions.some(union => union === keyword))
   // Where something is only required in a branch, it may be a property of the root.
   const names = required.filter(name => Object.hasOwn(properties, name))
   const kept = Object.fromEntries(definitions.map(keyword => [keyword, rest[keyword]]))
