@@ -53,7 +53,7 @@ function callFacts (call: Call): readonly Fact[] {
     ['Key', <a href={at(`/keys/${encodeURIComponent(call.key_id)}`)}>{call.key_name ?? call.key_id}</a>],
     ['Project', projectName(call.project_id)],
     ['Requested', requested_model],
-    ['Served by', model === null ? null : `${model}${provider === null || model.startsWith(`${provider}/`) ? '' : ` at ${provider}`}`],
+    [call.outcome === 'error' ? 'Tried last' : 'Served by', model === null ? null : `${model}${provider === null || model.startsWith(`${provider}/`) ? '' : ` at ${provider}`}`],
     ['Attempts', String(call.attempts)],
     ['First token', first_byte_ms === null ? null : duration(first_byte_ms)],
     ['Waited for providers', upstream_wait_ms === null ? null : duration(upstream_wait_ms)],

@@ -2,6 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import { useId } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
 import { Search } from '../parts/search.tsx'
 import { PlainSelect } from '../parts/select.tsx'
@@ -18,6 +19,7 @@ export interface CallsFiltersProps {
 }
 
 export function CallsFilters ({ live, onLive }: CallsFiltersProps): JSX.Element {
+  const id = useId()
   // One that is emptied stays, to be set anew.
   const added = useSignal<readonly AddedFilter[]>(addedFilters.filter(isSet))
   const newest = useSignal<AddedFilter | undefined>(undefined)
@@ -35,6 +37,7 @@ export function CallsFilters ({ live, onLive }: CallsFiltersProps): JSX.Element 
   const remove = (filter: AddedFilter): void => {
     added.value = added.value.filter(other => other !== filter)
     setQuery(Object.fromEntries(namesOf(filter).map(name => [name, undefined])))
+    document.getElementById(id)?.focus() // its button is gone
   }
   const clear = (): void => {
     added.value = []
@@ -47,7 +50,7 @@ export function CallsFilters ({ live, onLive }: CallsFiltersProps): JSX.Element 
         <PlainSelect name='Outcome' value={value('outcome')} choices={outcomeChoices} onChange={outcome => setQuery({ outcome })} />
         {projectChoices().length > 1 && <PlainSelect name='Project' value={value('project')} choices={[{ value: '', label: 'All projects' }, ...projectChoices()]} onChange={project => setQuery({ project })} />}
         {!live && <PlainSelect name='Period' value={period.name} choices={[...periodChoices.map(choice => ({ ...choice, label: `Last ${choice.label.replace(/^1 /, '')}` })), { value: 'all', label: 'All time' }, ...custom]} onChange={choosePeriod} />}
-        <PlainSelect name='Add a filter' value='' choices={[{ value: '', label: 'Add a filter' }, ...others]} onChange={add} />
+        <PlainSelect id={id} name='Add a filter' value='' choices={[{ value: '', label: 'Add a filter' }, ...others]} onChange={add} />
         <span class='grow' />
         <Button icon={live ? 'stop' : 'play'} kind={live ? 'primary' : 'plain'} pressed={live} onClick={() => onLive(!live)}>{live ? 'Stop' : 'Follow live'}</Button>
       </div>

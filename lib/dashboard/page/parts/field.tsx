@@ -27,7 +27,7 @@ export function Field ({ label, hint, error, optional = false, children }: Field
       <label for={id}>{label}{optional && <span class='optional'> (optional)</span>}</label>
       {children({ id, 'aria-describedby': below === undefined ? undefined : `${id}-below`, 'aria-invalid': error === undefined ? undefined : true })}
       {error !== undefined
-        ? <span class='wrong' id={`${id}-below`}><Icon name='warning' size={13} />{error}</span>
+        ? <span class='wrong' role='alert' id={`${id}-below`}><Icon name='warning' size={13} />{error}</span>
         : hint !== undefined && <span class='hint' id={`${id}-below`}>{hint}</span>}
     </div>
   )

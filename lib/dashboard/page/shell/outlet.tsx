@@ -3,6 +3,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { Component, type ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Page } from '../parts/page.tsx'
@@ -21,6 +22,13 @@ export function Outlet (): JSX.Element {
     if (match === undefined || !may(match.place.role)) shown.value = { path: wanted, id: '', Page: match === undefined ? NotFound : NotAllowed }
     else void match.place.load().catch(() => NotLoaded).then(Page => { if (path.peek() === wanted) shown.value = { path: wanted, id: match.id, Page } })
   })
+  // Of another page a screen reader says the title, and Tab goes to what is on it.
+  const before = useRef<string | undefined>(undefined)
+  const now = shown.value?.path
+  useLayoutEffect(() => {
+    if (before.current !== undefined) document.getElementById('content')?.focus({ preventScroll: true })
+    before.current = now
+  }, [now])
   if (shown.value === undefined) return <div class='page'><SkeletonLines lines={6} /></div>
   const { id, Page } = shown.value
   return <Boundary key={shown.value.path}><Page id={id} /></Boundary>

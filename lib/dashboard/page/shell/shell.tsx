@@ -29,7 +29,7 @@ export function Shell (): JSX.Element {
         </header>
         {open.value && <div class='scrim' onClick={() => { open.value = false }} />}
         <Sidebar open={open.value} />
-        <main id='content' tabIndex={-1}>
+        <main id='content' tabIndex={-1} aria-labelledby='page-title'>
           <CredentialInvitation />
           <Outlet />
         </main>

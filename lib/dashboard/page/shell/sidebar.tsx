@@ -17,8 +17,8 @@ export function Sidebar ({ open }: { readonly open: boolean }): JSX.Element {
         {menu.map(({ title = '', places }) => {
           const allowed = places.filter(({ role }) => may(role))
           return allowed.length > 0 && (
-            <div class='nav' key={title}>
-              {title !== '' && <div class='nav-title'>{title}</div>}
+            <div class='nav' key={title} {...title !== '' && { role: 'group', 'aria-label': title }}>
+              {title !== '' && <div class='nav-title' aria-hidden='true'>{title}</div>}
               {allowed.map(place => (
                 <a key={place.path} href={at(place.path)} aria-current={isCurrent(place.path) ? 'page' : undefined}><Icon name={place.icon} />{place.label}</a>
               ))}
