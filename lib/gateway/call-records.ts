@@ -48,16 +48,16 @@ export class CallRecords {
     this.#ledger = usageDatabase && new Ledger(usageDatabase, {
       log,
       retention: () => services().settings.usage,
-      beforeImported: async rows => await this.#settleImported(rows)
+      beforeStored: async imported => await this.#settle(imported)
     })
     this.#recorder = new CallRecorder({ ledger: this.#ledger, limiter, models: () => services().models })
     this.#bodyStore = database && new CallBodyStore(database)
   }
 
-  /** Settles what killed processes had reserved, by their usage rows, before those count as spent. */
-  async #settleImported (rows: readonly UsageRow[]): Promise<void> {
+  /** Settles what killed processes had reserved, by their usage rows, and waits for what was settled here, before rows count as spent. */
+  async #settle (imported: readonly UsageRow[]): Promise<void> {
     const { keys, limiter, log, services } = this.#options
-    const usages = recordedUsages(rows, id => keys.find?.(id), services().settings.limits.defaultKeyLimits)
+    const usages = recordedUsages(imported, id => keys.find?.(id), services().settings.limits.defaultKeyLimits)
     await limiter.settleRecorded(usages).catch((error: unknown) => {
       log.warn({ cause: loggableError(error) }, 'failed to settle what a killed process had reserved; it is released later')
     })

@@ -85,11 +85,12 @@ export class CallRecorder {
     endInFlight(call)
     try {
       row = this.#rowOf(call)
-      if (row !== undefined) void ledger?.add(row, journaledCall(call))
       return row
     } finally {
       const { reservation, attempts } = call.record
+      // First: what the store has of a call must not count beside its reservation.
       if (reservation !== undefined) limiter.settle(reservation, usageIn(row, attempts))
+      if (row !== undefined) void ledger?.add(row, journaledCall(call))
     }
   }
 

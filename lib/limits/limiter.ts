@@ -23,8 +23,8 @@ export interface Limiter {
   /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: ActualUsage) => void
   /**
-   * Settles what processes that were killed had reserved for these calls, before their usage records are stored: what the store says
-   * and what was counted may each lack something of the other, and a call that neither has would be spent twice.
+   * Settles what processes that were killed had reserved for these calls, before their usage records are stored; resolves once
+   * what was settled earlier counts as well. What the store has and was not counted yet could count twice, or be spent again.
    *
    * @throws Error when it could not be done: what they had reserved is released later, and what they used counts once the store has it
    */

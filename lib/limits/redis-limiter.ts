@@ -61,6 +61,8 @@ export class RedisLimiter implements Limiter {
   readonly #open = new Map<number, Open>()
   /** Reservations that Redis may still have although their calls have ended. */
   readonly #ended = new Set<RedisReservation>()
+  /** Settlements without a reply so far. */
+  readonly #settling = new Set<Promise<void>>()
   readonly #known = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
   readonly #now: () => number
@@ -96,10 +98,12 @@ export class RedisLimiter implements Limiter {
     if (open === undefined) return
     this.#open.delete(reservation)
     open.share?.of.settle(open.share.reservation, used)
-    if (open.isShared) for (const held of open.held) void this.#settleShared(held, used)
+    if (open.isShared) for (const held of open.held) this.#settleSoon(held, used)
   }
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
+    await Promise.all(this.#settling)
+    if (usages.length === 0) return
     if (!this.#server.isUp) throw new Error('Redis is away')
     await this.#counters.settleRecorded(usages)
   }
@@ -124,7 +128,7 @@ export class RedisLimiter implements Limiter {
     let { wanted } = request
     let granted: Granted = mostOf(wanted)
     let rateLimits: RateLimits = {}
-    const release = (): void => { for (const reservation of held) void this.#settleShared(reservation, noUse) }
+    const release = (): void => { for (const reservation of held) this.#settleSoon(reservation, noUse) }
     for (const { accounts, places } of partiesOf(request.accounts)) {
       const own = { ...request, accounts, wanted }
       try {
@@ -176,6 +180,11 @@ export class RedisLimiter implements Limiter {
     return reservation
   }
 
+  #settleSoon (held: RedisReservation, used: ActualUsage): void {
+    const settled = this.#settleShared(held, used).finally(() => { this.#settling.delete(settled) })
+    this.#settling.add(settled)
+  }
+
   async #settleShared (held: RedisReservation, used: ActualUsage): Promise<void> {
     try {
       if (!this.#server.isUp) throw new Error('Redis is away')
@@ -205,7 +214,7 @@ export class RedisLimiter implements Limiter {
     // What they used counts with their usage records. A second attempt does nothing if the first one did arrive.
     for (const ended of this.#ended) {
       this.#ended.delete(ended)
-      void this.#settleShared(ended, { used: usedAsReserved(ended) })
+      this.#settleSoon(ended, { used: usedAsReserved(ended) })
     }
     for (const { held, isShared } of this.#open.values()) {
       if (!isShared) continue

@@ -16,11 +16,14 @@ import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules send messages over the same IPC channel. */
 type Message =
-  | { readonly limits: 'count', readonly reserve: readonly Wanted[], readonly settle: readonly Settled[] }
+  | {
+    readonly limits: 'count'
+    readonly reserve: readonly Wanted[]
+    readonly settle: readonly Settled[]
+    readonly record: readonly Recorded[]
+  }
   /** `isLate`: sent by itself, later than the others. */
   | { readonly limits: 'decisions', readonly decisions: readonly Decided[], readonly isLate: boolean }
-  /** Requests are numbered like those of reservations. */
-  | { readonly limits: 'recorded', readonly request: number, readonly usages: readonly RecordedUsage[] }
   | { readonly limits: 'settled', readonly request: number }
 
 /** Requests are numbered by their worker. */
@@ -37,6 +40,12 @@ interface Decided {
 interface Settled {
   readonly reservation: number
   readonly used: ActualUsage
+}
+
+/** Numbered like requests. */
+interface Recorded {
+  readonly request: number
+  readonly usages: readonly RecordedUsage[]
 }
 
 interface Waiting<Reply> {
@@ -63,6 +72,7 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
   // The next message.
   let reserve: Wanted[] = []
   let settle: Settled[] = []
+  let record: Recorded[] = []
   let isDue = false
   /** True while the decisions on the last message have not come. */
   let isAsking = false
@@ -71,9 +81,10 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
     if (isAsking || !isDue) return
     isDue = false
     isAsking = reserve.length > 0
-    sendMessage(primary, { limits: 'count', reserve, settle })
+    sendMessage(primary, { limits: 'count', reserve, settle, record })
     reserve = []
     settle = []
+    record = []
   }
   /** Has a message sent at the end of the turn, or when the decisions on the last one have come. */
   const sendSoon = (): void => {
@@ -117,7 +128,8 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
       if (primary.connected === false) return reject(new GatewayError('shutting_down'))
       const request = ++last
       settling.set(request, { resolve, reject })
-      sendMessage(primary, { limits: 'recorded', request, usages })
+      record.push({ request, usages })
+      sendSoon()
     }),
     flush: () => {
       isAsking = false
@@ -130,14 +142,12 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
 export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: LocalLimiter, holder: string): void {
   let hasExited = false
   worker.on('message', message => {
-    if (hasExited || !isMessage(message)) return
-    if (message.limits === 'recorded') {
-      void limiter.settleRecorded(message.usages).then(() => sendMessage(worker, { limits: 'settled', request: message.request }))
-      return
-    }
-    if (message.limits !== 'count') return
+    if (hasExited || !isMessage(message) || message.limits !== 'count') return
     // First, as that makes room.
     for (const { reservation, used } of message.settle) limiter.settle(reservation, used)
+    for (const { request, usages } of message.record) {
+      void limiter.settleRecorded(usages).then(() => sendMessage(worker, { limits: 'settled', request }))
+    }
     if (message.reserve.length === 0) return
     const decisions: Decided[] = []
     for (const { request, wanted } of message.reserve) {

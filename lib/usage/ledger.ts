@@ -19,8 +19,8 @@ import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../log/log.ts'
 
 export interface LedgerOptions {
-  /** Called with usage rows of processes that were killed before they are stored. Default: nothing is done before. */
-  readonly beforeImported?: (rows: readonly UsageRow[]) => Promise<void>
+  /** Called before rows are stored, with those of processes that were killed, and with none for rows of this process. Default: nothing is done before. */
+  readonly beforeStored?: (imported: readonly UsageRow[]) => Promise<void>
   readonly log: Log
   readonly retention: () => Retention
   /** Rows that make a batch. Default 200. */
@@ -80,7 +80,7 @@ export class Ledger {
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
-    this.#options = { beforeImported: async () => {}, batchRows: 200, everyMs: 500, maxWaiting: 100_000, ...options }
+    this.#options = { beforeStored: async () => {}, batchRows: 200, everyMs: 500, maxWaiting: 100_000, ...options }
     this.#journal = new Journal(join(database.directory, journalName()))
     this.#timers = [
       setInterval(() => { void this.prune() }, pruneEveryMs).unref(),
@@ -167,7 +167,7 @@ export class Ledger {
   }
 
   async #importAll (): Promise<void> {
-    await importJournals(this.#database, { ...this.#importEvents, beforeStored: this.#options.beforeImported })
+    await importJournals(this.#database, { ...this.#importEvents, beforeStored: this.#options.beforeStored })
     for (const [path, open] of this.#moved) {
       if (await importJournal(this.#database, path, this.#importEvents, open)) this.#moved.delete(path)
     }
@@ -225,6 +225,7 @@ export class Ledger {
       while (this.#waiting.length > 0) {
         if (!this.#database.storeFileIntact()) throw new Error('the file of the store was deleted or replaced')
         const rows = this.#waiting.slice(0, this.#database.maxBatchRows)
+        await this.#options.beforeStored([])
         await this.#database.insertUsage(rows)
         this.#waiting.splice(0, rows.length)
         if (this.#waiting.length === 0) break

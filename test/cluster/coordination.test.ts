@@ -199,6 +199,80 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
   })
 })
 
+t.test('two gateways that count together', { skip, timeout: 120_000 }, async t => {
+  const redis = await startRedis(t)
+  const place = await postgresPlace(t)
+  const dollar = 1e9
+  let isHanging = false
+  let hanging = 0
+  const hangsUp = withResolvers<void>()
+  t.teardown(() => { hangsUp.resolve() })
+  const script = async (): Promise<Script> => {
+    if (isHanging) {
+      hanging++
+      await hangsUp.promise
+    }
+    return { pieces: [chatAnswer('x')] }
+  }
+  const cluster = await clusterOf(t, {
+    place,
+    script,
+    config: {
+      coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 },
+      models: { 'openai/gpt-5': { price: { input: 40, output: 400 } } },
+      keys: [
+        { name: 'dollar', key: 'env:DOLLAR_KEY', limits: { budget: { usd: 1, per: 'total' } } },
+        { name: 'place', key: 'env:PLACE_KEY', limits: { concurrent_calls: 1 } },
+        { name: 'little', key: 'env:LITTLE_KEY', limits: { budget: { usd: 0.003, per: 'total' } } }
+      ]
+    },
+    env: { REDIS_URL: redis.url, DOLLAR_KEY: 'key-of-one-dollar', PLACE_KEY: 'key-of-one-place', LITTLE_KEY: 'key-of-little-money' }
+  })
+  const nodes = await Promise.all(['one', 'two'].map(async name => await cluster.start(name))) as [Node, Node]
+  const spent = async (key: string): Promise<number> => {
+    const database = await openDatabase(place)
+    try {
+      const rows = await database.query.selectFrom('usage').select('cost_nano_usd').where('key_id', '=', key).execute()
+      return rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0)
+    } finally {
+      await database.close()
+    }
+  }
+
+  await t.test('a dollar is spent by 250 callers to the last call that it pays for, and not a billionth more', async t => {
+    let next = 0
+    const callers = startCallers(t, () => nodes[next++ % 2]?.url, { parallel: 250, key: 'key-of-one-dollar', body: { max_completion_tokens: 4 } })
+    await until(() => callers.failures.filter(failure => failure.includes(' 402 ')).length > 20, 'the dollar to be spent', 60_000)
+    await callers.stop()
+    await until(async () => await spent('configured:dollar') > dollar - 2_400_000, 'all records', 10_000)
+    t.comment(`${callers.succeeded.length} succeeded, ${await spent('configured:dollar')} spent`)
+    t.ok(await spent('configured:dollar') <= dollar)
+    t.same(callers.failures.filter(failure => !usedUp.test(failure)), [])
+  })
+
+  await t.test('what calls held whose gateway is killed is free within five seconds of the next start', async t => {
+    const ask = async (node: Node, key: string): Promise<number> => (
+      (await chat(node.url, 'x', { key, body: { max_completion_tokens: 4 } })).status
+    )
+    const all = ['key-of-one-place', 'key-of-little-money']
+    isHanging = true
+    const cut = all.map(async key => await ask(nodes[0], key).catch(() => 0))
+    await until(() => hanging === 2, 'both calls to be at the provider')
+    isHanging = false
+    t.same(await Promise.all(all.map(async key => await ask(nodes[1], key))), [429, 429])
+    await kill(nodes[0])
+    t.same(await Promise.all(cut), [0, 0])
+    nodes[0] = await cluster.start('one')
+    const startMs = performance.now()
+    // Of the budget all that the call had reserved is on record, and leaves too little for another one.
+    for (const [key, wanted] of [['key-of-one-place', 200], ['key-of-little-money', 402]] as const) {
+      await until(async () => await ask(nodes[1], key) === wanted, `${wanted} for ${key}`, 20_000)
+    }
+    t.ok(performance.now() - startMs < 5 * secondUnderLoad(), `${Math.round(performance.now() - startMs)} ms`)
+    t.equal(await spent('configured:little'), 2_400_000)
+  })
+})
+
 t.test('a network that stalls instead of closing connections, to Redis and then to PostgreSQL, fails no call', { skip, timeout: 90_000 }, async t => {
   const redis = await startRedis(t)
   const postgres = postgresServer(t)

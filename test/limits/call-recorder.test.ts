@@ -56,6 +56,27 @@ storeTest('a call that ended otherwise after all is the same row, corrected', as
   t.match((await rows()).map(({ outcome, status }) => [outcome, status]), [['client_closed', 499]])
 })
 
+storeTest('the store gets the row of a call only once its settlement counts', async (t, open) => {
+  const database = await open()
+  const limiter = new LocalLimiter()
+  const seen: Array<readonly [openCalls: number, rows: number]> = []
+  const stored = async (): Promise<number> => (await database.query.selectFrom('usage').select('id').execute()).length
+  const ledger = new Ledger(database, {
+    log: createLog('silent'), retention: () => ({ keepDays: 1, keepRows: 100 }), batchRows: 1,
+    beforeStored: async imported => {
+      t.same(imported, [])
+      seen.push([limiter.counters.open, await stored()])
+    }
+  })
+  t.teardown(async () => await ledger.close())
+  const recorder = new CallRecorder({ ledger, limiter, models: () => ({ find: () => undefined }) })
+  const wanted = requestOf({ keyId: 'key-1', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 })
+  const decision = await limiter.reserve(wanted)
+  recorder.end(call({ reservation: decision.admitted ? decision.reservation : 0 }))
+  await until(async () => await stored() === 1, 'the row')
+  t.same(seen, [[0, 0]])
+})
+
 storeTest('a call without a valid key leaves no row', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   t.equal(recorder.recordBeforeLastByte(call({ keyId: undefined })), undefined)

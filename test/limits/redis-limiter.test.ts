@@ -141,6 +141,26 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     t.equal(reasonOf(await limiter.reserve({ ...wanted, nanoUsd: 450 })), 'admitted')
   })
 
+  await t.test('what was settled counts before its records are stored, or is known to be lost', async t => {
+    const [{ limiter, server }, other] = await nodesOf(t, redis, 2)
+    const wanted: KeyCall = { ...call, keyId: 'settled', limits: { budget: { usd: 1e-6, per: 'total' } }, nanoUsd: 600 }
+    for (let time = 0; time < 20; time++) {
+      const { reservation } = await limiter.reserve(wanted) as { reservation: number }
+      limiter.settle(reservation, { tokens: 0, nanoUsd: 1 })
+      await limiter.limiter.settleRecorded([])
+      const next = await other.limiter.reserve(wanted)
+      if (!next.admitted) return t.fail('it is still reserved')
+      other.limiter.settle(next.reservation, { tokens: 0, nanoUsd: 0 })
+      await other.limiter.limiter.settleRecorded([])
+    }
+    const { reservation } = await limiter.reserve(wanted) as { reservation: number }
+    redis.process().kill('SIGSTOP')
+    limiter.settle(reservation, { tokens: 0, nanoUsd: 1 })
+    await limiter.limiter.settleRecorded([])
+    t.equal(server.isUp, false)
+    redis.process().kill('SIGCONT')
+  })
+
   await t.test('an ended call makes room on every node', async t => {
     const [one, two] = await nodesOf(t, redis, 2)
     const wanted = { ...call, keyId: 'room', limits: { concurrentCalls: 1 } }

@@ -103,6 +103,18 @@ t.test('a worker that imports what another one left settles it at the primary, a
   t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 90 } } }), { admitted: true })
 })
 
+t.test('what a worker has settled counts before its records are stored, though it waits for decisions', async t => {
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
+  const { worker } = connected(limiter)
+  const wanted: KeyCall = { keyId: 'a', limits: { budget: { usd: 1e-7, per: 'day' } }, tokens: 0, nanoUsd: 30 }
+  const first = await worker.reserve(wanted)
+  const second = worker.reserve(wanted)
+  worker.settle(reservationOf(first), { tokens: 0, nanoUsd: 10 })
+  await worker.limiter.settleRecorded([])
+  t.match([...limiter.counters.holdings()], [{ amount: 30 }], 'the second call alone')
+  t.equal((await second).admitted, true)
+})
+
 t.test('what is reserved for a worker that has exited meanwhile is released, with its part of a budget', async t => {
   let finish: (spent: number) => void = () => {}
   const reading = new Promise<number>(resolve => { finish = resolve })
@@ -112,7 +124,7 @@ t.test('what is reserved for a worker that has exited meanwhile is released, wit
   const ipc = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
   answerLimitMessages(ipc, limiter.limiter, 'worker')
   const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
-  listeners.get('message')?.({ limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }) }], settle: [] })
+  listeners.get('message')?.({ limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }) }], settle: [], record: [] })
   ipc.connected = false
   listeners.get('exit')?.()
   finish(7)
@@ -126,7 +138,7 @@ t.test('a worker that exits without a word of its IPC channel releases what it h
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const worker = new EventEmitter()
   answerLimitMessages(worker, limiter.limiter, 'worker')
-  const ask = { limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }) }], settle: [] }
+  const ask = { limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }) }], settle: [], record: [] }
   worker.emit('message', ask)
   t.equal(limiter.counters.open, 1)
   worker.emit('exit')
