@@ -21,6 +21,11 @@ const outOfSight = `[...document.querySelectorAll('.table-place')].flatMap(place
     .map(part => part.className + ' ' + part.textContent.slice(0, 40))
 })`
 
+/** Finds names of tables that take several lines, and a title that has no room for a word. */
+const squeezed = `[...document.querySelectorAll('.table-place:not(.cards) .clip'), ...document.querySelectorAll('h1')].filter(name => (
+  name.matches('h1') ? name.clientWidth < 100 : name.offsetHeight > 24
+)).map(name => name.textContent)`
+
 /** Finds words of cards that are broken into lines of a few letters. */
 const brokenWords = `[...document.querySelectorAll('.cards td:not(.actions) > div')].filter(cell => cell.textContent.length > 12 && cell.clientWidth < 120).map(cell => cell.textContent)`
 
@@ -79,6 +84,7 @@ async function look (t: Test, page: Page, name: string, width: number): Promise<
   t.ok(await overflow(page) <= 0, `${name} fits`)
   t.same(await page.evaluate(outOfSight), [], name)
   t.same(await page.evaluate(outOfWindow), [], name)
+  t.same(await page.evaluate(squeezed), [], name)
   if (width === 360) t.same(await page.evaluate(brokenWords), [], name)
 }
 

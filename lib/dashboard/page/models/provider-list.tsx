@@ -17,7 +17,7 @@ type Provider = Answer<'GET /admin/v1/providers'>['data'][number]
 const columns: ReadonlyArray<Column<Provider>> = [
   { title: 'Provider', cell: ({ id, base_url, kind }) => <><Lead place={callsOf({ id })}>{id}</Lead><Clip kind='sub'>{`${base_url === '' ? 'inside the gateway' : base_url}${kind === id ? '' : ` · ${kind}`}`}</Clip></>, flexible: true },
   { title: 'State', flexible: true, cell: provider => <State provider={provider} /> },
-  { title: 'Keys', cell: ({ credentials, credentials_ready }) => credentials === 0 ? <span class='faint'>callers’ own</span> : credentials === credentials_ready ? count(credentials) : `${count(credentials_ready)} of ${count(credentials)} ready` },
+  { title: 'Keys', cell: ({ credentials, credentials_ready }) => credentials === 0 ? <span class='faint nowrap'>callers’ own</span> : credentials === credentials_ready ? count(credentials) : `${count(credentials_ready)} of ${count(credentials)} ready` },
   { title: 'Models', number: true, cell: ({ models }) => count(models) },
   { title: 'Requests', number: true, cell: ({ last_hour }) => count(last_hour.attempts) },
   { title: 'Failed', number: true, cell: ({ last_hour: { attempts, failed_attempts } }) => attempts === 0 ? '–' : <span class={failed_attempts / attempts > 0.05 ? 'bad' : undefined}>{share(failed_attempts / attempts)}</span> },
