@@ -53,7 +53,7 @@ export function openAttempt<R, E extends { readonly type: string }> (
   call: AttemptCall, { ask }: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
-  return sendAsk(call, ask, provider, adapter).then(async response => await openResponse(response, call, ask, provider, adapter, options))
+  return sendAsk(call, ask, provider, adapter).then(response => openResponse(response, call, ask, provider, adapter, options))
 }
 
 function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Pick<Adapter<R, unknown>, 'request'>): Promise<UpstreamResponse> {

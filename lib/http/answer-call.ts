@@ -119,7 +119,8 @@ class CallInFlight extends OpenCall implements WaitingReader {
       await this.#fail(error)
     }
     if (!this.#request.complete) discardBody(this.#request)
-    await this.call.record.whenUsageKnown
+    const { whenUsageKnown } = this.call.record
+    if (whenUsageKnown !== undefined) await whenUsageKnown
     this.#end()
   }
 

@@ -17,11 +17,13 @@ export function guardRequest (allowsHost: (header: string) => boolean, answer: A
 
 /** Returns middleware that bounds the requests that wait behind another one of their connection. */
 export function boundPipelining (pipelining: Pipelining, answer: AnswerCall): Middleware {
-  return async (context, next) => {
+  return (context, next) => {
     switch (pipelining.admit(context.req, context.res)) {
-      case 'serve': return await next()
-      case 'refuse': return await answer(context, tooManyOutstanding(pipelining.maxOutstanding))
-      case 'drop': context.respond = false
+      case 'serve': return next()
+      case 'refuse': return answer(context, tooManyOutstanding(pipelining.maxOutstanding))
+      case 'drop':
+        context.respond = false
+        return Promise.resolve()
     }
   }
 }

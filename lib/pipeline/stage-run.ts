@@ -86,7 +86,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
         return await this.#end(0, { error })
       }
       const out = result && this.#take(result)
-      if (out !== undefined) return await out
+      if (out !== undefined) return out instanceof Promise ? await out : out
     }
   }
 
@@ -149,7 +149,8 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
         const last = taken(failed === undefined ? transformer.end?.() : lastOfFailed(transformer, failed))
         failed = undefined
         if (last !== undefined) yield last as Out // the last one gives it
-        for await (const value of transformer.last?.() ?? []) {
+        if (transformer.last === undefined) continue
+        for await (const value of transformer.last()) {
           const out = taken(value)
           if (out !== undefined) yield out as Out // as above
         }
