@@ -73,6 +73,11 @@ export class CallRecord {
   /** Method and path of a request that no endpoint serves. */
   unmatchedRequest: string | undefined = undefined
   keyId: string | undefined = undefined
+  keyName: string | undefined = undefined
+  /** The key that was refused, as far as it may be logged. */
+  refusedKey: string | undefined = undefined
+  /** The other end of the connection. */
+  remoteAddress: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
   /** The session of an agent that the call belongs to, as the agent names it. */

@@ -101,7 +101,7 @@ export class CallRecords {
     }
     const row = safely(() => this.#recorder.end(call))
     safely(() => this.#bodyRecorder?.end(call, row))
-    safely(() => logCall(log, call, row))
+    safely(() => logCall(log, call, row, this.#options.services().settings.server.trustProxy))
     for (const observe of observers) safely(() => observe(call, row))
   }
 

@@ -92,6 +92,7 @@ export function readCall (
   if (waits) response.setHeader('connection', 'close')
 
   const record = new CallRecord(name)
+  record.remoteAddress = socket.remoteAddress
   let media: MediaStrings | undefined
   let admitted: AdmittedCall | undefined
   let kept: ParsedText | undefined

@@ -85,6 +85,7 @@ export async function serve (
     const key = await prepare?.(keys)
     const linkToken = await prepareLink?.(database)
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
+    let isInvalid = false
     const configuration = new LiveConfiguration(sources, started, current)
     const gateway: Gateway = await createGateway(settings, {
       configuration,
@@ -93,7 +94,7 @@ export async function serve (
       log,
       database,
       usageDatabase,
-      degraded: () => [...keys.isStale() ? ['keys'] : [], ...coordination?.load().isAway === true ? ['coordination'] : []],
+      degraded: () => [...isInvalid ? ['configuration'] : [], ...keys.isStale() ? ['keys'] : [], ...coordination?.load().isAway === true ? ['coordination'] : []],
       observers: metrics === undefined ? [] : [metrics.observe],
       ...coordination === undefined ? limiter !== undefined && { limiter } : { limiter: coordination.limiter, coordination }
     })
@@ -110,11 +111,12 @@ export async function serve (
       await gateway.reload(inEffect(next))
       log.level = next.settings.server.logLevel
       const { changed, needs_restart: entries } = configuration.reloaded(next)
+      isInvalid = false
       onReload?.(next)
       log.info({ changed, pid: process.pid }, 'configuration reloaded')
       if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
     }
-    const watch = watchForChanges(sources, current, reload, log)
+    const watch = watchForChanges({ sources, inUse: current, reload, onInvalid: () => { isInvalid = true }, log })
     closing.push(() => watch?.close())
     logUncaught(log)
     return { gateway, address, key, linkToken, close }
@@ -139,17 +141,28 @@ async function listen (gateway: Gateway, at: ServerSettings, waitToListen: Serve
   }
 }
 
+interface Watching {
+  readonly sources: ConfigSources
+  readonly inUse: AppliedConfiguration
+  readonly reload: (next: AppliedConfiguration) => Promise<void>
+  /** Called when the files hold a configuration that cannot be used. */
+  readonly onInvalid: () => void
+  readonly log: Log
+}
+
 /** Watches the configuration; without it the gateway still runs. */
-function watchForChanges (
-  sources: ConfigSources, inUse: AppliedConfiguration, reload: (next: AppliedConfiguration) => Promise<void>, log: Log
-): SettingsWatch | undefined {
+function watchForChanges ({ sources, inUse, reload, onInvalid, log }: Watching): SettingsWatch | undefined {
   try {
     return watchSettings(sources, (_settings, warnings, { settings, hasFile, hasEntries, text }) => {
       logWarnings(warnings, log)
       reload({ settings, hasFile, hasEntries, text }).catch((error: unknown) => {
+        onInvalid()
         log.error({ cause: loggableError(error) }, 'failed to reload the configuration; keeping the current one')
       })
-    }, error => log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one'), inUse)
+    }, error => {
+      onInvalid()
+      log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one')
+    }, inUse)
   } catch (error) {
     log.warn({ cause: loggableError(error) }, 'cannot watch the configuration; changes need a restart')
     return undefined

@@ -1,6 +1,5 @@
 /** Finds out who uses the admin API, by a session or an admin key, and whether they may. */
 
-import { isIP } from 'node:net'
 import { adminKeyPrefix } from '../accounts/admin-keys.ts'
 import { readCookie } from '../accounts/cookies.ts'
 import { isAtLeast, seesAllProjects, type Principal, type PrincipalSession } from '../accounts/roles.ts'
@@ -10,6 +9,7 @@ import { GatewayError } from '../core/errors.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
 import type { ServerSettings } from '../core/settings.ts'
+import { clientAddress } from '../net/client-address.ts'
 import { isLoopback } from '../net/loopback.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { Role } from '../../schemas/admin/common.ts'
@@ -151,19 +151,11 @@ function checkRights ({ role, scopes, session }: Principal, { role: least, scope
 function originOf ({ headers, connection }: Call, { host, port, publicUrl, trustProxy }: ServerSettings): Origin {
   const { 'x-forwarded-for': chain, 'x-forwarded-proto': scheme } = headers
   const secure = connection?.encrypted === true || (trustProxy && String(scheme ?? '').split(',', 1)[0]?.trim() === 'https')
-  // The last one is what the proxy has seen itself; a caller may have written those before it.
-  const client = trustProxy ? String(chain ?? '').split(',').at(-1)?.trim() : undefined
   const named = String(headers.host ?? '')
   const authority = isAuthority.test(named) ? named : `${host}:${port}`
   return {
-    address: plainAddress(client === undefined || isIP(client) === 0 ? connection?.address : client),
+    address: clientAddress(connection?.address, chain, trustProxy),
     secure,
     url: publicUrl === undefined ? `${secure ? 'https' : 'http'}://${authority}` : withoutTrailingSlashes(publicUrl)
   }
-}
-
-/** Returns an IPv4 address as such where a socket of IPv6 has it. */
-function plainAddress (address = ''): string {
-  const mapped = address.replace(/^::ffff:/i, '')
-  return isIP(mapped) === 4 ? mapped : address
 }

@@ -1,6 +1,7 @@
 /** Finds out who is calling, before the body is read. */
 
 import { GatewayError } from '../core/errors.ts'
+import { hintOf } from '../keys/key-text.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { refine, type AuthedCall, type Call } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
@@ -19,8 +20,12 @@ export function auth ({ keys, captureBodies, recordAnswer }: Pick<Services, 'key
   return map(call => {
     const [first, second] = presentedKeys(call.headers)
     const key = check(first) ?? check(second)
-    if (key === undefined) throw new GatewayError('invalid_api_key')
+    if (key === undefined) {
+      call.record.refusedKey = describeRefused(first)
+      throw new GatewayError('invalid_api_key')
+    }
     call.record.keyId = key.id
+    call.record.keyName = key.name
     call.record.keyCheckedAtMs = performance.now()
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
@@ -28,6 +33,13 @@ export function auth ({ keys, captureBodies, recordAnswer }: Pick<Services, 'key
     if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)
     return refine(call, { key, recordAnswer })
   })
+}
+
+/** Says what was presented, for the log: keys by the characters that lists show of them, and nothing of what may be a key of another service. */
+function describeRefused (presented: string | undefined): string {
+  if (presented === undefined || presented === '') return 'no key'
+  if (presented.startsWith('hga_')) return 'an admin key'
+  return /^hg_[\w-]{20,}$/.test(presented) ? hintOf(presented) : 'not a key of a gateway'
 }
 
 /** Returns the keys a caller presents, the one that counts first. */

@@ -1,6 +1,7 @@
 /** Logs one line per call, once its answer is written or abandoned. */
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
+import { clientAddress } from '../net/client-address.ts'
 import { cutName, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
@@ -9,18 +10,25 @@ import { amountOf, charactersPerToken, type Units } from '../core/usage.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from '../log/log.ts'
 
-/** Logs key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage record has it. */
-export function logCall (log: Log, call: Call, row?: UsageRow): void {
+/**
+ * Logs client, key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage record has it.
+ *
+ * @param trustProxy true where `X-Forwarded-For` says who the client is
+ */
+export function logCall (log: Log, call: Call, row?: UsageRow, trustProxy = false): void {
   const level = levelOf(call.record)
   if (!log.isLevelEnabled(level)) return
   const totalMs = performance.now() - call.receivedAtMs
-  writeLine(log, level, JSON.stringify(fieldsOf(call, row, totalMs)).slice(1, -1), 'call')
+  writeLine(log, level, JSON.stringify(fieldsOf(call, row, totalMs, trustProxy)).slice(1, -1), 'call')
 }
 
-function fieldsOf ({ id, record }: Call, row: UsageRow | undefined, totalMs: number): object {
+function fieldsOf ({ id, record, headers }: Call, row: UsageRow | undefined, totalMs: number, trustProxy: boolean): object {
   return {
     id,
+    client: clientAddress(record.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined,
     key: record.keyId,
+    key_name: record.keyName,
+    refused_key: record.refusedKey,
     endpoint: record.endpoint,
     request: record.unmatchedRequest,
     requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),

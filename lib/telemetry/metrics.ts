@@ -19,7 +19,7 @@ import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** The parts that `/health` lists as degraded. */
-const degradableParts = ['keys', 'ledger', 'store', 'coordination'] as const
+const degradableParts = ['configuration', 'keys', 'ledger', 'store', 'coordination'] as const
 
 /** Describes the current load of a gateway. */
 export interface Load {

@@ -29,7 +29,10 @@ export const signInHandlers: AdminHandlers<
     throttle.begin(address, name)
     const user = await users.findByEmail(name)
     const isRight = await verifyPassword(password, user?.password ?? undefined)
-    if (user === undefined || !isRight || user.disabled_at_ms !== null) throw new GatewayError('invalid_credentials')
+    if (user === undefined || !isRight || user.disabled_at_ms !== null) {
+      if (user !== undefined) noteFailure(call, user)
+      throw new GatewayError('invalid_credentials')
+    }
     throttle.succeeded(address, name)
     return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'password' } }, false)
   },
@@ -72,6 +75,16 @@ export async function signIn (call: AdminCall, services: Services, user: UserRow
   const reply = await beginSession(call, services, user, byLink)
   await call.admin.accounts.audit.add({ id: user.id, name: user.name, address: call.origin.address }, act)
   return reply
+}
+
+/**
+ * Writes a failed sign-in of a user into the audit log. The throttle bounds how many there are; those of names that nobody has are in the
+ * log alone. Not awaited: the time of an answer must not say whether there is such a user.
+ */
+function noteFailure (call: AdminCall, user: UserRow): void {
+  const { admin: { accounts: { audit } }, origin: { address }, record } = call
+  audit.add({ id: null, name: 'stranger', address }, { action: 'session.sign_in_failed', subject: user, after: { by: 'password' } })
+    .catch((error: unknown) => { record.cause = error })
 }
 
 /** Answers alike for a link that is wrong, used and expired. */

@@ -45,6 +45,18 @@ t.test('a key is taken from either header, and noted on the call', async t => {
   }
 })
 
+t.test('a line of the log says what was refused, and shows no key', async t => {
+  for (const [headers, expected] of [
+    [{}, 'no key'], [{ authorization: 'Basic eA==' }, 'no key'], [{ authorization: 'Bearer ' }, 'no key'], [{ 'x-api-key': 'hga_abcdefghijklmnopqrstuvwxyz' }, 'an admin key'],
+    [{ authorization: 'Bearer sk-proj-abcdefghijklmnopqrstuvwxyz' }, 'not a key of a gateway'], [{ authorization: 'Bearer "hg_abc"' }, 'not a key of a gateway'],
+    [{ authorization: 'Bearer hg_abcdefghijklmnopqrstuvwxyz' }, 'hg_abc…xyz']
+  ] as const) {
+    const call = callWith(headers)
+    await t.rejects(authed(call), { code: 'invalid_api_key' })
+    t.equal(call.record.refusedKey, expected)
+  }
+})
+
 t.test('of two keys one that is good is enough', async t => {
   t.equal((await authed(callWith({ authorization: 'Bearer wrong', 'x-api-key': 'good' }))).key.id, 'key_1')
   t.equal((await authed(callWith({ authorization: 'Bearer with some spaces', 'x-api-key': 'good' }))).key.id, 'key_2', 'Authorization wins')

@@ -4,6 +4,7 @@ import t from 'tap'
 import { hashPassword } from '../../../lib/accounts/passwords.ts'
 import { adminRoutes, type AdminRouteSpec } from '../../../schemas/admin/routes.ts'
 import { adminGateway, type AdminGateway } from '../../support/admin.ts'
+import { eventually } from '../../support/until.ts'
 
 const password = 'tangerine-otter-quartz-91'
 const [hash, otherHash] = await Promise.all([hashPassword(password), hashPassword(`${password}!`)])
@@ -44,6 +45,9 @@ t.test('a wrong password and an unknown email look alike, and guessing ends soon
   const attempts = await Promise.all(Array.from({ length: 6 }, async () => (await place.send(signInRoute, { email: user.email, password: 'wrong' })).status))
   t.same(attempts.toSorted((a, b) => a - b), [401, 401, 401, 401, 429, 429], 'those at the same moment count as well')
   t.equal((await place.send(signInRoute, { email: user.email, password })).status, 429, 'the right one too')
+  const failed = async () => (await place.admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
+  const noted = await eventually(failed, acts => acts.length >= 5, 'the failures in the audit log')
+  t.same(noted.map(({ actor, actor_id: id, subject, address, after }) => [actor, id, subject, address, after]), Array.from({ length: 5 }, () => ['stranger', null, user.id, '127.0.0.1', { by: 'password' }]))
 })
 
 t.test('a new password stops a sign-in by the one before that is in flight', async t => {
