@@ -1,6 +1,6 @@
 /** Keeps who did what and when, with what changed. Secrets never get in: callers give the fields that people see. */
 
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import type { AuditEntry } from '../../schemas/admin/audit.ts'
 import type { AuditRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
@@ -59,7 +59,7 @@ export class AuditLog {
   /** Lists acts, the newest first. */
   async list ({ action, actor, subject }: AuditFilter, page: PageRequest): Promise<PageOf<AuditEntry>> {
     let rows = this.#query.selectFrom('audit').selectAll()
-    if (action !== undefined) rows = rows.where(query => query.or([query('action', '=', action), query('action', 'like', `${action.replace(/[%_\\]/g, '')}.%`)]))
+    if (action !== undefined) rows = rows.where(query => query.or([query('action', '=', action), sql<boolean>`action like ${`${action.replace(/[\\%_]/g, '\\$&')}.%`} escape '\\'`]))
     if (actor !== undefined) rows = rows.where('actor_id', '=', actor)
     if (subject !== undefined) rows = rows.where('subject', '=', subject)
     rows = rows.where(beyond(page, 'at_ms', 'id', 'desc'))

@@ -1,11 +1,11 @@
-/** `headgate keys`: creates, lists and revokes gateway keys of the store, which a running gateway notices. */
+/** `headgate keys`: creates, shows, changes and revokes gateway keys of the store, which a running gateway notices. */
 
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { NewKey } from '../../schemas/admin/keys.ts'
+import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
 import { Admin } from '../accounts/admin.ts'
 import { commandLineActor } from '../accounts/audit-log.ts'
-import { createKey, revokeKey } from '../accounts/key-acts.ts'
+import { createKey, revokeKey, rotateKey, updateKey } from '../accounts/key-acts.ts'
 import { checkKeyScope, type KeyScope } from '../config/check-key-scope.ts'
 import { readSettings, type CheckedConfig } from '../config/read-settings.ts'
 import { endpointNames } from '../core/endpoint.ts'
@@ -24,7 +24,7 @@ import { openDatabase } from '../stores/open-database.ts'
 import { databasePath } from '../stores/sqlite/database-file.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import type { Command } from './command.ts'
-import { parseDate } from './parse-date.ts'
+import { parseDate, parseExpiry } from './parse-date.ts'
 import { table } from './table.ts'
 
 /** The option of a limit: its name with hyphens. */
@@ -43,6 +43,7 @@ const options = {
   'mcp-urls': { type: 'boolean' },
   'provider-objects': { type: 'boolean' },
   expires: { type: 'string' },
+  overlap: { type: 'string' },
   ...Object.fromEntries(limitFields.map(({ name }) => [optionOf(name), { type: 'string' }])) as Record<OptionOf<CountedLimitName>, { readonly type: 'string' }>, // of each
   budget: { type: 'string', multiple: true },
   unpriced: { type: 'string' },
@@ -59,9 +60,13 @@ const options = {
 export const keys: Command = {
   usage: `Usage: headgate keys create --name NAME [OPTIONS]
        headgate keys list [--json]
+       headgate keys show ID|NAME [--json]
+       headgate keys update ID|NAME [OPTIONS]
+       headgate keys rotate ID|NAME [--overlap DURATION]
        headgate keys revoke ID|NAME
 
-A key is printed once, when it is created; only its digest is stored. A running gateway that uses the
+update changes what is given and leaves the rest. rotate gives the key a new text and keeps its limits and what it has spent; the text
+before works for the overlap (24h, 7d) as well, by default not at all. A key is printed once, when it is created or rotated; only its digest is stored. A running gateway that uses the
 same store accepts it within a second.
 
   --name NAME                name in logs and lists
@@ -93,7 +98,7 @@ Endpoints: ${endpointNames.join(', ')}`,
     const prepare = actions.get(action)
     if (prepare === undefined) {
       const meant = nearestWord(action, actions.keys())
-      const hint = meant === undefined ? 'use create, list or revoke' : `did you mean "${meant}"?`
+      const hint = meant === undefined ? 'use create, list, show, update, rotate or revoke' : `did you mean "${meant}"?`
       throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
     const perform = prepare(values, rest)
@@ -110,6 +115,9 @@ Endpoints: ${endpointNames.join(', ')}`,
     }
   }
 }
+
+const maxOverlapMs = 30 * 86_400_000
+const noName = 'the id or name of a key is required'
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 type Perform = (keys: KeyAccess, terminal: Terminal, context: Context) => Promise<ExitCode>
@@ -129,31 +137,41 @@ interface Context {
 
 /** Checks the arguments of each action before the store is opened. */
 const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => Perform> = new Map([
-  ['create', create], ['list', list], ['revoke', revoke]
+  ['create', create], ['list', list], ['show', show], ['update', update], ['rotate', rotate], ['revoke', revoke]
 ])
 
-function create (values: Values): Perform {
-  const { name, 'mcp-urls': mcpUrls, 'provider-objects': providerObjects, expires, json, ...limitOptions } = values
-  if (name === undefined || name.trim() === '') {
-    throw new CommandError('--name NAME is required', { exitCode: 2 })
-  }
+/** What the options say of a key. */
+interface Wanted {
+  readonly change: Omit<KeyChange, 'limits'>
+  readonly limits: KeyLimits | undefined
+  readonly scope: KeyScope
+}
+
+/** @throws CommandError for options that no key can have */
+function wantedOf ({ name, 'mcp-urls': mcpUrls, 'provider-objects': providerObjects, expires, json: _json, overlap: _overlap, ...values }: Values): Wanted {
   const [endpoints, models, named] = [values.endpoints ?? values.endpoint, values.models ?? values.model, values['mcp-servers']].map(splitLists)
   const mcpServers = named?.filter(slug => slug !== '') // an empty value: none
   endpoints?.forEach(checkEndpoint)
   models?.forEach(checkModel)
   mcpServers?.forEach(checkSlug)
-  const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
-  const limits = limitsOf(limitOptions)
-  const wanted: NewKey = {
-    name,
+  const expiresAtMs = expires === undefined ? undefined : parseExpiry(expires)
+  const change: Wanted['change'] = {
+    ...name !== undefined && { name },
     ...endpoints !== undefined && { endpoints },
     ...models !== undefined && { models },
     ...mcpServers !== undefined && { mcp_servers: mcpServers },
     ...mcpUrls !== undefined && { mcp_urls: mcpUrls },
     ...providerObjects !== undefined && { provider_objects: providerObjects },
-    ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs },
-    ...limits !== undefined && { limits: fromKeyLimits(limits) }
+    ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs }
   }
+  return { change, limits: limitsOf(values), scope: { models, mcpServers } }
+}
+
+function create (values: Values): Perform {
+  const { name, json } = values
+  if (name === undefined || name.trim() === '') throw new CommandError('--name NAME is required', { exitCode: 2 })
+  const { change, limits, scope } = wantedOf(values)
+  const wanted = { ...change, name, ...limits !== undefined && { limits: fromKeyLimits(limits) } } as NewKey // its options are those of a change, without null
   return async ({ admin }, { out, error: printError }, { path, isNew, checked }) => {
     const { key: { id }, secret: key } = await createKey(admin, commandLineActor, wanted).catch((error: unknown) => {
       throw error instanceof GatewayError && error.code === 'conflict' ? new DuplicateKeyNameError(name) : error
@@ -165,7 +183,7 @@ function create (values: Values): Perform {
       printError(`warning: created a new store at ${path}. Only a gateway that uses this store accepts the key: ` +
         'start it in this directory, or set HEADGATE_DATA_DIR or server.data_dir to the same path.')
     }
-    for (const warning of scopeWarnings({ models, mcpServers }, checked)) printError(warning)
+    for (const warning of scopeWarnings(scope, checked)) printError(warning)
     return 0
   }
 }
@@ -253,38 +271,84 @@ function splitLists (values: readonly string[] | undefined): string[] | undefine
   return values?.flatMap(value => value.split(',').map(item => item.trim()))
 }
 
+function update (values: Values, [idOrName]: readonly string[]): Perform {
+  const { change, limits, scope } = wantedOf(values)
+  return async ({ store, admin }, { out, error: printError }, { checked }) => {
+    const before = await admin.keys.require(await activeId({ store, admin }, idOrName))
+    const { name } = await updateKey(admin, commandLineActor, before, { ...change, ...limits !== undefined && { limits: changedLimits(before, limits) } }, true)
+    out(`Changed "${name}" (${before.id}).`)
+    for (const warning of scopeWarnings(scope, checked)) printError(warning)
+    return 0
+  }
+}
+
+/** Returns the limits of a key with those that are given: a budget takes the place of all budgets. */
+function changedLimits ({ limits }: Key, given: KeyLimits): NonNullable<KeyChange['limits']> {
+  const { budget, budgets, ...counts } = limits ?? {}
+  const changed = fromKeyLimits(given)
+  const keepsBudgets = changed.budget === undefined && changed.budgets === undefined
+  return { ...counts, ...keepsBudgets && { ...budget !== undefined && { budget }, ...budgets !== undefined && { budgets } }, ...changed }
+}
+
+function rotate ({ overlap = '0h', json }: Values, [idOrName]: readonly string[]): Perform {
+  const overlapMs = parseDate(overlap, 0, 'ahead')
+  if (!/^\d+[dh]$/.test(overlap) || !(overlapMs <= maxOverlapMs)) throw new CommandError(`--overlap must be a duration of at most 30d, such as 24h, not "${overlap}"`, { exitCode: 2 })
+  return async ({ store, admin }, { out }) => {
+    const { key: { id, name }, secret: key } = await rotateKey(admin, commandLineActor, await activeId({ store, admin }, idOrName), overlapMs)
+    out(json ? JSON.stringify({ id, name, key }, null, 2) : `${key}\n\nRotated "${name}" (${id}). Save the key now: it is not shown again.`)
+    return 0
+  }
+}
+
+function show ({ json }: Values, [idOrName]: readonly string[]): Perform {
+  return async ({ store, admin }, { out }) => {
+    const listed = (await store.list()).filter(({ id, name }) => id === idOrName || name === idOrName)
+    const key = listed.find(({ id, status }) => id === idOrName || status === 'active') ?? listed.at(-1)
+    if (key === undefined) throw new CommandError(idOrName === undefined ? noName : `no key has the id or name "${idOrName}"`, { exitCode: idOrName === undefined ? 2 : 1 })
+    const described = await admin.keys.require(key.id)
+    const values = row(key, described.spent_usd)
+    if (json) out(JSON.stringify(described, null, 2))
+    else out(table(headings.map((heading, index) => [heading, values[index] ?? ''])))
+    return 0
+  }
+}
+
+/** @throws CommandError for what is no key of the store that works */
+async function activeId ({ store, admin }: KeyAccess, idOrName: string | undefined): Promise<string> {
+  if (idOrName === undefined) throw new CommandError(noName, { exitCode: 2 })
+  const active = await admin.keys.findActive(idOrName)
+  if (active !== undefined) return active
+  const configured = (await store.list()).some(({ source, id, name }) => source === 'configuration' && (id === idOrName || name === idOrName))
+  throw new CommandError(configured ? `"${idOrName}" is defined in the configuration; change it there` : `no active key has the id or name "${idOrName}"`)
+}
+
 function list ({ json }: Values): Perform {
-  return async ({ store }, { out }) => {
+  return async ({ store, admin }, { out }) => {
     const listed = await store.list()
-    if (json) out(JSON.stringify(listed, null, 2))
+    const spent = await Promise.all(listed.map(async ({ id }) => (await admin.keys.require(id)).spent_usd))
+    if (json) out(JSON.stringify(listed.map((key, index) => ({ ...key, spentUsd: spent[index] })), null, 2))
     else if (listed.length === 0) out('No keys.')
-    else out(table([['ID', 'NAME', 'STATUS', 'EXPIRES', 'LIMITS', 'ENDPOINTS', 'MODELS', 'MCP SERVERS', 'MCP URLS', 'PROVIDER OBJECTS'], ...listed.map(row)]))
+    else out(table([headings, ...listed.map((key, index) => row(key, spent[index] ?? 0))]))
     return 0
   }
 }
 
 function revoke (_values: Values, [idOrName]: readonly string[]): Perform {
-  if (idOrName === undefined) throw new CommandError('the id or name of a key is required', { exitCode: 2 })
   return async ({ store, admin }, { out }) => {
-    const active = await admin.keys.findActive(idOrName)
-    if (active === undefined) {
-      const configured = (await store.list()).some(({ source, id, name }) =>
-        source === 'configuration' && (id === idOrName || name === idOrName))
-      throw new CommandError(configured
-        ? `"${idOrName}" is defined in the configuration; remove it there`
-        : `no active key has the id or name "${idOrName}"`)
-    }
-    const { name, id } = await revokeKey(admin, commandLineActor, active)
+    const { name, id } = await revokeKey(admin, commandLineActor, await activeId({ store, admin }, idOrName))
     out(`Revoked "${name}" (${id}).`)
     return 0
   }
 }
 
-function row (key: ListedKey): string[] {
+const headings = ['ID', 'NAME', 'STATUS', 'EXPIRES', 'SPENT', 'LIMITS', 'ENDPOINTS', 'MODELS', 'MCP SERVERS', 'MCP URLS', 'PROVIDER OBJECTS']
+
+/** @param spentUsd in the current period of its first budget; without one, this month */
+function row (key: ListedKey, spentUsd: number): string[] {
   const { id, name, status, expiresAtMs, limits, endpoints, models, mcpServers, providerObjects = false } = key
   const expires = expiresAtMs === undefined ? 'never' : new Date(expiresAtMs).toISOString().slice(0, 16)
   const rights = [mayNameUrls(key), providerObjects].map(may => may ? 'yes' : 'no')
-  return [id, name, status, expires, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), ...rights]
+  return [id, name, status, expires, `$${spentUsd.toFixed(4)}`, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), ...rights]
 }
 
 function limitsText (limits: KeyLimits = {}): string {
@@ -300,15 +364,4 @@ function limitsText (limits: KeyLimits = {}): string {
 
 function scope (names: readonly string[] | undefined): string {
   return names === undefined ? 'all' : names.join(',') || 'none'
-}
-
-/** @throws CommandError for an invalid time, and for one in the past */
-function expiryOf (text: string): number {
-  const nowMs = Date.now()
-  const expiresAtMs = parseDate(text, nowMs, 'ahead')
-  if (Number.isNaN(expiresAtMs)) {
-    throw new CommandError(`--expires must be a date (2030-12-31) or a duration (30d, 12h), not "${text}"`, { exitCode: 2 })
-  }
-  if (expiresAtMs <= nowMs) throw new CommandError(`--expires "${text}" is in the past`, { exitCode: 2 })
-  return expiresAtMs
 }

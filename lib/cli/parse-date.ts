@@ -28,6 +28,21 @@ export function momentOf (option: string, text: string): number {
   return ms
 }
 
+/**
+ * Parses the value of `--expires`.
+ *
+ * @throws CommandError for an invalid time, and for one in the past
+ */
+export function parseExpiry (text: string): number {
+  const nowMs = Date.now()
+  const expiresAtMs = parseDate(text, nowMs, 'ahead')
+  if (Number.isNaN(expiresAtMs)) {
+    throw new CommandError(`--expires must be a date (2030-12-31) or a duration (30d, 12h), not "${text}"`, { exitCode: 2 })
+  }
+  if (expiresAtMs <= nowMs) throw new CommandError(`--expires "${text}" is in the past`, { exitCode: 2 })
+  return expiresAtMs
+}
+
 function writtenMoment (text: string): number {
   return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? parseIsoDate(text) : NaN
 }

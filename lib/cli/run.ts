@@ -26,8 +26,12 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./check.ts')).check
   }],
   ['keys', {
-    summary: 'create, list and revoke gateway keys',
+    summary: 'create, list, change and revoke gateway keys',
     load: async () => (await import('./keys.ts')).keys
+  }],
+  ['admin-keys', {
+    summary: 'create, list and revoke keys of the admin API',
+    load: async () => (await import('./admin-keys-command.ts')).adminKeys
   }],
   ['dashboard', {
     summary: 'print a link that signs in to the dashboard',
@@ -70,7 +74,7 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
 const usage = `Usage: headgate COMMAND [OPTIONS]
 
 Commands
-${[...commands].map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`).join('\n')}
+${[...commands].map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`).join('\n')}
 
 Run "headgate COMMAND --help" for details. Exit codes: 0 success, 1 failure, 2 wrong usage.`
 

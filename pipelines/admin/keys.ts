@@ -1,7 +1,7 @@
 /** Keys of callers: members make and change those of their projects. */
 
 import { randomBytes } from 'node:crypto'
-import { createKey, keySettings, revokeKey } from '../../lib/accounts/key-acts.ts'
+import { createKey, revokeKey, rotateKey, updateKey } from '../../lib/accounts/key-acts.ts'
 import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
 import { defaultProject } from '../../lib/core/key.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -10,7 +10,7 @@ import { endpointNames } from '../../lib/core/endpoint.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
-import { actorOf, audit, notFound, param, principalOf, visibleProject } from './acts.ts'
+import { actorOf, notFound, param, principalOf, visibleProject } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 const playgroundMs = 60 * 60_000
@@ -42,18 +42,14 @@ export const keyHandlers: AdminHandlers<
     const before = await changeableKey(call)
     if (call.request.provider_objects !== false) checkObjectRights(call, before)
     if (!isAdmin(call)) checkUnprotected(before, call.request)
-    const after = await call.admin.keys.update(before, call.request, isAdmin(call))
-    await audit(call, { action: 'key.update', subject: after, before: keySettings(before), after: keySettings(after) })
-    return after
+    return await updateKey(call.admin, actorOf(call), before, call.request, isAdmin(call))
   },
 
   'POST /admin/v1/keys/:key_id/rotate': async call => {
     const key = await changeableKey(call)
     checkObjectRights(call, key)
     const { overlap_ms: overlapMs = 0 } = call.request
-    const created = await call.admin.keys.rotate(key.id, overlapMs)
-    await audit(call, { action: 'key.rotate', subject: created.key, after: { overlap_ms: overlapMs } })
-    return created
+    return await rotateKey(call.admin, actorOf(call), key.id, overlapMs)
   },
 
   'DELETE /admin/v1/keys/:key_id': async call => {

@@ -34,7 +34,7 @@ t.test('keys are created, listed and revoked, and printed only once', async t =>
     { actor: 'command line', action: 'key.create', subject: id, subject_name: 'ci' }, { action: 'key.create', subject_name: 'second' }, { actor: 'command line', action: 'key.revoke', subject: id }
   ])
   t.notMatch(JSON.stringify(acts), key)
-  t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked +\S+ +requests_per_minute=60,tokens_per_minute=100000,concurrent_calls=8,budget=20.5\/month +chat/ })
+  t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked +\S+ +\$0\.0000 +requests_per_minute=60,tokens_per_minute=100000,concurrent_calls=8,budget=20.5\/month +chat/ })
 })
 
 t.test('keys with invalid options are not created', async t => {
@@ -83,4 +83,30 @@ mcp_servers: {acme/tickets: {url: 'http://127.0.0.1:1'}}`
     'warning: --mcp-servers acme/tickest is not in mcp_servers; did you mean acme/tickets?'
   ])
   t.equal(await create('b', '--models', 'fast,gpt-5,own/x,*', '--mcp-servers', 'acme/tickets'), '')
+})
+
+t.test('a key is shown, changed in what is given, and rotated with an overlap', async t => {
+  const directory = t.testdir()
+  const { key } = JSON.parse((await headgate(t, ['keys', 'create', '--name', 'ci', '--models', 'sandbox/*', '--budget', '20/month', '--requests-per-minute', '60', '--json'], directory)).out)
+  t.match(await headgate(t, ['keys', 'update', 'ci', '--models', 'openai/*', '--requests-per-minute', '90', '--expires', '30d'], directory), { code: 0, out: /^Changed "ci"/ })
+  const shown = async (): Promise<object> => JSON.parse((await headgate(t, ['keys', 'show', 'ci', '--json'], directory)).out) as object
+  t.match(await shown(), { name: 'ci', models: ['openai/*'], limits: { requests_per_minute: 90, budget: { usd: 20, per: 'month' } }, expires_at_ms: Number, spent_usd: 0 })
+  await headgate(t, ['keys', 'update', 'ci', '--name', 'deploy', '--budget', '1/day', '--budget', '5/week', '--endpoints', 'chat'], directory)
+  const [listed] = JSON.parse((await headgate(t, ['keys', 'list', '--json'], directory)).out)
+  t.match(listed, { name: 'deploy', endpoints: ['chat'], models: ['openai/*'], spentUsd: 0, limits: { requestsPerMinute: 90, budget: undefined, budgets: [{ usd: 1, per: 'day' }, { usd: 5, per: 'week' }] } })
+  t.match(await headgate(t, ['keys', 'show', 'deploy'], directory), { out: /^NAME +deploy$[^]*^SPENT +\$0\.0000$/m })
+  const rotated = await headgate(t, ['keys', 'rotate', 'deploy', '--overlap', '24h', '--json'], directory)
+  const second = JSON.parse(rotated.out).key as string
+  t.match(second, /^hg_/)
+  t.not(second, key)
+  const database = await openSqlite(join(directory, '.headgate'))
+  const row = await database.query.selectFrom('keys').select(['previous_until_ms', 'limits']).executeTakeFirstOrThrow()
+  const actions = (await database.query.selectFrom('audit').select('action').orderBy('at_ms').execute()).map(({ action }) => action)
+  await database.close()
+  t.ok(Math.abs((row.previous_until_ms ?? 0) - Date.now() - 86_400_000) < 60_000)
+  t.same(actions, ['key.create', 'key.update', 'key.update', 'key.rotate'])
+  for (const [args, expected] of [
+    [['update'], { code: 2, error: /id or name of a key is required/ }], [['update', 'nobody', '--name', 'x'], { code: 1, error: /no active key/ }], [['rotate', 'deploy', '--overlap', 'soon'], { code: 2 }],
+    [['rotate', 'deploy', '--overlap', '31d'], { code: 2 }], [['show', 'nobody'], { code: 1, error: /no key has/ }], [['show'], { code: 2 }]
+  ] as const) t.match(await headgate(t, ['keys', ...args], directory), expected, args.join(' '))
 })

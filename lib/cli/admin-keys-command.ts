@@ -1,0 +1,112 @@
+/** `headgate admin-keys`: creates, lists and revokes keys of the admin API, so that a program can set up a gateway that no browser has seen. */
+
+import { parseArgs } from 'node:util'
+import { roleNames, scopeNames, type Role, type Scope } from '../../schemas/admin/common.ts'
+import { Accounts } from '../accounts/accounts.ts'
+import { commandLineActor } from '../accounts/audit-log.ts'
+import { loadSettings } from '../config/read-settings.ts'
+import { nearestWord } from '../text/nearest-word.ts'
+import { openDatabase } from '../stores/open-database.ts'
+import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
+import type { Command } from './command.ts'
+import { parseExpiry } from './parse-date.ts'
+import { table } from './table.ts'
+
+const options = {
+  config: { type: 'string', short: 'c' },
+  name: { type: 'string' },
+  role: { type: 'string', default: 'owner' },
+  scopes: { type: 'string', multiple: true },
+  expires: { type: 'string' },
+  json: { type: 'boolean', default: false }
+} as const
+
+export const adminKeys: Command = {
+  usage: `Usage: headgate admin-keys create --name NAME [--role ROLE] [--scopes SCOPE,…] [--expires WHEN]
+       headgate admin-keys list [--json]
+       headgate admin-keys revoke ID
+
+A key of the admin API (/admin/v1) is printed once, when it is created; only its digest is stored.
+
+  --name NAME      name in the audit log and in lists
+  --role ROLE      ${roleNames.join(', ')}; default: owner
+  --scopes SCOPE,… what of its role the key may do (see below); default: all
+  --expires WHEN   a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h); default: never
+  -c, --config FILE
+  --json
+
+Scopes: ${scopeNames.join(', ')}`,
+
+  run: async (args, terminal) => {
+    const { values, positionals: [action = '', ...rest] } = parseArgs({ args: [...args], allowPositionals: true, options })
+    const prepare = actions.get(action)
+    if (prepare === undefined) {
+      const meant = nearestWord(action, actions.keys())
+      throw new CommandError(meant === undefined ? 'use create, list or revoke' : `did you mean "${meant}"?`, { exitCode: 2 })
+    }
+    const perform = prepare(values, rest)
+    const database = await openDatabase(loadSettings({ ...terminal, file: values.config }))
+    try {
+      return await perform(new Accounts(database), terminal)
+    } finally {
+      await database.close()
+    }
+  }
+}
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+type Perform = (accounts: Accounts, terminal: Terminal) => Promise<ExitCode>
+
+/** Checks the arguments of each action before the store is opened. */
+const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => Perform> = new Map([['create', create], ['list', list], ['revoke', revoke]])
+
+function create ({ name, role, scopes, expires, json }: Values): Perform {
+  if (name === undefined || name.trim() === '' || name.length > 100) throw new CommandError('--name NAME is required, of at most 100 characters', { exitCode: 2 })
+  const wanted = {
+    name,
+    role: oneOf<Role>(role, roleNames, '--role'),
+    scopes: scopes?.flatMap(value => value.split(',')).map(scope => oneOf<Scope>(scope.trim(), scopeNames, '--scopes')),
+    expiresAtMs: expires === undefined ? undefined : parseExpiry(expires)
+  }
+  return async ({ adminKeys, audit }, { out }) => {
+    const { key, secret } = await adminKeys.create({ ...wanted, createdBy: commandLineActor.name })
+    const { role, scopes, expires_at_ms } = key
+    await audit.add(commandLineActor, { action: 'admin_key.create', subject: key, after: { name, role, scopes, expires_at_ms } })
+    out(json ? JSON.stringify({ id: key.id, name, key: secret }, null, 2) : `${secret}\n\nCreated "${name}" (${key.id}). Save the key now: it is not shown again.`)
+    return 0
+  }
+}
+
+function list ({ json }: Values): Perform {
+  return async ({ adminKeys }, { out }) => {
+    const { data } = await adminKeys.list({ limit: 1000 })
+    const time = (ms: number | null): string => ms === null ? 'never' : new Date(ms).toISOString().slice(0, 16)
+    if (json) out(JSON.stringify(data, null, 2))
+    else if (data.length === 0) out('No admin keys.')
+    else {
+      out(table([['ID', 'NAME', 'ROLE', 'SCOPES', 'EXPIRES', 'LAST USED', 'CREATED BY'], ...data.map(key => (
+        [key.id, key.name, key.role, key.scopes?.join(',') ?? 'all', time(key.expires_at_ms), time(key.last_used_at_ms), key.created_by ?? '']
+      ))]))
+    }
+    return 0
+  }
+}
+
+function revoke (_values: Values, [id]: readonly string[]): Perform {
+  if (id === undefined) throw new CommandError('the id of an admin key is required', { exitCode: 2 })
+  return async ({ adminKeys, audit }, { out }) => {
+    const revoked = await adminKeys.revoke(id)
+    if (revoked === undefined) throw new CommandError(`no admin key has the id "${id}"`)
+    await audit.add(commandLineActor, { action: 'admin_key.revoke', subject: revoked })
+    out(`Revoked "${revoked.name}" (${id}).`)
+    return 0
+  }
+}
+
+/** @throws CommandError for a word that is none of these */
+function oneOf<Word extends string> (text: string, words: readonly Word[], option: string): Word {
+  const found = words.find(word => word === text)
+  if (found !== undefined) return found
+  const meant = nearestWord(text, words)
+  throw new CommandError(`${option} ${text} is unknown; ${meant === undefined ? `use ${words.join(', ')}` : `did you mean "${meant}"?`}`, { exitCode: 2 })
+}
