@@ -3,6 +3,8 @@
  * (`{ type: 'any', disable_parallel_tool_use: true }`) and a tool server's (`{ server_label, name }`).
  */
 
+import { GatewayError } from '../core/errors.ts'
+import { objectOf } from '../json/guards.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 /** The choices that the chat-completions dialect knows. */
@@ -26,6 +28,22 @@ export function plainToolChoice (given: ToolChoice): PlainChoice {
       return { choice: choiceOf(given), ...single && { parallel: false } }
     }
   }
+}
+
+/**
+ * Returns the tools that a choice leaves to the model, for providers without a choice among some: they are offered no others.
+ * The same list for any other choice.
+ *
+ * @throws GatewayError `invalid_value` if the choice allows none of them
+ */
+export function allowedTools<T> (tools: readonly T[], choice: ToolChoice | undefined, nameOf: (tool: T) => string): readonly T[] {
+  if (typeof choice !== 'object' || !('allowed_tools' in choice) || tools.length === 0) return tools
+  const names = new Set(choice.allowed_tools.tools.map(tool => objectOf(tool['function'])?.['name'] ?? tool['name']))
+  const allowed = tools.filter(tool => names.has(nameOf(tool)))
+  if (allowed.length > 0) return allowed
+  throw new GatewayError('invalid_value', {
+    message: 'None of the allowed tools is among `tools`.', param: 'tool_choice.allowed_tools.tools'
+  })
 }
 
 type AnthropicChoice = Extract<ToolChoice, { type: 'auto' | 'any' | 'none' | 'tool' }>

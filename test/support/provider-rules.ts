@@ -20,6 +20,14 @@ const anthropicDocs = 'https://docs.claude.com/en/api/messages'
 const openaiDocs = 'https://developers.openai.com/api/reference/resources/chat'
 const geminiDocs = 'https://ai.google.dev/api/caching#FunctionDeclaration'
 
+/** Efforts by model. */
+const xaiEfforts: Readonly<Record<string, readonly string[]>> = {
+  'grok-4.6': ['low', 'medium', 'high', 'xhigh'], 'grok-4.5': ['low', 'medium', 'high'], 'grok-4.3': ['none', 'low', 'medium', 'high'], 'grok-4-0709': []
+}
+const openaiEfforts: Readonly<Record<string, readonly string[]>> = {
+  'gpt-5-pro': ['high'], 'gpt-5': ['minimal', 'low', 'medium', 'high'], 'o4-mini': ['low', 'medium', 'high'], 'gpt-5.1': ['none', 'low', 'medium', 'high'], 'gpt-4.1': []
+}
+
 export const providerRules: readonly ProviderRule[] = [
   {
     kinds: ['anthropic'], rule: 'No text is of white space only, nor is the system prompt.', source: anthropicDocs, asOf,
@@ -103,32 +111,32 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['xai'], rule: 'An effort is one that the model takes, and none for models that decide by themselves.', source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning', asOf,
-    isBroken: ({ model, reasoning_effort: effort }) => {
-      const known = model === 'grok-4.6' ? ['low', 'medium', 'high', 'xhigh'] : model === 'grok-4.5' ? ['low', 'medium', 'high'] : model === 'grok-4.3' ? ['none', 'low', 'medium', 'high'] : []
-      return effort !== undefined && !known.includes(String(effort))
-    }
+    isBroken: ({ model, reasoning_effort: effort }) => isUnknownEffort(xaiEfforts, model, effort)
   },
   {
     kinds: openai, rule: 'An effort is one that the model takes.', source: 'https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort', asOf,
-    isBroken: ({ model, reasoning_effort: chat, reasoning }) => {
-      const effort = chat ?? objectOf(reasoning)?.['effort']
-      if (effort === undefined) return false
-      const known = /^gpt-5-pro/.test(String(model)) ? ['high'] : /^gpt-5(?:-mini)?$/.test(String(model)) ? ['minimal', 'low', 'medium', 'high'] : /^o4/.test(String(model)) ? ['low', 'medium', 'high'] : /^gpt-5\.1$/.test(String(model)) ? ['none', 'low', 'medium', 'high'] : undefined
-      return known?.includes(String(effort)) === false
-    }
+    isBroken: ({ model, reasoning_effort: effort, reasoning }) => isUnknownEffort(openaiEfforts, model, effort ?? objectOf(reasoning)?.['effort'])
   },
   {
     kinds: ['google'], rule: 'A level of thinking is one that the model takes: Gemini 3 Pro takes low and high.', source: 'https://ai.google.dev/gemini-api/docs/thinking#thinking-levels', asOf,
     isBroken: ({ model, generationConfig }) => {
       const level = objectOf(objectOf(generationConfig)?.['thinkingConfig'])?.['thinkingLevel']
-      return String(model).startsWith('gemini-3-pro') && level !== undefined && !['LOW', 'HIGH'].includes(String(level))
+      return String(model).startsWith('gemini-3-pro') && level !== undefined && level !== 'LOW' && level !== 'HIGH'
     }
+  },
+  {
+    kinds: ['xai', 'mistral', 'groq', 'vllm', 'openai-compatible'], rule: 'A choice among some tools is made by offering no others.', source: 'https://docs.x.ai/developers/rest-api-reference/inference/chat', asOf,
+    isBroken: ({ tool_choice: choice }) => objectOf(choice)?.['type'] === 'allowed_tools'
   },
   {
     kinds: ['groq'], rule: 'Qwen takes the efforts `none` and `default`, GPT-OSS `low`, `medium` and `high`.', source: 'https://console.groq.com/docs/reasoning', asOf,
     isBroken: ({ model, reasoning_effort: effort }) => effort !== undefined && !(/qwen/.test(String(model)) ? ['none', 'default'] : ['low', 'medium', 'high']).includes(effort as string)
   }
 ]
+
+function isUnknownEffort (known: Readonly<Record<string, readonly string[]>>, model: unknown, effort: unknown): boolean {
+  return effort !== undefined && known[String(model)]?.some(name => name === effort) === false
+}
 
 function isBlank (value: unknown): boolean {
   return typeof value === 'string' && value.trim() === ''

@@ -3,9 +3,9 @@
 import { GatewayError } from '../../core/errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { fitFunction } from '../../chat/function-schema.ts'
+import { allowedTools } from '../../chat/plain-tool-choice.ts'
 import { cacheControlOf } from './cache-control.ts'
 import { withLegalNames } from './property-names.ts'
-import { objectOf } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition } from '../../../schemas/tools.ts'
 import type { ChatTraits } from './chat-traits.ts'
@@ -26,7 +26,7 @@ const legalName = /^[a-zA-Z0-9_-]{1,128}$/
  */
 export function toolFields (request: ChatInput, traits: ChatTraits): ToolFields {
   const choice = toolChoice(request)
-  const tools = allowedTools([...requestTools(request), ...requestFunctions(request)], request)
+  const tools = [...allowedTools([...requestTools(request), ...requestFunctions(request)], request.tool_choice, ({ name }) => name)]
   if (tools.length === 0) return {}
   if (choice === undefined) return { tools }
   if (isForced(choice) && !traits.forcedTools) {
@@ -81,17 +81,6 @@ function wireTool (definition: FunctionDefinition, param: string): WireTool {
     ...typeof description === 'string' && description !== '' && { description },
     input_schema: { ...withLegalNames({ properties: {}, ...parameters }), type: 'object' }
   }
-}
-
-/** With `allowed_tools` the model is shown no others. */
-function allowedTools (tools: WireTool[], { tool_choice: choice }: ChatInput): WireTool[] {
-  if (typeof choice !== 'object' || !('allowed_tools' in choice)) return tools
-  const names = new Set(choice.allowed_tools.tools.map(tool => objectOf(tool['function'])?.['name'] ?? tool['name']))
-  const allowed = tools.filter(tool => names.has(tool.name))
-  if (allowed.length > 0 || tools.length === 0) return allowed
-  throw new GatewayError('invalid_value', {
-    message: 'None of the allowed tools is among `tools`.', param: 'tool_choice.allowed_tools.tools'
-  })
 }
 
 function toolChoice (request: ChatInput): WireToolChoice | undefined {

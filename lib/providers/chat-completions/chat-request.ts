@@ -7,6 +7,7 @@ import { extend } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { fitTuning } from '../../chat/effort.ts'
 import { fitFunction } from '../../chat/function-schema.ts'
+import { allowedTools } from '../../chat/plain-tool-choice.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { mapSame, wireConversation } from './messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -123,9 +124,15 @@ function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatI
       message: 'Only function tools are supported.', param: `tools[${custom}].type`
     })
   }
-  body['tools'] = mapSame(tools, wireTool)
-  if (request.tool_choice !== undefined) body['tool_choice'] = request.tool_choice
+  const choice = request.tool_choice
+  const some = typeof choice === 'object' && 'allowed_tools' in choice && quirks.customTools === false
+  body['tools'] = mapSame(some ? allowedTools(tools, choice, nameOf) : tools, wireTool)
+  if (choice !== undefined) body['tool_choice'] = some ? choice.allowed_tools.mode : choice
   if (request.parallel_tool_calls !== undefined) body['parallel_tool_calls'] = request.parallel_tool_calls
+}
+
+function nameOf (tool: Tool): string {
+  return tool.type === 'custom' ? tool.custom.name : tool.function.name
 }
 
 /** A tool without `type` is a function; its schema is sent in the spelling of the standard. */

@@ -15,8 +15,8 @@ import type { Ask, UpstreamRequest } from '../provider.ts'
 const maxAlternatives = 8
 
 /**
- * @throws GatewayError `unsupported_parameter` for custom tools, a spoken answer, more than eight
- *   alternatives per token, and a seed of more than 32 bits
+ * @throws GatewayError `unsupported_parameter` for custom tools, a spoken answer, files and recordings,
+ *   more than eight alternatives per token, and a seed of more than 32 bits
  */
 export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   return dialectRequest(ask, xaiBody(ask))
@@ -35,7 +35,11 @@ export function xaiBody (ask: Ask<ChatInput>): Record<string, unknown> {
   return body
 }
 
-function refuseUnsupported ({ top_logprobs: alternatives, seed }: ChatInput): void {
+function refuseUnsupported ({ top_logprobs: alternatives, seed, messages }: ChatInput): void {
+  for (const [index, message] of messages.entries()) {
+    const part = message.role !== 'user' || typeof message.content === 'string' ? -1 : message.content.findIndex(({ type }) => type !== 'text' && type !== 'image_url')
+    if (part !== -1) throw unsupported(`messages[${index}].content[${part}]`, 'This provider takes text and images only.')
+  }
   if (alternatives !== undefined && alternatives > maxAlternatives) {
     throw unsupported('top_logprobs', `This model lists at most ${maxAlternatives} alternatives per token.`)
   }

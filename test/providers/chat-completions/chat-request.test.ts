@@ -56,3 +56,13 @@ t.test('a model that takes no stop sequences gets none, and a request that wants
   for (const stop of ['END', ['END']]) t.throws(() => sent(stop), { code: 'unsupported_parameter', param: 'stop' })
   for (const stop of [undefined, []]) t.doesNotThrow(() => sent(stop))
 })
+
+t.test('servers that know function tools alone are offered no others than the allowed ones', async t => {
+  const tools = ['f', 'g'].map(name => ({ type: 'function' as const, function: { name } }))
+  const choice = (name: string) => ({ type: 'allowed_tools' as const, allowed_tools: { mode: 'required' as const, tools: [{ type: 'function', function: { name } }] } })
+  t.match(body({ tools, tool_choice: choice('g') }), { tools: [{ function: { name: 'f' } }, { function: { name: 'g' } }], tool_choice: choice('g') })
+  t.strictSame(body({ tools, tool_choice: choice('g') }, { customTools: false }), {
+    model: 'm', messages: [{ role: 'user', content: 'hi' }], tools: [tools[1]], tool_choice: 'required'
+  })
+  t.throws(() => body({ tools, tool_choice: choice('h') }, { customTools: false }), { code: 'invalid_value', param: 'tool_choice.allowed_tools.tools' })
+})

@@ -38,6 +38,7 @@ t.test('what would give the caller something else than requested is refused, by 
     [{ audio: { format: 'wav', voice: 'eve' } }, 'audio'],
     [{ logprobs: true, top_logprobs: 9 }, 'top_logprobs'],
     [{ seed: 2 ** 31 }, 'seed'],
+    [{ messages: [{ role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERg==' } }] }] }, 'messages[0].content[1]'],
     [{ tools: [{ type: 'custom', custom: { name: 'sql' } }] }, 'tools[0].type']
   ]
   for (const [request, param] of rows) t.throws(() => xaiBody(request), { code: 'unsupported_parameter', status: 400, param }, param)
