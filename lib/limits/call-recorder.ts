@@ -40,10 +40,12 @@ export class CallRecorder {
     const { ledger } = this.#parts
     const { record } = call
     if (ledger === undefined || record.keyId === undefined || record.inFlight !== undefined) return
-    if (!isFree) this.#recordBegun(call, ledger)
-    const inFlight = new InFlight(() => this.#recordInFlight(call, ledger))
-    record.inFlight = inFlight
-    inFlight.start()
+    if (!isFree) {
+      const begun = printBegunRow(call, this.#parts.models())
+      if (begun === undefined) this.#recordInterrupted(call, ledger)
+      else void journal(call, begun, ledger)
+    }
+    record.inFlight = new InFlight(() => this.#recordInFlight(call, ledger))
   }
 
   /**
@@ -55,20 +57,14 @@ export class CallRecorder {
     if (ledger === undefined || call.record.keyId === undefined) return undefined
     const known = journaledCall(call)
     if (known !== undefined && isUpToDate(known.row, call)) return known.written
-    const row = usageRow(call, models(), journaledCall(call)?.row)
+    const row = usageRow(call, models(), known?.row)
     return row && journal(call, row, ledger)
-  }
-
-  #recordBegun (call: Call, ledger: Ledger): void {
-    const begun = printBegunRow(call, this.#parts.models())
-    if (begun === undefined) this.#recordInterrupted(call, ledger)
-    else void journal(call, begun, ledger)
   }
 
   /** @returns false for a call whose answer is complete, or that nothing records any more */
   #recordInFlight (call: Call, ledger: Ledger): boolean {
-    const known = completeRow(call)
-    if (ledger.isClosed || (known !== undefined && known.outcome !== interrupted)) return false
+    const row = journaledCall(call)?.row
+    if (ledger.isClosed || (row !== undefined && !('line' in row) && row.outcome !== interrupted)) return false
     this.#recordInterrupted(call, ledger)
     return true
   }
@@ -80,28 +76,25 @@ export class CallRecorder {
 
   /** Completes the row of a call that has ended, and settles its reservation. @returns its row; `undefined` for a call without a valid key */
   end (call: Call): UsageRow | undefined {
-    const { ledger, limiter } = this.#parts
+    const { ledger, limiter, models } = this.#parts
+    const { record } = call
+    if (record.inFlight instanceof InFlight) record.inFlight.stop()
+    record.inFlight = ended
+    const journaled = journaledCall(call)
     let row: UsageRow | undefined
-    endInFlight(call)
     try {
-      row = this.#rowOf(call)
+      row = journaled !== undefined && isUpToDate(journaled.row, call) ? journaled.row : usageRow(call, models(), journaled?.row)
       return row
     } finally {
-      const { reservation, attempts } = call.record
       // First: what the store has of a call must not count beside its reservation.
-      if (reservation !== undefined) limiter.settle(reservation, usageIn(row, attempts))
-      if (row !== undefined) void ledger?.add(row, journaledCall(call))
+      if (record.reservation !== undefined) limiter.settle(record.reservation, usageIn(row, record.attempts))
+      if (row !== undefined) void ledger?.add(row, journaled)
     }
   }
-
-  /** Returns the row in the journal, unless its outcome has changed since. */
-  #rowOf (call: Call): UsageRow | undefined {
-    const recorded = completeRow(call)
-    if (recorded === undefined) return usageRow(call, this.#parts.models(), journaledCall(call)?.row)
-    if (isUpToDate(recorded, call)) return recorded
-    return usageRow(call, this.#parts.models(), recorded) ?? recorded
-  }
 }
+
+/** Takes the place of the wait of a call that has ended: none begins later. */
+const ended = {}
 
 /** Waits until a call has to be journaled again. Calls that begin within a moment wait with one timer, and none is looked at before it is due. */
 class InFlight extends TimedMember {
@@ -109,13 +102,10 @@ class InFlight extends TimedMember {
   #timer = sharedTimer(inFlightMs)
   #dueAfterMs = inFlightMs
 
-  /** @param record journals it; returns whether it is to be journaled again */
+  /** Begins to wait. @param record journals it; returns whether it is to be journaled again */
   constructor (record: () => boolean) {
     super()
     this.#record = record
-  }
-
-  start (): void {
     this.#timer.start(this)
   }
 
@@ -127,20 +117,12 @@ class InFlight extends TimedMember {
     if (!this.#record()) return
     this.#timer = sharedTimer(3 * this.#dueAfterMs)
     this.#dueAfterMs *= 4
-    this.start()
+    this.#timer.start(this)
   }
 }
 
-const ended = {}
-
-/** Ends the wait of a call for good: also one that would begin later. */
-function endInFlight ({ record }: Call): void {
-  if (record.inFlight instanceof InFlight) record.inFlight.stop()
-  record.inFlight = ended
-}
-
 /** True for the row of an answered call that would be made once more as it is. */
-function isUpToDate (row: UsageRow | BegunRow, { record: { outcome = 'ok', status, whenUsageKnown } }: Call): boolean {
+function isUpToDate (row: UsageRow | BegunRow, { record: { outcome = 'ok', status, whenUsageKnown } }: Call): row is UsageRow {
   return !('line' in row) && outcome === row.outcome && status === row.status && whenUsageKnown === undefined
 }
 
@@ -154,12 +136,6 @@ function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {
   return record.journaled as JournaledCall | undefined // set above and nowhere else
-}
-
-/** Returns the row in the journal, unless that is only the short one of a call that has begun. */
-function completeRow (call: Call): UsageRow | undefined {
-  const row = journaledCall(call)?.row
-  return row === undefined || 'line' in row ? undefined : row
 }
 
 /** Returns what a call used; requests are known without a row as well. */
