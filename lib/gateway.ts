@@ -21,6 +21,7 @@ import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp, type App, type Middleware } from './http/app.ts'
 import { createHttpServer, type HttpServer } from './http/create-server.ts'
 import { listen, type Address } from './http/listen.ts'
+import { openFiles } from './http/open-files.ts'
 import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
@@ -279,7 +280,7 @@ async function openServer (
     onFailure: error => log.error({ cause: loggableError(error) }, 'TLS certificate unusable; keeping the current one')
   })
   const { server } = opened
-  server.maxConnections = maxClientConnections
+  server.maxConnections = openFiles({ maxClientConnections }).connections
   refuseMalformed(server)
   // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)

@@ -9,10 +9,10 @@ import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
 import { describeListFailure } from '../models/model-list-failure.ts'
 import { createLookupServices } from '../create-services.ts'
-import { openFiles } from '../process/open-files.ts'
+import { openFiles } from '../http/open-files.ts'
 import { localPrograms } from '../local/programs.ts'
 import { openDatabase } from '../stores/open-database.ts'
-import { databasePath } from '../stores/sqlite/database-file.ts'
+import { databasePath, isEmptyFile } from '../stores/sqlite/database-file.ts'
 import { describeError } from '../text/describe-error.ts'
 import { createLog } from '../log/log.ts'
 import { withTimeout } from '../async/with-timeout.ts'
@@ -70,11 +70,11 @@ function configuration (sources: ConfigSources): Finding {
 }
 
 function fileLimit ({ server }: Settings): Finding {
-  const { limit, wanted, low } = openFiles(server)
+  const { limit, wanted, connections } = openFiles(server)
   const about = 'open files'
   if (limit === undefined) return { about, state: 'ok', text: 'this system does not report its limit' }
-  if (!low) return { about, state: 'ok', text: `at most ${limit}` }
-  return { about, state: 'note', text: `at most ${limit}; server.max_client_connections needs ${wanted}: raise the limit, or lower it` }
+  if (connections === server.maxClientConnections) return { about, state: 'ok', text: `at most ${limit}` }
+  return { about, state: 'note', text: `at most ${limit}, so ${connections} connections of callers; server.max_client_connections needs ${wanted}: raise the limit, or lower it` }
 }
 
 /** Checks the store without creating one. */
@@ -88,6 +88,9 @@ async function store (settings: Settings): Promise<Finding[]> {
         { about: 'store', state: 'ok', text: `${path} will be created` },
         keyFinding(configured.length, 'the first start creates one')
       ]
+    }
+    if (url === undefined && isEmptyFile(path)) {
+      return [{ about: 'store', state: 'problem', text: `${path} is empty: restore a backup, or delete it to begin a new store` }]
     }
     const database = await openDatabase(settings)
     try {

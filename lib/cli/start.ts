@@ -15,7 +15,7 @@ import { runPrimary } from '../process/primary.ts'
 import { runWorker } from '../process/worker.ts'
 import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { checkTlsFiles } from '../process/check-tls-files.ts'
-import { logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
+import { logEmptyStore, logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
 
 export const start: Command = {
@@ -47,6 +47,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
     logLowFileLimit(settings.server, options.log)
+    logEmptyStore(settings, options.log)
     await checkTlsFiles(settings.server)
     if (settings.server.workers > 1) return await runPrimary(options, terminal)
     return await runSingle(options, terminal)

@@ -18,7 +18,8 @@ import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../log/log.ts'
 import { listenError } from './listen-error.ts'
 import type { Coordination, CoordinationParts } from './open-coordination.ts'
-import { openFiles } from './open-files.ts'
+import { databasePath, isEmptyFile } from '../stores/sqlite/database-file.ts'
+import { openFiles } from '../http/open-files.ts'
 import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
@@ -169,10 +170,16 @@ function watchForChanges ({ sources, inUse, reload, onInvalid, log }: Watching):
   }
 }
 
-/** Logs that the system allows fewer open files than callers may connect. */
+/** Logs that the system allows too few open files for the callers that may connect. */
 export function logLowFileLimit (server: ServerSettings, log: Log): void {
-  const { limit, wanted, low } = openFiles(server)
-  if (low) log.warn({ limit, wanted }, 'limit of open files is low; raise it, or lower server.max_client_connections')
+  const { limit, wanted, connections } = openFiles(server)
+  if (connections < server.maxClientConnections) log.warn({ limit, wanted, connections }, 'limit of open files is low: fewer connections of callers are accepted; raise it, or lower server.max_client_connections')
+}
+
+/** Logs that the file of the store is there and empty, as after a disk that was full or a copy that failed. */
+export function logEmptyStore ({ server, store }: Settings, log: Log): void {
+  const file = databasePath(server.dataDir)
+  if (store.url === undefined && isEmptyFile(file)) log.warn({ file }, 'the file of the store is empty: a new store begins in it; if there was one, stop and restore a backup')
 }
 
 export function logWarnings (warnings: readonly Problem[], log: Log): void {

@@ -60,7 +60,7 @@ export const ServerConfig = Section({
   worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
   keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
   write_timeout_ms: Milliseconds(300_000, 'Longest time in which a caller may accept no byte of an answer that waits to be sent; its call ends then.'),
-  max_client_connections: Count(10_000, 'Maximum number of client connections, per process; further ones are closed at once.')
+  max_client_connections: Count(10_000, 'Maximum number of client connections, per process; further ones are closed at once. Where the system allows few open files, half of these: each call may need a connection to a provider.')
 }, 'The process and where it listens. Changes need a restart, except to `log_level`, `public_health`, `public_url` and `trust_proxy`.')
 
 export const MetricsConfig = Closed({

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { request } from 'undici'
+import { Client, request } from 'undici'
 import { directoryOf, ask, main, startGateway } from '../support/headgate.ts'
 import { httpServer } from '../support/http-server.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { slowProvider } from '../support/slow-provider.ts'
-import { eventually, settles } from '../support/until.ts'
+import { eventually, settles, until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
 const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
@@ -37,6 +37,42 @@ t.test('a port that is in use is said at once, however long a stop is announced'
   const [said, [code]] = await settles(Promise.all([text(child.stderr), once(child, 'exit')]), 'the start to fail', 30_000)
   t.equal(code, 1)
   t.match(said, /in use/)
+})
+
+t.test('a store file of 0 bytes is a new store, and the log says that it was empty', async t => {
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n', data: { 'headgate.db': '' } })
+  const gateway = await startGateway(t, directory, { ...env, HEADGATE_DATA_DIR: 'data' })
+  await gateway.line(/"msg":"the file of the store is empty/)
+  t.match(await ask(gateway.url, 'a-key-of-24-characters-00'), { status: 200 })
+  gateway.child.kill('SIGTERM')
+  await gateway.ended
+  const again = await startGateway(t, directory, { ...env, HEADGATE_DATA_DIR: 'data' })
+  again.child.kill('SIGTERM')
+  t.notMatch((await again.ended).out, /is empty/)
+})
+
+t.test('callers take half of the files that may be open, and each that is accepted is answered', { skip: process.platform !== 'linux' && 'the limit is read on Linux' }, async t => {
+  const { directory, upstream, answer } = await slowProvider(t)
+  const [command, parameters] = plainNode(main, 'start')
+  const child = spawn('sh', ['-c', 'ulimit -n 128; exec "$0" "$@"', command, ...parameters], {
+    cwd: directory, env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env }, stdio: ['ignore', 'ignore', 'pipe']
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let notices = ''
+  child.stderr.on('data', (data: Buffer) => { notices += String(data) })
+  const [, url = ''] = await eventually(async () => /^Headgate listens on (\S+)$/m.exec(notices) ?? [], found => found.length > 0, 'the start', 30_000)
+  const callers = Array.from({ length: 60 }, () => new Client(url, { headersTimeout: 30_000 }))
+  t.teardown(async () => await Promise.all(callers.map(async caller => await caller.destroy())))
+  const answers = callers.map(async caller => {
+    const headers = { authorization: 'Bearer a-key-of-24-characters-00', 'content-type': 'application/json' }
+    const answer = await caller.request({ method: 'POST', path: '/v1/chat/completions', headers, body: '{"model":"slow/m","messages":"x"}' }).catch(() => undefined)
+    await answer?.body.dump()
+    return answer?.statusCode ?? 'closed'
+  })
+  await until(() => upstream.requests.length === 32, 'half of the rest to be with the provider')
+  answer()
+  const statuses = await Promise.all(answers)
+  t.same(statuses.toSorted(), [...Array.from({ length: 32 }, () => 200), ...Array.from({ length: 28 }, () => 'closed')])
 })
 
 t.test('nothing reads the log: calls are served, and a stop ends', async t => {

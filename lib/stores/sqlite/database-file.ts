@@ -16,6 +16,11 @@ export function databasePath (dataDir: string): string {
   return join(dataDir, 'headgate.db')
 }
 
+/** Returns true where the file of the store is there and empty: a new store begins in it, and an earlier one is lost. */
+export function isEmptyFile (path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.size === 0
+}
+
 /** Creates an empty file, and its directory, for their owner only; `-wal` and `-shm` take over its mode. */
 export function createPrivately (path: string): void {
   createDirectory(dirname(path))

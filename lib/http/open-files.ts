@@ -1,4 +1,4 @@
-/** Compares how many files and sockets a process may have open with what its settings may need. */
+/** Bounds the connections of callers by the number of files and sockets that the process may have open. */
 
 import { readFileSync } from 'node:fs'
 import type { ServerSettings } from '../core/settings.ts'
@@ -6,16 +6,19 @@ import type { ServerSettings } from '../core/settings.ts'
 export interface OpenFiles {
   /** Absent where the system does not say. */
   readonly limit?: number
-  /** For each connection of a caller, another to a provider. */
+  /** For each connection of a caller, another to a provider; and the store, journals and the process's own. */
   readonly wanted: number
-  readonly low: boolean
+  /** Connections of callers that are accepted: with more, none would be left for providers. */
+  readonly connections: number
 }
+
+const ownFiles = 64
 
 /** Reads the limit, which Node.js has raised to what the system allows. */
 export function openFiles ({ maxClientConnections }: Pick<ServerSettings, 'maxClientConnections'>, path = '/proc/self/limits'): OpenFiles {
   const limit = readLimit(path)
-  const wanted = 2 * maxClientConnections
-  return { ...limit !== undefined && { limit }, wanted, low: limit !== undefined && limit < wanted }
+  const possible = limit === undefined ? Infinity : Math.max(1, Math.floor((limit - ownFiles) / 2))
+  return { ...limit !== undefined && { limit }, wanted: 2 * maxClientConnections + ownFiles, connections: Math.min(maxClientConnections, possible) }
 }
 
 function readLimit (path: string): number | undefined {
