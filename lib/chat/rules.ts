@@ -16,16 +16,17 @@ import type { ChatCall, ChatInput } from './input.ts'
  * @throws ValidationError (422) for a tool server that is not named in exactly one way.
  */
 export function checkChatRules (call: ChatCall): ChatCall {
-  const { request } = call
-  checkToolServers(request)
-  checkLogprobs(request)
-  checkAudio(request)
+  const { mcp_servers: servers, logprobs, top_logprobs: top, modalities, audio } = call.request
+  if (servers !== undefined && typeof servers !== 'string') checkToolServers(servers)
+  // Alternatives belong to the log probability of a token.
+  if (top !== undefined && logprobs !== true) throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
+  // The voice and the format of an audio answer cannot be guessed.
+  if (audio === undefined && modalities?.includes('audio') === true) throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')
   return call
 }
 
 /** Two names may mean two servers, and none says nothing: both would be guesses. */
-function checkToolServers ({ mcp_servers: servers }: ChatInput): void {
-  if (servers === undefined || typeof servers === 'string') return
+function checkToolServers (servers: Exclude<ChatInput['mcp_servers'], string | undefined>): void {
   const faults = [servers].flat().flatMap((server, index) => {
     if (typeof server === 'string' || isGiven(server.slug) !== isGiven(server.url)) return []
     return [{
@@ -35,20 +36,6 @@ function checkToolServers ({ mcp_servers: servers }: ChatInput): void {
     }]
   })
   if (faults.length > 0) throw new ValidationError(faults.slice(0, 20))
-}
-
-/** Alternatives belong to the log probability of a token, which is not requested: `top_logprobs` needs `logprobs`. */
-function checkLogprobs ({ logprobs, top_logprobs: top }: ChatInput): void {
-  if (top !== undefined && logprobs !== true) {
-    throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
-  }
-}
-
-/** Requires the voice and the format of an audio answer, which cannot be guessed. */
-function checkAudio ({ modalities, audio }: ChatInput): void {
-  if (audio === undefined && modalities?.includes('audio') === true) {
-    throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')
-  }
 }
 
 function isGiven (name: string | null | undefined): boolean {

@@ -236,7 +236,7 @@ export class FairShare {
 
   /** Returns the most that this owner may hold now, at least 1. */
   maxOf (owner: string): number {
-    return Math.max(1, Math.floor((this.#total - this.#used + this.#of(owner)) * this.#share))
+    return Math.max(1, Math.floor((this.#total - this.#used + (this.#amounts.get(owner) ?? 0)) * this.#share))
   }
 
   /** Returns the most that an owner may hold while there is no other. */
@@ -246,12 +246,12 @@ export class FairShare {
 
   /** Returns true when half of everything, and half of what this owner may hold, would still be free with so much more. */
   leavesHalf (owner: string, amount: number): boolean {
-    return this.#used + amount <= this.#total / 2 && this.#of(owner) + amount <= this.maxOf(owner) / 2
+    return this.#used + amount <= this.#total / 2 && (this.#amounts.get(owner) ?? 0) + amount <= this.maxOf(owner) / 2
   }
 
   /** Takes all of the amount, or nothing and returns false. */
   take (owner: string, amount: number): boolean {
-    const amountOfOwner = this.#of(owner)
+    const amountOfOwner = this.#amounts.get(owner) ?? 0
     if (this.#used + amount > this.#total || amountOfOwner + amount > this.maxOf(owner)) return false
     this.#used += amount
     this.#amounts.set(owner, amountOfOwner + amount)
@@ -260,13 +260,9 @@ export class FairShare {
 
   /** @param amount no more than the owner has taken */
   give (owner: string, amount: number): void {
-    const amountOfOwner = this.#of(owner) - amount
+    const amountOfOwner = (this.#amounts.get(owner) ?? 0) - amount
     this.#used -= amount
     if (amountOfOwner > 0) this.#amounts.set(owner, amountOfOwner)
     else this.#amounts.delete(owner)
-  }
-
-  #of (owner: string): number {
-    return this.#amounts.get(owner) ?? 0
   }
 }

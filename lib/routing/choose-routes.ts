@@ -75,7 +75,7 @@ export function chooseRoutes<R extends ModelRequest> (
 ): ChosenRoutes {
   const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
   if (choices.length > limits.modelsPerCall) throw tooLong(['model'], choices.length, limits.modelsPerCall)
-  call.record.requestedModel = namesOf(choices).slice(0, 256)
+  call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
   const byHeader = providerChoice(call.headers, providers)
   const routes: Route[] = []
@@ -127,11 +127,6 @@ function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
 
 function nameOf (choice: ModelChoice): string {
   return typeof choice === 'string' ? choice : choice.model
-}
-
-function namesOf (choices: readonly ModelChoice[]): string {
-  const [first] = choices
-  return choices.length === 1 && first !== undefined ? nameOf(first) : choices.map(nameOf).join(', ')
 }
 
 function settingsGiven (choice: ModelChoice, read: NonNullable<ChooseRoutesOptions<never>['settings']>): Route['settings'] {
