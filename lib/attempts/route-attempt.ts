@@ -77,7 +77,11 @@ export class RouteAttempt {
   /** Returns the error a caller reads out of what the attempt threw. */
   errorOf (thrown: unknown): GatewayError {
     if (thrown instanceof ProviderFailure) this.#request.status = thrown.status
-    return callerError(thrown, this.#provider.secrets, this.#call.providerKey)
+    const { id, secrets } = this.#provider
+    const error = callerError(thrown, secrets, this.#call.providerKey)
+    if (error.code !== 'upstream_auth_failed') return error
+    const reason = secrets.length === 0 ? 'has refused the call: this gateway has no credential for it' : 'has refused the credential of this gateway'
+    return error.with({ message: `The provider \`${id}\` ${reason}. Its operator finds out more with \`headgate doctor\`.` })
   }
 
   failed (error: GatewayError): void {

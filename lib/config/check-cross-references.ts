@@ -34,7 +34,12 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
-  for (const [id, { kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys }] of Object.entries(providers)) {
+  for (const [id, { enabled, kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys }] of Object.entries(providers)) {
+    const { inProcess, baseUrl: usual = '' } = kinds[kindOf(id, kind)]
+    const needsKey = enabled && inProcess === undefined && baseUrl === undefined && usual.startsWith('https://')
+    if (needsKey && key === undefined && keys === undefined && Object.keys(headers).length === 0) {
+      report.warn(['providers', id], 'has no api_key, so the provider will refuse calls without `X-Provider-Key`', { part: 'name' })
+    }
     checkHeaders(['providers', id, 'headers'], headers, report)
     if (key !== undefined && keys !== undefined) report.add(['providers', id, 'api_keys'], 'not together with api_key', { part: 'name' })
     if (kinds[kindOf(id, kind)].inProcess === 'simulator') checkSandboxOptions(id, options, report)

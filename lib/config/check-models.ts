@@ -54,6 +54,8 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
     const ends = [...reachedFrom(name, steps)].filter(id => !steps.has(id))
     if (ends.length > 0 && ends.every(id => names.isOff(id))) {
       report.warn(['routes', name], 'refers only to disabled providers', { part: 'name' })
+    } else {
+      for (const { id, path } of routeTargets(name, entry)) if (names.isOff(id)) report.warn(path, 'is of a disabled provider, so it is never tried')
     }
   }
   for (const [index, { models: patterns = [] }] of keys.entries()) names.checkPatterns(['keys', index, 'models'], patterns, report)

@@ -99,10 +99,20 @@ function lastFirst (paths: readonly Path[]): Path[] {
   })
 }
 
+/** Sections that other gateways have, and what to write here. */
+const namesOfOthers: ReadonlyMap<string, string> = new Map([
+  ['model_list', 'is an entry of LiteLLM: name the servers in `providers`, where models are `provider/model`, and your own names for them in `models` and `routes`'],
+  ['litellm_settings', 'is an entry of LiteLLM: see `limits`, `calls` and `usage`'],
+  ['router_settings', 'is an entry of LiteLLM: name the models that stand in for each other, and their strategy, in `routes`'],
+  ['general_settings', 'is an entry of LiteLLM: see `server`, `keys` and `store`']
+])
+
 function describe (error: ErrorObject, path: Path, report: Report): void {
   const { keyword, params, data, parentSchema = {} } = error
   switch (keyword) {
     case 'additionalProperties': {
+      const foreign = path.length === 1 ? namesOfOthers.get(String(params.additionalProperty)) : undefined
+      if (foreign !== undefined) return report.add(path, foreign, { part: 'name' })
       const known = isObject(parentSchema.properties) ? Object.keys(parentSchema.properties) : []
       const meant = nearestWord(String(params.additionalProperty), known)
       const suggestion = meant === undefined ? undefined : formatPath([...path.slice(0, -1), meant])

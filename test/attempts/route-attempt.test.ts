@@ -1,6 +1,8 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { noteAttempt, RouteAttempt } from '../../lib/attempts/route-attempt.ts'
+import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
 import { provider } from '../support/settings.ts'
@@ -48,4 +50,13 @@ t.test('reasons are noted in order', async t => {
   noteAttempt(call, route('one/a'), 'rate_limited')
   noteAttempt(call, route('two/b'), 'circuit_open')
   t.same(call.record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]), [['one/a', 'rate_limited'], ['two/b', 'circuit_open']])
+})
+
+t.test('a refused credential names its provider and what to do', async t => {
+  const refused = new ProviderFailure({ kind: 'credential' }, 401)
+  t.equal(start().begin().errorOf(refused).message, 'The provider `one` has refused the call: this gateway has no credential for it. Its operator finds out more with `headgate doctor`.')
+  const withKey = new RouteAttempt(routedCall({}), { ...provider('one'), secrets: [new Secret('sk-canary')] }, { route: chosen }, new RouteHealth(() => 0))
+  t.equal(withKey.errorOf(refused).message, 'The provider `one` has refused the credential of this gateway. Its operator finds out more with `headgate doctor`.')
+  const own = new RouteAttempt({ ...routedCall({}), providerKey: new Secret('sk-own') }, provider('one'), { route: chosen }, new RouteHealth(() => 0))
+  t.match(own.errorOf(refused), { code: 'invalid_provider_key' })
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { readSettings } from '../../lib/config/read-settings.ts'
 import { lines, load } from '../support/config.ts'
 
 t.test('hosts that allow nothing are refused', async t => {
@@ -67,4 +68,14 @@ t.test('bodies are kept by one entry for each project, with patterns that take o
     'headgate.yaml:1:75  calls.keep_bodies[1].redact.patterns[1]  has a lookaround or a group with flags, which cannot be searched for in linear time',
     'headgate.yaml:1:114  calls.keep_bodies[2].readable_by  must be one of owner, admin, member'
   ])
+})
+
+t.test('a provider that will refuse calls for want of a key is a warning', async t => {
+  const warnings = (text: string, env: Record<string, string> = {}): readonly string[] => {
+    const { warnings } = readSettings({ env, cwd: t.testdir({ 'headgate.yaml': text }) })
+    return warnings.map(({ path, message }) => `${path} ${message}`)
+  }
+  const keyless = 'providers: {openai: {}, mistral: {api_key: env:K}, vllm: {}, xai: {enabled: false}, groq: {headers: {authorization: env:K}}, own: {kind: openai, base_url: http://127.0.0.1:1/v1}}'
+  t.same(warnings(keyless, { K: 'k' }), ['providers.openai has no api_key, so the provider will refuse calls without `X-Provider-Key`'])
+  t.same(warnings(keyless, { K: 'k', OPENAI_API_KEY: 'sk' }), [])
 })

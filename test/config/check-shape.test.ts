@@ -148,3 +148,9 @@ routes:
     'headgate.yaml:8:31  routes.r[4]  names a provider that is not configured'
   ])
 })
+
+t.test('sections of other gateways get a word about what to write here', async t => {
+  t.match(lines(t, 'model_list: []\nlitellm_settings: {}\nrouter_settings: {}\ngeneral_settings: {}'), [
+    /^headgate\.yaml:1:1 {2}model_list {2}is an entry of LiteLLM: name the servers in `providers`/, /litellm_settings {2}is an entry of LiteLLM/, /router_settings/, /general_settings/
+  ])
+})
