@@ -26,10 +26,11 @@ function prepare (socket: Socket | null, onEnd: () => void): void {
 /** Makes clients that connect to the server itself. */
 export function directClients (server: URL, connecting: ConnectorOptions): CreateClient {
   const connect = connector(server, connecting)
+  const origin = new URL(server.origin) // one for all: of a string undici makes one for each client
   return ({ onDisconnect, onEnd }) => {
     const { Client } = loadUndici()
     let socket: Socket | undefined
-    const dispatcher = new Client(server.origin, {
+    const dispatcher = new Client(origin, {
       ...options,
       connect: (_options, onConnected) => {
         socket = connect((...result) => {

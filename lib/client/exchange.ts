@@ -109,6 +109,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
       if (++this.#interimResponses > maxInterimResponses) controller.abort(tooManyInterimResponses())
       return // the time for the head runs on
     }
+    controller.rawHeaders = null // they hold the read that they came with, and are held as long as the answer takes
     const length = headers['content-length']
     if (length !== undefined) this.#leftBytes = Number(length)
     const queue = new BodyQueue(this)
