@@ -143,7 +143,14 @@ export function headgate (name: string, { workers = 1, folder, entry = '../../he
       return await started(port, bearer, {
         ...node(folder === undefined ? entry : entryOf(folder), ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
-        env: { ...trust, BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers), ...env },
+        env: {
+          ...trust,
+          NODE_OPTIONS: '--max-semi-space-size=16', // as in examples/deployment
+          BENCH_KEY: benchKey,
+          BENCH_UPSTREAM_KEY: 'sk-mock',
+          HEADGATE_WORKERS: String(workers),
+          ...env
+        },
         output: join(scratch, `headgate-${port}.log`)
       })
     }
