@@ -4,7 +4,10 @@ import { constants } from 'node:fs'
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { CommandError } from '../process/terminal.ts'
+import { loadSettings } from '../config/read-settings.ts'
+import { urlOf } from '../http/listen.ts'
+import { runningAt } from '../process/running-gateway.ts'
+import { CommandError, type Terminal } from '../process/terminal.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { keyVariable } from '../config/environment.ts'
 import { clientSettings } from './client-settings.ts'
@@ -12,22 +15,25 @@ import type { Command } from './command.ts'
 
 export const connectClient: Command = {
   usage: `Usage: headgate connect claude-code|codex|opencode [--url URL] [--model MODEL] [--small-model MODEL] [--write]
+                        [-c FILE]
 
 Prints the settings that the program needs to use this gateway, and where they belong. None holds a key: the program
 reads it from ${keyVariable}.
 
-  --url URL            default: http://127.0.0.1:8080
+  --url URL            default: that of the gateway that runs here, else that of its configuration
   --model MODEL        any model, route or alias; default: sandbox/echo, which tries the connection
   --small-model MODEL  for titles and other small tasks; default: the same
   --write              puts them into the file, beside what it has; a copy of the file is kept
-  --file FILE          another file than the one that the program reads`,
+  --file FILE          another file than the one that the program reads
+  -c, --config FILE    of the gateway`,
 
   run: async (args, terminal) => {
     const { positionals: [client, ...others], values } = parseArgs({
       args: [...args],
       allowPositionals: true,
       options: {
-        url: { type: 'string', default: 'http://127.0.0.1:8080' },
+        url: { type: 'string' },
+        config: { type: 'string', short: 'c' },
         model: { type: 'string', default: 'sandbox/echo' },
         'small-model': { type: 'string' },
         write: { type: 'boolean', default: false },
@@ -37,9 +43,10 @@ reads it from ${keyVariable}.
     const known = clientSettings(terminal.env)
     const settings = known.get(client ?? '')
     if (settings === undefined || others.length > 0) throw new CommandError(`name one of ${[...known.keys()].join(', ')}`, { exitCode: 2 })
-    if (!/^https?:\/\/[^\s/]/.test(values.url)) throw new CommandError('--url must start with http:// or https://', { exitCode: 2 })
+    const url = values.url ?? addressOf(values.config, terminal)
+    if (!/^https?:\/\/[^\s/]/.test(url)) throw new CommandError('--url must start with http:// or https://', { exitCode: 2 })
     const gateway = {
-      url: withoutTrailingSlashes(values.url).replace(/\/v1$/, ''), model: values.model, smallModel: values['small-model'] ?? values.model
+      url: withoutTrailingSlashes(url).replace(/\/v1$/, ''), model: values.model, smallModel: values['small-model'] ?? values.model
     }
     const file = values.file === undefined ? settings.file : resolve(terminal.cwd, values.file)
     if (!values.write) {
@@ -57,6 +64,14 @@ reads it from ${keyVariable}.
     terminal.notice(`# The program reads the key from ${keyVariable}.`)
     return 0
   }
+}
+
+/** Returns the address of the gateway that runs with a configuration, or would. */
+function addressOf (file: string | undefined, terminal: Terminal): string {
+  const { server } = loadSettings({ ...terminal, file })
+  const running = runningAt(server.dataDir)
+  if (running === undefined) terminal.notice(`# No gateway runs here with the data directory ${server.dataDir}.`)
+  return server.publicUrl ?? running ?? urlOf({ ...server, secure: server.tls !== undefined })
 }
 
 async function contentOf (file: string): Promise<string | undefined> {

@@ -7,6 +7,7 @@ import { loadSettings } from '../config/read-settings.ts'
 import { isDashboardServed } from '../dashboard/is-served.ts'
 import { dashboardLink } from '../dashboard/link.ts'
 import { urlOf } from '../http/listen.ts'
+import { runningAt } from '../process/running-gateway.ts'
 import { CommandError } from '../process/terminal.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import type { Command } from './command.ts'
@@ -31,7 +32,10 @@ password: use it after the first start, or when one is forgotten.
     try {
       const accounts = new Accounts(database)
       const { token } = await linkOf(accounts, email)
-      out(dashboardLink(settings.server.publicUrl ?? urlOf({ ...settings.server, secure: settings.server.tls !== undefined }), token))
+      const { server: { dataDir, publicUrl, tls } } = settings
+      const running = runningAt(dataDir)
+      if (running === undefined) terminal.notice(`No gateway runs here with the data directory ${dataDir}: the link works once one does, at this address.`)
+      out(dashboardLink(publicUrl ?? running ?? urlOf({ ...settings.server, secure: tls !== undefined }), token))
     } finally {
       await database.close()
     }

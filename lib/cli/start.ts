@@ -4,6 +4,7 @@ import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
 import { readSettings } from '../config/read-settings.ts'
 import { createLog, flushed } from '../log/log.ts'
+import { urlOf } from '../http/listen.ts'
 import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
@@ -12,6 +13,7 @@ import { exitIfStopHangs } from '../process/exit.ts'
 import { createFirstKey } from '../process/create-first-key.ts'
 import { createFirstLink } from '../process/create-first-link.ts'
 import { runPrimary } from '../process/primary.ts'
+import { noteRunning } from '../process/running-gateway.ts'
 import { runWorker } from '../process/worker.ts'
 import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { checkTlsFiles } from '../process/check-tls-files.ts'
@@ -61,7 +63,9 @@ async function runSingle (options: ServeOptions, terminal: Terminal): Promise<Ex
     ...options, prepare: async keys => await createFirstKey(keys, terminal), prepareLink: async database => await createFirstLink(database, settings, terminal)
   })
   announce({ ...serving, settings, models: serving.gateway.services.models }, log, terminal)
+  const forget = noteRunning(settings.server.dataDir, urlOf(serving.address))
   await stop
+  forget()
   log.info('draining open calls; signal again to exit immediately')
   exitIfStopHangs(settings.server)
   await serving.close()

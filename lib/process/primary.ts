@@ -16,10 +16,12 @@ import { createLog, flushed, type Log } from '../log/log.ts'
 import { ProcessMetrics } from '../telemetry/process-metrics.ts'
 import { SharedMetrics } from '../telemetry/shared-metrics.ts'
 import type { MetricsSettings, Settings } from '../core/settings.ts'
+import { urlOf } from '../http/listen.ts'
 import { announce } from './announce.ts'
 import { CommandError, type ExitCode, type Terminal } from './terminal.ts'
 import { createFirstKey } from './create-first-key.ts'
 import { createFirstLink } from './create-first-link.ts'
+import { noteRunning } from './running-gateway.ts'
 import { startMetrics } from './start-metrics.ts'
 import type { ServeOptions } from './serve.ts'
 import { startWorkers } from './start-workers.ts'
@@ -46,6 +48,7 @@ async function runWorkersWith (database: Database, started: AppliedConfiguration
   const limiter = createLimiter(database, log)
   const configuration = new SharedConfiguration(started)
   const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
+  let forget = (): void => undefined
   try {
     await new Promise<void>((resolve, reject) => {
       startWorkers(settings.server, log, {
@@ -55,6 +58,7 @@ async function runWorkersWith (database: Database, started: AppliedConfiguration
           metrics?.shared.join(worker)
         },
         onReady: address => {
+          forget = noteRunning(settings.server.dataDir, urlOf(address))
           modelsOf(settings).then(models => announce({ address, settings, models, key, linkToken }, log, terminal)).catch(reject)
         },
         onFailure: reason => reject(new CommandError(reason)),
@@ -62,6 +66,7 @@ async function runWorkersWith (database: Database, started: AppliedConfiguration
       })
     })
   } finally {
+    forget()
     await metrics?.close()
     limiter.close()
   }

@@ -32,6 +32,13 @@ t.test('settings are written beside those of a file, which is kept', async t => 
   t.match(JSON.parse(await content('new/opencode.json')), { small_model: 'headgate/openai/gpt-5-mini' })
 })
 
+t.test('without an address it is that of the configuration, and it is said that no gateway runs there', async t => {
+  const directory = t.testdir({ 'headgate.yaml': 'server: { port: 9123 }\n', 'other.yaml': 'server: { public_url: https://ai.example.com/ }\n' })
+  t.match(await headgate(t, ['connect', 'claude-code'], directory), { code: 0, out: /^# No gateway runs here with the data directory .*\n[^]*"ANTHROPIC_BASE_URL": "http:\/\/127\.0\.0\.1:9123"/ })
+  t.match((await headgate(t, ['connect', 'claude-code', '-c', 'other.yaml'], directory)).out, /"ANTHROPIC_BASE_URL": "https:\/\/ai\.example\.com"/)
+  t.same((await readdir(directory)).toSorted(), ['headgate.yaml', 'other.yaml'], 'no store is made')
+})
+
 t.test('what cannot be merged stays as it is', async t => {
   const directory = t.testdir({ 'settings.json': '{ // mine\n}' })
   t.match(await headgate(t, ['connect', 'claude-code', '--write', '--file', 'settings.json'], directory), { code: 1, error: /cannot be read/ })

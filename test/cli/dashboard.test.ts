@@ -7,7 +7,7 @@ import { headgate } from '../support/command.ts'
 t.test('a link signs the owner in, and is in the audit log', async t => {
   const directory = t.testdir({ 'headgate.yaml': 'server: { public_url: https://ai.example.com/ }\n' })
   const first = await headgate(t, ['dashboard', 'link'], directory)
-  t.match(first, { code: 0, out: /^https:\/\/ai\.example\.com\/dashboard\/#\/link\/[\w-]{43}$/ })
+  t.match(first, { code: 0, out: /^No gateway runs here with the data directory .*\.headgate: .*\nhttps:\/\/ai\.example\.com\/dashboard\/#\/link\/[\w-]{43}$/ })
   const second = await headgate(t, ['dashboard', 'link'], directory)
   const database = await openSqlite(join(directory, '.headgate'))
   const { users, links, audit } = new Accounts(database)

@@ -29,12 +29,18 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
     await answer.body.text()
   }
 
+  const link = await headgate(t, ['dashboard', 'link'], directory)
+  t.equal(link.code, 0)
+  t.ok(link.out.startsWith(`${first.url}/dashboard/#/link/`), 'the link leads to the gateway that runs, whatever its port')
+  t.match((await headgate(t, ['connect', 'claude-code'], directory)).out, `"ANTHROPIC_BASE_URL": "${first.url}"`)
+
   first.child.kill('SIGTERM')
   const { code, out } = await first.ended
   t.equal(code, 0)
   const log = out.split('\n').map((line): unknown => JSON.parse(line)) // nothing but the log
   t.match(log, [{ endpoint: 'chat', status: 200, provider: 'sandbox' }], 'calls are in the log')
   t.notMatch(JSON.stringify(log), key)
+  t.match(await headgate(t, ['dashboard', 'link'], directory), { code: 0, out: /^No gateway runs here with the data directory .*\.headgate: / })
 
   const second = await startGateway(t, directory)
   await second.line(/Bearer \$HEADGATE_API_KEY"/)
