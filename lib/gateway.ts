@@ -25,7 +25,7 @@ import { openFiles } from './http/open-files.ts'
 import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
-import { createLimiter, type Limiter } from './limits/limiter.ts'
+import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
 import { loggableError } from './text/describe-error.ts'
 import { warmUp } from './validation/compile-check.ts'
 import type { Admin } from './accounts/admin.ts'
@@ -143,7 +143,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   ]
   const recordAnswer = (call: Call): Promise<void> | undefined => records.answered(call)
   const parts = {
-    keys, log, limiter, degraded, recordAnswer,
+    keys, log, degraded, recordAnswer,
+    limiter: onceRecorded(limiter, () => records.importing),
     ready: () => !draining,
     providers: given.providers ?? [],
     recordSent: (call: Call, isFree?: boolean) => records.sent(call, isFree),
@@ -184,7 +185,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     await sweepUploads().catch((error: unknown) => {
       log.warn({ error }, 'failed to delete uploads of an earlier process')
     })
-    await records.importJournals()
+    records.importJournals()
     await listed
   }
   const begin = (): void => {

@@ -41,6 +41,7 @@ export class CallRecords {
   readonly #recorder: CallRecorder
   readonly #bodyStore: CallBodyStore | undefined
   #bodyRecorder: BodyRecorder | undefined
+  #importing: Promise<void> | undefined
 
   constructor (options: CallRecordsOptions) {
     const { limiter, log, database, usageDatabase, services } = options
@@ -111,9 +112,14 @@ export class CallRecords {
     this.#ledger?.flushJournal()
   }
 
-  /** Imports the journals of processes that have exited. */
-  async importJournals (): Promise<void> {
-    await this.#ledger?.importJournals()
+  /** Begins to import the journals of processes that have exited. */
+  importJournals (): void {
+    this.#importing = this.#ledger?.importJournals().finally(() => { this.#importing = undefined })
+  }
+
+  /** The end of that import, which never rejects; `undefined` when it is over. */
+  get importing (): Promise<void> | undefined {
+    return this.#importing
   }
 
   /** True while usage rows cannot be stored. */

@@ -31,6 +31,23 @@ export interface Limiter {
   readonly settleRecorded: (usages: readonly RecordedUsage[]) => Promise<void>
 }
 
+/**
+ * Lets calls that count in sums, such as budgets, wait while the usage records of earlier processes are being stored: until they are, the
+ * ledger lacks what was used.
+ *
+ * @param recording returns the end of that; `undefined` when it is over
+ */
+export function onceRecorded (limiter: Limiter, recording: () => Promise<void> | undefined): Limiter {
+  return {
+    reserve: wanted => {
+      const recorded = wanted.accounts.some(({ counting }) => counting === 'sum') ? recording() : undefined
+      return recorded === undefined ? limiter.reserve(wanted) : recorded.then(async () => await limiter.reserve(wanted))
+    },
+    settle: (reservation, used) => limiter.settle(reservation, used),
+    settleRecorded: async usages => await limiter.settleRecorded(usages)
+  }
+}
+
 export interface LocalLimiterOptions {
   /** Reads the usage ledger. Default: no ledger, nothing was used before. */
   readonly readUsed?: ReadUsed | undefined

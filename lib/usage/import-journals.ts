@@ -11,6 +11,8 @@ import type { UsageRow } from '../stores/tables.ts'
 export interface ImportEvents {
   /** Called with rows before they are stored. Default: nothing is done before. */
   readonly beforeStored?: (rows: readonly UsageRow[]) => Promise<void>
+  /** Returns true when no further rows are to be stored. Default: never. */
+  readonly isStopped?: () => boolean
   readonly onImported: (file: string, rows: number) => void
   readonly onFailure: (file: string, error: unknown) => void
 }
@@ -38,10 +40,10 @@ const none: ReadonlySet<string> = new Set()
  * the file is read from its end, and a row that is there already stays, unless it is from earlier. A line that a full disk cut off says nothing.
  *
  * @param leftOut ids of rows that another journal has as well, and later
- * @returns false when it could not be done; the file stays then
+ * @returns false when it could not be done, or was stopped; the file stays then
  */
 export async function importJournal (
-  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { beforeStored, onImported, onFailure }: ImportEvents, leftOut: ReadonlySet<string> = none
+  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { beforeStored, isStopped = () => false, onImported, onFailure }: ImportEvents, leftOut: ReadonlySet<string> = none
 ): Promise<boolean> {
   const { insertUsage, maxBatchRows } = database
   const recent = new RecentIds()
@@ -50,6 +52,7 @@ export async function importJournal (
     for await (const lines of linesFromEnd(path)) {
       const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => recent.add(id) && !leftOut.has(id))
       for (let at = 0; at < rows.length; at += maxBatchRows) {
+        if (isStopped()) return false
         const batch = rows.slice(at, at + maxBatchRows)
         await beforeStored?.(batch)
         imported += await retryWhenLocked(async () => await insertUsage(batch))

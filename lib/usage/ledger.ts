@@ -176,6 +176,7 @@ export class Ledger {
   get #importEvents (): ImportEvents {
     const { log } = this.#options
     return {
+      isStopped: () => this.#isClosed,
       onImported: (file, rows) => log.info({ file, rows }, 'usage rows imported from a journal'),
       onFailure: (file, error) => log.warn({ file, cause: loggableError(error) }, 'usage rows of a journal could not be imported')
     }
@@ -197,6 +198,7 @@ export class Ledger {
   async close (): Promise<void> {
     this.#isClosed = true
     for (const timer of this.#timers) clearInterval(timer)
+    await this.#importing // the batch that is being written
     await this.flush()
     for (let attempt = 0; this.#waiting.length > 0 && attempt < failuresBeforeLogging; attempt++) {
       await sleep(initialRetryMs)

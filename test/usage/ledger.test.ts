@@ -396,6 +396,55 @@ t.test('a call that is still open at the end is on record as interrupted after t
   }
 })
 
+t.test('a gateway serves while records of an earlier process are stored; only a call with a budget waits for them', async t => {
+  const earlier = usageRowOf(1, { at_ms: Date.now() - 1000, key_id: 'limited', cost_nano_usd: 1e9 })
+  const directory = t.testdir({ 'usage-earlier.jsonl': `${JSON.stringify(earlier)}\n` })
+  const database = await usageDatabase(t, directory)
+  let go = (): void => undefined
+  const mayStore = new Promise<void>(resolve => { go = resolve })
+  const slow: Database = {
+    ...database,
+    insertUsage: async rows => {
+      if (rows.some(({ id }) => id === earlier.id)) await mayStore
+      return await database.insertUsage(rows)
+    }
+  }
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai')], models: [modelSettings('openai/gpt-5', { price })]
+  }, {
+    free: { id: 'free', name: 'free', limits: { requestsPerMinute: 5 } },
+    limited: { id: 'limited', name: 'limited', limits: { budget: { usd: 1, per: 'total' } } }
+  }, { database, usageDatabase: slow })
+  const asked = (key: string) => api.post(path, question, { headers: { authorization: `Bearer ${key}` } })
+  let isDecided = false
+  const limited = asked('limited').finally(() => { isDecided = true })
+  t.equal((await asked('free')).status, 200)
+  t.equal(isDecided, false)
+  go()
+  t.equal((await limited).status, 402, 'the earlier process had used it up')
+})
+
+t.test('an import that a close interrupts leaves the file to the next start, which stores each row once', async t => {
+  const rows = Array.from({ length: 1000 }, (_, number) => usageRowOf(number))
+  const directory = t.testdir({ 'usage-earlier.jsonl': rows.map(row => `${JSON.stringify(row)}\n`).join('') })
+  const database = await usageDatabase(t, directory)
+  const first = new Ledger({
+    ...database,
+    insertUsage: async some => {
+      void first.close()
+      return await database.insertUsage(some)
+    }
+  }, { log: createLog('silent'), retention: () => ({ keepDays: 1e4, keepRows: 1e6 }) })
+  await first.importJournals()
+  t.equal((await rowsOf(database)).length, 200, 'the batch that was being written')
+  const { ledger: second } = await ledger(t, directory)
+  await second.importJournals()
+  t.equal((await rowsOf(database)).length, 1000)
+  t.same(readdirSync(directory).filter(name => name.endsWith('.jsonl')), [])
+})
+
 t.test('a file that cannot be read is left alone and reported', async t => {
   const directory = t.testdir({ 'usage-broken.jsonl': {} })
   const { ledger: kept, lines } = await ledger(t, directory)
