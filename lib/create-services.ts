@@ -1,3 +1,4 @@
+import { ConfiguredStages } from './guards/configured-stages.ts'
 import { isDashboardServed } from './dashboard/is-served.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './attempts/abandoned-answers.ts'
@@ -124,6 +125,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
       captureBodies: bodyRecorder.capturing(settings.calls, [...providers.values()].flatMap(({ secrets }) => secrets))
     },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
+    ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages) },
     tokenCounter: tokens,
     limiter,
     ready,

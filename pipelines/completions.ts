@@ -1,5 +1,6 @@
 /** Serves POST /v1/completions: a text, and how it goes on, in one piece or as it is written. */
 
+import { asTextAnswer } from '../lib/chat/as-text-answer.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
@@ -64,7 +65,7 @@ export function completions (services: Services, { afterRules = map(call => call
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     checkUses(services, 'textCompletion'),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, replaceCompletionTexts)),
+    textStages === undefined ? admitted : chain(admitted, requestTexts<TextInput>(textStages, { replaceTexts: replaceCompletionTexts, asTextAnswer })),
     textStages === undefined ? answer : answerTexts(textStages, undefined, answer),
     normalise(),
     answerReply(textCompletions)

@@ -68,7 +68,7 @@ export function conversation<S extends TSchema, C> (
     checkUses(services, 'chat', dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, dialect.replaceTexts)),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, dialect)),
     defer(services, chain(capAnswer(services), providerCall(services, 'deferred')), chain(recordUsage<ChatInput, ChatEvent>(), normalise())),
     fitRoutes(services, dialect),
     beforeAnswer,

@@ -81,7 +81,7 @@ export function countTokens (services: Services, { afterRules = map(call => call
     map(countTokensInput),
     afterRules,
     routeModel(services),
-    textStages === undefined ? checked : chain(checked, requestTexts(textStages, replaceCountTexts)),
+    textStages === undefined ? checked : chain(checked, requestTexts(textStages, { replaceTexts: replaceCountTexts })),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), { passesErrors: true }),
     replyWith(async ({ id, by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)

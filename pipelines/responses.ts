@@ -83,7 +83,7 @@ export function countInputTokens (services: Services, { afterRules = map(call =>
     map(dialect.input),
     afterRules,
     routeModel(services),
-    textStages === undefined ? checked : chain(checked, requestTexts(textStages, dialect.replaceTexts)),
+    textStages === undefined ? checked : chain(checked, requestTexts(textStages, { replaceTexts: dialect.replaceTexts })),
     countPrompt(services, dialect, request => estimateChat(request).prompt),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ object: 'response.input_tokens', input_tokens: tokens } satisfies InputTokens)

@@ -17,6 +17,7 @@ import { ModelConfig } from './config/models.ts'
 import { ProviderConfig } from './config/providers.ts'
 import { RouteConfig } from './config/routes.ts'
 import { MetricsConfig, ServerConfig } from './config/server.ts'
+import { StageConfig } from './config/stages.ts'
 import { CoordinationConfig, DeferredConfig, ResponsesConfig, StoreConfig, UsageConfig } from './config/stores.ts'
 import { ToolsConfig, ToolServerConfig } from './config/tools.ts'
 
@@ -44,6 +45,7 @@ export const Config = Closed({
   coordination: CoordinationConfig,
   usage: UsageConfig,
   calls: CallsConfig,
+  stages: Type.Array(StageConfig, { default: [], maxItems: 50, description: 'Stages that look at the texts of calls, in this order. Default: none.' }),
   deferred: DeferredConfig,
   responses: ResponsesConfig,
   dashboard: DashboardConfig,

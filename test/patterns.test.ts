@@ -14,6 +14,7 @@ const computed = [
   'build/lib/config/read-secrets.js: secretReference',
   'build/lib/models/catalogue.js: match',
   'build/lib/sandbox/tool-calling.js: `(?<![\\\\w-])${escaped(tool.name)}(?![\\\\w-])`',
+  'build/lib/text/bounded-pattern.js: printed(node)', // of an operator's pattern, parsed and bounded
   'build/lib/validation/fill-defaults.js: pattern',
   'build/lib/validation/single-values.js: pattern'
 ]

@@ -11,6 +11,9 @@ import { nearestWord } from '../text/nearest-word.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
 import { PatternError } from '../text/parse-pattern.ts'
 import { LinearPattern } from '../text/linear-pattern.ts'
+import { boundedPattern } from '../text/bounded-pattern.ts'
+import { builtInPattern } from '../guards/pattern-filter.ts'
+import { builtInNames } from '../guards/built-in-patterns.ts'
 import { isServerPattern } from '../mcp/tool-scope.ts'
 import { checkModels, type KnownNames } from './check-models.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
@@ -31,6 +34,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkPorts(config, report)
   checkCoordination(config, report)
   checkKeptBodies(config, report)
+  checkStages(config, report)
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
@@ -199,6 +203,29 @@ function checkPorts ({ server, metrics }: Config, report: Report): void {
 
 function checkCoordination ({ coordination: { sentinel, cluster } }: Config, report: Report): void {
   if (sentinel !== undefined && cluster) report.add(['coordination', 'sentinel'], 'not together with cluster', { part: 'name' })
+}
+
+function checkStages ({ stages }: Config, report: Report): void {
+  const names = new Set<string>()
+  for (const [index, { name, patterns }] of stages.entries()) {
+    const path = ['stages', index]
+    if (names.has(name)) report.add([...path, 'name'], 'another entry has this name')
+    names.add(name)
+    for (const [place, given] of patterns.entries()) checkStagePattern([...path, 'patterns', place], given, report)
+  }
+}
+
+function checkStagePattern (path: Path, given: Config['stages'][number]['patterns'][number], report: Report): void {
+  if (typeof given === 'string') {
+    if (builtInPattern(given) === undefined) report.add(path, `must be one of ${builtInNames.join(', ')}, or a map of \`name\` and \`match\``, { suggestion: nearestWord(given, builtInNames) })
+    return
+  }
+  try {
+    boundedPattern(given.match, given.max_length)
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error
+    report.add([...path, 'match'], error.message)
+  }
 }
 
 function checkKeptBodies ({ calls }: Config, report: Report): void {

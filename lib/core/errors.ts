@@ -73,6 +73,9 @@ export const codes = {
   content_policy_violation: {
     status: 400, type: 'invalid_request_error', message: 'The provider refused the content of this request.'
   },
+  content_refused: {
+    status: 400, type: 'invalid_request_error', message: 'A stage of this gateway refused the content of this call.'
+  },
   invalid_document: {
     status: 400, type: 'invalid_request_error', message: 'The document cannot be processed.'
   },
@@ -349,6 +352,11 @@ function pathOf ([, ...loc]: ValidationDetail['loc']): string {
 function codeOf (type: string): string {
   if (type === 'missing') return 'missing_required_parameter'
   return type.endsWith('_type') ? 'invalid_type' : 'invalid_value'
+}
+
+/** Returns true for an answer that a stage of the gateway refused: what has begun of it ends as filtered content does. */
+export function isRefused ({ code }: GatewayError): boolean {
+  return code === 'content_refused'
 }
 
 /** Returns a `GatewayError`: anything unexpected becomes `internal_error` with itself as cause. */

@@ -4,6 +4,7 @@
  */
 
 import type { BodyCapture } from './body-capture.ts'
+import type { StageFindings } from './stage-findings.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
 import { addUsage, charactersPerToken, type EstimatedUnits, type Units, type Usage } from './usage.ts'
@@ -130,6 +131,9 @@ export class CallRecord {
   overheadMs: number | undefined = undefined
   /** Milliseconds from acceptance to the first output of a streamed answer; of no other answer. */
   firstByteMs: number | undefined = undefined
+
+  /** What stages found in its texts. */
+  findings: StageFindings | undefined = undefined
 
   /** Ids of the tool calls in the answer. */
   toolCallIds: string[] | undefined = undefined

@@ -62,6 +62,13 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * is replaced. It may be called again for the same call.
    */
   readonly replaceTexts: (call: RoutedCall<ChatInput>, replace: ReplaceText) => RoutedCall<ChatInput>
+  /**
+   * Returns the call without what its answer would have beside its text, so that all of it can be changed: log probabilities say
+   * what stood where a text is changed. Default: requests of this dialect cannot ask for more.
+   *
+   * @throws GatewayError `unsupported_parameter` for a call that wants a spoken answer
+   */
+  readonly asTextAnswer?: (call: RoutedCall<ChatInput>) => RoutedCall<ChatInput>
   /** Lists what a request in the caller's words has a provider do beside answering with its model. Default: nothing. */
   readonly uses?: (context: C) => readonly ProviderUse[]
 }

@@ -1,4 +1,5 @@
 import { refine, type RoutedCall } from '../core/call.ts'
+import { isLargeRequest } from '../core/record.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
 import type { CallerBody } from '../core/caller-body.ts'
 
@@ -16,6 +17,8 @@ export function withRequest<R extends object> (call: RoutedCall<unknown>, before
     const body = replaced === undefined ? given?.() : undefined
     return replaced ??= body && replacedBody(body, before, request)
   }
+  // What a project keeps is what is left. A large one would be printed at once for it.
+  call.record.bodies?.takeRequest(isLargeRequest(call.record) ? [] : [Buffer.from(callerBody()?.text() ?? JSON.stringify(request))])
   return refine(call, { request, ...given !== undefined && { callerBody } })
 }
 

@@ -17,6 +17,8 @@ export interface TextEdit {
 export interface TextFilter {
   /** Characters of the longest finding, and one more: so many after its beginning decide whether there is one. */
   readonly reach: number
+  /** False for one that only counts. */
+  readonly alters: boolean
   /**
    * Finds what begins at `from` or behind it and before `until`: in order, without overlaps. What stands before `from` is context.
    *
@@ -31,6 +33,11 @@ export interface TextFilter {
 export interface TextStages {
   /** Returns what looks at the texts of one of these points of a call; `undefined`: nothing does. */
   readonly filter: (call: RoutedCall<unknown>, points: readonly TextPoint[]) => TextFilter | undefined
+}
+
+/** Returns true for a call whose answer a stage may change or refuse. */
+export function altersAnswer (stages: TextStages, call: RoutedCall<unknown>): boolean {
+  return stages.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
 }
 
 /** The filters of a call for its request or its answer, by place. */

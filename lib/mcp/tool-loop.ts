@@ -6,6 +6,7 @@ import { beginTurn, endTurn } from '../core/record.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
+import { ToolTexts } from './tool-texts.ts'
 import { toolKey } from '../chat/tool-names.ts'
 import { Turn, type TurnToolCall } from '../chat/turn.ts'
 import { LoopLimits, type Refusals, type StopReason, type ToolLimits } from './loop-limits.ts'
@@ -17,6 +18,7 @@ import type { ApprovedCall, ChatInput, RoutedChatCall, ToolApproval } from '../c
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
+import type { TextStages } from '../guards/text-filter.ts'
 import type { OpenTools } from './tool-servers.ts'
 
 /** Answers one turn. */
@@ -28,6 +30,8 @@ export interface LoopOptions {
   readonly seesImages: (route: Route) => boolean
   /** Returns whether the budget pays for another turn. */
   readonly canAffordTurn: (call: RoutedChatCall) => boolean
+  /** Look at what tools are called with and what they return. Default: nothing does. */
+  readonly textStages?: TextStages | undefined
 }
 
 /** Characters of data URLs in one answer: every turn sends all of them again. */
@@ -42,11 +46,12 @@ export class ToolLoop {
   readonly #canAffordTurn: LoopOptions['canAffordTurn']
   readonly #callerFunctions: ReadonlySet<string>
   readonly #clock
+  readonly #texts: ToolTexts
   readonly #errors: Record<string, ToolServerError>
   #usage: Usage | undefined
   #imageCharacters = 0
 
-  constructor (call: RoutedChatCall, open: OpenTools, ask: AnswerTurn, { limits, seesImages, canAffordTurn }: LoopOptions) {
+  constructor (call: RoutedChatCall, open: OpenTools, ask: AnswerTurn, { limits, seesImages, canAffordTurn, textStages }: LoopOptions) {
     this.#call = call
     this.#open = open
     this.#ask = ask
@@ -56,6 +61,7 @@ export class ToolLoop {
     this.#callerFunctions = ownFunctions(call.request)
     this.#clock = startDeadline(limits.loopMs, call.signal)
     this.#errors = { ...open.errors }
+    this.#texts = new ToolTexts(textStages, call)
   }
 
   /** Stops the clock and the tools that no call waits for any more. */
@@ -104,7 +110,7 @@ export class ToolLoop {
         pending = ran.flatMap(({ call, outcome }) => outcome === undefined ? [call] : [])
         if (pending.length > 0) stop = 'deadline'
         else if (filter.callsShown === 0 && waiting.length === 0) {
-          const next = nextTurn(turnCall, route, withResults(turnCall.request, turn.message(), ran))
+          const next = nextTurn(turnCall, route, withResults(turnCall.request, this.#texts.said(turn.message(), ran), ran))
           if (this.#canAffordTurn(next)) {
             turnCall = next
             precedingText = filter.lastText
@@ -131,7 +137,7 @@ export class ToolLoop {
     const { record } = this.#call
     record.toolRuns ??= []
     const { toolRuns } = record
-    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages, refusals, onEnd: run => toolRuns.push(run) })
+    const running = runTools(calls.map(call => this.#texts.called(call)), this.#open, { signal: this.#clock.signal, emitProgress, seesImages, refusals, onEnd: run => toolRuns.push(run) })
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {
@@ -139,14 +145,15 @@ export class ToolLoop {
         continue
       }
       record.upstreamWaitMs += performance.now() - startedAtMs
-      const outcomes = step.value.flatMap(({ outcome }) => outcome ?? [])
+      const ran = step.value.map(finished => this.#texts.returned(finished))
+      const outcomes = ran.flatMap(({ outcome }) => outcome ?? [])
       for (const { result, failure, images = [] } of outcomes) {
         if (failure !== undefined) this.#errors[result.serverName] = failure
         for (const image of images) this.#imageCharacters += image.length
       }
       const events = outcomes.map(({ result }): ChatEvent => ({ type: 'tool-result', result }))
       if (events.length > 0) yield { call: this.#call, route, events }
-      return step.value
+      return ran
     }
   }
 

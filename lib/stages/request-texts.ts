@@ -2,7 +2,7 @@
 
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { TextFilters, type TextFilter, type TextStages } from '../guards/text-filter.ts'
+import { TextFilters, altersAnswer, type TextFilter, type TextStages } from '../guards/text-filter.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
@@ -10,17 +10,35 @@ import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 /** Returns the call with other texts; the same call where nothing is replaced. It may be called again. */
 export type ReplaceTexts<R> = (call: RoutedCall<R>, replace: ReplaceText) => RoutedCall<R>
 
+export interface RequestTexts<R> {
+  readonly replaceTexts: ReplaceTexts<R>
+  /** Returns the call without what its answer would have beside its text. Default: the same call. */
+  readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined
+}
+
 /**
- * Replaces what the stages find in a request: one call in, one out, the same where they find nothing.
+ * Replaces what the stages find in a request: one call in, one out, the same where they find nothing. Where they may change the answer,
+ * it is asked for as text alone.
  *
- * @throws GatewayError for a finding that refuses the call
+ * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` says
  */
-export function requestTexts<R> (stages: TextStages, replaceTexts: ReplaceTexts<R>): Stage<RoutedCall<R>> {
-  return map(call => {
+export function requestTexts<R> (stages: TextStages, { replaceTexts, asTextAnswer = call => call }: RequestTexts<R>): Stage<RoutedCall<R>> {
+  return map(given => {
+    const call = altersAnswer(stages, given) ? asTextAnswer(given) : given
     const filters = new TextFilters(stages, call, 'request')
     if (filters.isEmpty) return call
-    return isSlowRequest(call.record) ? replaceInTurns(call, filters, replaceTexts) : replaceTexts(call, filters.replace)
+    try {
+      return isSlowRequest(call.record) ? replaceInTurns(call, filters, replaceTexts).catch((error: unknown) => refuse(call, error)) : replaceTexts(call, filters.replace)
+    } catch (error) {
+      return refuse(call, error)
+    }
   })
+}
+
+/** A project that keeps bodies keeps none that was refused. */
+function refuse ({ record }: RoutedCall<unknown>, error: unknown): never {
+  record.bodies?.takeRequest([])
+  throw error
 }
 
 /** Characters that are looked through in a turn of the event loop. */

@@ -26,7 +26,7 @@ import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import type { Services } from '../services.ts'
 import type { ToolLimits } from '../mcp/loop-limits.ts'
 
-export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 'providers'> {
+export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 'providers' | 'textStages'> {
   readonly settings: { readonly tools: ToolLimits }
 }
 
@@ -40,8 +40,8 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
  *   run: only one conversation can be continued. Else what `ask` throws.
  */
 export function toolExecute (services: ToolServices, ask: AnswerTurn): AnswerTurn {
-  const { toolServers: tools, models, settings } = services
-  const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), canAffordTurn: turnsWithin(models) }
+  const { toolServers: tools, models, settings, textStages } = services
+  const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), canAffordTurn: turnsWithin(models), textStages }
   return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || (forbidsTools(request) && !hasApprovedCalls(request))) return ask(once(call))

@@ -44,6 +44,7 @@ function fieldsOf ({ id, record, headers }: Call, row: UsageRow | undefined, tot
     hedges: record.hedges,
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
     candidates: candidatesOf(record),
+    findings: record.findings?.list.length === 0 ? undefined : record.findings?.list,
     dry_run: record.dryRun,
     upstream_id: record.upstreamRequestId,
     total_ms: rounded(totalMs),

@@ -30,6 +30,8 @@ export class CallMetrics {
   readonly #attempts: AttemptCounters
   readonly #failedAttempts: AttemptCounters
   readonly #refusals = new Map<Refusal, number>()
+  /** By the labels of the series: stages of the configuration are few. */
+  readonly #findings = new Map<string, number>()
 
   /** @param isKnown returns true for the full id of a model that not only a caller knows */
   constructor (isKnown: (modelId: string) => boolean, limit = maxSeries) {
@@ -40,12 +42,16 @@ export class CallMetrics {
   }
 
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
-    const { endpoint, modelId, providerId = '', outcome = 'ok', overheadMs, requests = [], failedAttempts = [], refusedBy } = record
+    const { endpoint, modelId, providerId = '', outcome = 'ok', overheadMs, requests = [], failedAttempts = [], refusedBy, findings } = record
     const seconds = (performance.now() - receivedAtMs) / 1000
     this.#countersOf(endpoint, this.#modelOf(modelId), providerId, outcome).note(record, seconds, row)
     if (overheadMs !== undefined) this.#overheadOf(endpoint).observe(overheadMs / 1000)
     for (const { route, reason = 'ok' } of requests) this.#attempts.note(this.#modelOf(route.modelId), route.providerId, reason)
     for (const { route, reason } of failedAttempts) this.#failedAttempts.note(this.#modelOf(route.modelId), route.providerId, reason)
+    for (const { count, ...finding } of findings?.list ?? []) {
+      const series = labels({ ...finding })
+      this.#findings.set(series, (this.#findings.get(series) ?? 0) + count)
+    }
     if (refusedBy !== undefined) this.#refusals.set(refusedBy, (this.#refusals.get(refusedBy) ?? 0) + 1)
   }
 
@@ -56,6 +62,7 @@ export class CallMetrics {
     this.#attempts.addTo(families.attempts)
     this.#failedAttempts.addTo(families.failedAttempts)
     for (const [limit, count] of this.#refusals) families.refusals.samples.push([labels({ limit }), count])
+    for (const [series, count] of this.#findings) families.findings.samples.push([series, count])
     return Object.values(families)
   }
 
@@ -121,7 +128,8 @@ function callFamilies () {
     hedges: family('counter', 'headgate_hedges_total', 'Requests started because another one was slow, by the model that produced the answer.'),
     fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls that another model than the first choice completed.'),
     failedAttempts: family('counter', 'headgate_failed_attempts_total', 'Failed attempts and skipped routes, by reason.'),
-    refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused because of a limit of their key.')
+    refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused because of a limit of their key.'),
+    findings: family('counter', 'headgate_stage_findings_total', 'What stages found in the texts of calls.')
   }
 }
 

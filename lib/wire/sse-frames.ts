@@ -1,6 +1,6 @@
 /** Turns batches into the frames of an event stream, whatever their events are and however they are printed. */
 
-import { asGatewayError } from '../core/errors.ts'
+import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
 import { sseEvent } from './sse.ts'
 import type { Batch } from '../core/batch.ts'
@@ -53,7 +53,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     // The reason why the call was aborted says more than the error of its stream.
     const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
     if (outcome !== 'error') return
-    this.#end = this.#printer.fail?.(failure, call) ?? sseEvent('error', JSON.stringify(failure.toBody()))
+    this.#end = this.#printer.fail?.(failure, call) ?? errorFrame(failure)
   }
 
   /** Yields the frames of the end. Each waits for the next one, and the last for the record. */
@@ -66,4 +66,9 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     await this.#call?.recordAnswer?.(this.#call)
     if (frame !== '') yield frame
   }
+}
+
+/** Returns the last message of an answer that broke off, as OpenAI's clients read it. */
+export function errorFrame (failure: GatewayError): string {
+  return sseEvent('error', JSON.stringify(failure.toBody()))
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
 import { withRequest } from '../../lib/dialects/replaced-request.ts'
 import { routedCall } from '../support/stages.ts'
 
@@ -14,5 +15,17 @@ t.test('the text of a call has only the strings that differ, however often they 
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }', 'also for another route')
   t.equal(again.callerBody?.()?.print({ c: 1 }), 'as it came: {"c":1}')
   t.equal(withRequest(routedCall(before), before, first).callerBody, undefined, 'of a body that is not kept')
+  t.end()
+})
+
+t.test('a project that keeps bodies keeps what is left', t => {
+  const before = { a: 'x' }
+  const kept: string[] = []
+  const record = new CallRecord('chat')
+  record.bodies = { takeRequest: pieces => { kept.push(Buffer.concat(pieces).toString()) }, takeForm: () => undefined, watch: reply => reply }
+  withRequest(routedCall(before, { record }), before, { a: 'X' })
+  record.bodyBytes = 100_000_000
+  withRequest(routedCall(before, { record }), before, { a: 'X' })
+  t.same(kept, ['{"a":"X"}', ''])
   t.end()
 })

@@ -51,6 +51,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The provider rejected the content by its own policy.',
     action: 'Change the content. A retry has the same result.'
   },
+  content_refused: {
+    when: 'A stage of the gateway (`stages` in the configuration) found in the request or in the answer what it refuses. In a stream it is the last message.',
+    action: 'Change the content that `message` names. A retry of the same request has the same result; another answer may pass.'
+  },
   invalid_document: {
     when: 'The document is damaged, encrypted, empty or has too many pages.',
     action: 'Send another document.'

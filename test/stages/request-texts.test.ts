@@ -20,7 +20,7 @@ const replaceTexts: ReplaceTexts<Request> = (call, replace) => {
 async function passed (request: Request, stages: TextStages = wordStages(), bodyBytes = 10): Promise<Request> {
   const record = new CallRecord('chat')
   record.bodyBytes = bodyBytes
-  for await (const call of requestTexts(stages, replaceTexts)(once(routedCall(request, { record })))) return call.request
+  for await (const call of requestTexts(stages, { replaceTexts })(once(routedCall(request, { record })))) return call.request
   throw new Error('no call came out')
 }
 

@@ -75,6 +75,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     store: { poolSize: 10, connectMs: 5_000, statementMs: 10_000, keysStaleMs: 86_400_000 },
     coordination: { cluster: false, timeoutMs: 500 },
     calls: { keepBodies: [], keptMemoryBytes: 1_000_000 },
+    stages: [],
     usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     dashboard: { enabled: true, insecure: false, editConfig: false },

@@ -12,6 +12,7 @@ export const replacement = '(an island)'
 export function wordFilter (found: string = word, reach = found.length + 1): TextFilter {
   return {
     reach,
+    alters: true,
     find: (text, from, until) => {
       const edits: TextEdit[] = []
       for (let start = text.indexOf(found, from); start !== -1 && start < until; start = text.indexOf(found, start + found.length)) {

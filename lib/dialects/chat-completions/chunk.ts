@@ -122,6 +122,13 @@ export class ChunkBuilder {
     return chunks
   }
 
+  /** Returns the ends of choices that a stage of the gateway refused. */
+  refused (): Chunk[] {
+    const ended = new Set(this.#finishes.map(([choice]) => choice))
+    for (const choice of this.#begun) if (!ended.has(choice)) this.#finishes.push([choice, 'content_filter'])
+    return this.end()
+  }
+
   #choice (index: number, delta: ChunkDelta, logprobs: Logprobs | null = null): Chunk[] {
     // Their inside is as the provider wrote it.
     const chunk = this.#chunk([{ index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }])

@@ -3,6 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import { copyString } from '../../text/copy-string.ts'
+import { isRefused, type GatewayError } from '../../core/errors.ts'
+import { errorFrame } from '../../wire/sse-frames.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
 import type { FramePrinter } from '../../wire/frame-printer.ts'
 import type { AnswerStart } from '../dialect.ts'
@@ -44,6 +46,10 @@ class Printer implements FramePrinter<ChatEvent> {
 
   end (): string {
     return this.#printChunks(this.#chunks.end()) + endOfStream
+  }
+
+  fail (failure: GatewayError): string {
+    return (isRefused(failure) ? this.#printChunks(this.#chunks.refused()) : '') + errorFrame(failure)
   }
 
   #printText (event: TextDelta): string {

@@ -1,6 +1,7 @@
 /** Chat completions as a dialect of callers. */
 
 import { ChatRequest } from '../../../schemas/chat.ts'
+import { asTextAnswer } from '../../chat/as-text-answer.ts'
 import { refine } from '../../core/call.ts'
 import { encodeChunks } from './encode.ts'
 import { chatCompletionsErrors } from './errors.ts'
@@ -19,6 +20,7 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
     return refine(chatInput(call), { context })
   },
   replaceTexts: replaceChatTexts,
+  asTextAnswer,
   fit: (request, { provider }) => {
     const messages = fitSystemMessages(request.messages, provider)
     return messages === request.messages ? request : { ...request, messages }

@@ -4,8 +4,9 @@ import { sseEvent, sseFrame } from '../../wire/sse.ts'
 import { DirectFrames } from './direct-frames.ts'
 import { errorText } from './errors.ts'
 import { StreamEvents } from './stream-events.ts'
+import { estimatedUsage } from './usage.ts'
 import type { Call } from '../../core/call.ts'
-import type { GatewayError } from '../../core/errors.ts'
+import { isRefused, type GatewayError } from '../../core/errors.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { FramePrinter } from '../../wire/frame-printer.ts'
 import type { MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
@@ -40,7 +41,7 @@ class DirectPrinter implements FramePrinter<ChatEvent> {
   }
 
   fail (failure: GatewayError, call: Call): string {
-    return sseFrame('error', errorText(failure, call))
+    return failed(failure, call)
   }
 
   keepAlive (): string {
@@ -79,7 +80,7 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 
   fail (failure: GatewayError, call: Call): string {
-    return sseFrame('error', errorText(failure, call))
+    return failed(failure, call)
   }
 
   /** Clients count from the last event on, and comments are none. */
@@ -94,6 +95,12 @@ class Printer implements FramePrinter<ChatEvent> {
     }
     return this.#before
   }
+}
+
+/** Of an answer that a stage of the gateway refused, clients read why it ended before the error. */
+function failed (failure: GatewayError, call: Call): string {
+  const delta: MessagesStreamEvent = { type: 'message_delta', delta: { stop_reason: 'refusal', stop_sequence: null }, usage: estimatedUsage(0, 0) }
+  return (isRefused(failure) ? framesOf([delta]) : '') + sseFrame('error', errorText(failure, call))
 }
 
 const ping = framesOf([{ type: 'ping' }])

@@ -7,8 +7,7 @@ import { readObjectText, replaceFields } from '../../json/object-text.ts'
 import type { FramePrinter } from '../../wire/frame-printer.ts'
 import { endOfStream, sseFrame } from '../../wire/sse.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
-import { failedCode } from './errors.ts'
-import { startedResponse } from './response-object.ts'
+import { failedFields, startedResponse } from './response-object.ts'
 import { maxKeptLength, tooLong } from './kept-length.ts'
 import { completeEvent } from './text-parts.ts'
 import type { GatewayError } from '../../core/errors.ts'
@@ -79,9 +78,8 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   fail (failure: GatewayError, call: Call): string {
     if (!this.#begun) this.#translated ??= this.#translate()
     if (this.#translated !== undefined) return this.#translated.fail?.(failure, call) ?? ''
-    const error = { code: failedCode(failure), message: failure.message }
     const begun = this.#response === undefined ? startedResponse(this.#start) : JSON.parse(this.#response) as object // as it came
-    const response = { ...begun, status: 'failed', error, output: this.#done.map(itemOf) }
+    const response = { ...begun, ...failedFields(failure), output: this.#done.map(itemOf) }
     this.#last = { name: 'response.failed', before: '{"type":"response.failed","response":', response: JSON.stringify(response), after: '}' }
     return this.end()
   }

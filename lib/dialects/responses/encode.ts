@@ -1,11 +1,10 @@
 /** Chat events to the frames of a streamed response. */
 
 import { DirectPrinter } from './direct-printer.ts'
-import { failedCode } from './errors.ts'
 import { printText } from '../../json/print-in-turns.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { OutputItems } from './output-items.ts'
-import { responseUsage, startedResponse } from './response-object.ts'
+import { failedFields, responseUsage, startedResponse } from './response-object.ts'
 import { endOfStream, sseEvent } from '../../wire/sse.ts'
 import type { ItemListener, TextPlace, WireEvent } from './output/open-item.ts'
 import type { AnswerStart } from '../dialect.ts'
@@ -91,8 +90,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
 
   /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
   fail (failure: GatewayError): string {
-    const error = { code: failedCode(failure), message: failure.message }
-    return this.#finish({ status: 'failed', error })
+    return this.#finish(failedFields(failure))
   }
 
   keepAlive (): string {

@@ -8,7 +8,7 @@ import { responsesErrors } from './errors.ts'
 import { fitRequest } from './fit.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesUses } from './provider-uses.ts'
-import { replaceResponseTexts } from './replace-texts.ts'
+import { replaceResponseTexts, withoutTokens } from './replace-texts.ts'
 import { responsesSizes } from './sizes.ts'
 import { responsesDirectTexts } from './text-places.ts'
 import { readStored, type StoredInput } from './stored-input.ts'
@@ -35,6 +35,7 @@ export function responsesDialect (archive?: ResponseArchive, recordAnswer?: Reco
     directRequest,
     directTexts: responsesDirectTexts,
     replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive, recordAnswer }),
+    asTextAnswer: call => withoutTokens(call, { archive, recordAnswer }),
     uses: responsesUses,
     encode: encodeResponse,
     complete: responseReply,

@@ -21,6 +21,23 @@ export function replaceResponseTexts (call: RoutedCall<ChatInput>, replace: Repl
   return refine(call, { request, context })
 }
 
+/**
+ * Returns the call without what it asks for of the single tokens of its answer, as `Dialect.asTextAnswer` says.
+ *
+ * @param options as above
+ */
+export function withoutTokens (call: RoutedCall<ChatInput>, options: ResponsesInputOptions): RoutedCall<ChatInput> {
+  const { request: given, stored } = call.context as ResponsesContext // by the input of this dialect
+  const include = given.include?.filter(name => name !== logprobs)
+  const isAsked = include?.length !== given.include?.length || (given.top_logprobs ?? 0) > 0 || call.routes.some(({ settings }) => settings?.['top_logprobs'] !== undefined)
+  if (!isAsked) return call
+  const other = { ...given, ...include !== undefined && { include }, top_logprobs: 0 }
+  const { request, context } = responsesInput(withRequest(call, given, other), { ...options, stored })
+  return refine(call, { request, context })
+}
+
+const logprobs = 'message.output_text.logprobs'
+
 function withStoredTexts (stored: StoredInput, replace: ReplaceText): StoredInput {
   const { continuation, items } = stored
   const continued = continuation && responsesItemTexts.replace(continuation.items, replace)

@@ -1,6 +1,8 @@
 /** Makes the `response` object around the items of an answer. */
 
 import type { JsonObject } from '../../json/guards.ts'
+import { failedCode } from './errors.ts'
+import { isRefused, type GatewayError } from '../../core/errors.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 import type { Usage } from '../../core/usage.ts'
@@ -64,5 +66,14 @@ export function responseUsage (usage: Usage): ResponseUsage {
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
     total_tokens: usage.totalTokens
+  }
+}
+
+/** Returns the fields of a response that failed. */
+export function failedFields (failure: GatewayError): Pick<ResponseObject, 'status' | 'error'> & Partial<Pick<ResponseObject, 'incomplete_details'>> {
+  return {
+    status: 'failed',
+    error: { code: failedCode(failure), message: failure.message },
+    ...isRefused(failure) && { incomplete_details: { reason: 'content_filter' } }
   }
 }

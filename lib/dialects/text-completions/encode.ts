@@ -1,4 +1,6 @@
 import { TextChunks } from './text-chunks.ts'
+import { isRefused } from '../../core/errors.ts'
+import { errorFrame } from '../../wire/sse-frames.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -14,6 +16,7 @@ export function encodeText ({ head, call }: AnswerStart): FramePrinter<ChatEvent
   }
   return {
     print: events => events.map(frameOf).join(''),
-    end: () => endOfStream
+    end: () => endOfStream,
+    fail: failure => (isRefused(failure) ? chunks.refused().map(chunk => sseData(JSON.stringify(chunk))).join('') : '') + errorFrame(failure)
   }
 }

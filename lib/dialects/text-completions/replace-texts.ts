@@ -10,6 +10,7 @@ export function replaceCompletionTexts (call: RoutedCall<TextInput>, replace: Re
   const asCame = { ...rest, prompt: given, ...others.suffix !== undefined && { suffix: others.suffix } }
   const replaced = completionRequestTexts.replace(asCame, replace)
   if (replaced === asCame) return call
+  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))]) // what a project keeps is what is left
   const { prompt, suffix, ...fields } = replaced
   const text = { ...others, prompt, ...suffix !== undefined && { suffix } }
   return refine(call, { request: { ...fields, messages: [{ role: 'user', content: prompt }], text } satisfies TextInput })

@@ -51,6 +51,11 @@ export class TextChunks {
     }
   }
 
+  /** Returns the ends of completions that a stage of the gateway refused. */
+  refused (): TextCompletion[] {
+    return [...this.#lengths.keys()].map(index => this.#chunk({ ...this.#choice(index, ''), finish_reason: 'content_filter' }))
+  }
+
   #chunk (choice: TextCompletionChoice): TextCompletion {
     return { ...this.head, choices: [choice] }
   }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { responsesInput, type ResponsesContext } from '../../../lib/dialects/responses/input.ts'
-import { replaceResponseTexts } from '../../../lib/dialects/responses/replace-texts.ts'
+import { replaceResponseTexts, withoutTokens } from '../../../lib/dialects/responses/replace-texts.ts'
 import { routedCall } from '../../support/stages.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
@@ -30,5 +30,15 @@ t.test('stored items that the request takes up are looked at as well', t => {
   const stored: StoredInput = { continuation: { id: 'resp_1', rootId: 'resp_1', items: [item] }, items: new Map([['msg_2', { item: other }]]) }
   const replaced = replaceResponseTexts(call({ model: 'm', input: [{ type: 'item_reference', id: 'msg_2' }], previous_response_id: 'resp_1' }, stored), shout, {})
   t.match(replaced.request.messages, [{ content: 'stored X' }, { content: 'found X' }])
+  t.end()
+})
+
+t.test('a response that may be changed has no log probabilities', t => {
+  const given = call({ model: 'm', input: 'hi', store: false, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'], top_logprobs: 2 })
+  const replaced = withoutTokens(given, {})
+  t.match((replaced.context as ResponsesContext).request, { include: ['reasoning.encrypted_content'], top_logprobs: 0 })
+  t.notOk(replaced.request.logprobs)
+  const plain = call({ model: 'm', input: 'hi', store: false })
+  t.equal(withoutTokens(plain, {}), plain)
   t.end()
 })

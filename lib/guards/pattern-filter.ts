@@ -1,0 +1,95 @@
+/** Looks for the patterns of several stages at once. */
+
+import { GatewayError } from '../core/errors.ts'
+import { builtInPatterns, type BuiltInName, type BuiltInPattern } from './built-in-patterns.ts'
+import type { StageFindings } from '../core/stage-findings.ts'
+import type { StageAction, StagePoint } from '../../schemas/config/stages.ts'
+import type { TextEdit, TextFilter } from './text-filter.ts'
+
+/** One pattern of a stage. */
+export interface PatternRule {
+  readonly stage: string
+  readonly action: StageAction
+  /** The name of the pattern. */
+  readonly label: string
+  readonly pattern: BuiltInPattern
+}
+
+/** Returns the rule of a built-in pattern; `undefined` for a name that is none. */
+export function builtInPattern (name: string): BuiltInPattern | undefined {
+  return Object.hasOwn(builtInPatterns, name) ? builtInPatterns[name as BuiltInName] : undefined // it is one of them
+}
+
+interface Match {
+  readonly rule: PatternRule
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * The first match is replaced, and the search goes on behind it; of those that begin at the same place, that of the first rule. What is only
+ * reported takes nothing from others.
+ */
+export class PatternFilter implements TextFilter {
+  readonly reach: number
+  readonly #replacing: readonly PatternRule[]
+  readonly #reporting: readonly PatternRule[]
+  readonly #point: StagePoint
+  readonly #findings: StageFindings
+
+  /** @param rules in the order of their stages, at least one */
+  constructor (rules: readonly PatternRule[], point: StagePoint, findings: StageFindings) {
+    this.#reporting = rules.filter(({ action }) => action === 'report')
+    this.#replacing = rules.filter(({ action }) => action !== 'report')
+    this.reach = Math.max(...rules.map(({ pattern }) => pattern.maxLength)) + 1
+    this.#point = point
+    this.#findings = findings
+  }
+
+  get alters (): boolean {
+    return this.#replacing.length > 0
+  }
+
+  find (text: string, from: number, until: number): readonly TextEdit[] {
+    for (const rule of this.#reporting) this.#report(rule, text, from, until)
+    let next = this.#replacing.flatMap(rule => nextMatch(rule, text, from, until) ?? [])
+    const edits: TextEdit[] = []
+    while (next.length > 0) {
+      const first = next.reduce((best, match) => match.start < best.start ? match : best)
+      const { rule: { stage, action, label }, start, end } = first
+      this.#findings.note(stage, this.#point, action)
+      if (action === 'refuse') throw refusal(first.rule)
+      edits.push({ start, end, replacement: `[${label}]` })
+      next = next.flatMap(match => match.start >= end ? match : nextMatch(match.rule, text, end, until) ?? [])
+    }
+    return edits
+  }
+
+  /** Says in its own words which stage may not change what it found. */
+  refusal ({ replacement }: TextEdit): GatewayError {
+    return new GatewayError('content_refused', { message: `This call was refused: ${replacement} was found where nothing may be replaced, such as in signed reasoning or an unknown field.` })
+  }
+
+  #report (rule: PatternRule, text: string, from: number, until: number): void {
+    for (let match = nextMatch(rule, text, from, until); match !== undefined; match = nextMatch(rule, text, match.end, until)) {
+      this.#findings.note(rule.stage, this.#point, rule.action)
+    }
+  }
+}
+
+function nextMatch (rule: PatternRule, text: string, from: number, until: number): Match | undefined {
+  const { expression, endOf } = rule.pattern
+  for (let at = from; ;) {
+    expression.lastIndex = at
+    const found = expression.exec(text)
+    if (found === null || found.index >= until) return undefined
+    const [match] = found
+    const length = endOf === undefined ? match.length : endOf(match)
+    if (length !== undefined) return { rule, start: found.index, end: found.index + length }
+    at = found.index + 1
+  }
+}
+
+function refusal ({ stage, label }: PatternRule): GatewayError {
+  return new GatewayError('content_refused', { message: `The stage \`${stage}\` refused this call: it holds ${label}.` })
+}

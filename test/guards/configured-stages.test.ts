@@ -1,0 +1,40 @@
+import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
+import { ConfiguredStages } from '../../lib/guards/configured-stages.ts'
+import { replaceFindings, type TextPoint } from '../../lib/guards/text-filter.ts'
+import { routedCall } from '../support/stages.ts'
+import type { ApiKey } from '../../lib/core/key.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+
+type StageSettings = Settings['stages'][number]
+
+const all: TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result']
+const ticket = { name: 'ticket', match: 'T-\\d+', maxLength: 6 }
+const base: StageSettings = { name: 'tickets', use: 'pattern', at: all, patterns: [ticket], action: 'mask' }
+
+function masked (stages: readonly StageSettings[], text: string, points: readonly TextPoint[] = ['request'], key: ApiKey = { id: 'key-1', name: 'test' }): string {
+  const filter = new ConfiguredStages([...stages]).filter(routedCall({}, { key, record: new CallRecord('chat') }), points)
+  return filter === undefined ? text : replaceFindings(filter, text)
+}
+
+t.test('stages look at the texts of their points, and neighbours at once', t => {
+  const mail: StageSettings = { ...base, name: 'mail', at: ['answer'], patterns: ['email'] }
+  t.equal(masked([base, mail], 'T-1 a@b.co'), '[ticket] a@b.co')
+  t.equal(masked([base, mail], 'T-1 a@b.co', ['answer']), '[ticket] [email]')
+  t.equal(masked([mail], 'a@b.co', ['request', 'tool_result']), 'a@b.co')
+  t.equal(masked([{ ...base, at: ['tool_result'] }], 'T-1', ['request', 'tool_result']), '[ticket]')
+  t.end()
+})
+
+t.test('`only` says which calls it looks at, and all of it must hold', t => {
+  const key: ApiKey = { id: 'key-1', name: 'test', project: { id: 'p1', name: 'support' } }
+  const rows: ReadonlyArray<readonly [only: NonNullable<StageSettings['only']>, looksAt: boolean]> = [
+    [{ endpoints: ['chat'] }, true], [{ endpoints: ['messages'] }, false], [{ keys: ['test'] }, true], [{ keys: ['key-1'] }, true], [{ keys: ['x'] }, false],
+    [{ projects: ['support'] }, true], [{ projects: ['p1'] }, true], [{ projects: ['default'] }, false],
+    [{ models: ['one/m'] }, true], [{ models: ['one/*'] }, true], [{ models: ['*'] }, true], [{ models: ['two/*', 'on/*'] }, false],
+    [{ endpoints: ['chat'], models: ['two/*'] }, false]
+  ]
+  for (const [only, looksAt] of rows) t.equal(masked([{ ...base, only }], 'T-1', ['request'], key), looksAt ? '[ticket]' : 'T-1', JSON.stringify(only))
+  t.equal(masked([{ ...base, only: { projects: ['default'] } }], 'T-1'), '[ticket]', 'a key in no project is in the default one')
+  t.end()
+})

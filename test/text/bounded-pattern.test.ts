@@ -1,0 +1,48 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
+import { holds } from '../support/property.ts'
+
+function found (source: string, text: string, maxRepeats = 256): string[] {
+  return text.match(boundedPattern(source, maxRepeats).expression) ?? []
+}
+
+t.test('a pattern finds what the same regular expression finds', t => {
+  t.same(found('TCK-\\d{6}', 'TCK-123456, tck-123456 TCK-12345'), ['TCK-123456'])
+  t.same(found('(?i)tck-\\d{2,3}', 'TCK-12 tck-1234'), ['TCK-12', 'tck-123'])
+  t.same(found('\\b(?:one|two)\\b', 'one, tone two'), ['one', 'two'])
+  t.same(found('[^a-c]x', 'ax dx'), ['dx'])
+  t.same(found('^a|b$', 'aab b'), ['a', 'b'])
+  holds(t, fc.property(fc.constantFrom('a+b?', '(?:ab|c)+', 'a[bc]{1,2}c', '\\ba\\B', '.b'), fc.string({ unit: fc.constantFrom('a', 'b', 'c', ' ', '\n') }), (source, text) => (
+    JSON.stringify(found(source, text)) === JSON.stringify(text.match(new RegExp(source, 'g')) ?? [])
+  )))
+  t.end()
+})
+
+t.test('repetitions without a bound get one, and the longest match is known', t => {
+  t.equal(boundedPattern('x\\d+', 10).maxLength, 11)
+  t.equal(boundedPattern('(?:ab|c){2,}', 3).maxLength, 6)
+  t.equal(boundedPattern('\\bx?y', 10).maxLength, 2)
+  t.same(found('x\\d+', 'x1234567890', 4), ['x1234'])
+  t.end()
+})
+
+t.test('what is wrong with a pattern is said', t => {
+  const rows: ReadonlyArray<readonly [source: string, message: RegExp]> = [
+    ['(', /^has a `\(` without a `\)`/], ['(?=a)', /lookaround/], ['a*', /^matches the empty text/], ['\\b', /^matches the empty text/],
+    ['a{5000}', /^has matches of up to 5000 characters, of 4096 at most/], ['\\S+@\\S+x', /too many ways/], ['(?:a|a){1,200}b', /too many ways/], ['(\\w+\\s?)+x', /too many ways|matches of up to/]
+  ]
+  for (const [source, message] of rows) t.throws(() => boundedPattern(source, 256), { message }, source)
+  t.ok(boundedPattern('\\S+@\\S+x', 60), 'a smaller bound helps')
+  t.ok(boundedPattern('\\w+@\\w+\\.\\w+', 256), 'as do parts that differ')
+  t.end()
+})
+
+t.test('the worst text takes no more than its length allows', t => {
+  const { expression } = boundedPattern('\\S+@\\S+x', 60)
+  const startedAtMs = performance.now()
+  t.same('@'.repeat(20_000).match(expression), null)
+  t.same('a'.repeat(20_000).match(expression), null)
+  t.ok(performance.now() - startedAtMs < 2000)
+  t.end()
+})
