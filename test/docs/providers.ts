@@ -101,6 +101,7 @@ const decisions = `
 | An answer that ends for a tool call, or for a call that Gemini could not read, and has none | an error where it is empty, and else \`stop\` |
 | Half a report of usage | what is missing is taken from the total; without one, tokens are estimated |
 | The label of a call or an item that comes twice, or at another place | recognised by the id of the call, then its own, then its place |
+| Reasoning that a server of kind \`openai-compatible\` wants back, as Kimi and GLM do | left out, as strict servers refuse it, unless \`quirks.keep_in_history: [extra_content, reasoning_content]\` |
 | Two finish reasons | the one that says the answer was cut or filtered |
 | The whole message once more at the end of a stream | read for what did not come in pieces |
 | \`audio\` without \`audio\` in \`modalities\` | ignored |

@@ -111,3 +111,13 @@ t.test('function tools of a model that thinks go to the Responses API where chat
     ['gpt-5.3-codex', {}, '/responses'], ['gpt-10', { tools }, '/responses']
   ] as const) t.equal(pathOf(model, request as Partial<ChatInput>), path, `${model} ${JSON.stringify(request)}`)
 })
+
+t.test('a response is read without the member around it, and one whose events have no type', async t => {
+  const frame = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+  const usage = { input_tokens: 7, output_tokens: 2, total_tokens: 9 }
+  const stream = frame('response.created', { id: 'r', status: 'in_progress' }) + frame('response.output_text.delta', { delta: 'hi', output_index: 0 }) +
+    frame('response.completed', { id: 'r', status: 'completed', output: [{ type: 'message', id: 'i', content: [{ type: 'output_text', text: 'hi' }] }], usage })
+  const events = readEvents([Buffer.from(stream)], streamOf(chat, responsesAsk()))
+  t.equal(events.map(event => event.type === 'text-delta' ? event.text : '').join(''), 'hi')
+  t.match(events.at(-1), { usage: { promptTokens: 7, completionTokens: 2 } })
+})

@@ -343,12 +343,12 @@ function isCut ({ finish }: Choice): boolean {
 /**
  * A choice with tool calls ends for them, whatever the server said; a cut one stays cut.
  *
- * @throws GatewayError `upstream_invalid_response` for one that ends for tool calls and has nothing
+ * @throws GatewayError `upstream_invalid_response` for one that begins a tool call, or ends for one, and has nothing
  */
 function finalReason ({ finish, toolCalls, legacyCall, hasOutput }: Choice): FinishReason {
   const endsForCalls = finish === 'tool_calls' || finish === 'function_call'
-  if (endsForCalls && toolCalls?.any !== true && !legacyCall) {
-    if (!hasOutput) throw invalidResponse('the finish_reason names tool calls, and there is none')
+  if ((endsForCalls || toolCalls !== undefined) && toolCalls?.any !== true && !legacyCall && finish !== 'length' && finish !== 'content_filter') {
+    if (!hasOutput) throw invalidResponse('tool calls are announced, and there is none')
     return 'stop'
   }
   if (legacyCall && (finish === 'stop' || finish === undefined)) return 'function_call'

@@ -105,6 +105,7 @@ class Schemas {
     for (const [key, inner] of Object.entries(this.flat(given))) this.#cleanKeyword(result, key, inner)
     const isArray = [result['type']].flat().includes('array')
     if (isArray && result['items'] === undefined && result['prefixItems'] === undefined) result['items'] = {}
+    if (isOtherThanObject(result['type'])) dropObjectKeywords(result)
     alignRequired(result)
     return result
   }
@@ -241,6 +242,15 @@ function sizeOf (schema: Schema): number {
   for (const _ in schema) size++
   for (const _ in objectOf(properties)) size++
   return size + (Array.isArray(required) ? required.length : 0)
+}
+
+function isOtherThanObject (type: unknown): boolean {
+  return type !== undefined && ![type].flat().includes('object')
+}
+
+/** Properties of what is no object say nothing, and are refused. */
+function dropObjectKeywords (schema: Schema): void {
+  for (const keyword of ['properties', 'required', 'additionalProperties', 'propertyOrdering']) delete schema[keyword] // our own object, just made
 }
 
 /** Makes `required` name properties that exist, where a client renamed only the properties. */

@@ -68,7 +68,8 @@ class ChatStream implements StreamReader<ChatEvent> {
       case 'response.completed':
       case 'response.incomplete':
         this.done = true
-        this.#reader.finish({ usage: Reflect.get(event, 'usage'), ...objectOf(event.response) }, into)
+        // Some servers leave out the member around the response.
+        this.#reader.finish({ ...objectOf(event), ...objectOf(event.response) }, into)
         this.#reader.end(into)
         break
       case 'response.failed':

@@ -120,4 +120,7 @@ t.test('the index of a choice may be text', async t => {
 t.test('an answer that ends for tool calls and has none is no empty success', async t => {
   t.throws(() => eventsOf([{ delta: { role: 'assistant', content: '' } }, { delta: {}, finish_reason: 'tool_calls' }]), { code: 'upstream_invalid_response' })
   t.match(eventsOf([{ delta: { content: 'a' } }, { delta: {}, finish_reason: 'tool_calls' }]).at(-1), { reason: 'stop' })
+  const hollow = { delta: { tool_calls: [{ index: 0 }] } }
+  t.throws(() => eventsOf([hollow, hollow, { delta: {}, finish_reason: 'stop' }]), { code: 'upstream_invalid_response' }, 'pieces of calls that hold nothing')
+  t.match(eventsOf([hollow, { delta: {}, finish_reason: 'length' }]).at(-1), { reason: 'length' })
 })

@@ -60,3 +60,10 @@ t.test('an enumeration has neither empty texts nor null, and what is required ex
   })
   t.notOk('required' in (functionSchema({ type: 'object', properties: { a: {} }, required: ['ghost'] }, 'p') ?? {}))
 })
+
+t.test('what is no object has no properties', async t => {
+  const inner = { properties: { b: {} }, required: ['b'], additionalProperties: false }
+  t.same(functionSchema({ type: 'object', properties: { a: { type: 'string', ...inner }, c: { type: ['object', 'null'], ...inner } } }, 'p'), {
+    type: 'object', properties: { a: { type: 'string' }, c: { type: ['object', 'null'], ...inner } }
+  })
+})
