@@ -18,7 +18,7 @@ export function databasePath (dataDir: string): string {
 
 /** Returns true where the file of the store is there and empty: a new store begins in it, and an earlier one is lost. */
 export function isEmptyFile (path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.size === 0
+  return existsSync(path) && statSync(path, { throwIfNoEntry: false })?.size === 0 // a file where a directory should be is the store's to report
 }
 
 /** Creates an empty file, and its directory, for their owner only; `-wal` and `-shm` take over its mode. */
