@@ -18,6 +18,7 @@ import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
 import { budgetsIn } from '../limits/call-accounts.ts'
 import { limitFields } from '../limits/limit-table.ts'
 import { isTimeZone } from '../limits/windows.ts'
+import { lengthPattern, timePattern } from '../../schemas/config/keys.ts'
 import { isServerPattern, mayNameUrls } from '../mcp/tool-scope.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/open-database.ts'
@@ -80,7 +81,8 @@ same store accepts it within a second.
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
 ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(29) + help).join('\n')}
   --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, or in the days
-                             of a time zone: 20/month@Europe/Berlin; several hold all at once
+                             of a time zone: 20/month@Europe/Berlin, or in periods of a length from a time on:
+                             50/30d@2030-01-31T00:00:00Z; several hold all at once
   --unpriced allow|refuse    with a budget: models and fields without a known price, which count as free; default: refuse
   --strict, --no-strict      with a budget: answers are shortened to what is left of it, or not; default: they are
   -c, --config FILE
@@ -242,11 +244,15 @@ function budgetsOf (budgets: readonly Budget[]): Pick<KeyLimits, 'budget' | 'bud
 
 /** @throws CommandError for a text that is no amount and period, or a period in a time zone that is not known */
 function budgetOf (text: string): Budget {
-  const [, dollars, period, timeZone] = /^(\d{1,6}(?:\.\d{1,9})?)\/(\w+)(?:@([\w+/-]+))?$/.exec(text) ?? []
+  const [, dollars, period = '', at] = /^(\d{1,6}(?:\.\d{1,9})?)\/(\w+)(?:@([\w+/:-]+))?$/.exec(text) ?? []
   const per = budgetPeriods.find(known => known === period)
   const usd = Number(dollars)
-  if (per !== undefined && usd > 0 && (timeZone === undefined || isTimeZone(timeZone))) return { usd, per, ...timeZone !== undefined && { timeZone } }
-  throw new CommandError(`--budget must be dollars and a period, such as 20/month, 0.5/day, 3/week@Europe/Berlin or 100/total, not "${text}"`, { exitCode: 2 })
+  if (usd > 0 && per !== undefined && (at === undefined || isTimeZone(at))) return { usd, per, ...at !== undefined && { timeZone: at } }
+  if (usd > 0 && at !== undefined && new RegExp(lengthPattern).test(period) && new RegExp(timePattern).test(at)) return { usd, every: period, from: at }
+  throw new CommandError(
+    `--budget must be dollars and a period, such as 20/month, 3/week@Europe/Berlin, 100/total or 50/30d@2030-01-31T00:00:00Z, not "${text}"`,
+    { exitCode: 2 }
+  )
 }
 
 function unpricedOf (text: string): NonNullable<Budget['unpriced']> {
@@ -351,12 +357,16 @@ function row (key: ListedKey, spentUsd: number): string[] {
   return [id, name, status, expires, `$${spentUsd.toFixed(4)}`, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), ...rights]
 }
 
+function atOf (at: string | undefined): string {
+  return at === undefined ? '' : `@${at}`
+}
+
 function limitsText (limits: KeyLimits = {}): string {
   const { strict } = limits
   const [{ unpriced } = {}] = budgetsIn(limits)
   return [
     ...limitFields.map(({ name, member }) => limits[member] === undefined ? [] : `${name}=${limits[member]}`),
-    ...budgetsIn(limits).map(({ usd, per = 'month', every, timeZone }) => `budget=${usd}/${every ?? per}${timeZone === undefined ? '' : `@${timeZone}`}`),
+    ...budgetsIn(limits).map(({ usd, per = 'month', every, from, timeZone }) => `budget=${usd}/${every ?? per}${atOf(from ?? timeZone)}`),
     unpriced === undefined ? [] : `unpriced=${unpriced}`,
     strict === undefined ? [] : `strict=${strict}`
   ].flat().join(',') || 'default'

@@ -16,8 +16,8 @@ const per = OneOf(['hour', 'day', 'week', 'month', 'total'], {
   description: 'Period: hour, day, week (from Monday on), month or total, in UTC or in `time_zone`. Default: month.'
 })
 const timeZonePattern = '^[A-Za-z][A-Za-z0-9+_/-]*$'
-const lengthPattern = '^[1-9][0-9]{0,4}[smhd]$'
-const timePattern = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2})$'
+export const lengthPattern = '^[1-9][0-9]{0,4}[smhd]$'
+export const timePattern = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2})$'
 
 /** Messages for a configuration whose text does not match. They are not in the schemas, which the admin API serves as well. */
 export const budgetPatternMessages: Readonly<Record<string, string>> = {

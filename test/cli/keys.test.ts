@@ -65,6 +65,19 @@ t.test('a budget may allow models without a price, and answers of any length', a
   t.match(await headgate(t, ['keys', 'create', '--name', 'c', '--unpriced', 'allow'], directory), { code: 2, error: /--unpriced needs a budget/ })
 })
 
+t.test('a key has several budgets, of periods, time zones and lengths', async t => {
+  const directory = t.testdir()
+  const budgets = ['--budget', '5/day@Europe/Berlin', '--budget', '50/30d@2030-01-15T00:00:00Z']
+  t.match(await headgate(t, ['keys', 'create', '--name', 'a', ...budgets], directory), { code: 0 })
+  t.match(JSON.parse((await headgate(t, ['keys', 'list', '--json'], directory)).out), [{ limits: { budgets: [
+    { usd: 5, per: 'day', timeZone: 'Europe/Berlin' }, { usd: 50, every: '30d', from: '2030-01-15T00:00:00Z' }
+  ] } }])
+  t.match(await headgate(t, ['keys', 'list'], directory), { out: /budget=5\/day@Europe\/Berlin,budget=50\/30d@2030-01-15T00:00:00Z / })
+  for (const text of ['5/30d', '5/30d@Europe/Berlin', '5/30x@2030-01-15T00:00:00Z', '5/day@2030-01-15T00:00:00Z']) {
+    t.match(await headgate(t, ['keys', 'create', '--name', 'b', '--budget', text], directory), { code: 2, error: /--budget must be dollars and a period/ })
+  }
+})
+
 t.test('a key for models and tool servers that are not known is created, with the warnings of headgate check', async t => {
   const directory = t.testdir({
     'headgate.yaml': `providers: {openai: {api_key: env:KEY}, own: {enabled: false, base_url: 'http://127.0.0.1:1'}}

@@ -330,6 +330,60 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('a key has several budgets, each with its window, and a mistake is shown at its field', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/keys?new`)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Windows')
+    await dialog.getByLabel('Budget').fill('5')
+    await dialog.getByLabel('Period', { exact: true }).selectOption('day')
+    await dialog.getByLabel('Time zone').fill('Europe/Nowhere')
+    const another = dialog.getByRole('button', { name: 'Add another' })
+    await another.click()
+    await dialog.getByLabel('Budget 2').fill('50')
+    await dialog.getByLabel('Period 2').selectOption('every')
+    await dialog.getByLabel('Length 2').fill('30d')
+    await dialog.getByLabel('Beginning 2').fill('2030-01-15T00:00:00Z')
+    await another.click()
+    await dialog.getByLabel('Budget 3').fill('1')
+    await dialog.getByRole('button', { name: 'Remove 3' }).click()
+    await dialog.getByLabel('Allow models without a known price').check()
+    t.same(await accessibilityFaults(page), [])
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.getByText('not a time zone that is known').first().waitFor()
+    await dialog.getByLabel('Time zone').fill('Europe/Berlin')
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    const { send } = await gateway.user('owner')
+    const stored = async () => (await send('GET /admin/v1/keys?search=Windows')).body.data[0]
+    const made = await stored()
+    t.same(made.limits, { budgets: [
+      { usd: 5, per: 'day', time_zone: 'Europe/Berlin', unpriced: 'allow' },
+      { usd: 50, every: '30d', from: '2030-01-15T00:00:00Z', unpriced: 'allow' }
+    ] })
+
+    await page.getByRole('link', { name: 'Windows' }).click()
+    await page.getByText('$5.00 a day (Europe/Berlin), $50.00 every 30d').waitFor()
+    const save = async (): Promise<void> => {
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Key saved').waitFor()
+    }
+    const edit = async (): Promise<void> => {
+      await page.getByRole('button', { name: 'Actions for Windows' }).click()
+      await page.getByRole('menuitem', { name: 'Edit' }).click()
+    }
+    await edit()
+    await save()
+    t.same((await stored()).limits, made.limits, 'a form that is saved as it is changes nothing')
+    await edit()
+    await dialog.getByRole('button', { name: 'Remove the first' }).click()
+    await save()
+    t.same((await stored()).limits, { budget: made.limits.budgets[1] })
+    t.same(faults.filter(fault => !fault.includes('422')), [])
+    await page.context().close()
+  })
+
   t.test('calls are filtered by every column', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)

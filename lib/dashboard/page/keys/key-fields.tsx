@@ -2,8 +2,8 @@
 
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { countedLimitNames } from '../../../../schemas/config/counted-limits.ts'
 import type { ApiError } from '../api/client.ts'
+import { limitFieldNames } from '../limits/limits-draft.ts'
 import { LimitsFields } from '../limits/limits-fields.tsx'
 import { Check } from '../parts/check.tsx'
 import { Fold } from '../parts/fold.tsx'
@@ -16,7 +16,7 @@ import { may } from '../state/session.ts'
 import { namesAllServers, type KeyDraft } from './key-draft.ts'
 
 /** The fields that show their errors in every state of the form. */
-export const keyFieldNames: readonly string[] = ['name', 'limits.budget.usd', ...countedLimitNames.map(name => `limits.${name}`)]
+export const keyFieldNames: readonly string[] = ['name', ...limitFieldNames]
 
 export interface KeyFieldsProps {
   readonly draft: KeyDraft

@@ -4,6 +4,9 @@ import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
 import { columns, placeOf } from '../calls/columns.tsx'
 import { date } from '../format/time.ts'
+import { dollars } from '../format/numbers.ts'
+import { budgetsOf } from '../limits/limits-draft.ts'
+import { periodOf } from '../limits/budget-fields.tsx'
 import { countFacts } from '../limits/count-facts.ts'
 import { Spend } from '../limits/spend.tsx'
 import { Card } from '../parts/card.tsx'
@@ -74,10 +77,13 @@ function names (list: readonly string[] | null): JSX.Element | string {
 }
 
 function limitFacts ({ limits, spent_usd }: Key): readonly Fact[] {
+  const budgets = budgetsOf(limits)
+  const [first] = budgets
   return [
     ['Spent', <Spend limits={limits} spent={spent_usd} />],
+    ['Budgets', budgets.length < 2 ? null : budgets.map(budget => `${dollars(budget.usd)} ${periodOf(budget)}`).join(', ')],
     ...countFacts(limits),
-    ['Answers', limits?.budget === undefined ? null : limits.strict === false ? 'May exceed the budget' : 'Shortened to the budget'],
-    ['Unpriced models', limits?.budget === undefined ? null : limits.budget.unpriced === 'allow' ? 'Allowed' : 'Refused']
+    ['Answers', first === undefined ? null : limits?.strict === false ? 'May exceed the budget' : 'Shortened to the budget'],
+    ['Unpriced models', first === undefined ? null : budgets.every(({ unpriced }) => unpriced === 'allow') ? 'Allowed' : 'Refused']
   ]
 }

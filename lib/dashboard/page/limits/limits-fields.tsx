@@ -2,11 +2,12 @@
 
 import type { JSX } from 'preact'
 import type { ApiError } from '../api/client.ts'
+import { Button } from '../parts/button.tsx'
 import { Check } from '../parts/check.tsx'
 import { Input } from '../parts/input.tsx'
-import { Select } from '../parts/select.tsx'
 import { countedLimitNames, countedLimits } from '../../../../schemas/config/counted-limits.ts'
-import type { BudgetPeriod, LimitsDraft } from './limits-draft.ts'
+import { BudgetFields } from './budget-fields.tsx'
+import { emptyBudget, maxBudgets, type BudgetDraft, type LimitsDraft } from './limits-draft.ts'
 
 export interface LimitsFieldsProps {
   readonly draft: LimitsDraft
@@ -14,31 +15,35 @@ export interface LimitsFieldsProps {
   readonly error: ApiError | undefined
 }
 
-const periodLabels: Readonly<Record<BudgetPeriod, string>> = { hour: 'an hour', day: 'a day', week: 'a week', month: 'a month', total: 'in total' }
-
-export const periods = (Object.keys(periodLabels) as BudgetPeriod[]).map(value => ({ value, label: periodLabels[value] })) // its keys are those
-
 export function LimitsFields ({ draft, onChange, error }: LimitsFieldsProps): JSX.Element {
+  const { budgets, counts, strict } = draft
   const set = (change: Partial<LimitsDraft>): void => onChange({ ...draft, ...change })
   const fields = error?.fields ?? {}
   return (
     <>
-      <div class='columns'>
-        <Input
-          label='Budget' optional type='number' before='$' min={0} step='any' placeholder='No limit' value={draft.budgetUsd}
-          onInput={value => set({ budgetUsd: value })} error={fields['limits.budget.usd']}
+      {budgets.map((budget, place) => (
+        <BudgetFields
+          key={place} draft={draft} place={place} fields={fields}
+          onChange={changed => set({ budgets: budgets.with(place, changed) })}
+          {...budgets.length > 1 && { onRemove: () => set({ budgets: budgets.toSpliced(place, 1) }) }}
         />
-        <Select
-          label='Period' value={draft.budgetPer} choices={periods} hint='In UTC, or in the time zone of the budget.'
-          onChange={value => set({ budgetPer: periods.find(period => period.value === value)?.value ?? 'month' })}
-        />
-      </div>
-      {draft.budgetUsd !== '' && (
+      ))}
+      {budgets.some(({ usd }) => usd !== '') && (
         <>
-          <Check checked={draft.allowUnpriced} onChange={allowUnpriced => set({ allowUnpriced })}>
+          {budgets.length < maxBudgets && (
+            <div>
+              <Button kind='link' icon='plus' onClick={() => set({ budgets: [...budgets, { ...emptyBudget, allowUnpriced: allowsAll(budgets) }] })}>
+                Add another that holds as well
+              </Button>
+            </div>
+          )}
+          <Check
+            checked={allowsAll(budgets)}
+            onChange={allowUnpriced => set({ budgets: budgets.map(budget => ({ ...budget, allowUnpriced })) })}
+          >
             Allow models without a known price<span class='small faint'> – they count as free</span>
           </Check>
-          <Check checked={draft.strict} onChange={strict => set({ strict })}>
+          <Check checked={strict} onChange={next => set({ strict: next })}>
             Shorten answers to what is left of the budget<span class='small faint'> – otherwise the last one may exceed it</span>
           </Check>
         </>
@@ -46,11 +51,15 @@ export function LimitsFields ({ draft, onChange, error }: LimitsFieldsProps): JS
       <div class='columns'>
         {countedLimitNames.map(name => (
           <Input
-            key={name} label={countedLimits[name].label} optional type='number' min={1} step={1} placeholder='No limit' value={draft.counts[name]}
-            onInput={value => set({ counts: { ...draft.counts, [name]: value } })} error={fields[`limits.${name}`]}
+            key={name} label={countedLimits[name].label} optional type='number' min={1} step={1} placeholder='No limit' value={counts[name]}
+            onInput={value => set({ counts: { ...counts, [name]: value } })} error={fields[`limits.${name}`]}
           />
         ))}
       </div>
     </>
   )
+}
+
+function allowsAll (budgets: readonly BudgetDraft[]): boolean {
+  return budgets.every(({ allowUnpriced }) => allowUnpriced)
 }
