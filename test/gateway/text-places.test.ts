@@ -5,6 +5,7 @@
 
 import t from 'tap'
 import { dialects, holdsWord, messagesIn, protocols, replaced, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
+import { claudeCodeTurn, codexTurn } from '../support/agent-sessions.ts'
 import { fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { replacement, withStages, word, wordStages } from '../support/word-stages.ts'
@@ -86,4 +87,31 @@ t.test('a word in signed thinking or in a field that is not known refuses the ca
     t.equal(response.status, 400, title)
   }
   t.equal(upstream.requests.length, 0)
+})
+
+t.test('of a turn of an agent only what is masked differs: marks, signatures and unknown blocks are as it sent them', async t => {
+  for (const [path, protocol, turn] of [['/v1/messages?beta=true', protocols.anthropic, claudeCodeTurn], ['/v1/responses', protocols.responses, codexTurn]] as const) {
+    const { upstream, api } = await start(t, protocol, word)
+    const body = JSON.stringify(turn(protocol.model, word))
+    t.equal((await api.post(path, body)).status, 200, path)
+    const sent = upstream.requests[0]?.text
+    t.equal(sent, body.replace(protocol.model, protocol.model.replace(/^.*\//, '')).replaceAll(word, replacement), path)
+  }
+})
+
+t.test('of a stream that passes as it came only the events in which a word is replaced differ', async t => {
+  const event = (value: Json): string => `event: ${String(value['type'])}\ndata: ${JSON.stringify(value)}\n\n`
+  const [first = '', ...others] = protocols.anthropic.frames
+  const thinking = [
+    event({ type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } }),
+    event({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'They mean an island.' } }),
+    event({ type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'EqQBCkgIBRABGAIiQL8+/3s9Kx==' } }),
+    event({ type: 'content_block_stop', index: 0 }),
+    event({ type: 'event_of_the_future', payload: { nested: [1, { a: '\u2028' }] } })
+  ]
+  const { api } = await start(t, { ...protocols.anthropic, frames: [first, ...thinking, ...others] }, word)
+  const body = await (await api.post('/v1/messages', { model: protocols.anthropic.model, max_tokens: 10, stream: true, messages: [{ role: 'user', content: 'hi' }] })).text()
+  for (const frame of thinking) t.ok(body.includes(frame), frame.slice(0, 40))
+  for (const frame of others.filter(frame => !/text_delta|input_json_delta/.test(frame))) t.ok(body.includes(frame), frame.slice(0, 40))
+  t.notOk(holdsWord(body))
 })
