@@ -1,13 +1,14 @@
 import { isObjectName } from '../json/object-names.ts'
 import type { ChatInput } from './input.ts'
-import type { ProviderUse } from '../core/provider-use.ts'
+import { routerUses, type ProviderUse } from '../core/provider-use.ts'
 
 /**
  * Lists what a conversation has a provider do, whichever dialect its caller speaks: files and recordings by id, caches,
  * voices of the account, addresses of media.
  */
-export function chatUses ({ messages, cached_content: cache, audio }: ChatInput): readonly ProviderUse[] {
-  const uses: ProviderUse[] = []
+export function chatUses (request: ChatInput): readonly ProviderUse[] {
+  const { messages, cached_content: cache, audio } = request
+  const uses: ProviderUse[] = [...routerUses(request)]
   if (cache !== undefined) uses.push({ kind: 'object', param: 'cached_content' })
   if (typeof audio?.voice === 'object') uses.push({ kind: 'object', param: 'audio.voice' })
   for (const [index, message] of messages.entries()) {

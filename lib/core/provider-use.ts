@@ -15,5 +15,15 @@ export type ProviderUse =
   | { readonly kind: 'tool_server', readonly param: string }
   /** A tool or a field that is billed by units other than tokens and searches. */
   | { readonly kind: 'unpriced', readonly param: string }
+  /** A field by which some servers choose another model or provider, or add what has a price of its own. */
+  | { readonly kind: 'router_field', readonly param: string }
   /** A tool of a type that is in no list here: it could do anything. */
   | { readonly kind: 'unknown_tool', readonly name: string, readonly param: string }
+
+/** Fields of servers that route to others, such as OpenRouter and LiteLLM. */
+const routerFields = ['models', 'fallbacks', 'fallback_models', 'fallback', 'context_window_fallbacks', 'route', 'router', 'provider', 'providers', 'plugins', 'preset', 'extra_body'] as const
+
+/** Lists the fields of a request that tell a server what else to use. */
+export function routerUses (request: object): readonly ProviderUse[] {
+  return routerFields.flatMap((param): ProviderUse[] => (Reflect.get(request, param) ?? undefined) === undefined ? [] : [{ kind: 'router_field', param }])
+}

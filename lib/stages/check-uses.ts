@@ -14,7 +14,7 @@ import { kinds } from '../providers/kinds.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 import type { Dialect } from '../dialects/dialect.ts'
-import type { Capability, RequestOf } from '../providers/provider.ts'
+import type { Capability, Provider, RequestOf } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
 
 /** What each kind of request has a provider do. A new kind does not compile without a row. */
@@ -69,6 +69,11 @@ export function checkUses<K extends Capability, C> (
       case 'unpriced':
         if (direct.length > 0) checkPriced(use.param, budgetsOf(call, settings))
         return
+      case 'router_field':
+        if (direct.length === 0 && !routes.some(({ providerId }) => passesOn(providers.get(providerId), use.param))) return
+        checkPriced(use.param, budgetsOf(call, settings))
+        if (key.models !== undefined) throw refused(`This API key may use some models only, and \`${use.param}\` may choose another: leave it out.`, use.param)
+        return
       case 'unknown_tool':
         if (direct.length === 0) return
         checkPriced(use.param, budgetsOf(call, settings))
@@ -96,6 +101,11 @@ function checkObject ({ key, providerKey }: RoutedCall<unknown>, param: string):
     'caches and conversations. Send the content itself, such as a file in base64, or your own key in X-Provider-Key.',
     param
   )
+}
+
+/** Returns true where a provider gets a field of chat requests that this gateway does not know. */
+function passesOn (provider: Provider | undefined, field: string): boolean {
+  return provider?.quirks.extraFields?.includes(field) === true
 }
 
 function hostsOf (...baseUrls: ReadonlyArray<string | undefined>): readonly string[] {

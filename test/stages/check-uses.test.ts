@@ -14,7 +14,7 @@ const other = provider('one')
 const speaking: Provider = { ...other, adapters: { chat: { directDialects: [directDialect] } as never } } // no more of it is read
 const everyUse: readonly ProviderUse[] = [
   { kind: 'model', name: 'b', param: 'tools' }, { kind: 'default_model', param: 'tools[0]' }, { kind: 'tool_server', param: 'mcp_servers' },
-  { kind: 'unpriced', param: 'speed' }, { kind: 'unknown_tool', name: 'teleport', param: 'tools[1]' }
+  { kind: 'unpriced', param: 'speed' }, { kind: 'unknown_tool', name: 'teleport', param: 'tools[1]' }, { kind: 'router_field', param: 'models' }
 ]
 
 /** Passes one call that asks for these things. */
@@ -52,6 +52,19 @@ t.test('tool servers that the provider is to call need a key that may name any',
   const uses: readonly ProviderUse[] = [{ kind: 'tool_server', param: 'mcp_servers' }]
   t.ok(await check(speaking, uses))
   await t.rejects(check(speaking, uses, { mcpServers: [] }), refusal('mcp_servers'))
+})
+
+t.test('a field by which a server may choose another model needs a key that may use all, and a budget that allows it', async t => {
+  const use: ProviderUse = { kind: 'router_field', param: 'models' }
+  t.ok(await check(speaking, [use]))
+  t.ok(await check(speaking, [use], budget('allow')))
+  await t.rejects(check(speaking, [use], { models: ['one/*'] }), refusal('models', /may choose another/))
+  await t.rejects(check(speaking, [use], budget()), refusal('models'))
+  t.ok(await check(other, [use], { models: ['one/*'] }), 'a translation leaves it out')
+  const passing: Provider = { ...other, quirks: { extraFields: ['models'] } as never } // no more of it is read
+  const chat = { request: { model: 'one/m', messages: [], models: ['one/b'] } as ChatInput }
+  await t.rejects(check(passing, [], { models: ['one/m'] }, chat), refusal('models'))
+  t.ok(await check(other, [], { models: ['one/m'] }, chat), 'the same of a chat completion')
 })
 
 t.test('what has no price needs a budget that allows it', async t => {

@@ -1,7 +1,7 @@
 import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
 import { visitFields } from '../../json/visit-fields.ts'
-import type { ProviderUse } from '../../core/provider-use.ts'
+import { routerUses, type ProviderUse } from '../../core/provider-use.ts'
 import type { MessagesContext } from './input.ts'
 
 /** Fields that may name anything without a provider acting on it. */
@@ -20,7 +20,7 @@ const pricedTool =
 
 /** Lists what a request of the Messages API has its provider do, wherever in it that is asked for. */
 export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): readonly ProviderUse[] {
-  const uses: ProviderUse[] = []
+  const uses: ProviderUse[] = [...routerUses(withoutNamed(request))]
   for (const name of ['container', 'thread'] as const) {
     if ((Reflect.get(request, name) ?? undefined) !== undefined) uses.push({ kind: 'object', param: name }) // of no schema in a count
   }
@@ -38,6 +38,13 @@ export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): re
     return false
   })
   return uses
+}
+
+/** Leaves out `fallbacks` that name a model each, as Anthropic has them: those models are judged by their names. */
+function withoutNamed (request: object): object {
+  const fallbacks: unknown = Reflect.get(request, 'fallbacks')
+  const isNamed = Array.isArray(fallbacks) && fallbacks.every(entry => isObject(entry) && typeof entry['model'] === 'string')
+  return isNamed ? { ...request, fallbacks: undefined } : request
 }
 
 function toolUses ({ type }: JsonObject, param: string): readonly ProviderUse[] {

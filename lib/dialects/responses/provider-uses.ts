@@ -2,7 +2,7 @@ import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
 import { visitFields } from '../../json/visit-fields.ts'
 import { isIdAlone } from './stored-input.ts'
-import type { ProviderUse } from '../../core/provider-use.ts'
+import { routerUses, type ProviderUse } from '../../core/provider-use.ts'
 import type { ResponsesContext } from './input.ts'
 
 /** The facts of the context that are read. */
@@ -31,7 +31,7 @@ const unpricedTools: ReadonlySet<unknown> = new Set(['code_interpreter', 'file_s
  * in tools that an item adds. Items of stored responses were read by the owner's key and are not listed.
  */
 export function responsesUses ({ request, stored }: UsedContext): readonly ProviderUse[] {
-  const uses: ProviderUse[] = []
+  const uses: ProviderUse[] = [...routerUses(request)]
   if (request.conversation !== undefined) uses.push({ kind: 'object', param: 'conversation' })
   if (request.prompt !== undefined) uses.push({ kind: 'object', param: 'prompt' })
   for (const [index, item] of objectsOf(request.input).entries()) {

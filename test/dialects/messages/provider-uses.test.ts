@@ -23,7 +23,7 @@ t.test('what a request has the provider do is listed, wherever it stands', async
     [{ thread: { type: 'create' } }, 'object thread'],
     [{ mcp_servers: [] }], [{ mcp_servers: [{ type: 'url', url: 'https://a.example' }] }, 'tool_server mcp_servers'],
     [{ tools: [{ type: 'mcp_toolset', mcp_server_name: 'a' }] }, 'tool_server tools[0]'],
-    [{ fallbacks: [{ model: 'b' }] }, 'model tools'],
+    [{ fallbacks: [{ model: 'b' }] }, 'model tools'], [{ fallbacks: ['b'] }, 'router_field fallbacks'], [{ models: ['b'] }, 'router_field models'],
     [{ tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'b' }] }, 'model tools'],
     [{ speed: 'fast', inference_geo: 'us' }, 'unpriced speed', 'unpriced inference_geo'],
     [{ tools: [{ type: 'code_execution_20250825', name: 'code' }] }, 'unpriced tools[0]'],

@@ -28,7 +28,7 @@ t.test('tools are judged by a list of types, wherever they stand', async t => {
 })
 
 t.test('objects of the account are found by any name', async t => {
-  const rows: ReadonlyArray<readonly [parts: object, use: string]> = [
+  const rows: ReadonlyArray<readonly [parts: object, ...uses: string[]]> = [
     [{ conversation: 'conv_1' }, 'object conversation'],
     [{ prompt: { id: 'pmpt_1' } }, 'object prompt'],
     [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] }, 'object file_id'],
@@ -41,9 +41,10 @@ t.test('objects of the account are found by any name', async t => {
     [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'object container'],
     [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] }, 'object file_ids'],
     [{ tools: [{ type: 'shell', environment: { type: 'container_auto', skills: [{ type: 'skill_reference', skill_id: 's' }] } }] }, 'object skill_id'],
-    [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }, 'object file_id']
+    [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }, 'object file_id'],
+    [{ models: ['b'], provider: { order: ['x'] }, plugins: [{ id: 'web' }], fallbacks: null }, 'router_field models', 'router_field provider', 'router_field plugins']
   ]
-  for (const [parts, use] of rows) t.ok(usesOf(parts).includes(use), use)
+  for (const [parts, ...uses] of rows) for (const use of uses) t.ok(usesOf(parts).includes(use), use)
   // As Codex sends it.
   const agent = { client_metadata: { turn_id: 'a', thread_id: 'b', session_id: 'c' } }
   t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1', ...agent }), [])
