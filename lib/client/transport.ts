@@ -117,11 +117,14 @@ function preparedBody (request: UpstreamRequest, isShared: boolean): UpstreamReq
   return isLargeJson(request) || (isShared && typeof body === 'function') ? bufferBody(body) : body
 }
 
+/** Makes bytes that share no memory: a stream keeps those of its request, and the 64 KB that `Buffer.from` shares. */
+const encoder = new TextEncoder()
+
 /** Returns the body as undici takes it. One in pieces gets a header with its length, if that is known. */
 function outgoingBody (body: UpstreamRequest['body'], headers: Record<string, string>): OutgoingRequest['body'] {
   if (typeof body === 'function') return body()
-  if (body === undefined || body.length <= pieceBytes / 3) return body ?? null
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  if (body === undefined) return null
+  const bytes = typeof body === 'string' ? encoder.encode(body) : body
   if (bytes.length <= pieceBytes) return bytes
   headers['content-length'] = String(bytes.length)
   return inPieces(bytes)
