@@ -111,6 +111,7 @@ const together: Readonly<Record<string, string>> = {
   'http/wire-bodies': 'the bodies of every endpoint',
   'limits/identity': 'what is left of a budget, in every set-up',
   'limits/limits': 'the limits of a key, through a gateway',
+  'limits/upgrade': 'a store and a Redis of an earlier version',
   'limits/money': 'what calls cost, and what a budget allows',
   'pipelines/chat-with-generators': 'pipelines with a generator at every place',
   'providers/anthropic': 'an adapter, from recorded responses',
