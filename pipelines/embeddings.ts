@@ -1,7 +1,9 @@
 /** Serves POST /v1/embeddings: texts in, a vector for each out. */
 
+import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { embeddingsInput } from '../lib/embeddings/input.ts'
+import { embeddingsRequestTexts } from '../lib/embeddings/text-places.ts'
 import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings-reply.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -11,6 +13,8 @@ import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { requestTexts } from '../lib/stages/request-texts.ts'
+import { textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingList, EmbeddingsRequest } from '../schemas/embeddings.ts'
@@ -35,6 +39,8 @@ const maxVectorBytes = 2048 * 3072 * 32
 
 export function embeddings (services: Services): Handler<Call> {
   const answerBytes = Math.max(services.settings.limits.answerBytes, maxVectorBytes)
+  const { textStages } = services
+  const admitted = limits<EmbeddingsRequest>(services, { estimate: estimateEmbeddings })
   return pipeline(
     auth(services),
     validate(EmbeddingsRequest),
@@ -42,7 +48,7 @@ export function embeddings (services: Services): Handler<Call> {
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
     checkUses(services, 'embeddings'),
-    limits(services, { estimate: estimateEmbeddings }),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, textsAt<EmbeddingsRequest>(embeddingsRequestTexts))),
     embeddingLimits(services),
     providerCall(services, 'embeddings', { answerBytes }),
     recordUsage({ estimate: embeddingsUsage }),

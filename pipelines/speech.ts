@@ -1,6 +1,8 @@
 /** Serves POST /v1/audio/speech: a text in; sound out, as it is made. */
 
-import { speechInput } from '../lib/audio/input.ts'
+import { speechInput, type SpeechInput } from '../lib/audio/input.ts'
+import { speechRequestTexts } from '../lib/audio/text-places.ts'
+import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { estimateSpeech } from '../lib/limits/estimate-units.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
@@ -11,6 +13,8 @@ import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { requestTexts } from '../lib/stages/request-texts.ts'
+import { textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
@@ -34,6 +38,8 @@ export const speechDocs: Docs = {
 }
 
 export function speech (services: Services): Handler<Call> {
+  const { textStages } = services
+  const admitted = limits<SpeechInput>(services, { estimate: estimateSpeech })
   return pipeline(
     auth(services),
     validate(SpeechRequest),
@@ -41,7 +47,7 @@ export function speech (services: Services): Handler<Call> {
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),
     checkUses(services, 'speech'),
-    limits(services, { estimate: estimateSpeech }),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, textsAt<SpeechInput>(speechRequestTexts))),
     providerCall(services, 'speech'),
     recordUsage(),
     bytesReply(speechFrames())

@@ -11,7 +11,7 @@ export const stageActions = ['refuse', 'mask', 'report'] as const
 export type StageAction = typeof stageActions[number]
 
 /** The endpoints whose texts stages see. */
-export const stageEndpoints = ['chat', 'completions', 'messages', 'responses'] as const
+export const stageEndpoints = ['chat', 'completions', 'messages', 'responses', 'embeddings', 'speech'] as const
 export type StageEndpoint = typeof stageEndpoints[number]
 
 const OwnPattern = Closed({

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { dialects, holdsWord, messagesIn, protocols, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
-import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { eventStream, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
@@ -135,4 +135,27 @@ t.test('a server tool gets what is left of its arguments, and the model what is 
   t.notOk(holdsWord(await response.text()))
   t.match(upstream.requests[1]?.text, /in \[island\]/)
   t.notOk(holdsWord(upstream.requests[1]?.text ?? word))
+})
+
+t.test('requests for embeddings and speech are looked at before they are sent', async t => {
+  const upstream = await fakeUpstream(({ path }) => path.endsWith('/speech')
+    ? { headers: { 'content-type': 'audio/mpeg' }, pieces: ['sound'] }
+    : { pieces: [JSON.stringify({ object: 'list', data: [{ object: 'embedding', index: 0, embedding: [1, 0] }], model: 'm', usage: { prompt_tokens: 1, total_tokens: 1 } })] })
+  t.teardown(upstream.close)
+  for (const action of ['mask', 'refuse'] as const) {
+    const api = await testGateway(t, { providers: [upstreamAt(upstream.url)], stages: [{ ...island, action }] })
+    for (const [path, request] of [
+      ['/v1/embeddings', { model: 'openai/text-embedding-3-small', input: `in ${word}` }],
+      ['/v1/embeddings', { model: 'openai/text-embedding-3-small', input: [`in ${word}`], user: word }],
+      ['/v1/audio/speech', { model: 'openai/tts-1', input: `in ${word}`, voice: 'alloy' }]
+    ] as const) {
+      const before = upstream.requests.length
+      const response = await api.post(path, request)
+      const body = await response.text()
+      t.equal(response.status, action === 'mask' ? 200 : 400, body)
+      const sent = upstream.requests.slice(before).map(({ text }) => text)
+      t.same(sent.map(holdsWord), action === 'mask' ? [false] : [], path)
+      if (action === 'mask') t.match(sent[0], /in \[island\]/, path)
+    }
+  }
 })
