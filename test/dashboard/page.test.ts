@@ -727,9 +727,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('button', { name: 'Menu' }).press('Enter')
     await page.getByRole('link', { name: 'Keys' }).press('Enter')
     await page.getByRole('main', { name: 'Keys' }).and(page.locator(':focus')).waitFor()
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('Tab')
-    t.equal(await page.evaluate('document.activeElement?.textContent'), 'Create key', 'the focus is on the page that was opened, behind the invitation to set a password')
+    await tabTo(page, 'Create key', 2) // behind the invitation to set a password, if it is there
     await page.keyboard.press('Enter')
     await page.keyboard.type('By keyboard')
     await page.keyboard.press('Enter')
@@ -844,9 +842,9 @@ async function look (t: Test, { page, faults }: Visit, address: string, isWide: 
 }
 
 /** Presses Tab until a button has the focus, once it is there. */
-async function tabTo (page: Page, button: string): Promise<void> {
+async function tabTo (page: Page, button: string, maxPresses = 40): Promise<void> {
   await page.getByRole('button', { name: button, exact: true }).first().waitFor()
-  for (let presses = 0; presses < 40; presses++) {
+  for (let presses = 0; presses <= maxPresses; presses++) {
     if (await page.evaluate('document.activeElement?.textContent') === button) return
     await page.keyboard.press('Tab')
   }

@@ -2,9 +2,8 @@
 
 import type { JSX } from 'preact'
 import { at } from '../state/router.ts'
-import { Breakable } from './breakable.tsx'
 import { Clip } from './clip.tsx'
 
 export function Lead ({ place, children }: { readonly place: string | undefined, readonly children: string }): JSX.Element {
-  return place === undefined ? <Clip kind='medium'>{children}</Clip> : <a class='clip' title={children} href={at(place)}><Breakable>{children}</Breakable></a>
+  return place === undefined ? <Clip kind='medium'>{children}</Clip> : <a class='clip' title={children} href={at(place)}>{children}</a>
 }
