@@ -8,6 +8,7 @@ import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { numberOf, objectOf, nonEmptyText, type JsonObject } from '../../json/guards.ts'
 import { argumentsText, memberType, objectArguments } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
+import { Retained } from '../retained.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { replacedNames, withOwnNames } from './property-names.ts'
 import { servedServiceTier } from './service-tier.ts'
@@ -20,7 +21,7 @@ import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire
 type OpenBlock =
   | { readonly type: 'text', readonly startIndex: number, readonly citations: Array<WireCitation | undefined> }
   | { readonly type: 'thinking', thinking: string, signature: string }
-  | { readonly type: 'tool_use', readonly call: number, readonly wireId: unknown, readonly input: unknown, text: string, readonly names: ReadonlyMap<string, string> | undefined }
+  | { readonly type: 'tool_use', readonly call: number, readonly wireId: unknown, readonly input: unknown, text: string, isStreamed: boolean, readonly names: ReadonlyMap<string, string> | undefined }
 
 const choice = 0
 /** What a block or a delta is, by a member that only such ones have. */
@@ -43,6 +44,7 @@ export class ResponseReader {
   /** Places of blocks that were announced, also of those that are not opened. */
   readonly #known = new Set<number | undefined>()
   readonly #request: Pick<ChatInput, 'tools' | 'functions'>
+  readonly #retained = new Retained()
   #calls = 0
   #textLength = 0
   #finish: FinishReason | undefined
@@ -73,6 +75,7 @@ export class ResponseReader {
     const index = numberOf(place)
     const type = nonEmptyText(block.type) ?? memberType(block, blockTypes)
     if (type === undefined || this.#isOpen(index, block)) return
+    this.#retained.add(0)
     this.#known.add(index)
     switch (type) {
       case 'text': {
@@ -116,9 +119,11 @@ export class ResponseReader {
         if (open.type === 'text') this.#addText(delta.text, events)
         break
       case 'citations_delta':
+        this.#retained.add(JSON.stringify(delta.citation ?? null).length)
         if (open.type === 'text') open.citations.push(objectOf(delta.citation))
         break
       case 'thinking_delta':
+        this.#retained.add(nonEmptyText(delta.thinking)?.length ?? 0)
         if (open.type === 'thinking') addThinking(open, delta.thinking, events)
         break
       case 'signature_delta':
@@ -127,9 +132,13 @@ export class ResponseReader {
       case 'input_json_delta': {
         const text = argumentsText(delta.partial_json)
         if (open.type !== 'tool_use' || text === '') break
-        open.text += text
-        // Names are put back once all are there.
-        if (open.names === undefined) events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
+        open.isStreamed = true
+        if (open.names === undefined) {
+          events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
+        } else {
+          this.#retained.add(text.length)
+          open.text += text // names are put back once all are there
+        }
       }
     }
   }
@@ -160,7 +169,7 @@ export class ResponseReader {
       case 'tool_use': {
         const { call, names } = open
         // A call without arguments streams none, but clients parse them: `{}`, not nothing.
-        const text = open.text === '' ? objectArguments(open.input) : names === undefined ? '' : open.text
+        const text = open.isStreamed ? open.text : objectArguments(open.input)
         if (text !== '') events.push({ type: 'tool-call-delta', choice, call, text: names === undefined ? text : withOwnNames(text, names), kind: this.#kind })
         events.push({ type: 'tool-call-end', choice, call: open.call })
       }
@@ -224,6 +233,7 @@ export class ResponseReader {
       : { type, thinking: '', signature: '' }
     // A block of another type may be open at that place.
     const free = this.#blocks.has(index) ? -this.#blocks.size : index
+    this.#retained.add(0)
     this.#known.add(free)
     this.#blocks.set(free, open)
     return open
@@ -243,7 +253,7 @@ export class ResponseReader {
     if (this.#kind === 'legacy' && this.#calls > 0) return
     if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = this.#calls++
-    this.#blocks.set(index, { type: 'tool_use', call, wireId: block.id, input: block.input, text: '', names: replacedNames(this.#request, name) })
+    this.#blocks.set(index, { type: 'tool_use', call, wireId: block.id, input: block.input, text: '', isStreamed: false, names: replacedNames(this.#request, name) })
     const id = this.#kind === 'legacy' ? '' : uniqueCallId(nonEmptyText(block.id), this.#ids)
     events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
   }

@@ -18,6 +18,7 @@ import { laterUsage, usageIn } from './usage.ts'
 import { numberOf, objectOf, objectsOf, nonEmptyText, property } from '../../json/guards.ts'
 import { partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
+import { Retained } from '../retained.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -65,6 +66,7 @@ interface Choice {
 }
 
 export class ResponseReader {
+  readonly #retained = new Retained()
   readonly #maxChoices: number
   readonly #legacy: boolean
   readonly #request: ResponseRequest
@@ -151,7 +153,7 @@ export class ResponseReader {
     const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
     if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
     if (reasoning !== undefined && wire.delta !== undefined) choice.hasReasoning = true
-    if (delta.thinking_blocks !== undefined) readThinking(choice, wire, delta.thinking_blocks, events)
+    if (delta.thinking_blocks !== undefined) readThinking(choice, wire, delta.thinking_blocks, events, this.#retained)
     const refusal = nonEmptyText(delta.refusal)
     const text = this.#readContent(index, delta.content, events)
     if (choice.thinking !== undefined && (text !== '' || refusal !== undefined || hasCalls(delta))) endThinking(choice, events)
@@ -197,7 +199,10 @@ export class ResponseReader {
     const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
     if (known !== undefined) return known
     if (this.#choices.length < this.#maxChoices) return this.#newChoice(wireIndex)
-    if (isAnnounced) this.#spare = (this.#spare ?? new Set()).add(wireIndex)
+    if (isAnnounced && this.#spare?.has(wireIndex) !== true) {
+      this.#retained.add(0)
+      this.#spare = (this.#spare ?? new Set()).add(wireIndex)
+    }
     const [only] = this.#choices
     const goesOn = this.#maxChoices === 1 && only?.finish === undefined && this.#spare?.has(wireIndex) !== true
     return goesOn ? only : undefined
@@ -256,7 +261,7 @@ export class ResponseReader {
 
   /** Choices are alternatives: each may have the same ids. */
   #toolCalls (choice: Choice): ToolCalls {
-    return choice.toolCalls ??= new ToolCalls(choice.index, callIdsIn(this.#request))
+    return choice.toolCalls ??= new ToolCalls(choice.index, callIdsIn(this.#request), this.#retained)
   }
 
   /** @param place where values are remembered, so as not to repeat them; absent: all are new */
@@ -270,6 +275,7 @@ export class ResponseReader {
         const text = JSON.stringify(value)
         const name = `${place} ${key}`
         if (this.#seen?.get(name) === text) continue
+        this.#retained.add(name.length + text.length)
         this.#seen = (this.#seen ?? new Map()).set(name, text)
       }
       extra ??= {}
@@ -283,7 +289,7 @@ export class ResponseReader {
  * Reads blocks of thinking. In a stream, they come complete or in pieces, the signature with the last one or alone: a block ends
  * with it, and one without a signature with what comes next.
  */
-function readThinking (choice: Choice, wire: WireChoice, blocks: unknown, events: ChatEvent[]): void {
+function readThinking (choice: Choice, wire: WireChoice, blocks: unknown, events: ChatEvent[], retained: Retained): void {
   // Fields unknown here are passed on as they came: the provider that gets them back knows their inside.
   for (const { thinking, signature, data, ...rest } of objectsOf(blocks)) {
     if (rest['type'] === 'redacted_thinking') {
@@ -291,6 +297,7 @@ function readThinking (choice: Choice, wire: WireChoice, blocks: unknown, events
       if (typeof data === 'string' && data !== '') events.push({ type: 'thinking-block', choice: choice.index, block: { ...rest, type: 'redacted_thinking', data } })
       continue
     }
+    retained.add(nonEmptyText(thinking)?.length ?? 0)
     choice.thinking = {
       ...rest, type: 'thinking', thinking: `${choice.thinking?.thinking ?? ''}${nonEmptyText(thinking) ?? ''}`, ...typeof signature === 'string' && { signature }
     }

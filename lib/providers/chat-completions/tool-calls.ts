@@ -12,6 +12,7 @@
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { argumentsText, partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
+import { Retained } from '../retained.ts'
 import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import type { WireToolCall } from './wire.ts'
@@ -62,12 +63,14 @@ export class ToolCalls {
   readonly #all = candidates()
   readonly #byIndex = new Map<number, Candidates>()
   readonly #ids: Set<string>
+  readonly #retained: Retained
   #started = 0
 
   /** @param ids those of the conversation, to which its own are added */
-  constructor (choice: number, ids = new Set<string>()) {
+  constructor (choice: number, ids = new Set<string>(), retained = new Retained()) {
     this.#choice = choice
     this.#ids = ids
+    this.#retained = retained
   }
 
   /** True once a call has a name: the choice then finishes for its tools. */
@@ -114,6 +117,7 @@ export class ToolCalls {
       open.emptyObject = text
       return
     }
+    this.#retained.add(text.length)
     open.text += text
     open.scan.read(text)
     this.#piece(open, text, events)

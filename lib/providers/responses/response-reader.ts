@@ -8,6 +8,7 @@ import { isList, nonEmptyText, numberOf, objectsOf, type JsonObject } from '../.
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { argumentsText, contentOf, memberType, partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
+import { Retained } from '../retained.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -33,7 +34,10 @@ interface CallItem extends Item {
 }
 
 interface Item extends Labels {
+  /** Of arguments and reasoning; that of a message is not kept. */
   text: string
+  /** True once a message has text. */
+  isWritten: boolean
   isDone: boolean
 }
 
@@ -66,6 +70,7 @@ export class ResponseReader {
   readonly #ids: Set<string>
   /** True once there was an item, of any type. */
   #hasOutput = false
+  readonly #retained = new Retained()
   /** True once there were arguments of a call that had not begun. */
   #hasLost = false
   #calls = 0
@@ -97,9 +102,9 @@ export class ResponseReader {
     if (known !== undefined) return known
     switch (type) {
       case 'message':
-        return this.#open({ ...labels, type, startIndex: this.#textLength, isDone: false, text: '' })
+        return this.#open({ ...labels, type, startIndex: this.#textLength, isDone: false, isWritten: false, text: '' })
       case 'reasoning':
-        return this.#open({ ...labels, type, part: undefined, isDone: false, text: '' })
+        return this.#open({ ...labels, type, part: undefined, isDone: false, isWritten: false, text: '' })
       case 'function_call':
       case 'custom_tool_call':
         return this.#startCall(labels, type, item, events)
@@ -117,7 +122,7 @@ export class ResponseReader {
   #addText (open: OpenItem, type: 'text-delta' | 'refusal-delta', value: unknown, logprobs: unknown, events: ChatEvent[]): void {
     const text = nonEmptyText(value)
     if (text === undefined) return
-    open.text += text
+    open.isWritten = true
     if (type === 'text-delta') this.#textLength += text.length
     const content = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined
     events.push({ type, choice, text, ...content !== undefined && { logprobs: { content } } })
@@ -126,7 +131,9 @@ export class ResponseReader {
   /** Appends a piece of what can be read of a reasoning item. @param part its place; a blank line comes between two of them */
   addReasoning (place: Place, part: unknown, value: unknown, events: ChatEvent[]): void {
     const open = this.#itemAt(place, 'reasoning', events)
-    if (open?.type === 'reasoning') addReasoning(open, part, value, events)
+    if (open?.type !== 'reasoning') return
+    this.#retained.add(nonEmptyText(value)?.length ?? 0)
+    addReasoning(open, part, value, events)
   }
 
   /** Appends a piece of the arguments or the input of a call. */
@@ -141,6 +148,7 @@ export class ResponseReader {
       return
     }
     if (open.isDone) return
+    this.#retained.add(text.length)
     open.text += text
     events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: open.kind })
   }
@@ -157,7 +165,7 @@ export class ResponseReader {
     switch (open.type) {
       case 'message': {
         const parts: readonly WirePart[] = contentOf(item.content, 'the content of a message')
-        if (open.text === '') for (const part of parts) this.#addPart(open, part, events)
+        if (!open.isWritten) for (const part of parts) this.#addPart(open, part, events)
         const annotations = annotationsOf(parts, open.startIndex)
         if (annotations.length > 0) events.push({ type: 'annotation-delta', choice, annotations })
         break
@@ -184,7 +192,7 @@ export class ResponseReader {
   /** Notes how the response ended. Some servers send items with the end only; of those that came before, nothing is read again. */
   finish (response: WireResponse, events: ChatEvent[]): void {
     this.#response = response
-    const hasText = this.#items.some(({ type, text }) => type === 'message' && text !== '')
+    const hasText = this.#items.some(({ type, isWritten }) => type === 'message' && isWritten)
     const hasReasoning = this.#items.some(({ type }) => type === 'reasoning')
     for (const [index, item] of partsOf(response.output, 'the output').entries()) {
       const type = nonEmptyText(item['type']) ?? memberType(item, itemTypes)
@@ -237,7 +245,7 @@ export class ResponseReader {
     const kind = this.#legacy ? 'legacy' : type === 'custom_tool_call' ? 'custom' : 'function'
     const call = this.#calls++
     events.push({ type: 'tool-call-start', choice, call, id: this.#legacy ? '' : uniqueCallId(labels.callId, this.#ids), name, kind })
-    return this.#open({ ...labels, type: 'call', call, kind, isDone: false, text: '' })
+    return this.#open({ ...labels, type: 'call', call, kind, isDone: false, isWritten: false, text: '' })
   }
 }
 
