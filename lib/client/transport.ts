@@ -117,7 +117,7 @@ function preparedBody (request: UpstreamRequest, isShared: boolean): UpstreamReq
   return isLargeJson(request) || (isShared && typeof body === 'function') ? bufferBody(body) : body
 }
 
-/** Makes bytes that share no memory: a stream keeps those of its request, and the 64 KB that `Buffer.from` shares. */
+/** Makes bytes that share no memory: as long as an answer takes, they would keep all 64 KB of the pool. */
 const encoder = new TextEncoder()
 
 /** Returns the body as undici takes it. One in pieces gets a header with its length, if that is known. */
