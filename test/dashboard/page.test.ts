@@ -367,7 +367,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByText('$5.00 a day (Europe/Berlin), $50.00 every 30d').waitFor()
     const save = async (): Promise<void> => {
       await dialog.getByRole('button', { name: 'Save' }).click()
-      await page.getByText('Key saved').waitFor()
+      await dialog.waitFor({ state: 'detached' })
     }
     const edit = async (): Promise<void> => {
       await page.getByRole('button', { name: 'Actions for Windows' }).click()
