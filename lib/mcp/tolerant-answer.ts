@@ -70,9 +70,19 @@ function repairedJson (text: string, { request, requestOf, onLeftOut }: Tolerant
   return isList(value) ? value.map(repaired) : repaired(value)
 }
 
+function isServerRequest (message: unknown): boolean {
+  return isObject(message) && 'method' in message && message['id'] !== undefined
+}
+
 function isNotification (message: unknown): boolean {
   return isObject(message) && 'method' in message
 }
+
+/**
+ * Requests of a server in one stream: each is answered by a request of ours. Those beside an answer have no reason but to report
+ * that they are there; a stream of notifications may stay open for days.
+ */
+const maxServerRequests = { besideAnswer: 100, onItsOwn: 10_000 }
 
 /** Repairs the messages of a stream. One that ends without its answer says so, unless it can be resumed. */
 function repairedStream (source: ReadableStream<Uint8Array> | null, options: TolerantAnswerOptions): ReadableStream<Uint8Array> {
@@ -83,9 +93,12 @@ function repairedStream (source: ReadableStream<Uint8Array> | null, options: Tol
   let frames = ''
   let isAnswered = request === undefined
   let isResumable = false
+  let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
   const parser = createParser({
     onEvent: message => {
       const data = repairedData(message, options)
+      requestsLeft -= data.filter(isServerRequest).length
+      if (requestsLeft < 0) return
       if (message.id !== undefined) isResumable = true
       if (request !== undefined && data.some(message => answers(message, request))) isAnswered = true
       for (const one of data.length === 0 ? [message.data] : data) frames += frameOf(message, typeof one === 'string' ? one : JSON.stringify(one))
@@ -104,6 +117,13 @@ function repairedStream (source: ReadableStream<Uint8Array> | null, options: Tol
           return
         }
         parser.feed(decoder.decode(value, { stream: true }))
+        if (requestsLeft < 0) {
+          if (!isAnswered && request !== undefined) frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
+          controller.enqueue(encoder.encode(frames))
+          controller.close()
+          await reader?.cancel()
+          return
+        }
       }
       controller.enqueue(encoder.encode(frames))
       frames = ''

@@ -163,3 +163,12 @@ t.test('tools without a name are named by their place, and the others are offere
   t.strictSame(tools.tools.map(tool => tool.function.name), ['count'])
   t.match(Object.values(tools.errors), [{ code: 'list', message: 'Tools of the server have no name, and are left out: number 1, number 3.' }])
 })
+
+t.test('a server that sends requests without an end beside its answer is given up', async t => {
+  const ask = (id: number): string => frame({ jsonrpc: '2.0', id: `s${id}`, method: 'sampling/createMessage', params: {} })
+  const answer = (count: number): Behaviour => ({ method }, usual) => method === 'tools/call'
+    ? { type: streamType, body: Array.from({ length: count }, (_, id) => ask(id)).join('') + frame(usual) }
+    : undefined
+  t.equal((await call(await (await start(t, answer(3))).open(), 'count')).text, text, 'a few are refused')
+  t.match(await call(await (await start(t, answer(200))).open(), 'count'), { failure: { code: 'call', message: 'The tool server ended its answer without a result.' } })
+})
