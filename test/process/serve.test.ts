@@ -72,7 +72,7 @@ t.test('callers take half of the files that may be open, and each that is accept
   await until(() => upstream.requests.length === 32, 'half of the rest to be with the provider')
   answer()
   const statuses = await Promise.all(answers)
-  t.same(statuses.toSorted(), [...Array.from({ length: 32 }, () => 200), ...Array.from({ length: 28 }, () => 'closed')])
+  t.same(statuses.map(String).toSorted(), [...Array.from({ length: 32 }, () => '200'), ...Array.from({ length: 28 }, () => 'closed')])
 })
 
 t.test('nothing reads the log: calls are served, and a stop ends', async t => {
