@@ -214,7 +214,8 @@ async function refusal (world: World): Promise<string> {
     await again.process.stop()
     return 'it started'
   } catch (error) {
-    return String(error).trimEnd().split('\n').at(-1)?.slice(0, 160) ?? ''
+    // Lines of the log, such as one about the limit of open files, are no reason.
+    return String(error).trimEnd().split('\n').filter(line => !line.startsWith('{')).at(-1)?.slice(0, 160) ?? ''
   }
 }
 

@@ -11,6 +11,7 @@ import { mayUseModel } from '../models/scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { isDirect } from '../providers/is-direct.ts'
 import { kinds } from '../providers/kinds.ts'
+import { maxUrlLength } from '../../schemas/url.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 import type { Dialect } from '../dialects/dialect.ts'
@@ -112,8 +113,12 @@ function hostsOf (...baseUrls: ReadonlyArray<string | undefined>): readonly stri
   return baseUrls.flatMap(url => url !== undefined && URL.canParse(url) ? [new URL(url).hostname] : [])
 }
 
-/** Returns true for an address at one of the hosts, and for one that no other server than the provider could read (`gs://`). */
+/**
+ * Returns true for an address at one of the hosts, and for one that no other server than the provider could read (`gs://`). One that is
+ * longer than addresses may be is not parsed, which takes a second for some megabytes, and counts as such.
+ */
 function isAt (url: string, hosts: readonly string[]): boolean {
+  if (url.length > maxUrlLength) return true
   if (!URL.canParse(url)) return false
   const { protocol, hostname } = new URL(url)
   return !/^https?:$/.test(protocol) || hosts.includes(hostname.replace(/\.$/, ''))

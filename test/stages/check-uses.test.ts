@@ -103,3 +103,10 @@ t.test('an address at the provider itself, or of a storage that only it can read
 t.test('a translation leaves other models, servers and tools out', async t => {
   t.ok(await check(other, everyUse, { models: [], mcpServers: [], ...budget() }))
 })
+
+t.test('an address that is too long to be one is not parsed, and counts as an object', async t => {
+  const messages: ChatInput['messages'] = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `https://${'a'.repeat(8_000_000)}.example/` } }] }]
+  const startMs = performance.now()
+  await t.rejects(check(other, [], {}, { request: { model: 'one/m', messages } }), { code: 'insufficient_permissions', param: 'messages[0].content[0].image_url.url' })
+  t.ok(performance.now() - startMs < 100)
+})
