@@ -64,17 +64,16 @@ export function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: 
 /** Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help there. */
 export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {
   return parties.flatMap(({ kind, id, limits }) => {
-    const common = { party: kind, partyId: id }
     const sums: Account[] = (withBudgets ? lowestOf(budgetsIn(limits)) : []).map(budget => (
-      { ...common, counting: 'sum', unit: 'nanoUsd', name: 'budget', amount: nanoUsdOf(budget), window: windowOfBudget(budget), strict: limits.strict ?? true, budget }
+      { party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', name: 'budget', amount: nanoUsdOf(budget), window: windowOfBudget(budget), strict: limits.strict ?? true, budget }
     ))
     const others: Account[] = []
     for (const { member, row } of limitFields) {
       const amount = limits[member]
       if (amount === undefined) continue
       const { unit } = row
-      if (row.counting !== 'sum') others.push({ ...common, counting: row.counting, unit, refusal: row.refusal, amount })
-      else sums.push({ ...common, counting: 'sum', unit, name: row.refusal, amount, window: { per: row.per }, strict: false })
+      if (row.counting !== 'sum') others.push({ party: kind, partyId: id, counting: row.counting, unit, refusal: row.refusal, amount })
+      else sums.push({ party: kind, partyId: id, counting: 'sum', unit, name: row.refusal, amount, window: { per: row.per }, strict: false })
     }
     return [...sums, ...others]
   })
