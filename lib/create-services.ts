@@ -63,12 +63,31 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, recordSent, admin, bodyRecorder, onCooldown, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const {
+    keys,
+    log,
+    limiter = new LocalLimiter(),
+    ready,
+    degraded,
+    deferrals,
+    responseStore,
+    backgroundRuns,
+    recordAnswer,
+    recordSent,
+    admin,
+    bodyRecorder,
+    onCooldown,
+    providers: extraProviders = [],
+    discoverModels = true,
+    previous
+  } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
   const routeHealth = new RouteHealth(undefined, onCooldown)
-  if (previous !== undefined) routeHealth.adopt(previous.routeHealth, sameProviders(previous.settings.providers, settings.providers))
+  if (previous !== undefined) {
+    routeHealth.adopt(previous.routeHealth, sameProviders(previous.settings.providers, settings.providers))
+  }
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
   for (const { id, apiKeys = [] } of settings.providers) {
@@ -82,18 +101,30 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
     load: modelId => routeHealth.waiting(modelId)
   })
-  const listing = settings.providers.filter(({ id, listModels }) => discoverModels && listModels && enabled.has(id))
+  const listing = settings.providers.filter(
+    ({ id, listModels }) => discoverModels && listModels && enabled.has(id)
+  )
   const onFailure = (provider: string, error: unknown): void => {
     const entry = settings.providers.find(({ id }) => id === provider)
-    log.warn({ provider, error: entry === undefined ? describeError(error) : describeListFailure(error, entry) }, 'failed to read the model list of a provider')
+    log.warn(
+      { provider, error: entry === undefined ? describeError(error) : describeListFailure(error, entry) },
+      'failed to read the model list of a provider'
+    )
   }
-  const discovered = startDiscovery(listing.flatMap(({ id, kind }) => {
-    const provider = providers.get(id)
-    return provider === undefined ? [] : [{ provider, kind }]
-  }), models, {
-    signal: lifetime.signal, onFailure
-  })
-  const local = settings.providers.filter(({ id, kind }) => kinds[kind].inProcess === 'programs' && enabled.has(id))
+  const discovered = startDiscovery(
+    listing.flatMap(({ id, kind }) => {
+      const provider = providers.get(id)
+      return provider === undefined ? [] : [{ provider, kind }]
+    }),
+    models,
+    {
+      signal: lifetime.signal,
+      onFailure
+    }
+  )
+  const local = settings.providers.filter(
+    ({ id, kind }) => kinds[kind].inProcess === 'programs' && enabled.has(id)
+  )
   const learned = local.map(async ({ id }) => {
     try {
       models.setDiscovered(id, await localModels(id))
@@ -121,9 +152,13 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...backgroundRuns !== undefined && { backgroundRuns },
     ...recordAnswer !== undefined && { recordAnswer },
     ...recordSent !== undefined && { recordSent },
-    ...bodyRecorder !== undefined && settings.calls.keepBodies.length > 0 && {
-      captureBodies: bodyRecorder.capturing(settings.calls, [...providers.values()].flatMap(({ secrets }) => secrets))
-    },
+    ...bodyRecorder !== undefined &&
+      settings.calls.keepBodies.length > 0 && {
+        captureBodies: bodyRecorder.capturing(
+          settings.calls,
+          [...providers.values()].flatMap(({ secrets }) => secrets)
+        )
+      },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages) },
     tokenCounter: tokens,
@@ -140,7 +175,10 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
 }
 
 /** Creates services that answer no calls: to look up models and providers. They must be closed as well. */
-export function createLookupServices (settings: Settings, parts: Pick<ServiceParts, 'log' | 'discoverModels'>): OwnedServices {
+export function createLookupServices (
+  settings: Settings,
+  parts: Pick<ServiceParts, 'log' | 'discoverModels'>
+): OwnedServices {
   return createServices(settings, { ...parts, keys: { check: () => undefined }, ready: () => false })
 }
 

@@ -1,6 +1,6 @@
 /**
- * Puts services, pipelines and the HTTP edge together. The one place that knows everything, and the entry of the
- * package:
+ * Puts services, pipelines and the HTTP edge together. The one place that knows everything, and the entry of
+ * the package:
  *
  * ```ts
  * const gateway = await createGateway(settings, { keys, log })
@@ -47,8 +47,8 @@ export type { CallObserver }
 export interface Gateway {
   readonly services: Services
   /**
-   * Starts to accept calls at `settings.server`, once its providers have listed their models, or a second later; port 0
-   * takes any free one.
+   * Starts to accept calls at `settings.server`, once its providers have listed their models, or a second
+   * later; port 0 takes any free one.
    *
    * @param mayListen awaited when everything else is ready; resolves to the port to use instead
    */
@@ -56,9 +56,9 @@ export interface Gateway {
   /** Starts what `listen` starts beside its port, for a gateway that is mounted as `middleware`. */
   readonly start: () => Promise<void>
   /**
-   * Returns the gateway as middleware of another Koa app: `app.use(gateway.middleware())`, after `start`. It resolves when the
-   * answer is written: `ctx.status` is set then, `ctx.body` is not. A path that it does not serve goes on to the next
-   * middleware; what that does not answer is 404 in the form of the API.
+   * Returns the gateway as middleware of another Koa app: `app.use(gateway.middleware())`, after `start`. It
+   * resolves when the answer is written: `ctx.status` is set then, `ctx.body` is not. A path that it does not
+   * serve goes on to the next middleware; what that does not answer is 404 in the form of the API.
    */
   readonly middleware: () => Middleware
   /**
@@ -83,7 +83,10 @@ export interface GatewayParts {
   /** The configuration it was started with, for the admin API. */
   readonly configuration?: LiveConfiguration
   readonly log: Log
-  /** The store of deferred completions and of responses; it stays open until after `close`, and waits for no lock from now on. */
+  /**
+   * The store of deferred completions and of responses; it stays open until after `close`, and waits for no
+   * lock from now on.
+   */
   readonly database?: Database
   /** The store of usage rows: a connection of its own that waits for no lock, open until after `close`. */
   readonly usageDatabase?: Database
@@ -97,12 +100,16 @@ export interface GatewayParts {
   readonly degraded?: () => readonly string[]
   /**
    * Creates the endpoints, at the start and after each change of the configuration: the same paths
-   * in the same order for any services. Default: `createEndpoints`, every endpoint of the API, and the page of the dashboard.
+   * in the same order for any services. Default: `createEndpoints`, every endpoint of the API, and the page
+   * of the dashboard.
    */
   readonly endpoints?: (services: Services) => readonly Endpoint[]
   /** Koa middleware that runs in front of the gateway for every request at its port. Default: none. */
   readonly middleware?: readonly Middleware[]
-  /** Providers in addition to those of the settings, which they replace where the ids are the same. They stay open after `close`. */
+  /**
+   * Providers in addition to those of the settings, which they replace where the ids are the same. They stay
+   * open after `close`.
+   */
   readonly providers?: readonly Provider[]
 }
 
@@ -119,10 +126,16 @@ export interface GatewayCoordination {
 /** The first calls of a busy gateway come at once, and compile what they need themselves. */
 const warmUpAfterMs = 200
 
-/** Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden in any case. */
+/**
+ * Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden
+ * in any case.
+ */
 const expireEveryMs = 60_000
 
-/** Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the certificate */
+/**
+ * Creates a gateway, which accepts no call before `listen` or `start`. @throws those of the stores and of the
+ * certificate
+ */
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
   const { keys, log, database, usageDatabase, coordination } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
@@ -131,33 +144,54 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   database?.stopWaiting()
 
   const services = (): Services => live.current
-  const records = new CallRecords({ keys, limiter, log, database, usageDatabase, observers: given.observers ?? [], services })
-  const work = database && await DeferredWork.open(database, {
-    events: { onEnd: call => records.endDetached(call) }, log, onWaiting: coordination?.notifyOfTasks, services
+  const records = new CallRecords({
+    keys,
+    limiter,
+    log,
+    database,
+    usageDatabase,
+    observers: given.observers ?? [],
+    services
   })
+  const work =
+    database &&
+    (await DeferredWork.open(database, {
+      events: { onEnd: call => records.endDetached(call) },
+      log,
+      onWaiting: coordination?.notifyOfTasks,
+      services
+    }))
   const admin = lazyAdmin(given)
   const degraded = (): string[] => [
-    ...given.degraded?.() ?? [],
-    ...records.isDegraded ? ['ledger'] : [],
-    ...usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []
+    ...(given.degraded?.() ?? []),
+    ...(records.isDegraded ? ['ledger'] : []),
+    ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : [])
   ]
   const recordAnswer = (call: Call): Promise<void> | undefined => records.answered(call)
   const parts = {
-    keys, log, degraded, recordAnswer,
+    keys,
+    log,
+    degraded,
+    recordAnswer,
     limiter: onceRecorded(limiter, () => records.importing),
     ready: () => !draining,
     providers: given.providers ?? [],
     recordSent: (call: Call, isFree?: boolean) => records.sent(call, isFree),
     ...work !== undefined && {
-      deferrals: work.deferrals, responseStore: work.responseStore, backgroundRuns: work.backgroundRuns
+      deferrals: work.deferrals,
+      responseStore: work.responseStore,
+      backgroundRuns: work.backgroundRuns
     },
     ...admin !== undefined && { admin: admin.open },
-    ...coordination !== undefined && { onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown) }
+    ...coordination !== undefined && {
+      onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown)
+    }
   }
   const live = await LiveServices.open(settings, {
     log,
     parts: async settings => ({ ...parts, bodyRecorder: await records.bodyRecorderFor(settings) }),
-    endpoints: given.endpoints ?? (services => [...createEndpoints(services), ...dashboardEndpoints(services)]),
+    endpoints:
+      given.endpoints ?? (services => [...createEndpoints(services), ...dashboardEndpoints(services)]),
     onReplaced: ({ limits }) => {
       app.applyLimits(limits)
       server.headersTimeout = limits.headersMs
@@ -174,7 +208,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     draining: () => draining,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beforeLastByte: recordAnswer,
-    onUploadDeleteFailed: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
+    onUploadDeleteFailed: error =>
+      log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd: call => records.end(call)
   })
   const { server, close: closeServer } = await openServer(settings, app, log)
@@ -197,14 +232,20 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     })
     setTimeout(() => {
       warmUp()
-      services().toolServers.warmUp().catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
+      services()
+        .toolServers.warmUp()
+        .catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
     }, warmUpAfterMs).unref()
   }
   /** Calls that come over connections kept alive while others end are waited for as well. */
-  const waitUntilIdle = async (): Promise<void> => { while (app.openCalls() > 0) await app.whenIdle() }
+  const waitUntilIdle = async (): Promise<void> => {
+    while (app.openCalls() > 0) await app.whenIdle()
+  }
 
   return {
-    get services () { return services() },
+    get services () {
+      return services()
+    },
     start: async () => {
       await prepare()
       begin()
@@ -213,7 +254,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     listen: async mayListen => {
       await prepare()
       const { host, port, tls } = settings.server
-      const address = await listen(server, { host, port: await mayListen?.() ?? port, secure: tls !== undefined })
+      const address = await listen(server, {
+        host,
+        port: (await mayListen?.()) ?? port,
+        secure: tls !== undefined
+      })
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       begin()
@@ -221,12 +266,16 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     },
     reload: async next => await live.replace(next),
     load: () => ({
-      openCalls: app.admission.openCalls, ...records.load, degraded: degraded(), coordination: coordination?.load()
+      openCalls: app.admission.openCalls,
+      ...records.load,
+      degraded: degraded(),
+      coordination: coordination?.load()
     }),
     close: async () => {
       draining = true
       live.freeze()
-      if (server.listening) await sleep(settings.server.shutdownDelayMs) // else its start failed, and no caller is to be warned
+      // else its start failed, and no caller is to be warned
+      if (server.listening) await sleep(settings.server.shutdownDelayMs)
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
       const closed = stopAccepting(server)
       await withTimeout(settings.server.drainMs, waitUntilIdle())
@@ -247,10 +296,14 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   }
 }
 
-/** Returns what the admin API works with, opened when it is first used; `undefined` without a store of keys. */
-function lazyAdmin (
-  { database, keyStore, configuration }: GatewayParts
-): { readonly open: () => Promise<Admin>, readonly close: () => Promise<void> } | undefined {
+/**
+ * Returns what the admin API works with, opened when it is first used; `undefined` without a store of keys.
+ */
+function lazyAdmin ({
+  database,
+  keyStore,
+  configuration
+}: GatewayParts): { readonly open: () => Promise<Admin>; readonly close: () => Promise<void> } | undefined {
   if (database === undefined || keyStore === undefined) return undefined
   let opened: Promise<Admin> | undefined
   const load = async (): Promise<Admin> => {
@@ -265,21 +318,28 @@ function lazyAdmin (
 
 /** Creates the HTTP server of an app. @throws where the certificate cannot be used */
 async function openServer (
-  { server: { tls, keepAliveMs, maxClientConnections }, limits }: Settings, app: App, log: Log
+  { server: { tls, keepAliveMs, maxClientConnections }, limits }: Settings,
+  app: App,
+  log: Log
 ): Promise<HttpServer> {
-  const opened = await createHttpServer({
-    keepAliveTimeout: keepAliveMs,
-    headersTimeout: limits.headersMs,
-    // Node looks for late headers only every 30 s by itself.
-    connectionsCheckingInterval: Math.min(limits.headersMs, 1000),
-    requestTimeout: 0, // bodies have a clock of their own
-    requireHostHeader: false, // refused by the app, with a body and an id
-    maxHeaderSize: 32 * 1024
-  }, app.handle, tls && {
-    ...tls,
-    onReload: () => log.info({ certificate: tls.certificate }, 'TLS certificate reloaded'),
-    onFailure: error => log.error({ cause: loggableError(error) }, 'TLS certificate unusable; keeping the current one')
-  })
+  const opened = await createHttpServer(
+    {
+      keepAliveTimeout: keepAliveMs,
+      headersTimeout: limits.headersMs,
+      // Node looks for late headers only every 30 s by itself.
+      connectionsCheckingInterval: Math.min(limits.headersMs, 1000),
+      requestTimeout: 0, // bodies have a clock of their own
+      requireHostHeader: false, // refused by the app, with a body and an id
+      maxHeaderSize: 32 * 1024
+    },
+    app.handle,
+    tls && {
+      ...tls,
+      onReload: () => log.info({ certificate: tls.certificate }, 'TLS certificate reloaded'),
+      onFailure: error =>
+        log.error({ cause: loggableError(error) }, 'TLS certificate unusable; keeping the current one')
+    }
+  )
   const { server } = opened
   server.maxConnections = openFiles({ maxClientConnections }).connections
   refuseMalformed(server)
@@ -290,7 +350,8 @@ async function openServer (
 
 /** Deletes responses and bodies of calls whose time is over. */
 function expire (records: CallRecords, work: DeferredWork | undefined, log: Log): void {
-  const failed = (what: string) => (error: unknown) => log.error({ error: String(error) }, `failed to delete expired ${what}`)
+  const failed = (what: string) => (error: unknown) =>
+    log.error({ error: String(error) }, `failed to delete expired ${what}`)
   work?.responseStore.expire(Date.now()).catch(failed('responses'))
   records.expire(Date.now()).catch(failed('bodies of calls'))
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * Starts the process: hands the command line over, and exits with its code. Everything else is imported
- * once it is known that this Node can run it. The build makes one file, `build/headgate.cjs`, of this module and all that it imports.
+ * once it is known that this Node can run it. The build makes one file, `build/headgate.cjs`, of this module
+ * and all that it imports.
  */
 
 import './process/v8-flag.ts'
@@ -23,11 +24,18 @@ const notices = process.stdout.isTTY ? process.stdout : process.stderr
 void run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
-  out: text => { process.stdout.write(`${text}\n`) },
-  stream: async pieces => await (await import('./process/print-stream.ts')).printStream(pieces, process.stdout),
+  out: text => {
+    process.stdout.write(`${text}\n`)
+  },
+  stream: async pieces =>
+    await (await import('./process/print-stream.ts')).printStream(pieces, process.stdout),
   interactive: notices.isTTY,
-  notice: text => { notices.write(`${text}\n`) },
-  error: text => { process.stderr.write(`${text}\n`) }
+  notice: text => {
+    notices.write(`${text}\n`)
+  },
+  error: text => {
+    process.stderr.write(`${text}\n`)
+  }
 }).then(exitWhenPrinted) // whatever socket is still open
 
 async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {

@@ -1,6 +1,6 @@
 /**
- * The admin API: an endpoint for each row of `schemas/admin/routes`. All have the same steps; what each does is in
- * `admin/`, which is loaded with the first request.
+ * The admin API: an endpoint for each row of `schemas/admin/routes`. All have the same steps; what each does
+ * is in `admin/`, which is loaded with the first request.
  */
 
 import { adminRoutes, type AdminRoute, type AdminRouteSpec } from '../schemas/admin/routes.ts'
@@ -14,7 +14,8 @@ import type { Handler } from './pipeline.ts'
 const maxBodyBytes = 2 * 1024 * 1024
 
 const csrfHeader = 'With a session, the `csrf_token` of its sign-in.'
-const idempotencyHeader = 'The same key within a day: the request is not carried out again, and has the answer of the first.'
+const idempotencyHeader =
+  'The same key within a day: the request is not carried out again, and has the answer of the first.'
 
 /** A row for the table of endpoints. */
 export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'readsConnection'> {
@@ -24,7 +25,8 @@ export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'r
   readonly pipeline: (services: Services) => Handler<Call>
 }
 
-const routes = Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]> // the keys of that object
+// the keys of that object
+const routes = Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]>
 
 export const adminRows: readonly AdminRow[] = routes.map(([route, spec]) => {
   const { method, path } = partsOf(route)
@@ -39,8 +41,12 @@ export const adminRows: readonly AdminRow[] = routes.map(([route, spec]) => {
     pipeline: services => {
       let handler: Promise<Handler<Call>> | undefined
       return async call => {
-        handler ??= import('./admin/endpoint.ts').then(({ adminEndpoint }) => adminEndpoint(services, route, method))
-        return await (await handler)(call)
+        handler ??= import('./admin/endpoint.ts').then(({ adminEndpoint }) =>
+          adminEndpoint(services, route, method)
+        )
+        return await (
+          await handler
+        )(call)
       }
     }
   }
@@ -51,18 +57,52 @@ function partsOf (route: AdminRoute): { readonly method: AdminRow['method'], rea
   return { method, path }
 }
 
-function docsOf ({ operationId, summary, role, scope, query, request, answer, mediaType, redirects = false }: AdminRouteSpec, method: string): Docs {
+function docsOf (
+  {
+    operationId,
+    summary,
+    role,
+    scope,
+    query,
+    request,
+    answer,
+    mediaType,
+    redirects = false
+  }: AdminRouteSpec,
+  method: string
+): Docs {
   return {
     operationId,
     group: 'Administration',
     summary: role === 'none' || role === 'self' ? summary : `${summary} Needs the role \`${role}\`.`,
     ...query !== undefined && { query },
     ...request !== undefined && { request: { schema: request } },
-    answers: redirects ? [{ status: 303, description: summary, mediaType: 'text/plain' }] : [{ description: summary, ...mediaType === undefined ? { schema: answer } : mediaType === 'text/csv' ? { mediaType } : { mediaType, schema: answer } }],
+    answers: redirects
+      ? [{ status: 303, description: summary, mediaType: 'text/plain' }]
+      : [
+          {
+            description: summary,
+            ...(mediaType === undefined
+              ? { schema: answer }
+              : mediaType === 'text/csv'
+                ? { mediaType }
+                : { mediaType, schema: answer })
+          }
+        ],
     errors: ['invalid_value', 'not_found', 'conflict', 'invalid_credentials', 'rate_limit_exceeded'],
-    requestHeaders: { 'X-Headgate-CSRF': csrfHeader, ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader } },
-    ...(role === 'none' || role === 'self') && { headers: { 'set-cookie': 'The session, where one begins or ends.' } },
-    ...redirects && { headers: { location: 'Where the browser goes next.', 'set-cookie': 'What this browser has of the sign-in, or the session.' } },
+    requestHeaders: {
+      'X-Headgate-CSRF': csrfHeader,
+      ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader }
+    },
+    ...(role === 'none' || role === 'self') && {
+      headers: { 'set-cookie': 'The session, where one begins or ends.' }
+    },
+    ...redirects && {
+      headers: {
+        location: 'Where the browser goes next.',
+        'set-cookie': 'What this browser has of the sign-in, or the session.'
+      }
+    },
     ...mediaType === 'text/csv' && { headers: { 'content-disposition': 'The name of the file.' } },
     access: role === 'none' ? 'open' : role === 'self' ? 'session' : 'administration'
   }

@@ -38,7 +38,11 @@ export const completionsDocs: Docs = {
   request: { schema: TextCompletionRequest },
   answers: [
     { description: 'The completions.', schema: TextCompletion },
-    { description: 'With `stream`, the completions in chunks.', mediaType: 'text/event-stream', schema: TextCompletion }
+    {
+      description: 'With `stream`, the completions in chunks.',
+      mediaType: 'text/event-stream',
+      schema: TextCompletion
+    }
   ],
   errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
   dryRun: RouteDecision
@@ -46,26 +50,42 @@ export const completionsDocs: Docs = {
 
 export interface CompletionsOptions {
   /**
-   * A stage of your own, such as a guard, as in `ConversationOptions`: the prompt is one message there, and in `text` as well, with
-   * the suffix; a provider gets one or the other. Default: none.
+   * A stage of your own, such as a guard, as in `ConversationOptions`: the prompt is one message there, and
+   * in `text` as well, with the suffix; a provider gets one or the other. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<TextInput>>
 }
 
-export function completions (services: Services, { afterRules = map(call => call) }: CompletionsOptions = {}): Handler<Call> {
+export function completions (
+  services: Services,
+  { afterRules = map(call => call) }: CompletionsOptions = {}
+): Handler<Call> {
   const { textStages } = services
   const admitted = limits<TextInput>(services, { estimate: estimateText })
-  const answer = chain(capAnswer<TextInput>(services, { estimate: estimateText }), providerCall(services, 'textCompletion'), recordUsage())
+  const answer = chain(
+    capAnswer<TextInput>(services, { estimate: estimateText }),
+    providerCall(services, 'textCompletion'),
+    recordUsage()
+  )
   return pipeline(
     auth(services),
     validate(TextCompletionRequest),
     map(textInput),
     afterRules,
-    routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
+    routeModel(services, {
+      settings: chatSettings,
+      attributes: chatAttributes,
+      requirements: chatRequirements
+    }),
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     checkUses(services, 'textCompletion'),
-    textStages === undefined ? admitted : chain(admitted, requestTexts<TextInput>(textStages, { replaceTexts: replaceCompletionTexts, asTextAnswer })),
+    textStages === undefined
+      ? admitted
+      : chain(
+          admitted,
+          requestTexts<TextInput>(textStages, { replaceTexts: replaceCompletionTexts, asTextAnswer })
+        ),
     textStages === undefined ? answer : answerTexts(textStages, undefined, answer),
     normalise(),
     answerReply(textCompletions)

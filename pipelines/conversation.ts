@@ -35,8 +35,8 @@ import type { Services } from '../lib/services.ts'
 
 export interface GuardOptions {
   /**
-   * A stage of your own, such as a guard: the request is one list of messages there, its rules are checked, and no
-   * model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
+   * A stage of your own, such as a guard: the request is one list of messages there, its rules are checked,
+   * and no model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<ChatInput>>
 }
@@ -51,7 +51,9 @@ export interface ConversationOptions extends GuardOptions {
 
 /** Answers calls of one dialect. */
 export function conversation<S extends TSchema, C> (
-  services: Services, dialect: Dialect<S, C>, { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
+  services: Services,
+  dialect: Dialect<S, C>,
+  { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   const { textStages } = services
   const admitted = checkAddresses(services, dialect)
@@ -63,13 +65,21 @@ export function conversation<S extends TSchema, C> (
     map(checkChatRules),
     map(checkToolScope),
     afterRules,
-    routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
+    routeModel(services, {
+      settings: chatSettings,
+      attributes: chatAttributes,
+      requirements: chatRequirements
+    }),
     dryRun(services, 'chat', { estimate: estimateChat }),
     checkUses(services, 'chat', dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
     textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, dialect)),
-    defer(services, chain(capAnswer(services), providerCall(services, 'deferred')), chain(recordUsage<ChatInput, ChatEvent>(), normalise())),
+    defer(
+      services,
+      chain(capAnswer(services), providerCall(services, 'deferred')),
+      chain(recordUsage<ChatInput, ChatEvent>(), normalise())
+    ),
     fitRoutes(services, dialect),
     beforeAnswer,
     answers(services, dialect),
@@ -79,17 +89,26 @@ export function conversation<S extends TSchema, C> (
 }
 
 /** Has the provider answer, in as many turns as tools take, and the answer looked at. */
-function answers<C> (services: Services, { directTexts }: AnswerDialect<C>): Stage<RoutedChatCall, ChatBatch> {
+function answers<C> (
+  services: Services,
+  { directTexts }: AnswerDialect<C>
+): Stage<RoutedChatCall, ChatBatch> {
   const { textStages } = services
-  const inTurns = toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
+  const inTurns = toolExecute(
+    services,
+    chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())
+  )
   return textStages === undefined ? inTurns : answerTexts(textStages, directTexts, inTurns)
 }
 
 /**
- * Answers calls that were accepted and counted as a request before. Tokens and budget are reserved anew: a call waits for
- * tokens, and fails when the budget is used up.
+ * Answers calls that were accepted and counted as a request before. Tokens and budget are reserved anew: a
+ * call waits for tokens, and fails when the budget is used up.
  */
-export function resumedConversation<C> (services: Services, dialect: AnswerDialect<C>): Handler<RoutedCall<ChatInput>> {
+export function resumedConversation<C> (
+  services: Services,
+  dialect: AnswerDialect<C>
+): Handler<RoutedCall<ChatInput>> {
   return pipeline(
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
     answers(services, dialect),

@@ -1,4 +1,7 @@
-/** Serves the page of the dashboard below `/dashboard/`. It needs no key: what it shows comes from the admin API, which needs a session. */
+/**
+ * Serves the page of the dashboard below `/dashboard/`. It needs no key: what it shows comes from the admin
+ * API, which needs a session.
+ */
 
 import type { Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
@@ -14,7 +17,8 @@ const toPage: Reply = { status: 302, headers: { location: '/dashboard/' }, body:
 /** Returns the endpoints of the page, which are for browsers and in no description of the API. */
 export function dashboardEndpoints ({ admin }: Pick<Services, 'admin'>): readonly Endpoint[] {
   const file = admin === undefined ? notServed : pageFile()
-  const isForPage = ({ headers: { accept = '' } }: Call): boolean => admin !== undefined && accept.includes('text/html')
+  const isForPage = ({ headers: { accept = '' } }: Call): boolean =>
+    admin !== undefined && accept.includes('text/html')
   return [
     { ...get, path: '/', handle: async call => isForPage(call) ? toPage : await notServed() },
     { ...get, path: '/dashboard', handle: file },

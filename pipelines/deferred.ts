@@ -61,7 +61,11 @@ function cancel ({ deferrals, settings }: Pick<Services, 'deferrals' | 'settings
   return async (call: AuthedCall): Promise<DeferredCancelled> => {
     if (deferrals === undefined) throw notFound()
     const { id } = openTicket(call, deferrals, settings.deferred.keepMs)
-    if (!await deferrals.store.cancel(id)) throw notFound('The call cannot be cancelled: it is complete, already cancelled, or runs at the provider.')
+    if (!await deferrals.store.cancel(id)) {
+      throw notFound(
+        'The call cannot be cancelled: it is complete, already cancelled, or runs at the provider.'
+      )
+    }
     deferrals.events.emit('cancelled', id)
     return { request_id: call.params['request_id'] ?? '', status: 'cancelled' }
   }

@@ -7,8 +7,22 @@ export type Docs = Omit<EndpointDoc, 'method' | 'path'>
 
 /** Errors of endpoints that ask a provider. */
 export const fromProvider = [
-  'model_not_found', 'unknown_provider', 'context_length_exceeded', 'content_policy_violation',
-  'upstream_invalid_request', 'rate_limit_exceeded', 'insufficient_quota', 'invalid_provider_key', 'upstream_error', 'upstream_unreachable',
-  'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'upstream_quota_exhausted',
-  'upstream_overloaded', 'upstream_timeout', 'upstream_too_slow', 'timeout'
+  'model_not_found',
+  'unknown_provider',
+  'context_length_exceeded',
+  'content_policy_violation',
+  'upstream_invalid_request',
+  'rate_limit_exceeded',
+  'insufficient_quota',
+  'invalid_provider_key',
+  'upstream_error',
+  'upstream_unreachable',
+  'upstream_invalid_response',
+  'upstream_stream_interrupted',
+  'upstream_auth_failed',
+  'upstream_quota_exhausted',
+  'upstream_overloaded',
+  'upstream_timeout',
+  'upstream_too_slow',
+  'timeout'
 ] as const

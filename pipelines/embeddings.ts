@@ -48,7 +48,9 @@ export function embeddings (services: Services): Handler<Call> {
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
     checkUses(services, 'embeddings'),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, textsAt<EmbeddingsRequest>(embeddingsRequestTexts))),
+    textStages === undefined
+      ? admitted
+      : chain(admitted, requestTexts(textStages, textsAt<EmbeddingsRequest>(embeddingsRequestTexts))),
     embeddingLimits(services),
     providerCall(services, 'embeddings', { answerBytes }),
     recordUsage({ estimate: embeddingsUsage }),

@@ -1,6 +1,6 @@
 /**
- * Says whether the service runs, and whether calls may be sent to it. `/health` is for people, with a key unless the
- * operator opened it; `/livez` and `/readyz` are for orchestrators, without a key, and say nothing
+ * Says whether the service runs, and whether calls may be sent to it. `/health` is for people, with a key
+ * unless the operator opened it; `/livez` and `/readyz` are for orchestrators, without a key, and say nothing
  * but the status.
  */
 
@@ -50,7 +50,10 @@ export interface ProcessState {
 }
 
 /** Serves GET /health */
-export function health (services: Pick<Services, 'settings' | 'keys' | 'routeHealth'>, { degraded = () => [] }: ProcessState): Handler<Call> {
+export function health (
+  services: Pick<Services, 'settings' | 'keys' | 'routeHealth'>,
+  { degraded = () => [] }: ProcessState
+): Handler<Call> {
   const state = (): Health => {
     const parts = degraded()
     return parts.length === 0 ? { status: 'ok' } : { status: 'ok', degraded: [...parts] }
@@ -62,7 +65,10 @@ export function health (services: Pick<Services, 'settings' | 'keys' | 'routeHea
   }), jsonReply())
 }
 
-function listCooldowns ({ routeHealth }: Pick<Services, 'routeHealth'>, { key }: AuthedCall): ListedCooldown[] {
+function listCooldowns (
+  { routeHealth }: Pick<Services, 'routeHealth'>,
+  { key }: AuthedCall
+): ListedCooldown[] {
   return [...routeHealth.cooldowns(key.id)].flatMap(([name, { reason, origin, forMs }]) => {
     const [provider = '', isModel] = [name.split('/', 1)[0], name.includes('/')]
     if (!mayUseModel(key, isModel ? name : `${provider}/*`)) return []

@@ -15,7 +15,13 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
-import { ImageAnswer, ImageEditRequest, ImageRequest, ImageStreamEvent, ImageVariationRequest } from '../schemas/images.ts'
+import {
+  ImageAnswer,
+  ImageEditRequest,
+  ImageRequest,
+  ImageStreamEvent,
+  ImageVariationRequest
+} from '../schemas/images.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
@@ -111,7 +117,10 @@ export function imageVariations (services: Services): Handler<Call> {
   )
 }
 
-function answer (services: Services, capability: Capability): Stage<RoutedCall<RequestOf<Capability>>, Batch<RequestOf<Capability>, ImageEvent>> {
+function answer (
+  services: Services,
+  capability: Capability
+): Stage<RoutedCall<RequestOf<Capability>>, Batch<RequestOf<Capability>, ImageEvent>> {
   const { eventBytes, answerBytes } = services.settings.limits
   return chain(
     dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),

@@ -14,9 +14,23 @@ import { countTokens, countTokensDocs, messages, messagesDocs } from './messages
 import { ocr, ocrDocs } from './ocr.ts'
 import { openApi, openApiDocs } from './openapi.ts'
 import { transcription, transcriptionDocs, translation, translationDocs } from './recordings.ts'
-import { compact, compactDocs, countInputTokens, countInputTokensDocs, responses, responsesDocs } from './responses.ts'
 import {
-  cancelResponse, cancelResponseDocs, deleteResponse, deleteResponseDocs, listInputItems, listInputItemsDocs, retrieveResponse, retrieveResponseDocs
+  compact,
+  compactDocs,
+  countInputTokens,
+  countInputTokensDocs,
+  responses,
+  responsesDocs
+} from './responses.ts'
+import {
+  cancelResponse,
+  cancelResponseDocs,
+  deleteResponse,
+  deleteResponseDocs,
+  listInputItems,
+  listInputItemsDocs,
+  retrieveResponse,
+  retrieveResponseDocs
 } from './stored-responses.ts'
 import { speech, speechDocs } from './speech.ts'
 import { version } from '../lib/text/version.ts'
@@ -40,20 +54,30 @@ interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'>
 
 const get = { method: 'GET', body: 'none' } as const
 const post = {
-  method: 'POST', body: 'json', maxBodyBytes: ({ jsonBodyBytes, jsonBodyTotalBytes }: Limits) => Math.max(jsonBodyBytes, jsonBodyTotalBytes)
+  method: 'POST',
+  body: 'json',
+  maxBodyBytes: ({ jsonBodyBytes, jsonBodyTotalBytes }: Limits) =>
+    Math.max(jsonBodyBytes, jsonBodyTotalBytes)
 } as const
 /** It may hold media in base64. */
 const conversationBody = { ...post, keepsMedia: true } as const
 /** As many images as an edit may have, of a usual size. */
 const imageForm = {
-  method: 'POST', body: 'multipart', maxBodyBytes: ({ jsonBodyBytes }: Limits) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
+  method: 'POST',
+  body: 'multipart',
+  maxBodyBytes: ({ jsonBodyBytes }: Limits) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
 } as const
-const recording = { method: 'POST', body: 'multipart', maxBodyBytes: ({ audioFileBytes }: Limits) => audioFileBytes } as const
+const recording = {
+  method: 'POST',
+  body: 'multipart',
+  maxBodyBytes: ({ audioFileBytes }: Limits) => audioFileBytes
+} as const
 /** A document in base64, and the JSON around it. */
 const document = {
   method: 'POST',
   body: 'json',
-  maxBodyBytes: ({ jsonBodyBytes, documentBytes }: Limits) => Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
+  maxBodyBytes: ({ jsonBodyBytes, documentBytes }: Limits) =>
+    Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
   keepsMedia: true,
   largeField: 'document'
 } as const
@@ -64,38 +88,140 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 const responsePath = '/v1/responses/:response_id'
 
 const table: readonly EndpointRow[] = [
-  { ...conversationBody, keepsTextFromBytes: 8 * 1024, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
+  {
+    ...conversationBody,
+    keepsTextFromBytes: 8 * 1024,
+    name: 'chat',
+    path: '/v1/chat/completions',
+    docs: chatDocs,
+    pipeline: chat
+  },
   { ...post, name: 'completions', path: '/v1/completions', docs: completionsDocs, pipeline: completions },
-  { ...conversationBody, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
-  { ...conversationBody, keepsTextFromBytes: 0, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
-  { ...conversationBody, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
-  { ...conversationBody, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
-  { ...conversationBody, keepsTextFromBytes: 0, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
+  {
+    ...conversationBody,
+    keepsTextFromBytes: 0,
+    name: 'messages',
+    path: '/v1/messages',
+    docs: messagesDocs,
+    pipeline: messages
+  },
+  {
+    ...conversationBody,
+    keepsTextFromBytes: 0,
+    name: 'messages',
+    path: '/v1/messages/count_tokens',
+    docs: countTokensDocs,
+    pipeline: countTokens
+  },
+  {
+    ...conversationBody,
+    keepsTextFromBytes: 0,
+    name: 'responses',
+    path: '/v1/responses',
+    docs: responsesDocs,
+    pipeline: responses
+  },
+  {
+    ...conversationBody,
+    name: 'responses',
+    path: '/v1/responses/input_tokens',
+    docs: countInputTokensDocs,
+    pipeline: countInputTokens
+  },
+  {
+    ...conversationBody,
+    keepsTextFromBytes: 0,
+    name: 'responses',
+    path: '/v1/responses/compact',
+    docs: compactDocs,
+    pipeline: compact
+  },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },
-  { ...get, name: 'responses', method: 'DELETE', path: responsePath, docs: deleteResponseDocs, pipeline: deleteResponse },
-  { ...get, name: 'responses', method: 'POST', path: `${responsePath}/cancel`, docs: cancelResponseDocs, pipeline: cancelResponse },
-  { ...get, name: 'responses', path: `${responsePath}/input_items`, docs: listInputItemsDocs, pipeline: listInputItems },
+  {
+    ...get,
+    name: 'responses',
+    method: 'DELETE',
+    path: responsePath,
+    docs: deleteResponseDocs,
+    pipeline: deleteResponse
+  },
+  {
+    ...get,
+    name: 'responses',
+    method: 'POST',
+    path: `${responsePath}/cancel`,
+    docs: cancelResponseDocs,
+    pipeline: cancelResponse
+  },
+  {
+    ...get,
+    name: 'responses',
+    path: `${responsePath}/input_items`,
+    docs: listInputItemsDocs,
+    pipeline: listInputItems
+  },
   { ...get, name: 'chat', path: deferredPath, docs: retrieveDeferredDocs, pipeline: retrieveDeferred },
-  { ...get, name: 'chat', method: 'DELETE', path: deferredPath, docs: cancelDeferredDocs, pipeline: cancelDeferred },
+  {
+    ...get,
+    name: 'chat',
+    method: 'DELETE',
+    path: deferredPath,
+    docs: cancelDeferredDocs,
+    pipeline: cancelDeferred
+  },
   { ...post, name: 'images', path: '/v1/images/generations', docs: imagesDocs, pipeline: images },
   { ...imageForm, name: 'images', path: '/v1/images/edits', docs: imageEditsDocs, pipeline: imageEdits },
-  { ...imageForm, name: 'images', path: '/v1/images/variations', docs: imageVariationsDocs, pipeline: imageVariations },
+  {
+    ...imageForm,
+    name: 'images',
+    path: '/v1/images/variations',
+    docs: imageVariationsDocs,
+    pipeline: imageVariations
+  },
   { ...document, name: 'ocr', path: '/v1/ocr', docs: ocrDocs, pipeline: ocr },
   { ...post, name: 'embeddings', path: '/v1/embeddings', docs: embeddingsDocs, pipeline: embeddings },
   { ...post, name: 'speech', path: '/v1/audio/speech', docs: speechDocs, pipeline: speech },
-  { ...recording, name: 'transcriptions', path: '/v1/audio/transcriptions', docs: transcriptionDocs, pipeline: transcription },
-  { ...recording, name: 'translations', path: '/v1/audio/translations', docs: translationDocs, pipeline: translation },
+  {
+    ...recording,
+    name: 'transcriptions',
+    path: '/v1/audio/transcriptions',
+    docs: transcriptionDocs,
+    pipeline: transcription
+  },
+  {
+    ...recording,
+    name: 'translations',
+    path: '/v1/audio/translations',
+    docs: translationDocs,
+    pipeline: translation
+  },
   { ...get, name: 'models', path: '/v1/models', docs: listModelsDocs, pipeline: listModels },
   { ...get, name: 'models', path: '/v1/models/*model', docs: retrieveModelDocs, pipeline: retrieveModel },
-  { ...get, name: 'health', path: '/health', docs: healthDocs, pipeline: services => health(services, services) },
+  {
+    ...get,
+    name: 'health',
+    path: '/health',
+    docs: healthDocs,
+    pipeline: services => health(services, services)
+  },
   { ...get, name: 'livez', path: '/livez', docs: livezDocs, pipeline: livez },
   { ...get, name: 'readyz', path: '/readyz', docs: readyzDocs, pipeline: readyz },
-  { ...get, name: 'openapi', path: '/openapi.json', docs: openApiDocs, pipeline: () => openApi(endpointDocs, version) },
+  {
+    ...get,
+    name: 'openapi',
+    path: '/openapi.json',
+    docs: openApiDocs,
+    pipeline: () => openApi(endpointDocs, version)
+  },
   ...adminRows
 ]
 
 /** The documentation of every endpoint, as `/openapi.json` serves it. */
-export const endpointDocs: readonly EndpointDoc[] = table.map(({ method, path, docs }) => ({ method, path, ...docs }))
+export const endpointDocs: readonly EndpointDoc[] = table.map(({ method, path, docs }) => ({
+  method,
+  path,
+  ...docs
+}))
 
 /** Builds the pipelines: the same endpoints in the same order for any services. */
 export function createEndpoints (services: Services): Endpoint[] {

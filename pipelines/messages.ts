@@ -16,7 +16,12 @@ import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
-import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent, TokenCount } from '../schemas/messages-answer.ts'
+import {
+  MessagesAnswer,
+  MessagesErrorBody,
+  MessagesStreamEvent,
+  TokenCount
+} from '../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, type ConversationOptions, type GuardOptions } from './conversation.ts'
@@ -28,17 +33,19 @@ import { pipeline, type Handler } from './pipeline.ts'
 /** Headers of answers of this API. */
 const headers: Docs['headers'] = {
   'request-id': 'The id of the call, as `x-request-id`.',
-  ...Object.fromEntries(['requests', 'tokens'].flatMap(unit => [
-    [`anthropic-ratelimit-${unit}-limit`, `Limit of ${unit} per minute for this key.`],
-    [`anthropic-ratelimit-${unit}-remaining`, 'Remaining amount.'],
-    [`anthropic-ratelimit-${unit}-reset`, 'Time at which all of it is available again (RFC 3339).']
-  ]))
+  ...Object.fromEntries(
+    ['requests', 'tokens'].flatMap(unit => [
+      [`anthropic-ratelimit-${unit}-limit`, `Limit of ${unit} per minute for this key.`],
+      [`anthropic-ratelimit-${unit}-remaining`, 'Remaining amount.'],
+      [`anthropic-ratelimit-${unit}-reset`, 'Time at which all of it is available again (RFC 3339).']
+    ])
+  )
 }
 
 export const messagesDocs: Docs = {
   operationId: 'messages',
   group: 'Messages',
-  summary: 'Create a message, in the format of Anthropic\'s API.',
+  summary: "Create a message, in the format of Anthropic's API.",
   request: { schema: MessagesRequest },
   answers: [
     { description: 'The message.', schema: MessagesAnswer },
@@ -61,17 +68,31 @@ export function messages (services: Services, options: ConversationOptions = {})
 export const countTokensDocs: Docs = {
   operationId: 'countTokens',
   group: 'Messages',
-  summary: 'Count the tokens of a prompt, in the format of Anthropic\'s API.',
+  summary: "Count the tokens of a prompt, in the format of Anthropic's API.",
   routed: true,
   request: { schema: CountTokensRequest },
-  answers: [{ description: 'The count: that of the provider, or an estimate that is rather too high.', schema: TokenCount }],
+  answers: [
+    {
+      description: 'The count: that of the provider, or an estimate that is rather too high.',
+      schema: TokenCount
+    }
+  ],
   errorBody: MessagesErrorBody,
-  headers: { 'request-id': 'The id of the call, as `x-request-id`.', 'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.' },
+  headers: {
+    'request-id': 'The id of the call, as `x-request-id`.',
+    'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.'
+  },
   errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
 }
 
-/** Serves POST /v1/messages/count_tokens. Nothing counts against limits: clients ask by the dozen, and providers count for free. */
-export function countTokens (services: Services, { afterRules = map(call => call) }: GuardOptions = {}): Handler<Call> {
+/**
+ * Serves POST /v1/messages/count_tokens. Nothing counts against limits: clients ask by the dozen, and
+ * providers count for free.
+ */
+export function countTokens (
+  services: Services,
+  { afterRules = map(call => call) }: GuardOptions = {}
+): Handler<Call> {
   const { textStages } = services
   const checked = checkUses(services, 'tokenCount', dialect)
   return pipeline(
@@ -81,8 +102,12 @@ export function countTokens (services: Services, { afterRules = map(call => call
     map(countTokensInput),
     afterRules,
     routeModel(services),
-    textStages === undefined ? checked : chain(checked, requestTexts(textStages, { replaceTexts: replaceCountTexts })),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), { passesErrors: true }),
+    textStages === undefined
+      ? checked
+      : chain(checked, requestTexts(textStages, { replaceTexts: replaceCountTexts })),
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), {
+      passesErrors: true
+    }),
     replyWith(async ({ id, by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)
       return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': by } }

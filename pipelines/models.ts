@@ -54,10 +54,15 @@ export function listModels (services: ModelServices): Handler<Call> {
     const known = models.list().filter(({ id }) => mayUseModel(key, id) && !names.has(id)).map(describe)
     return { object: 'list', data: [...named, ...known] }
   }
-  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
-    const models = list(call)
-    return isForAnthropic(call) ? anthropicReply(modelPage(models.data, call.query ?? ''), call) : toJsonReply(models)
-  }))
+  return pipeline(
+    auth(services),
+    replyWith(async (call: AuthedCall) => {
+      const models = list(call)
+      return isForAnthropic(call)
+        ? anthropicReply(modelPage(models.data, call.query ?? ''), call)
+        : toJsonReply(models)
+    })
+  )
 }
 
 /**
@@ -101,24 +106,38 @@ function anthropicReply (value: unknown, { id }: Call): Reply {
 /** Returns the names of routes and aliases, and whether each is listed. */
 function configuredNames ({ routes, models }: Settings): ReadonlyMap<string, boolean> {
   const aliases = models.filter(({ id, alias }) => alias !== undefined && !isPattern(id))
-  return new Map([...aliases.map(({ id, hidden }) => [id, !hidden] as const), ...routes.map(({ name }) => [name, true] as const)])
+  return new Map([
+    ...aliases.map(({ id, hidden }) => [id, !hidden] as const),
+    ...routes.map(({ name }) => [name, true] as const)
+  ])
 }
 
 /**
  * Describes a route or an alias by what all models behind it have in common that the key may use;
  * `undefined` when there is none.
  */
-function nameDescriber ({ settings, models }: ModelServices): (name: string, key: ApiKey) => Model | undefined {
+function nameDescriber ({
+  settings,
+  models
+}: ModelServices): (name: string, key: ApiKey) => Model | undefined {
   const describe = modelDescriber(settings.providers)
   const kinds = kindsById(settings)
   return (name, key) => {
-    const usable = models.routes(name).filter(({ modelId }) => listsName(key, name) || mayUseModel(key, modelId))
+    const usable = models
+      .routes(name)
+      .filter(({ modelId }) => listsName(key, name) || mayUseModel(key, modelId))
     const [first, ...others] = usable
-      .toSorted((a, b) => a.modelId < b.modelId ? -1 : 1)
-      .map(({ modelId, providerId, model }) => models.find(modelId) ?? unknownModelEntry(providerId, model, kinds.get(providerId)))
+      .toSorted((a, b) => (a.modelId < b.modelId ? -1 : 1))
+      .map(
+        ({ modelId, providerId, model }) =>
+          models.find(modelId) ?? unknownModelEntry(providerId, model, kinds.get(providerId))
+      )
     if (first === undefined) return undefined
     const only = others.length === 0
-    const capabilities = others.reduce((common, { capabilities: theirs }) => inCommon(common, theirs), first.capabilities)
+    const capabilities = others.reduce(
+      (common, { capabilities: theirs }) => inCommon(common, theirs),
+      first.capabilities
+    )
     return {
       ...describe({ ...first, capabilities }),
       id: name,

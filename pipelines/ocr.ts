@@ -34,7 +34,13 @@ export const ocrDocs: Docs = {
   summary: 'Read a PDF or an image into Markdown, page by page.',
   request: { schema: OcrRequest },
   answers: [{ description: 'The pages.', schema: OcrAnswer }],
-  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', 'invalid_document', ...fromProvider],
+  errors: [
+    'invalid_value',
+    'unsupported_parameter',
+    'unsupported_format',
+    'invalid_document',
+    ...fromProvider
+  ],
   dryRun: RouteDecision
 }
 
@@ -64,7 +70,13 @@ function documentReader (maxBytes: number) {
     const { model, document: given } = call.request
     const url = urlOf(given)
     const document = await readDocument(call.media?.()?.bytesOf(url) ?? url, maxBytes, call.signal)
-    return extend(call, { request: { ...model !== undefined && { model }, document, ...given.type === 'image_url' && { asImage: true } } })
+    return extend(call, {
+      request: {
+        ...model !== undefined && { model },
+        document,
+        ...given.type === 'image_url' && { asImage: true }
+      }
+    })
   }
 }
 
@@ -73,7 +85,10 @@ function urlOf (document: OcrRequest['document']): string {
   return typeof document.image_url === 'string' ? document.image_url : document.image_url.url
 }
 
-/** Notes the number of pages, and refuses too many; a document that cannot be counted here is for the provider to judge. */
+/**
+ * Notes the number of pages, and refuses too many; a document that cannot be counted here is for the provider
+ * to judge.
+ */
 async function countedPages (call: RoutedCall<OcrInput>): Promise<RoutedCall<OcrInput>> {
   const { document } = call.request
   if (document.kind !== 'bytes' || document.mediaType !== 'application/pdf') return call

@@ -14,8 +14,9 @@ export type Handler<C> = (call: C) => Promise<Reply>
 const pipeAll = pipe as (source: AsyncIterable<unknown>, ...functions: readonly unknown[]) => unknown
 
 /**
- * Builds a pipeline, once: the list is all that happens to a call, in that order. Each stage must take what the one before
- * it gives; the compiler names the first that does not (`StageDoesNotFit`). A call then only runs what was built.
+ * Builds a pipeline, once: the list is all that happens to a call, in that order. Each stage must take what
+ * the one before it gives; the compiler names the first that does not (`StageDoesNotFit`). A call then only
+ * runs what was built.
  *
  * ```ts
  * const handle = pipeline(auth(services), map(answerOf), jsonReply())

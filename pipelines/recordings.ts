@@ -15,7 +15,11 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validateForm } from '../lib/stages/validate.ts'
-import { TranscriptionAnswer, TranscriptionRequest, TranscriptionStreamEvent } from '../schemas/transcription.ts'
+import {
+  TranscriptionAnswer,
+  TranscriptionRequest,
+  TranscriptionStreamEvent
+} from '../schemas/transcription.ts'
 import { TranslationAnswer, TranslationRequest } from '../schemas/translation.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call, ValidCall } from '../lib/core/call.ts'
@@ -27,7 +31,12 @@ const texts = [
   { description: 'With the format `text` or `srt`.', mediaType: 'text/plain' },
   { description: 'With the format `vtt`.', mediaType: 'text/vtt' }
 ]
-const fromRecording = ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider] as const
+const fromRecording = [
+  'invalid_value',
+  'unsupported_parameter',
+  'unsupported_format',
+  ...fromProvider
+] as const
 
 export const transcriptionDocs: Docs = {
   operationId: 'transcriptions',
@@ -35,9 +44,16 @@ export const transcriptionDocs: Docs = {
   summary: 'Transcribe a recording.',
   request: { schema: TranscriptionRequest, mediaType: 'multipart/form-data' },
   answers: [
-    { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranscriptionAnswer },
+    {
+      description: 'The text, with more about it when the format is `verbose_json`.',
+      schema: TranscriptionAnswer
+    },
     ...texts,
-    { description: 'With `stream`, the text as it is transcribed.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
+    {
+      description: 'With `stream`, the text as it is transcribed.',
+      mediaType: 'text/event-stream',
+      schema: TranscriptionStreamEvent
+    }
   ],
   errors: fromRecording,
   dryRun: RouteDecision
@@ -49,7 +65,10 @@ export const translationDocs: Docs = {
   summary: 'Translate a recording into English text.',
   request: { schema: TranslationRequest, mediaType: 'multipart/form-data' },
   answers: [
-    { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranslationAnswer },
+    {
+      description: 'The text, with more about it when the format is `verbose_json`.',
+      schema: TranslationAnswer
+    },
     ...texts
   ],
   errors: fromRecording,
@@ -58,7 +77,11 @@ export const translationDocs: Docs = {
 
 /** Serves POST /v1/audio/transcriptions: in the language that is spoken. */
 export function transcription (services: Services): Handler<Call> {
-  return recording(services, 'transcription', chain(validateForm(TranscriptionRequest), map(transcriptionInput)))
+  return recording(
+    services,
+    'transcription',
+    chain(validateForm(TranscriptionRequest), map(transcriptionInput))
+  )
 }
 
 /** Serves POST /v1/audio/translations: in English. */
@@ -67,7 +90,9 @@ export function translation (services: Services): Handler<Call> {
 }
 
 function recording (
-  services: Services, capability: 'transcription' | 'translation', input: Stage<AuthedCall, ValidCall<RecordingInput>>
+  services: Services,
+  capability: 'transcription' | 'translation',
+  input: Stage<AuthedCall, ValidCall<RecordingInput>>
 ): Handler<Call> {
   return pipeline(
     auth(services),

@@ -15,9 +15,21 @@ import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
-import { CompactedResponse, CompactRequest, InputTokens, ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
+import {
+  CompactedResponse,
+  CompactRequest,
+  InputTokens,
+  ResponseObject,
+  ResponsesRequest,
+  ResponseStreamEvent
+} from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { conversation, resumedConversation, type ConversationOptions, type GuardOptions } from './conversation.ts'
+import {
+  conversation,
+  resumedConversation,
+  type ConversationOptions,
+  type GuardOptions
+} from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -46,10 +58,19 @@ export const countInputTokensDocs: Docs = {
   group: 'Responses',
   summary: 'Count the tokens of the input of a response.',
   request: { schema: ResponsesRequest },
-  answers: [{ description: 'The count; where it is an estimate, one on the high side.', schema: InputTokens }],
+  answers: [
+    { description: 'The count; where it is an estimate, one on the high side.', schema: InputTokens }
+  ],
   errorBody: ErrorBody,
   headers: { 'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.' },
-  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', 'context_length_exceeded', 'model_not_found', 'unknown_provider']
+  errors: [
+    'invalid_value',
+    'unsupported_parameter',
+    'unsupported_value',
+    'context_length_exceeded',
+    'model_not_found',
+    'unknown_provider'
+  ]
 }
 
 export const compactDocs: Docs = {
@@ -68,11 +89,18 @@ export const compactDocs: Docs = {
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
   const dialect = responsesDialect(services.responseStore, services.recordAnswer)
   const inBackground = answerInBackground(services, resumedConversation(services, dialect))
-  return conversation(services, dialect, { ...options, beforeAnswer: options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground) })
+  return conversation(services, dialect, {
+    ...options,
+    beforeAnswer:
+      options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground)
+  })
 }
 
 /** Serves POST /v1/responses/input_tokens. Nothing counts against limits, as providers count for free. */
-export function countInputTokens (services: Services, { afterRules = map(call => call) }: GuardOptions = {}): Handler<Call> {
+export function countInputTokens (
+  services: Services,
+  { afterRules = map(call => call) }: GuardOptions = {}
+): Handler<Call> {
   const { textStages } = services
   const dialect = responsesDialect(services.responseStore)
   const checked = checkUses(services, 'tokenCount', dialect)
@@ -83,10 +111,15 @@ export function countInputTokens (services: Services, { afterRules = map(call =>
     map(dialect.input),
     afterRules,
     routeModel(services),
-    textStages === undefined ? checked : chain(checked, requestTexts(textStages, { replaceTexts: dialect.replaceTexts })),
+    textStages === undefined
+      ? checked
+      : chain(checked, requestTexts(textStages, { replaceTexts: dialect.replaceTexts })),
     countPrompt(services, dialect, request => estimateChat(request).prompt),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
-      const reply = toJsonReply({ object: 'response.input_tokens', input_tokens: tokens } satisfies InputTokens)
+      const reply = toJsonReply({
+        object: 'response.input_tokens',
+        input_tokens: tokens
+      } satisfies InputTokens)
       return { ...reply, headers: { ...reply.headers, 'x-headgate-token-count': by } }
     })
   )

@@ -31,7 +31,11 @@ export const speechDocs: Docs = {
   request: { schema: SpeechRequest },
   answers: [
     { description: 'The audio, as it is generated.', mediaType: 'audio/*' },
-    { description: 'With `stream_format: sse`, the audio in pieces.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
+    {
+      description: 'With `stream_format: sse`, the audio in pieces.',
+      mediaType: 'text/event-stream',
+      schema: SpeechStreamEvent
+    }
   ],
   errors: ['unsupported_parameter', ...fromProvider],
   dryRun: RouteDecision
@@ -47,7 +51,9 @@ export function speech (services: Services): Handler<Call> {
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),
     checkUses(services, 'speech'),
-    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, textsAt<SpeechInput>(speechRequestTexts))),
+    textStages === undefined
+      ? admitted
+      : chain(admitted, requestTexts(textStages, textsAt<SpeechInput>(speechRequestTexts))),
     providerCall(services, 'speech'),
     recordUsage(),
     bytesReply(speechFrames())

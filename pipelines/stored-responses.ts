@@ -1,6 +1,6 @@
 /**
- * Stored responses: fetching, cancelling and deleting one, taking up its stream, and listing what it was made of. They are
- * made by `responses`.
+ * Stored responses: fetching, cancelling and deleting one, taking up its stream, and listing what it was made
+ * of. They are made by `responses`.
  */
 
 import { GatewayError } from '../lib/core/errors.ts'
@@ -28,12 +28,19 @@ export const retrieveResponseDocs: Docs = {
   summary: 'Fetch a stored response.',
   errors: ['invalid_value', 'not_found'],
   query: {
-    stream: { description: 'With `true`, the events of a response that was created with `background` and `stream`.', type: 'boolean' },
+    stream: {
+      description: 'With `true`, the events of a response that was created with `background` and `stream`.',
+      type: 'boolean'
+    },
     starting_after: { description: 'The number of the last event that the caller has.', type: 'integer' }
   },
   answers: [
     { description: 'The response.', schema: ResponseObject },
-    { description: 'With `stream`, its events.', mediaType: 'text/event-stream', schema: ResponseStreamEvent }
+    {
+      description: 'With `stream`, its events.',
+      mediaType: 'text/event-stream',
+      schema: ResponseStreamEvent
+    }
   ]
 }
 
@@ -48,8 +55,12 @@ export const cancelResponseDocs: Docs = {
 export const deleteResponseDocs: Docs = {
   ...common,
   operationId: 'deleteResponse',
-  summary: 'Delete a stored response, also at the provider that keeps it. Responses that continue it can still be continued.',
-  headers: { 'x-headgate-provider-copy': '`deleted`, or `kept` where the provider did not delete its copy; absent where it has none.' },
+  summary:
+    'Delete a stored response, also at the provider that keeps it. Responses that continue it can still be continued.',
+  headers: {
+    'x-headgate-provider-copy':
+      '`deleted`, or `kept` where the provider did not delete its copy; absent where it has none.'
+  },
   answers: [{ description: 'The response is deleted.', schema: DeletedResponse }]
 }
 
@@ -57,10 +68,14 @@ export const listInputItemsDocs: Docs = {
   ...common,
   operationId: 'listInputItems',
   errors: ['invalid_value', 'not_found', 'context_length_exceeded'],
-  summary: 'List the items that a stored response was made of, including those of the conversation before it.',
+  summary:
+    'List the items that a stored response was made of, including those of the conversation before it.',
   query: {
     limit: { description: 'Number of items, from 1 to 100. Default: 20.', type: 'integer' },
-    order: { description: '`asc` or `desc`, the order of the conversation or the newest first. Default: `desc`.', type: 'string' },
+    order: {
+      description: '`asc` or `desc`, the order of the conversation or the newest first. Default: `desc`.',
+      type: 'string'
+    },
     after: { description: 'The id of the last item of the page before.', type: 'string' }
   },
   answers: [{ description: 'One page of them.', schema: InputItemList }]
@@ -77,25 +92,42 @@ export function retrieveResponse (services: Services): Handler<Call> {
   }))
 }
 
-/** Streams a response from one event on. @throws GatewayError `invalid_value` for one that was not made as a stream in the background */
-async function replay ({ responseStore, backgroundRuns }: Services, { key, signal }: AuthedCall, id: string, from: number): Promise<Reply> {
-  if (backgroundRuns === undefined || await responseStore?.frames.has(id) !== true) {
-    throw new GatewayError('invalid_value', { param: 'stream', message: 'Only responses that were created with `background` and `stream` can be streamed.' })
+/**
+ * Streams a response from one event on. @throws GatewayError `invalid_value` for one that was not made as a
+ * stream in the background
+ */
+async function replay (
+  { responseStore, backgroundRuns }: Services,
+  { key, signal }: AuthedCall,
+  id: string,
+  from: number
+): Promise<Reply> {
+  if (backgroundRuns === undefined || (await responseStore?.frames.has(id)) !== true) {
+    throw new GatewayError('invalid_value', {
+      param: 'stream',
+      message: 'Only responses that were created with `background` and `stream` can be streamed.'
+    })
   }
   return eventStream(backgroundRuns.stream(key.id, id, from, signal))
 }
 
 /** Serves POST /v1/responses/{response_id}/cancel. */
 export function cancelResponse (services: Services): Handler<Call> {
-  return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
-    const id = idOf(call)
-    const found = await services.responseStore?.find(call.key.id, id, call.takeMemory)
-    if (found === undefined) throw notFound(id)
-    if (!found.background) {
-      throw new GatewayError('invalid_value', { param: 'response_id', message: 'Only responses that were created with `background` can be cancelled.' })
-    }
-    return await toLargeReply(await services.backgroundRuns?.cancel(call.key.id, found) ?? found)
-  }))
+  return pipeline(
+    auth(services),
+    replyWith(async (call: AuthedCall) => {
+      const id = idOf(call)
+      const found = await services.responseStore?.find(call.key.id, id, call.takeMemory)
+      if (found === undefined) throw notFound(id)
+      if (!found.background) {
+        throw new GatewayError('invalid_value', {
+          param: 'response_id',
+          message: 'Only responses that were created with `background` can be cancelled.'
+        })
+      }
+      return await toLargeReply((await services.backgroundRuns?.cancel(call.key.id, found)) ?? found)
+    })
+  )
 }
 
 function readQuery (query: string): { readonly stream: boolean, readonly after: number } {
@@ -104,7 +136,9 @@ function readQuery (query: string): { readonly stream: boolean, readonly after: 
   if (stream !== 'true' && stream !== 'false') throw invalid('stream', '`stream` must be `true` or `false`.')
   const text = given.get('starting_after')
   const after = text === null ? -1 : Number(text)
-  if (text !== null && (text === '' || !Number.isInteger(after) || after < 0)) throw invalid('starting_after', '`starting_after` must be the number of an event.')
+  if (text !== null && (text === '' || !Number.isInteger(after) || after < 0)) {
+    throw invalid('starting_after', '`starting_after` must be the number of an event.')
+  }
   return { stream: stream === 'true', after }
 }
 
@@ -126,8 +160,16 @@ export function deleteResponse (services: Services): Handler<Call> {
   }))
 }
 
-/** Deletes what a provider keeps. Its failure is no reason to keep the response here, nor to say that it is still there. */
-async function deleteCopy ({ providers }: Services, { record }: AuthedCall, origin: ResponseOrigin, callerKey: Secret | undefined): Promise<'deleted' | 'kept'> {
+/**
+ * Deletes what a provider keeps. Its failure is no reason to keep the response here, nor to say that it is
+ * still there.
+ */
+async function deleteCopy (
+  { providers }: Services,
+  { record }: AuthedCall,
+  origin: ResponseOrigin,
+  callerKey: Secret | undefined
+): Promise<'deleted' | 'kept'> {
   record.providerId = origin.providerId
   try {
     await deleteAtProvider(providers.get(origin.providerId), origin, callerKey)
@@ -155,5 +197,8 @@ function idOf ({ params }: AuthedCall): string {
 /** Answers alike for a response that is unknown, deleted, expired or another key's. */
 function notFound (id: string): GatewayError {
   const shown = id.length > 80 ? `${id.slice(0, 80)}…` : id
-  return new GatewayError('not_found', { param: 'response_id', message: `Response with id '${shown}' not found.` })
+  return new GatewayError('not_found', {
+    param: 'response_id',
+    message: `Response with id '${shown}' not found.`
+  })
 }

@@ -1,7 +1,8 @@
 /**
- * The table of what calls are billed by. A row is all that prices, usage records and their sums, the admin API, the
- * filters of calls, the dashboard, the log and exports know of a unit. Its key is the name of the unit in code: in what
- * a request is estimated to use, usually and at most, and in what a call used (`core/usage`).
+ * The table of what calls are billed by. A row is all that prices, usage records and their sums, the admin
+ * API, the filters of calls, the dashboard, the log and exports know of a unit. Its key is the name of the
+ * unit in code: in what a request is estimated to use, usually and at most, and in what a call used
+ * (`core/usage`).
  */
 
 /** The column of a unit in usage records, where they have one. */
@@ -21,7 +22,10 @@ interface Recorded {
 
 /** A kind of tokens. */
 export interface TokenKind {
-  /** The kind that it is a part of, and whose price it has where it has none of its own. No token is billed twice. */
+  /**
+   * The kind that it is a part of, and whose price it has where it has none of its own. No token is billed
+   * twice.
+   */
   readonly partOf?: string
   readonly recorded?: Recorded
   /** Of a million tokens. */
@@ -92,25 +96,38 @@ export const unitsInsteadOfTokens = {
     recorded: { column: 'images', noun: 'images', label: 'Images' },
     price: {
       field: 'images',
-      description: 'Prices of images the model makes, where it reports no tokens. If size or quality is unknown, the first matching ' +
+      description:
+        'Prices of images the model makes, where it reports no tokens. If size or quality is unknown, the first matching ' +
         'price is billed and the highest reserved.'
     }
   },
   audioSeconds: {
-    recorded: { column: 'audio_ms', parts: 1000, sum: 'audio_seconds', noun: 'milliseconds of audio', label: 'Audio' },
+    recorded: {
+      column: 'audio_ms',
+      parts: 1000,
+      sum: 'audio_seconds',
+      noun: 'milliseconds of audio',
+      label: 'Audio'
+    },
     price: { field: 'per_minute', per: 60, description: 'USD per minute of a recording.', shown: 'a minute' }
   },
   characters: {
     recorded: { column: 'characters', log: 'spoken_characters', noun: 'characters', label: 'Characters' },
     price: {
-      field: 'per_million_characters', per: 1e6, description: 'USD per million characters of speech.', shown: 'per 1M characters'
+      field: 'per_million_characters',
+      per: 1e6,
+      description: 'USD per million characters of speech.',
+      shown: 'per 1M characters'
     },
     ofRequest: true
   },
   pages: {
     recorded: { column: 'pages', noun: 'pages', label: 'Pages' },
     price: {
-      field: 'per_thousand_pages', per: 1000, description: 'USD per thousand pages of a document.', shown: 'per 1,000 pages'
+      field: 'per_thousand_pages',
+      per: 1000,
+      description: 'USD per thousand pages of a document.',
+      shown: 'per 1,000 pages'
     }
   }
 } as const satisfies Readonly<Record<string, BilledUnit>>
@@ -120,7 +137,9 @@ export const unitsBesideTokens = {
   searches: {
     recorded: { column: 'searches', noun: 'searches', label: 'Searches' },
     price: {
-      field: 'per_thousand_searches', per: 1000, description: 'USD per thousand searches of the web, in addition to the tokens.'
+      field: 'per_thousand_searches',
+      per: 1000,
+      description: 'USD per thousand searches of the web, in addition to the tokens.'
     }
   }
 } as const satisfies Readonly<Record<string, BilledUnit>>
@@ -133,16 +152,26 @@ type Units = typeof tokenKinds & typeof unitsInsteadOfTokens & typeof unitsBesid
 export type UnitName = keyof Units
 
 /** The column of each unit that has one. */
-type ColumnOf<Name extends UnitName> = Units[Name] extends { readonly recorded: { readonly column: infer Column extends string } } ? Column : never
+type ColumnOf<Name extends UnitName> = Units[Name] extends {
+  readonly recorded: { readonly column: infer Column extends string }
+}
+  ? Column
+  : never
 export type UnitColumn = { [Name in UnitName]: ColumnOf<Name> }[UnitName]
 export type ColumnInsteadOfTokens = ColumnOf<NameInsteadOfTokens>
 
 /** The name of each of them in sums. */
-type SumOf<Name extends UnitName> = Units[Name] extends { readonly recorded: { readonly sum: infer Sum extends string } } ? Sum : ColumnOf<Name>
+type SumOf<Name extends UnitName> = Units[Name] extends {
+  readonly recorded: { readonly sum: infer Sum extends string }
+}
+  ? Sum
+  : ColumnOf<Name>
 export type UnitSum = { [Name in UnitName]: SumOf<Name> }[UnitName]
 
 /** A unit that usage records have, with the defaults filled in. */
-export interface RecordedUnit<Column extends UnitColumn = UnitColumn> extends Required<Omit<Recorded, 'column' | 'sum'>> {
+export interface RecordedUnit<Column extends UnitColumn = UnitColumn> extends Required<
+  Omit<Recorded, 'column' | 'sum'>
+> {
   readonly name: UnitName
   readonly column: Column
   readonly sum: UnitSum
@@ -150,19 +179,27 @@ export interface RecordedUnit<Column extends UnitColumn = UnitColumn> extends Re
   readonly partOf: UnitColumn | undefined
 }
 
-const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [tokenKinds, unitsInsteadOfTokens, unitsBesideTokens].flatMap(table => Object.entries(table))
+const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [
+  tokenKinds,
+  unitsInsteadOfTokens,
+  unitsBesideTokens
+].flatMap(table => Object.entries(table))
 
 /** The units that usage records have, in the order of the tables. */
 export const recordedUnits: readonly RecordedUnit[] = rows.flatMap(([name, unit]) => {
   const { recorded } = unit
   if (recorded === undefined) return []
   const { column, parts = 1, sum = column, log = sum } = recorded
-  const whole = 'partOf' in unit ? rows.find(([other]) => other === unit.partOf)?.[1].recorded?.column : undefined
-  return [{ ...recorded, parts, sum, log, name, column, partOf: whole } as RecordedUnit] // names and columns are those of the tables
+  const whole =
+    'partOf' in unit ? rows.find(([other]) => other === unit.partOf)?.[1].recorded?.column : undefined
+  // names and columns are those of the tables
+  return [{ ...recorded, parts, sum, log, name, column, partOf: whole } as RecordedUnit]
 })
 
 /** Those that are billed in place of tokens. */
-export const recordedInsteadOfTokens = recordedUnits.filter(({ name }) => name in unitsInsteadOfTokens) as ReadonlyArray<RecordedUnit<ColumnInsteadOfTokens>>
+export const recordedInsteadOfTokens = recordedUnits.filter(
+  ({ name }) => name in unitsInsteadOfTokens
+) as ReadonlyArray<RecordedUnit<ColumnInsteadOfTokens>>
 
 export const unitColumns: readonly UnitColumn[] = recordedUnits.map(({ column }) => column)
 

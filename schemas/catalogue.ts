@@ -16,55 +16,99 @@ const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-
 const Tokens = Type.Integer({ minimum: 1 })
 
 /** One model, as the gateway offers it. What is not known is left out, never guessed. */
-export const CatalogueModel = Type.Object({
-  id: Type.String({ pattern: '^[a-z]+/\\S+$', description: 'Provider label, slash, name.' }),
-  model: Type.Optional(Type.String({ description: 'Name at the provider, if not that of the id.' })),
-  display_name: Type.String({ minLength: 1 }),
-  description: Type.String({ minLength: 1 }),
-  created_at: Type.Optional(Day),
-  status: OneOf([...statusNames]),
-  upstream_api: Type.String({ minLength: 1 }),
-  can: Type.Array(OneOf([...capabilityNames]), {
-    uniqueItems: true,
-    description: 'Capabilities through this gateway.'
-  }),
-  input_token_limit: Type.Optional(Tokens),
-  output_token_limit: Type.Optional(Tokens),
-  price: Type.Optional(Type.Object({
-    ...priceFields,
-    source: Type.String({ minLength: 1, description: 'Where it was read: the address of a page, or a description.' }),
-    as_of: Day
-  }, { additionalProperties: false, description: 'Its price on a day.' })),
-  traits: Type.Optional(ModelTraits)
-}, { additionalProperties: false })
+export const CatalogueModel = Type.Object(
+  {
+    id: Type.String({ pattern: '^[a-z]+/\\S+$', description: 'Provider label, slash, name.' }),
+    model: Type.Optional(Type.String({ description: 'Name at the provider, if not that of the id.' })),
+    display_name: Type.String({ minLength: 1 }),
+    description: Type.String({ minLength: 1 }),
+    created_at: Type.Optional(Day),
+    status: OneOf([...statusNames]),
+    upstream_api: Type.String({ minLength: 1 }),
+    can: Type.Array(OneOf([...capabilityNames]), {
+      uniqueItems: true,
+      description: 'Capabilities through this gateway.'
+    }),
+    input_token_limit: Type.Optional(Tokens),
+    output_token_limit: Type.Optional(Tokens),
+    price: Type.Optional(
+      Type.Object(
+        {
+          ...priceFields,
+          source: Type.String({
+            minLength: 1,
+            description: 'Where it was read: the address of a page, or a description.'
+          }),
+          as_of: Day
+        },
+        { additionalProperties: false, description: 'Its price on a day.' }
+      )
+    ),
+    traits: Type.Optional(ModelTraits)
+  },
+  { additionalProperties: false }
+)
 export type CatalogueModel = Static<typeof CatalogueModel>
 
-/** The requests that models of one family accept. The first family that matches counts; what a model says itself wins. */
-export const ModelFamily = Type.Object({
-  kinds: Type.Optional(Type.Array(OneOf([...providerKinds]), { description: 'Kinds of providers it is served by. Default: any.' })),
-  match: Type.String({ minLength: 1, description: 'Regular expression for names at the provider.' }),
-  traits: ModelTraits,
-  source: Type.Optional(Type.String({ minLength: 1, description: 'Where it was read: the address of a page, or a description.' })),
-  as_of: Type.Optional(Day)
-}, { additionalProperties: false })
+/**
+ * The requests that models of one family accept. The first family that matches counts; what a model says
+ * itself wins.
+ */
+export const ModelFamily = Type.Object(
+  {
+    kinds: Type.Optional(
+      Type.Array(OneOf([...providerKinds]), {
+        description: 'Kinds of providers it is served by. Default: any.'
+      })
+    ),
+    match: Type.String({ minLength: 1, description: 'Regular expression for names at the provider.' }),
+    traits: ModelTraits,
+    source: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Where it was read: the address of a page, or a description.'
+      })
+    ),
+    as_of: Type.Optional(Day)
+  },
+  { additionalProperties: false }
+)
 export type ModelFamily = Static<typeof ModelFamily>
 
 const ModelIds = Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
 
 /** By endpoint, the models for requests that name none. */
-export const DefaultModels = Type.Object({
-  images: Type.Optional(ModelIds),
-  ocr: Type.Optional(ModelIds)
-}, { additionalProperties: false, description: 'Models for requests that name none: the first that has the parameters of the request, else the first.' })
+export const DefaultModels = Type.Object(
+  {
+    images: Type.Optional(ModelIds),
+    ocr: Type.Optional(ModelIds)
+  },
+  {
+    additionalProperties: false,
+    description:
+      'Models for requests that name none: the first that has the parameters of the request, else the first.'
+  }
+)
 export type DefaultModels = Static<typeof DefaultModels>
 
-export const Catalogue = Type.Object({
-  defaults: Type.Optional(DefaultModels),
-  embeddings: Type.Optional(Type.Object({
-    tokens_per_input: Tokens,
-    tokens_per_request: Tokens
-  }, { additionalProperties: false, description: 'Limits of models for embeddings that have none of their own.' })),
-  families: Type.Array(ModelFamily),
-  models: Type.Array(CatalogueModel)
-}, { additionalProperties: false })
+export const Catalogue = Type.Object(
+  {
+    defaults: Type.Optional(DefaultModels),
+    embeddings: Type.Optional(
+      Type.Object(
+        {
+          tokens_per_input: Tokens,
+          tokens_per_request: Tokens
+        },
+        {
+          additionalProperties: false,
+          description: 'Limits of models for embeddings that have none of their own.'
+        }
+      )
+    ),
+    families: Type.Array(ModelFamily),
+    models: Type.Array(CatalogueModel)
+  },
+  { additionalProperties: false }
+)
 export type Catalogue = Static<typeof Catalogue>

@@ -26,10 +26,16 @@ export const ResponseFormat = Type.Union([
   })
 ])
 
-const Display = Nullable(OneOf(['summarized', 'omitted']), { description: 'Whether the thinking can be read.' })
+const Display = Nullable(OneOf(['summarized', 'omitted']), {
+  description: 'Whether the thinking can be read.'
+})
 
 export const Thinking = Type.Union([
-  Type.Object({ type: Type.Literal('enabled'), budget_tokens: Type.Integer({ minimum: 1024 }), display: Display }),
+  Type.Object({
+    type: Type.Literal('enabled'),
+    budget_tokens: Type.Integer({ minimum: 1024 }),
+    display: Display
+  }),
   Type.Object({ type: Type.Literal('disabled') }),
   Type.Object({ type: Type.Literal('adaptive'), display: Display })
 ])
@@ -243,11 +249,13 @@ const bookkeeping = {
 /** Hints for choosing among several models. */
 const routing = {
   model_attributes: Nullable(MapOf(MapOf(Score)), {
-    description: 'Attributes of models: per model, numbers from 0 to 1 such as `intelligence`, `speed` and `cost` ' +
+    description:
+      'Attributes of models: per model, numbers from 0 to 1 such as `intelligence`, `speed` and `cost` ' +
       '(1 is most expensive). Several models are then tried in the order in which they meet `agent_attributes`.'
   }),
   agent_attributes: Nullable(MapOf(Score), {
-    description: 'Requirements of this call, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed and ' +
+    description:
+      'Requirements of this call, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed and ' +
       'low cost, others for the attribute of that name. Default: the most of everything in `model_attributes`.'
   }),
   guardrails: Nullable(Type.Array(AnyObject), { description: 'Reserved; has no effect.' }),
@@ -258,22 +266,28 @@ const { stream: _stream, stream_options: _streamOptions, ...form } = output
 const { deferred: _deferred, cachedContent: _cachedContent, ...ofProviders } = providerFields
 
 /** The settings a model may be given as defaults: how it answers, not what it is sent or how. */
-export const ModelSettings = Type.Object({
-  ...sampling,
-  ...form,
-  tools: tools.tools,
-  tool_choice: tools.tool_choice,
-  parallel_tool_calls: tools.parallel_tool_calls,
-  ...ofProviders,
-  ...bookkeeping,
-  reasoning: Nullable(Type.Object({ effort: sampling.reasoning_effort }), {
-    description: 'Another spelling of `reasoning_effort`, which wins.'
-  }),
-  attributes: Nullable(MapOf(Score), { description: 'Attributes of this model, as in `model_attributes`.' })
-}, {
-  description: 'Fields of a chat request. Fields that apply to the entire call, such as `messages`, `stream` and ' +
-    '`mcp_servers`, are refused here; unknown fields are ignored.'
-})
+export const ModelSettings = Type.Object(
+  {
+    ...sampling,
+    ...form,
+    tools: tools.tools,
+    tool_choice: tools.tool_choice,
+    parallel_tool_calls: tools.parallel_tool_calls,
+    ...ofProviders,
+    ...bookkeeping,
+    reasoning: Nullable(Type.Object({ effort: sampling.reasoning_effort }), {
+      description: 'Another spelling of `reasoning_effort`, which wins.'
+    }),
+    attributes: Nullable(MapOf(Score), {
+      description: 'Attributes of this model, as in `model_attributes`.'
+    })
+  },
+  {
+    description:
+      'Fields of a chat request. Fields that apply to the entire call, such as `messages`, `stream` and ' +
+      '`mcp_servers`, are refused here; unknown fields are ignored.'
+  }
+)
 
 export const ModelWithSettings = Type.Object({
   model: ModelName,

@@ -95,18 +95,24 @@ const thinkingFields = {
 
 export const AnswerMessage = Type.Object({
   role: Type.Literal('assistant'),
-  content: orNull(Type.String(), { description: 'Null when there is no text, only a tool call, a refusal or audio.' }),
+  content: orNull(Type.String(), {
+    description: 'Null when there is no text, only a tool call, a refusal or audio.'
+  }),
   refusal: orNull(Type.String()),
-  tool_calls: Type.Optional(Type.Array(AnswerToolCall, {
-    description: 'Calls for the client to execute. Calls of MCP servers are never listed here.'
-  })),
+  tool_calls: Type.Optional(
+    Type.Array(AnswerToolCall, {
+      description: 'Calls for the client to execute. Calls of MCP servers are never listed here.'
+    })
+  ),
   annotations: Type.Optional(Type.Array(Annotation)),
-  audio: Type.Optional(Type.Object({
-    id: Type.String(),
-    data: Type.String({ description: 'The sound in base64.' }),
-    expires_at: Type.Integer(),
-    transcript: Type.String()
-  })),
+  audio: Type.Optional(
+    Type.Object({
+      id: Type.String(),
+      data: Type.String({ description: 'The sound in base64.' }),
+      expires_at: Type.Integer(),
+      transcript: Type.String()
+    })
+  ),
   function_call: Type.Optional(FunctionCall),
   ...thinkingFields
 })
@@ -134,19 +140,29 @@ export const ToolServerResult = Type.Object({
 export type ToolServerResult = Static<typeof ToolServerResult>
 
 const toolServerFields = {
-  tools_executed: Type.Optional(Type.Array(Type.String(), {
-    description: 'Names of the tools that Headgate executed. Absent when it executed none.'
-  })),
-  mcp_server_errors: Type.Optional(MapOf(ToolServerFailure, {
-    description: 'MCP servers that failed, by name. Absent when none did.'
-  })),
+  tools_executed: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Names of the tools that Headgate executed. Absent when it executed none.'
+    })
+  ),
+  mcp_server_errors: Type.Optional(
+    MapOf(ToolServerFailure, {
+      description: 'MCP servers that failed, by name. Absent when none did.'
+    })
+  ),
   mcp_tool_results: Type.Optional(Type.Array(ToolServerResult)),
-  tool_loop_stopped: Type.Optional(Type.Object({
-    reason: OneOf(['max_turns', 'deadline', 'tokens', 'budget', 'calls_per_turn', 'repeated_call']),
-    turns: Type.Integer({ minimum: 1 })
-  }, {
-    description: 'Reason Headgate stopped executing tools although the model called more. Absent when it did not stop.'
-  }))
+  tool_loop_stopped: Type.Optional(
+    Type.Object(
+      {
+        reason: OneOf(['max_turns', 'deadline', 'tokens', 'budget', 'calls_per_turn', 'repeated_call']),
+        turns: Type.Integer({ minimum: 1 })
+      },
+      {
+        description:
+          'Reason Headgate stopped executing tools although the model called more. Absent when it did not stop.'
+      }
+    )
+  )
 }
 
 const answerFields = {
@@ -223,30 +239,41 @@ export const ChunkChoice = Type.Object({
 })
 export type ChunkChoice = Static<typeof ChunkChoice>
 
-export const ToolEvent = Type.Object({
-  type: OneOf(['tool-start', 'tool-progress', 'tool-end']),
-  id: Type.String({ description: 'The id of the call.' }),
-  name: Type.String(),
-  server_name: orNull(Type.String()),
-  progress: Type.Optional(Type.Number()),
-  total: Type.Optional(Type.Number()),
-  message: Type.Optional(Type.String()),
-  is_error: Type.Optional(Type.Boolean()),
-  duration_ms: Type.Optional(Type.Number())
-}, { description: 'Progress of a tool that Headgate executes. Sent with `stream_options.include_tool_events`.' })
+export const ToolEvent = Type.Object(
+  {
+    type: OneOf(['tool-start', 'tool-progress', 'tool-end']),
+    id: Type.String({ description: 'The id of the call.' }),
+    name: Type.String(),
+    server_name: orNull(Type.String()),
+    progress: Type.Optional(Type.Number()),
+    total: Type.Optional(Type.Number()),
+    message: Type.Optional(Type.String()),
+    is_error: Type.Optional(Type.Boolean()),
+    duration_ms: Type.Optional(Type.Number())
+  },
+  {
+    description: 'Progress of a tool that Headgate executes. Sent with `stream_options.include_tool_events`.'
+  }
+)
 export type ToolEvent = Static<typeof ToolEvent>
 
-export const ChatCompletionChunk = Type.Object({
-  ...answerFields,
-  object: Type.Literal('chat.completion.chunk'),
-  choices: Type.Array(ChunkChoice, { description: 'Empty in the chunk that carries the usage.' }),
-  usage: Nullable(CompletionUsage, {
-    description: 'Only with `stream_options.include_usage`: null but in the last chunk.'
-  }),
-  obfuscation: Type.Optional(Type.String()),
-  tool_event: Type.Optional(ToolEvent),
-  ...toolServerFields
-}, { description: 'One message of a streamed answer. The stream ends with `data: [DONE]`, or with an `error` event.' })
+export const ChatCompletionChunk = Type.Object(
+  {
+    ...answerFields,
+    object: Type.Literal('chat.completion.chunk'),
+    choices: Type.Array(ChunkChoice, { description: 'Empty in the chunk that carries the usage.' }),
+    usage: Nullable(CompletionUsage, {
+      description: 'Only with `stream_options.include_usage`: null but in the last chunk.'
+    }),
+    obfuscation: Type.Optional(Type.String()),
+    tool_event: Type.Optional(ToolEvent),
+    ...toolServerFields
+  },
+  {
+    description:
+      'One message of a streamed answer. The stream ends with `data: [DONE]`, or with an `error` event.'
+  }
+)
 export type ChatCompletionChunk = Static<typeof ChatCompletionChunk>
 
 export const DeferredPending = Type.Object({

@@ -18,37 +18,64 @@ import { ProviderConfig } from './config/providers.ts'
 import { RouteConfig } from './config/routes.ts'
 import { MetricsConfig, ServerConfig } from './config/server.ts'
 import { StageConfig } from './config/stages.ts'
-import { CoordinationConfig, DeferredConfig, ResponsesConfig, StoreConfig, UsageConfig } from './config/stores.ts'
+import {
+  CoordinationConfig,
+  DeferredConfig,
+  ResponsesConfig,
+  StoreConfig,
+  UsageConfig
+} from './config/stores.ts'
 import { ToolsConfig, ToolServerConfig } from './config/tools.ts'
 
-export const Config = Closed({
-  providers: Named(ProviderConfig, 'Providers. Any server that speaks the chat-completions ' +
-    'dialect is one entry with a name of your choice and its `base_url`.', {
-    pattern: '^[a-z0-9][a-z0-9._-]*$',
-    patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
-  }),
-  catalogue: Type.Optional(Text('A file of models, relative to the configuration file, of the shape of `lib/models/catalogue.json`: its models replace those ' +
-    'of the built-in catalogue that have the same id, and are added to the others; its families are matched first.')),
-  models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias, which may have wildcards: `claude-*`.'),
-  routes: Named(RouteConfig, 'Names for lists of models that are tried until one succeeds: a list, or a map of ' +
-    '`models` and the `strategy` that orders them.'),
-  mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {
-    pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
-    patternErrorMessage: 'a tool server is named `org/name`'
-  }),
-  keys: Type.Array(KeyConfig, { default: [], description: 'Keys that may call.' }),
-  limits: LimitsConfig,
-  tools: ToolsConfig,
-  server: ServerConfig,
-  metrics: Type.Optional(MetricsConfig),
-  store: StoreConfig,
-  coordination: CoordinationConfig,
-  usage: UsageConfig,
-  calls: CallsConfig,
-  stages: Type.Array(StageConfig, { default: [], maxItems: 50, description: 'Stages that look at the texts of calls, in this order. Default: none.' }),
-  deferred: DeferredConfig,
-  responses: ResponsesConfig,
-  dashboard: DashboardConfig,
-  accounts: AccountsConfig
-}, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
+export const Config = Closed(
+  {
+    providers: Named(
+      ProviderConfig,
+      'Providers. Any server that speaks the chat-completions ' +
+        'dialect is one entry with a name of your choice and its `base_url`.',
+      {
+        pattern: '^[a-z0-9][a-z0-9._-]*$',
+        patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
+      }
+    ),
+    catalogue: Type.Optional(
+      Text(
+        'A file of models, relative to the configuration file, of the shape of `lib/models/catalogue.json`: its models replace those ' +
+          'of the built-in catalogue that have the same id, and are added to the others; its families are matched first.'
+      )
+    ),
+    models: Named(
+      ModelConfig,
+      'By id, with the provider prefix; or by any name, for an alias, which may have wildcards: `claude-*`.'
+    ),
+    routes: Named(
+      RouteConfig,
+      'Names for lists of models that are tried until one succeeds: a list, or a map of ' +
+        '`models` and the `strategy` that orders them.'
+    ),
+    mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {
+      pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
+      patternErrorMessage: 'a tool server is named `org/name`'
+    }),
+    keys: Type.Array(KeyConfig, { default: [], description: 'Keys that may call.' }),
+    limits: LimitsConfig,
+    tools: ToolsConfig,
+    server: ServerConfig,
+    metrics: Type.Optional(MetricsConfig),
+    store: StoreConfig,
+    coordination: CoordinationConfig,
+    usage: UsageConfig,
+    calls: CallsConfig,
+    stages: Type.Array(StageConfig, {
+      default: [],
+      maxItems: 50,
+      description: 'Stages that look at the texts of calls, in this order. Default: none.'
+    }),
+    deferred: DeferredConfig,
+    responses: ResponsesConfig,
+    dashboard: DashboardConfig,
+    accounts: AccountsConfig
+  },
+  { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' }
+)
 export type Config = Static<typeof Config>

@@ -6,13 +6,16 @@ import { Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nul
 const listSize = { minItems: 1, maxItems: 2048 }
 const Tokens = Type.Integer()
 
-export const EmbeddingInput = Type.Union([
-  Type.String({ minLength: 1 }),
-  // That none of them is empty is checked after the shape, as OpenAI does.
-  Type.Array(Type.String(), listSize),
-  Type.Array(Tokens, listSize),
-  Type.Array(Type.Array(Tokens, { minItems: 1 }), listSize)
-], { description: 'A text, or its tokens; or a list of texts or of lists of tokens, with a vector for each.' })
+export const EmbeddingInput = Type.Union(
+  [
+    Type.String({ minLength: 1 }),
+    // That none of them is empty is checked after the shape, as OpenAI does.
+    Type.Array(Type.String(), listSize),
+    Type.Array(Tokens, listSize),
+    Type.Array(Type.Array(Tokens, { minItems: 1 }), listSize)
+  ],
+  { description: 'A text, or its tokens; or a list of texts or of lists of tokens, with a vector for each.' }
+)
 export type EmbeddingInput = Static<typeof EmbeddingInput>
 
 export const EmbeddingsRequest = Type.Object({
@@ -31,7 +34,9 @@ export const EmbeddingsRequest = Type.Object({
 }, { description: 'Asks for the vectors of texts.' })
 
 /** After `validate`: a top-level null is gone. There is no streamed form. */
-export type EmbeddingsRequest = WithoutNulls<Static<typeof EmbeddingsRequest>> & { readonly stream?: undefined }
+export type EmbeddingsRequest = WithoutNulls<Static<typeof EmbeddingsRequest>> & {
+  readonly stream?: undefined
+}
 
 export const Embedding = Type.Object({
   object: Type.Literal('embedding'),

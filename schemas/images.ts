@@ -26,11 +26,15 @@ const output = {
   quality: Nullable(OneOf(['auto', 'high', 'medium', 'low', 'hd', 'standard']), { default: 'auto' }),
   output_format: Nullable(OneOf(['png', 'jpeg', 'webp']), { default: 'png' }),
   output_compression: Nullable(Type.Integer({ minimum: 0, maximum: 100 }), {
-    default: 100, description: 'Percent, for `webp` and `jpeg`.'
+    default: 100,
+    description: 'Percent, for `webp` and `jpeg`.'
   }),
   background: Nullable(OneOf(['transparent', 'opaque', 'auto']), { default: 'auto' }),
   moderation: Nullable(OneOf(['low', 'auto']), { default: 'auto' }),
-  stream: Nullable(Type.Boolean(), { default: false, description: 'Send images as events while they are made.' }),
+  stream: Nullable(Type.Boolean(), {
+    default: false,
+    description: 'Send images as events while they are made.'
+  }),
   partial_images: Nullable(Type.Integer({ minimum: 0, maximum: 3 }), {
     description: 'Number of partial images before the final one, with `stream`.'
   })

@@ -11,10 +11,15 @@ const Tokens = Nullable(Type.Integer())
 export const Model = Type.Object({
   id: Type.String(),
   object: Type.Literal('model'),
-  provider: OneOf([...providerLabels], { description: 'The kind of the provider, or `openai` for a kind that is not among these names; `provider_info.provider_id` is its own name.' }),
+  provider: OneOf([...providerLabels], {
+    description:
+      'The kind of the provider, or `openai` for a kind that is not among these names; `provider_info.provider_id` is its own name.'
+  }),
   created: Type.Integer({ description: 'Unix time of its release in seconds; 0: not known.' }),
   created_at: Type.String({ description: 'The same moment, ISO 8601.' }),
-  owned_by: Type.String({ description: 'The configured provider that serves it; `headgate` for a route or an alias.' }),
+  owned_by: Type.String({
+    description: 'The configured provider that serves it; `headgate` for a route or an alias.'
+  }),
   display_name: Nullable(Type.String()),
   description: Nullable(Type.String()),
   capabilities: Type.Object({

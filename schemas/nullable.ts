@@ -20,7 +20,9 @@ export function Nullable<T extends TSchema> (schema: T, notes: Notes = {}) {
 /** A request after `validate`: a field is there with a value, or not at all. */
 export type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }
 
-/** Returns an id that a caller chooses. Bounded: providers bound it as well, and some look at it by patterns. */
+/**
+ * Returns an id that a caller chooses. Bounded: providers bound it as well, and some look at it by patterns.
+ */
 export function Identifier (notes: Notes = {}) {
   return Nullable(Type.String({ maxLength: 512 }), notes)
 }

@@ -4,13 +4,20 @@ import { Type, type Static } from 'typebox'
 import { ModelChoice } from './chat.ts'
 import { Nullable } from './nullable.ts'
 
-const url = Type.String({ description: 'A PDF, PNG, JPEG or WebP: its https address, or the file itself as a `data:` URL in base64.' })
+const url = Type.String({
+  description: 'A PDF, PNG, JPEG or WebP: its https address, or the file itself as a `data:` URL in base64.'
+})
 
-const AddressedDocument = Type.Object({
-  // A tag of the union, which `Nullable` would hide.
-  type: Type.Optional(Type.Unsafe<'document_url' | null>({ enum: ['document_url', null], default: 'document_url' })),
-  document_url: url
-}, { description: 'A document or an image.' })
+const AddressedDocument = Type.Object(
+  {
+    // A tag of the union, which `Nullable` would hide.
+    type: Type.Optional(
+      Type.Unsafe<'document_url' | null>({ enum: ['document_url', null], default: 'document_url' })
+    ),
+    document_url: url
+  },
+  { description: 'A document or an image.' }
+)
 
 const AddressedImage = Type.Object({
   type: Type.Literal('image_url'),

@@ -1,30 +1,58 @@
 /** The price of a model: in the catalogue, and under `models:` in the configuration. */
 
 import { Type, type Static, type TNumber, type TOptional } from 'typebox'
-import { tokenKinds, unitsBesideTokens, unitsInsteadOfTokens, type BilledUnit, type TokenKind, type TokenKindName } from './billed-units.ts'
+import {
+  tokenKinds,
+  unitsBesideTokens,
+  unitsInsteadOfTokens,
+  type BilledUnit,
+  type TokenKind,
+  type TokenKindName
+} from './billed-units.ts'
 
 function Usd (description: string) {
   return Type.Number({ minimum: 0, maximum: 1_000_000, description })
 }
 
-type TokenPriceField = { [Name in TokenKindName]: (typeof tokenKinds)[Name] extends { readonly price: { readonly field: infer Field extends string } } ? Field : never }[TokenKindName]
+type TokenPriceField = {
+  [Name in TokenKindName]: (typeof tokenKinds)[Name] extends {
+    readonly price: { readonly field: infer Field extends string }
+  }
+    ? Field
+    : never
+}[TokenKindName]
 type BilledUnits = typeof unitsInsteadOfTokens & typeof unitsBesideTokens
 type UnitPriceField = Exclude<BilledUnits[keyof BilledUnits]['price']['field'], 'images'>
 
 /** Prices of tokens, in USD per million. */
-const tokenPrices = optional<TokenPriceField>(Object.values<TokenKind>(tokenKinds).flatMap(({ price, partOf }) => {
-  if (price === undefined) return []
-  const whole = Object.entries<TokenKind>(tokenKinds).find(([name]) => name === partOf)?.[1].price
-  return [[price.field, Usd(whole === undefined ? price.description : `${price.description} Default: \`${whole.field}\`.`)]]
-}))
+const tokenPrices = optional<TokenPriceField>(
+  Object.values<TokenKind>(tokenKinds).flatMap(({ price, partOf }) => {
+    if (price === undefined) return []
+    const whole = Object.entries<TokenKind>(tokenKinds).find(([name]) => name === partOf)?.[1].price
+    return [
+      [
+        price.field,
+        Usd(whole === undefined ? price.description : `${price.description} Default: \`${whole.field}\`.`)
+      ]
+    ]
+  })
+)
 
 /** Prices of other units that are one number, in USD. */
-const unitPrices = optional<UnitPriceField>(Object.values<BilledUnit>({ ...unitsInsteadOfTokens, ...unitsBesideTokens }).flatMap(({ price: { field, per, description } }) => (
-  per === undefined ? [] : [[field, Usd(description)]]
-)))
+const unitPrices = optional<UnitPriceField>(
+  Object.values<BilledUnit>({ ...unitsInsteadOfTokens, ...unitsBesideTokens }).flatMap(
+    ({ price: { field, per, description } }) => (per === undefined ? [] : [[field, Usd(description)]])
+  )
+)
 
-function optional<Field extends string> (fields: ReadonlyArray<readonly [string, TNumber]>): Readonly<Record<Field, TOptional<TNumber>>> {
-  return Object.fromEntries(fields.map(([name, type]) => [name, Type.Optional(type)])) as Record<Field, TOptional<TNumber>> // those of the table
+function optional<Field extends string> (
+  fields: ReadonlyArray<readonly [string, TNumber]>
+): Readonly<Record<Field, TOptional<TNumber>>> {
+  // those of the table
+  return Object.fromEntries(fields.map(([name, type]) => [name, Type.Optional(type)])) as Record<
+    Field,
+    TOptional<TNumber>
+  >
 }
 
 const ImagePrice = Type.Object({
@@ -36,11 +64,28 @@ const ImagePrice = Type.Object({
 /** Every kind of price a model can have. */
 export const priceFields = {
   ...tokenPrices,
-  long_prompt: Type.Optional(Type.Object({
-    above_prompt_tokens: Type.Integer({ minimum: 1, description: 'The prices apply to prompts of more tokens than this.' }),
-    ...tokenPrices
-  }, { additionalProperties: false, description: 'Prices of all tokens of an answer whose prompt is longer than that.' })),
-  images: Type.Optional(Type.Array(ImagePrice, { minItems: 1, maxItems: 100, description: unitsInsteadOfTokens.images.price.description })),
+  long_prompt: Type.Optional(
+    Type.Object(
+      {
+        above_prompt_tokens: Type.Integer({
+          minimum: 1,
+          description: 'The prices apply to prompts of more tokens than this.'
+        }),
+        ...tokenPrices
+      },
+      {
+        additionalProperties: false,
+        description: 'Prices of all tokens of an answer whose prompt is longer than that.'
+      }
+    )
+  ),
+  images: Type.Optional(
+    Type.Array(ImagePrice, {
+      minItems: 1,
+      maxItems: 100,
+      description: unitsInsteadOfTokens.images.price.description
+    })
+  ),
   ...unitPrices
 }
 

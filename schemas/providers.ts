@@ -1,6 +1,9 @@
 /** Names of provider kinds. `lib/providers/kinds` has a row for each: its address, adapters and quirks. */
 
-/** The only provider labels strict clients accept: public services, to which callers may bring a key of their own. */
+/**
+ * The only provider labels strict clients accept: public services, to which callers may bring a key of their
+ * own.
+ */
 export const providerLabels = [
   'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek'
 ] as const

@@ -8,7 +8,9 @@ const optionalId = { id: Nullable(Type.String()) }
 const InputText = Type.Object({ type: Type.Literal('input_text'), text: Type.String() })
 const InputImage = Type.Object({
   type: Type.Literal('input_image'),
-  image_url: Nullable(Type.String({ description: 'An address, or a `data:` URL that holds the image itself.' })),
+  image_url: Nullable(
+    Type.String({ description: 'An address, or a `data:` URL that holds the image itself.' })
+  ),
   file_id: Nullable(Type.String()),
   detail: Nullable(OneOf(['low', 'high', 'auto', 'original']))
 })
@@ -23,9 +25,16 @@ const OutputText = Type.Object({ type: Type.Literal('output_text'), text: Type.S
 const Refusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
 
 /** Has no static type: the conversation that is made for other providers has no such part. */
-const NewPart = Type.Unsafe<never>(Type.Object({
-  type: Type.String({ pattern: '^(?!(?:input_text|input_image|input_file|output_text|refusal)$)[a-z0-9_]{1,64}$' })
-}, { description: 'A part of another type. Providers that do not have this API cannot take it.' }))
+const NewPart = Type.Unsafe<never>(
+  Type.Object(
+    {
+      type: Type.String({
+        pattern: '^(?!(?:input_text|input_image|input_file|output_text|refusal)$)[a-z0-9_]{1,64}$'
+      })
+    },
+    { description: 'A part of another type. Providers that do not have this API cannot take it.' }
+  )
+)
 
 const InputPart = Type.Union([InputText, InputImage, InputFile, NewPart])
 export type InputPart = Static<typeof InputPart>
@@ -42,59 +51,84 @@ export type MessageItem = Static<typeof MessageItem>
 
 const CallOutput = Type.Union([Type.String(), Type.Array(InputPart)])
 
-const FunctionCallItem = Type.Object({
-  type: Type.Literal('function_call'),
-  call_id: Type.String({ minLength: 1 }),
-  name: Type.String({ minLength: 1 }),
-  namespace: Nullable(Type.String()),
-  arguments: Type.String(),
-  ...optionalId
-}, { description: 'A call of a function by the model.' })
+const FunctionCallItem = Type.Object(
+  {
+    type: Type.Literal('function_call'),
+    call_id: Type.String({ minLength: 1 }),
+    name: Type.String({ minLength: 1 }),
+    namespace: Nullable(Type.String()),
+    arguments: Type.String(),
+    ...optionalId
+  },
+  { description: 'A call of a function by the model.' }
+)
 
-const FunctionCallOutputItem = Type.Object({
-  type: Type.Literal('function_call_output'),
-  call_id: Type.String({ minLength: 1 }),
-  output: CallOutput,
-  ...optionalId
-}, { description: 'The result of a call of a function.' })
+const FunctionCallOutputItem = Type.Object(
+  {
+    type: Type.Literal('function_call_output'),
+    call_id: Type.String({ minLength: 1 }),
+    output: CallOutput,
+    ...optionalId
+  },
+  { description: 'The result of a call of a function.' }
+)
 
-const CustomCallItem = Type.Object({
-  type: Type.Literal('custom_tool_call'),
-  call_id: Type.String({ minLength: 1 }),
-  name: Type.String({ minLength: 1 }),
-  namespace: Nullable(Type.String()),
-  input: Type.String(),
-  ...optionalId
-}, { description: 'A call of a tool with free-form input.' })
+const CustomCallItem = Type.Object(
+  {
+    type: Type.Literal('custom_tool_call'),
+    call_id: Type.String({ minLength: 1 }),
+    name: Type.String({ minLength: 1 }),
+    namespace: Nullable(Type.String()),
+    input: Type.String(),
+    ...optionalId
+  },
+  { description: 'A call of a tool with free-form input.' }
+)
 
-const CustomCallOutputItem = Type.Object({
-  type: Type.Literal('custom_tool_call_output'),
-  call_id: Type.String({ minLength: 1 }),
-  output: CallOutput,
-  ...optionalId
-}, { description: 'The result of such a call.' })
+const CustomCallOutputItem = Type.Object(
+  {
+    type: Type.Literal('custom_tool_call_output'),
+    call_id: Type.String({ minLength: 1 }),
+    output: CallOutput,
+    ...optionalId
+  },
+  { description: 'The result of such a call.' }
+)
 
-const ReasoningItem = Type.Object({
-  type: Type.Literal('reasoning'),
-  summary: Nullable(Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() }))),
-  content: Nullable(Type.Array(AnyObject)),
-  encrypted_content: Nullable(Type.String({ description: 'Send it back unchanged with the items that follow.' })),
-  ...optionalId
-}, { description: 'Reasoning of an earlier answer, given back unchanged.' })
+const ReasoningItem = Type.Object(
+  {
+    type: Type.Literal('reasoning'),
+    summary: Nullable(Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() }))),
+    content: Nullable(Type.Array(AnyObject)),
+    encrypted_content: Nullable(
+      Type.String({ description: 'Send it back unchanged with the items that follow.' })
+    ),
+    ...optionalId
+  },
+  { description: 'Reasoning of an earlier answer, given back unchanged.' }
+)
 export type ReasoningItem = Static<typeof ReasoningItem>
 
 /** The type leaves out `role`: what has one is a message. */
-const ItemReference = Type.Unsafe<{ readonly type?: 'item_reference' | null, readonly id: string }>(Type.Object({
-  type: Nullable(Type.Literal('item_reference')),
-  id: Type.String({ minLength: 1 }),
-  role: Type.Optional(Type.Never())
-}, { description: 'An item of a stored response, by its id.' }))
+const ItemReference = Type.Unsafe<{ readonly type?: 'item_reference' | null; readonly id: string }>(
+  Type.Object(
+    {
+      type: Nullable(Type.Literal('item_reference')),
+      id: Type.String({ minLength: 1 }),
+      role: Type.Optional(Type.Never())
+    },
+    { description: 'An item of a stored response, by its id.' }
+  )
+)
 
-const AdditionalTools = Type.Object({
-  type: Type.Literal('additional_tools'),
-  tools: Type.Array(AnyObject),
-  ...optionalId
-}, { description: 'Tools in addition to those of `tools`.' })
+const AdditionalTools = Type.Object(
+  {
+    type: Type.Literal('additional_tools'),
+    tools: Type.Array(AnyObject),
+    ...optionalId
+  },
+  { description: 'Tools in addition to those of `tools`.' }
+)
 
 /** The records of tools that a server ran. */
 const serverItems = [
@@ -129,26 +163,59 @@ const serverItems = [
 
 /** Items of tools that only OpenAI runs; they are not sent to other providers. */
 export const hostedItemTypes = [
-  'web_search_call', 'file_search_call', 'code_interpreter_call', 'image_generation_call', 'computer_call',
-  'computer_call_output', 'local_shell_call', 'local_shell_call_output', 'shell_call', 'shell_call_output',
-  'apply_patch_call', 'apply_patch_call_output', 'tool_search_call', 'tool_search_output', 'program', 'program_output'
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'image_generation_call',
+  'computer_call',
+  'computer_call_output',
+  'local_shell_call',
+  'local_shell_call_output',
+  'shell_call',
+  'shell_call_output',
+  'apply_patch_call',
+  'apply_patch_call_output',
+  'tool_search_call',
+  'tool_search_output',
+  'program',
+  'program_output'
 ] as const
 
 /** Items whose fields hold all there is to them: the schema requires it. */
 export const contentItemTypes = [
-  'message', 'function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'reasoning', 'item_reference', 'additional_tools',
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'reasoning',
+  'item_reference',
+  'additional_tools',
   ...serverItems.map(({ properties }) => properties.type.const)
 ]
 
 /** Also one of a type that is not known here, which providers that do not have this API cannot take. */
-const HostedItem = Type.Object({
-  type: Type.Unsafe<typeof hostedItemTypes[number]>(Type.String({ pattern: `^(?!(?:${contentItemTypes.join('|')})$)[a-z0-9_]{1,64}$` })),
-  ...optionalId
-}, { description: 'A record of a tool hosted by OpenAI; other providers do not get it.' })
+const HostedItem = Type.Object(
+  {
+    type: Type.Unsafe<(typeof hostedItemTypes)[number]>(
+      Type.String({ pattern: `^(?!(?:${contentItemTypes.join('|')})$)[a-z0-9_]{1,64}$` })
+    ),
+    ...optionalId
+  },
+  { description: 'A record of a tool hosted by OpenAI; other providers do not get it.' }
+)
 
 export const InputItem = Type.Union([
-  FunctionCallItem, FunctionCallOutputItem, CustomCallItem, CustomCallOutputItem, ReasoningItem, AdditionalTools,
-  ...serverItems, HostedItem, MessageItem, ItemReference
+  FunctionCallItem,
+  FunctionCallOutputItem,
+  CustomCallItem,
+  CustomCallOutputItem,
+  ReasoningItem,
+  AdditionalTools,
+  ...serverItems,
+  HostedItem,
+  MessageItem,
+  ItemReference
 ])
 export type InputItem = Static<typeof InputItem>
 
@@ -212,34 +279,51 @@ export const OutputItem = Type.Union([
     type: Type.Literal('reasoning'),
     status: itemStatus,
     summary: Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })),
-    encrypted_content: Type.Optional(Type.String({ description: 'State of the provider. Send it back unchanged.' }))
+    encrypted_content: Type.Optional(
+      Type.String({ description: 'State of the provider. Send it back unchanged.' })
+    )
   }),
-  Type.Object({
-    id: Type.String(),
-    type: Type.Literal('mcp_call'),
-    status: OneOf(['in_progress', 'completed', 'incomplete', 'failed']),
-    server_label: Type.String(),
-    name: Type.String(),
-    arguments: Type.String(),
-    output: Type.Union([Type.String(), Type.Null()]),
-    error: Type.Union([
-      Type.Object({ type: Type.Literal('mcp_tool_execution_error'), content: Type.Array(AnyObject) }), Type.Null()
-    ]),
-    approval_request_id: Type.Optional(Type.String({ description: 'The request for consent that was granted.' }))
-  }, { description: 'A call of a tool of an MCP server, which Headgate executed.' }),
-  Type.Object({
-    id: Type.String(),
-    type: Type.Literal('mcp_list_tools'),
-    server_label: Type.String(),
-    tools: Type.Array(AnyObject),
-    error: Type.Optional(Type.Union([Type.String(), Type.Null()]))
-  }, { description: 'The tools of an MCP server, or why they are missing.' }),
-  Type.Object({
-    id: Type.String(),
-    type: Type.Literal('mcp_approval_request'),
-    server_label: Type.String(),
-    name: Type.String(),
-    arguments: Type.String()
-  }, { description: 'A call of a tool of an MCP server that waits for consent: send an `mcp_approval_response` with the same tools.' })
+  Type.Object(
+    {
+      id: Type.String(),
+      type: Type.Literal('mcp_call'),
+      status: OneOf(['in_progress', 'completed', 'incomplete', 'failed']),
+      server_label: Type.String(),
+      name: Type.String(),
+      arguments: Type.String(),
+      output: Type.Union([Type.String(), Type.Null()]),
+      error: Type.Union([
+        Type.Object({ type: Type.Literal('mcp_tool_execution_error'), content: Type.Array(AnyObject) }),
+        Type.Null()
+      ]),
+      approval_request_id: Type.Optional(
+        Type.String({ description: 'The request for consent that was granted.' })
+      )
+    },
+    { description: 'A call of a tool of an MCP server, which Headgate executed.' }
+  ),
+  Type.Object(
+    {
+      id: Type.String(),
+      type: Type.Literal('mcp_list_tools'),
+      server_label: Type.String(),
+      tools: Type.Array(AnyObject),
+      error: Type.Optional(Type.Union([Type.String(), Type.Null()]))
+    },
+    { description: 'The tools of an MCP server, or why they are missing.' }
+  ),
+  Type.Object(
+    {
+      id: Type.String(),
+      type: Type.Literal('mcp_approval_request'),
+      server_label: Type.String(),
+      name: Type.String(),
+      arguments: Type.String()
+    },
+    {
+      description:
+        'A call of a tool of an MCP server that waits for consent: send an `mcp_approval_response` with the same tools.'
+    }
+  )
 ])
 export type OutputItem = Static<typeof OutputItem>

@@ -1,7 +1,8 @@
 /**
  * The request and the answer of POST /v1/responses, OpenAI's Responses API.
  *
- * Unknown fields are accepted everywhere. Rules that compare items with each other are in `lib/dialects/responses`.
+ * Unknown fields are accepted everywhere. Rules that compare items with each other are in
+ * `lib/dialects/responses`.
  */
 
 import { efforts } from './efforts.ts'
@@ -81,59 +82,90 @@ const TextFormat = Type.Union([
 ])
 
 export const includable = [
-  'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', 'message.input_image.image_url',
-  'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content',
+  'file_search_call.results',
+  'web_search_call.results',
+  'web_search_call.action.sources',
+  'message.input_image.image_url',
+  'computer_call_output.output.image_url',
+  'code_interpreter_call.outputs',
+  'reasoning.encrypted_content',
   'message.output_text.logprobs'
 ] as const
 
 const chat = ChatRequest.properties
 
-export const ResponsesRequest = Type.Object({
-  model: chat.model,
-  input: Nullable(Type.Union([Type.String(), Type.Array(InputItem)]), {
-    description: 'The conversation so far; a string is one user message.'
-  }),
-  instructions: Nullable(Type.String(), { description: 'The system prompt, before everything in `input`.' }),
-  stream: chat.stream,
-  stream_options: Nullable(Type.Object({ include_obfuscation: Nullable(Type.Boolean()) })),
-  previous_response_id: Nullable(Type.String(), { description: 'A stored response that this one continues.' }),
-  conversation: Nullable(Type.Unknown(), { description: 'A conversation kept at OpenAI; other providers have none.' }),
-  prompt: Nullable(AnyObject, { description: 'A prompt kept at OpenAI; other providers have none.' }),
-  background: Nullable(Type.Boolean(), { default: false, description: 'Return at once and run in the background.' }),
-  store: Nullable(Type.Boolean(), { default: true, description: 'Keep the response, so that it can be fetched and continued.' }),
-  include: Nullable(Type.Array(OneOf([...includable])), { description: 'Further data of the answer.' }),
-  max_output_tokens: Nullable(Type.Integer({ minimum: 1 }), {
-    description: 'Maximum number of tokens the model may write, reasoning included.'
-  }),
-  max_tool_calls: Nullable(Type.Integer({ minimum: 1 }), { description: 'Maximum number of calls of tools that Headgate executes.' }),
-  parallel_tool_calls: Nullable(Type.Boolean(), { default: true }),
-  temperature: chat.temperature,
-  top_p: chat.top_p,
-  top_logprobs: chat.top_logprobs,
-  truncation: Nullable(OneOf(['auto', 'disabled']), { default: 'disabled' }),
-  tools: Nullable(Type.Array(ResponsesTool), { description: 'Tools the model may use.' }),
-  tool_choice: Nullable(ToolChoice, { default: 'auto' }),
-  text: Nullable(Type.Object({
-    format: Nullable(TextFormat),
-    verbosity: Nullable(OneOf(['low', 'medium', 'high']))
-  }), { description: 'The form of the text.' }),
-  reasoning: Nullable(Type.Object({
-    effort: Nullable(OneOf([...efforts])),
-    summary: Nullable(OneOf(['auto', 'concise', 'detailed'])),
-    generate_summary: Nullable(OneOf(['auto', 'concise', 'detailed']))
-  }), { description: 'How much the model reasons. Readable reasoning is part of the answer whenever the provider gives it.' }),
-  metadata: chat.metadata,
-  service_tier: Nullable(OneOf(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'])),
-  prompt_cache_key: Identifier(),
-  prompt_cache_retention: Identifier(),
-  safety_identifier: Identifier(),
-  user: Identifier(),
-  mcp_servers: chat.mcp_servers,
-  credentials: chat.credentials,
-  max_turns: chat.max_turns,
-  model_attributes: chat.model_attributes,
-  agent_attributes: chat.agent_attributes
-}, { description: 'Asks for the next items of a conversation.' })
+export const ResponsesRequest = Type.Object(
+  {
+    model: chat.model,
+    input: Nullable(Type.Union([Type.String(), Type.Array(InputItem)]), {
+      description: 'The conversation so far; a string is one user message.'
+    }),
+    instructions: Nullable(Type.String(), {
+      description: 'The system prompt, before everything in `input`.'
+    }),
+    stream: chat.stream,
+    stream_options: Nullable(Type.Object({ include_obfuscation: Nullable(Type.Boolean()) })),
+    previous_response_id: Nullable(Type.String(), {
+      description: 'A stored response that this one continues.'
+    }),
+    conversation: Nullable(Type.Unknown(), {
+      description: 'A conversation kept at OpenAI; other providers have none.'
+    }),
+    prompt: Nullable(AnyObject, { description: 'A prompt kept at OpenAI; other providers have none.' }),
+    background: Nullable(Type.Boolean(), {
+      default: false,
+      description: 'Return at once and run in the background.'
+    }),
+    store: Nullable(Type.Boolean(), {
+      default: true,
+      description: 'Keep the response, so that it can be fetched and continued.'
+    }),
+    include: Nullable(Type.Array(OneOf([...includable])), { description: 'Further data of the answer.' }),
+    max_output_tokens: Nullable(Type.Integer({ minimum: 1 }), {
+      description: 'Maximum number of tokens the model may write, reasoning included.'
+    }),
+    max_tool_calls: Nullable(Type.Integer({ minimum: 1 }), {
+      description: 'Maximum number of calls of tools that Headgate executes.'
+    }),
+    parallel_tool_calls: Nullable(Type.Boolean(), { default: true }),
+    temperature: chat.temperature,
+    top_p: chat.top_p,
+    top_logprobs: chat.top_logprobs,
+    truncation: Nullable(OneOf(['auto', 'disabled']), { default: 'disabled' }),
+    tools: Nullable(Type.Array(ResponsesTool), { description: 'Tools the model may use.' }),
+    tool_choice: Nullable(ToolChoice, { default: 'auto' }),
+    text: Nullable(
+      Type.Object({
+        format: Nullable(TextFormat),
+        verbosity: Nullable(OneOf(['low', 'medium', 'high']))
+      }),
+      { description: 'The form of the text.' }
+    ),
+    reasoning: Nullable(
+      Type.Object({
+        effort: Nullable(OneOf([...efforts])),
+        summary: Nullable(OneOf(['auto', 'concise', 'detailed'])),
+        generate_summary: Nullable(OneOf(['auto', 'concise', 'detailed']))
+      }),
+      {
+        description:
+          'How much the model reasons. Readable reasoning is part of the answer whenever the provider gives it.'
+      }
+    ),
+    metadata: chat.metadata,
+    service_tier: Nullable(OneOf(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'])),
+    prompt_cache_key: Identifier(),
+    prompt_cache_retention: Identifier(),
+    safety_identifier: Identifier(),
+    user: Identifier(),
+    mcp_servers: chat.mcp_servers,
+    credentials: chat.credentials,
+    max_turns: chat.max_turns,
+    model_attributes: chat.model_attributes,
+    agent_attributes: chat.agent_attributes
+  },
+  { description: 'Asks for the next items of a conversation.' }
+)
 
 /** After `validate`: a top-level null is gone. */
 export type ResponsesRequest = WithoutNulls<Static<typeof ResponsesRequest>>
@@ -197,17 +229,34 @@ export const InputItemList = Type.Object({
 }, { description: 'One page of the items that a response was made of. Each has an id.' })
 export type InputItemList = Static<typeof InputItemList>
 
-const { model, input, instructions, previous_response_id, service_tier, prompt_cache_key, prompt_cache_retention } = ResponsesRequest.properties
+const {
+  model,
+  input,
+  instructions,
+  previous_response_id,
+  service_tier,
+  prompt_cache_key,
+  prompt_cache_retention
+} = ResponsesRequest.properties
 
 export const CompactRequest = Type.Object({
   model, input, instructions, previous_response_id, service_tier, prompt_cache_key, prompt_cache_retention
 }, { description: 'Asks for items that stand for a conversation.' })
 export type CompactRequest = WithoutNulls<Static<typeof CompactRequest>>
 
-export const CompactedResponse = Type.Object({
-  id: Type.String(), object: Type.Literal('response.compaction'), created_at: Type.Integer({ description: 'Unix time.' }),
-  output: Type.Array(AnyObject, { description: 'The items that stand for the conversation: the `input` of later requests begins with them.' }), usage: ResponseUsage
-}, { description: 'A conversation that was compacted.' })
+export const CompactedResponse = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('response.compaction'),
+    created_at: Type.Integer({ description: 'Unix time.' }),
+    output: Type.Array(AnyObject, {
+      description:
+        'The items that stand for the conversation: the `input` of later requests begins with them.'
+    }),
+    usage: ResponseUsage
+  },
+  { description: 'A conversation that was compacted.' }
+)
 export type CompactedResponse = Static<typeof CompactedResponse>
 
 const number = Type.Integer({ minimum: 0 })
@@ -219,32 +268,87 @@ function EventOf<const T extends string[], F extends TProperties> (types: [...T]
   return Type.Object({ type: OneOf(types), sequence_number: number, ...fields })
 }
 
-/** One event of a streamed answer; the event is named by its `type`. `sequence_number` counts from 0 without gaps. */
-export const ResponseStreamEvent = Type.Union([
-  EventOf([
-    'response.created', 'response.queued', 'response.in_progress', 'response.completed', 'response.incomplete', 'response.failed'
-  ], { response: ResponseObject }),
-  EventOf(['response.output_item.added', 'response.output_item.done'], { output_index: number, item: OutputItem }),
-  EventOf(['response.content_part.added', 'response.content_part.done'], { ...ofPart, part: OutputPart }),
-  EventOf(['response.output_text.delta'], { ...ofPart, delta: Type.String(), logprobs: Type.Array(AnyObject) }),
-  EventOf(['response.output_text.done'], { ...ofPart, text: Type.String(), logprobs: Type.Array(AnyObject) }),
-  EventOf(['response.output_text.annotation.added'], { ...ofPart, annotation_index: number, annotation: AnyObject }),
-  EventOf(['response.refusal.delta'], { ...ofPart, delta: Type.String() }),
-  EventOf(['response.refusal.done'], { ...ofPart, refusal: Type.String() }),
-  EventOf(['response.reasoning_summary_part.added', 'response.reasoning_summary_part.done'], {
-    ...ofItem, summary_index: number, part: Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })
-  }),
-  EventOf(['response.reasoning_summary_text.delta'], { ...ofItem, summary_index: number, delta: Type.String() }),
-  EventOf(['response.reasoning_summary_text.done'], { ...ofItem, summary_index: number, text: Type.String() }),
-  EventOf([
-    'response.function_call_arguments.delta', 'response.custom_tool_call_input.delta', 'response.mcp_call_arguments.delta'
-  ], { ...ofItem, delta: Type.String() }),
-  EventOf(['response.function_call_arguments.done'], { ...ofItem, name: Type.String(), arguments: Type.String() }),
-  EventOf(['response.custom_tool_call_input.done'], { ...ofItem, input: Type.String() }),
-  EventOf(['response.mcp_call_arguments.done'], { ...ofItem, arguments: Type.String() }),
-  EventOf([
-    'response.mcp_call.in_progress', 'response.mcp_call.completed', 'response.mcp_call.failed',
-    'response.mcp_list_tools.in_progress', 'response.mcp_list_tools.completed', 'response.mcp_list_tools.failed'
-  ], ofItem),
-  EventOf(['keepalive'], {})
-], { description: 'An event of a streamed answer.' })
+/**
+ * One event of a streamed answer; the event is named by its `type`. `sequence_number` counts from 0 without
+ * gaps.
+ */
+export const ResponseStreamEvent = Type.Union(
+  [
+    EventOf(
+      [
+        'response.created',
+        'response.queued',
+        'response.in_progress',
+        'response.completed',
+        'response.incomplete',
+        'response.failed'
+      ],
+      { response: ResponseObject }
+    ),
+    EventOf(['response.output_item.added', 'response.output_item.done'], {
+      output_index: number,
+      item: OutputItem
+    }),
+    EventOf(['response.content_part.added', 'response.content_part.done'], { ...ofPart, part: OutputPart }),
+    EventOf(['response.output_text.delta'], {
+      ...ofPart,
+      delta: Type.String(),
+      logprobs: Type.Array(AnyObject)
+    }),
+    EventOf(['response.output_text.done'], {
+      ...ofPart,
+      text: Type.String(),
+      logprobs: Type.Array(AnyObject)
+    }),
+    EventOf(['response.output_text.annotation.added'], {
+      ...ofPart,
+      annotation_index: number,
+      annotation: AnyObject
+    }),
+    EventOf(['response.refusal.delta'], { ...ofPart, delta: Type.String() }),
+    EventOf(['response.refusal.done'], { ...ofPart, refusal: Type.String() }),
+    EventOf(['response.reasoning_summary_part.added', 'response.reasoning_summary_part.done'], {
+      ...ofItem,
+      summary_index: number,
+      part: Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })
+    }),
+    EventOf(['response.reasoning_summary_text.delta'], {
+      ...ofItem,
+      summary_index: number,
+      delta: Type.String()
+    }),
+    EventOf(['response.reasoning_summary_text.done'], {
+      ...ofItem,
+      summary_index: number,
+      text: Type.String()
+    }),
+    EventOf(
+      [
+        'response.function_call_arguments.delta',
+        'response.custom_tool_call_input.delta',
+        'response.mcp_call_arguments.delta'
+      ],
+      { ...ofItem, delta: Type.String() }
+    ),
+    EventOf(['response.function_call_arguments.done'], {
+      ...ofItem,
+      name: Type.String(),
+      arguments: Type.String()
+    }),
+    EventOf(['response.custom_tool_call_input.done'], { ...ofItem, input: Type.String() }),
+    EventOf(['response.mcp_call_arguments.done'], { ...ofItem, arguments: Type.String() }),
+    EventOf(
+      [
+        'response.mcp_call.in_progress',
+        'response.mcp_call.completed',
+        'response.mcp_call.failed',
+        'response.mcp_list_tools.in_progress',
+        'response.mcp_list_tools.completed',
+        'response.mcp_list_tools.failed'
+      ],
+      ofItem
+    ),
+    EventOf(['keepalive'], {})
+  ],
+  { description: 'An event of a streamed answer.' }
+)

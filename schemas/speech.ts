@@ -17,11 +17,13 @@ export const SpeechRequest = Type.Object({
     description: 'Instructions for the voice. The models tts-1 and tts-1-hd ignore them.'
   }),
   response_format: Nullable(SpeechFormat, {
-    default: 'mp3', description: '`pcm`: 24,000 samples a second, 16 bit, little-endian, one channel, no header.'
+    default: 'mp3',
+    description: '`pcm`: 24,000 samples a second, 16 bit, little-endian, one channel, no header.'
   }),
   speed: Nullable(Type.Number({ minimum: 0.25, maximum: 4 }), { default: 1 }),
   stream_format: Nullable(OneOf(['audio', 'sse']), {
-    default: 'audio', description: 'Models that cannot send events answer with the sound itself.'
+    default: 'audio',
+    description: 'Models that cannot send events answer with the sound itself.'
   })
 })
 export type SpeechRequest = WithoutNulls<Static<typeof SpeechRequest>>

@@ -65,27 +65,38 @@ export const ToolChoice = Type.Union([
 ])
 export type ToolChoice = Static<typeof ToolChoice>
 
-export const ToolServerSpec = Type.Object({
-  slug: Nullable(Type.String({ maxLength: 256, pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$' }), {
-    description: 'Its name in the registry: `org/name`.'
-  }),
-  url: Nullable(Type.String({ maxLength: maxUrlLength, pattern: '^https?://' }), { description: 'Its address.' }),
-  version: Nullable(Type.String({ maxLength: 256 }), { description: 'Version of the slug. Default: the newest.' }),
-  name: Nullable(Type.String({ maxLength: 256 }), {
-    description: 'Name in credentials and errors. Default: the slug or URL.'
-  }),
-  credentials: Nullable(AnyObject, { description: 'Sealed credentials by connection name.' }),
-  metadata: Nullable(AnyObject, { description: 'Has no effect.' }),
-  headers: Nullable(MapOf(Type.String()), { description: 'Sent to the server with every request.' }),
-  authorization: Nullable(Type.String(), { description: 'Sent as the `Authorization` header.' }),
-  allowed_tools: Nullable(Type.Array(Type.String()), {
-    description: 'Offer only these of its tools.'
-  })
-}, { description: 'A tool server by `slug` or by `url`: exactly one of them.' })
+export const ToolServerSpec = Type.Object(
+  {
+    slug: Nullable(Type.String({ maxLength: 256, pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$' }), {
+      description: 'Its name in the registry: `org/name`.'
+    }),
+    url: Nullable(Type.String({ maxLength: maxUrlLength, pattern: '^https?://' }), {
+      description: 'Its address.'
+    }),
+    version: Nullable(Type.String({ maxLength: 256 }), {
+      description: 'Version of the slug. Default: the newest.'
+    }),
+    name: Nullable(Type.String({ maxLength: 256 }), {
+      description: 'Name in credentials and errors. Default: the slug or URL.'
+    }),
+    credentials: Nullable(AnyObject, { description: 'Sealed credentials by connection name.' }),
+    metadata: Nullable(AnyObject, { description: 'Has no effect.' }),
+    headers: Nullable(MapOf(Type.String()), { description: 'Sent to the server with every request.' }),
+    authorization: Nullable(Type.String(), { description: 'Sent as the `Authorization` header.' }),
+    allowed_tools: Nullable(Type.Array(Type.String()), {
+      description: 'Offer only these of its tools.'
+    })
+  },
+  { description: 'A tool server by `slug` or by `url`: exactly one of them.' }
+)
 export type ToolServerSpec = Static<typeof ToolServerSpec>
 
 export const ToolServer = Type.Union([
-  Type.String({ minLength: 1, maxLength: maxUrlLength, description: 'A URL, or a slug `org/name` with an optional `@version`.' }),
+  Type.String({
+    minLength: 1,
+    maxLength: maxUrlLength,
+    description: 'A URL, or a slug `org/name` with an optional `@version`.'
+  }),
   ToolServerSpec
 ])
 export type ToolServer = Static<typeof ToolServer>

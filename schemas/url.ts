@@ -1,2 +1,5 @@
-/** Characters of an address that a caller names. Servers refuse longer ones; to read a host of a megabyte beyond ASCII takes 60 ms. */
+/**
+ * Characters of an address that a caller names. Servers refuse longer ones; to read a host of a megabyte
+ * beyond ASCII takes 60 ms.
+ */
 export const maxUrlLength = 8192

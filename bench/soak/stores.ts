@@ -215,7 +215,7 @@ async function refusal (world: World): Promise<string> {
     return 'it started'
   } catch (error) {
     // Lines of the log, such as one about the limit of open files, are no reason.
-    return String(error).trimEnd().split('\n').filter(line => !line.startsWith('{')).at(-1)?.slice(0, 160) ?? ''
+    return String(error).trimEnd().split('\n').findLast(line => !line.startsWith('{'))?.slice(0, 160) ?? ''
   }
 }
 

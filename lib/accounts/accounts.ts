@@ -1,4 +1,7 @@
-/** Puts together what the admin API knows of people: users, sessions, links, projects, keys of the API, the audit log. */
+/**
+ * Puts together what the admin API knows of people: users, sessions, links, projects, keys of the API, the
+ * audit log.
+ */
 
 import type { Database } from '../stores/database.ts'
 import type { UserRow } from '../stores/tables.ts'
@@ -53,12 +56,14 @@ export class Accounts {
   }
 
   /**
-   * Changes a user, and ends what must not outlive that: a link with another role or password, which someone else may have, and
-   * sessions with a higher role or another password, as such a link may have begun them. A user who is disabled has neither.
+   * Changes a user, and ends what must not outlive that: a link with another role or password, which someone
+   * else may have, and sessions with a higher role or another password, as such a link may have begun them. A
+   * user who is disabled has neither.
    *
    * @param user as they were when it was checked that they may be changed
    * @returns the row as it is now; `undefined` for a user who is gone
-   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and when their role is another one by now
+   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and when
+   *   their role is another one by now
    */
   async changeUser (user: UserRow, changes: UserChanges): Promise<UserRow | undefined> {
     const { users, links, sessions } = this

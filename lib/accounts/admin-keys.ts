@@ -32,7 +32,13 @@ export class AdminKeys {
     this.#use = use
   }
 
-  async create ({ name, role, scopes, expiresAtMs, createdBy }: NewAdminKey): Promise<{ readonly key: AdminKey, readonly secret: string }> {
+  async create ({
+    name,
+    role,
+    scopes,
+    expiresAtMs,
+    createdBy
+  }: NewAdminKey): Promise<{ readonly key: AdminKey; readonly secret: string }> {
     const secret = newToken(adminKeyPrefix)
     const row: AdminKeyRow = {
       id: newId('admin_key'),
@@ -51,34 +57,83 @@ export class AdminKeys {
 
   /** Returns the key of a text; `undefined` for one that is wrong, revoked or expired. */
   async check (secret: string): Promise<AdminKey | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('admin_keys').selectAll().where('digest', '=', digestOf(secret)).executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('admin_keys')
+          .selectAll()
+          .where('digest', '=', digestOf(secret))
+          .executeTakeFirst()
+    )
     const now = Date.now()
     if (row === undefined || (row.expires_at_ms ?? Infinity) <= now) return undefined
     if (now - (row.last_used_at_ms ?? 0) >= usedEveryMs) {
-      await this.#use(async () => await this.#query.updateTable('admin_keys').set({ last_used_at_ms: now }).where('id', '=', row.id).execute())
+      await this.#use(
+        async () =>
+          await this.#query
+            .updateTable('admin_keys')
+            .set({ last_used_at_ms: now })
+            .where('id', '=', row.id)
+            .execute()
+      )
     }
     return describeAdminKey(row)
   }
 
   async find (id: string): Promise<AdminKey | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('admin_keys').selectAll().where('id', '=', id).executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query.selectFrom('admin_keys').selectAll().where('id', '=', id).executeTakeFirst()
+    )
     return row && describeAdminKey(row)
   }
 
   /** @returns the key that works no more; `undefined` for an unknown one */
   async revoke (id: string): Promise<AdminKey | undefined> {
-    const row = await this.#use(async () => await this.#query.deleteFrom('admin_keys').where('id', '=', id).returningAll().executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query.deleteFrom('admin_keys').where('id', '=', id).returningAll().executeTakeFirst()
+    )
     return row && describeAdminKey(row)
   }
 
   /** Lists the keys, the newest first. */
   async list (page: PageRequest): Promise<PageOf<AdminKey>> {
-    const rows = this.#query.selectFrom('admin_keys').selectAll().where(beyond(page, 'created_at_ms', 'id', 'desc'))
-    const found = await this.#use(async () => await rows.orderBy('created_at_ms', 'desc').orderBy('id', 'desc').limit(page.limit + 1).execute())
+    const rows = this.#query
+      .selectFrom('admin_keys')
+      .selectAll()
+      .where(beyond(page, 'created_at_ms', 'id', 'desc'))
+    const found = await this.#use(
+      async () =>
+        await rows
+          .orderBy('created_at_ms', 'desc')
+          .orderBy('id', 'desc')
+          .limit(page.limit + 1)
+          .execute()
+    )
     return pageOf(found, page, ({ created_at_ms: ms, id }) => ({ ms, id }), describeAdminKey)
   }
 }
 
-function describeAdminKey ({ id, name, role, scopes, created_by, created_at_ms, expires_at_ms, last_used_at_ms }: AdminKeyRow): AdminKey {
-  return { id, name, role, scopes: scopes === null ? null : JSON.parse(scopes) as Scope[], created_by, created_at_ms, expires_at_ms, last_used_at_ms } // written above
+function describeAdminKey ({
+  id,
+  name,
+  role,
+  scopes,
+  created_by,
+  created_at_ms,
+  expires_at_ms,
+  last_used_at_ms
+}: AdminKeyRow): AdminKey {
+  // written above
+  return {
+    id,
+    name,
+    role,
+    scopes: scopes === null ? null : (JSON.parse(scopes) as Scope[]),
+    created_by,
+    created_at_ms,
+    expires_at_ms,
+    last_used_at_ms
+  }
 }

@@ -1,4 +1,7 @@
-/** Holds what the admin API works with: one for a process, whatever its configuration. Opened when it is first needed. */
+/**
+ * Holds what the admin API works with: one for a process, whatever its configuration. Opened when it is first
+ * needed.
+ */
 
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { KeyStore } from '../keys/key-store.ts'

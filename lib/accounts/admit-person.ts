@@ -19,22 +19,34 @@ export class Refusal extends Error {
 }
 
 /**
- * Returns the user of a person; at the first sign-in a new one, or the one with the same email if the provider has verified
- * it, nobody else has set it for that user, and the provider knows that user as no one else. With `roles` the groups decide the role at every sign-in; the last owner stays one.
- * The audit log has what changes, as done by the person.
+ * Returns the user of a person; at the first sign-in a new one, or the one with the same email if the
+ * provider has verified it, nobody else has set it for that user, and the provider knows that user as no one
+ * else. With `roles` the groups decide the role at every sign-in; the last owner stays one. The audit log has
+ * what changes, as done by the person.
  *
  * @param address the one that they come from
  * @throws Refusal
  */
-export async function admitPerson (accounts: Accounts, person: OidcPerson, settings: OidcSettings, address: string): Promise<UserRow> {
+export async function admitPerson (
+  accounts: Accounts,
+  person: OidcPerson,
+  settings: OidcSettings,
+  address: string
+): Promise<UserRow> {
   const { users, identities, audit } = accounts
   if (!isOfDomain(person, settings)) throw new Refusal('domain_not_allowed')
   const role = roleOf(person, settings)
   if (role === undefined) throw new Refusal('no_role')
   const { issuer, subject, name, email } = person
-  const note = async (user: UserRow, act: Act): Promise<void> => await audit.add({ id: user.id, name: user.name, address }, { ...act, subject: user })
+  const note = async (user: UserRow, act: Act): Promise<void> =>
+    await audit.add({ id: user.id, name: user.name, address }, { ...act, subject: user })
   const known = await identities.find(issuer, subject)
-  const found = known === undefined ? email === undefined ? undefined : await users.findByEmail(email) : await users.find(known)
+  const found =
+    known === undefined
+      ? email === undefined
+        ? undefined
+        : await users.findByEmail(email)
+      : await users.find(known)
   if (found === undefined) {
     const created = await users.create({ name, ...email !== undefined && { email }, role })
     await note(created, { action: 'user.create', after: publicPart(created) })
@@ -51,22 +63,33 @@ export async function admitPerson (accounts: Accounts, person: OidcPerson, setti
 }
 
 /**
- * Makes a user that of a person with the same email, after every other way to come in as that user has ended: the person has
- * proved the email, and who set it before has not, as users may set one that is not theirs.
+ * Makes a user that of a person with the same email, after every other way to come in as that user has ended:
+ * the person has proved the email, and who set it before has not, as users may set one that is not theirs.
  *
- * @throws Refusal for an email that is not verified or that someone else has set, and for the user of another person
+ * @throws Refusal for an email that is not verified or that someone else has set, and for the user of another
+ *   person
  */
 async function link (
-  accounts: Accounts, { issuer, subject, emailVerified }: OidcPerson, user: UserRow, note: (user: UserRow, act: Act) => Promise<void>
+  accounts: Accounts,
+  { issuer, subject, emailVerified }: OidcPerson,
+  user: UserRow,
+  note: (user: UserRow, act: Act) => Promise<void>
 ): Promise<UserRow> {
   const { identities, passkeys, sessions } = accounts
-  if (!emailVerified || user.email_by_other === 1 || await identities.has(issuer, user.id)) throw new Refusal('email_taken')
-  await sessions.endAll(user.id) // first, so that no request of theirs adds a passkey or a password after the others are gone
+  if (!emailVerified || user.email_by_other === 1 || (await identities.has(issuer, user.id))) {
+    throw new Refusal('email_taken')
+  }
+  // first, so that no request of theirs adds a passkey or a password after the others are gone
+  await sessions.endAll(user.id)
   const removed = await passkeys.removeAll(user.id)
   const changed = await accounts.changeUser(user, { password: null }) ?? user
   if (!await identities.add(issuer, subject, user.id)) throw new Refusal('email_taken')
   const before = { has_password: user.password !== null, passkeys: removed }
-  await note(user, { action: 'identity.add', before, after: { issuer, subject, has_password: false, passkeys: 0 } })
+  await note(user, {
+    action: 'identity.add',
+    before,
+    after: { issuer, subject, has_password: false, passkeys: 0 }
+  })
   return changed
 }
 
@@ -78,8 +101,14 @@ function isOfDomain ({ email, emailVerified }: OidcPerson, { allowedDomains }: O
 
 /** Returns the highest role of all groups. */
 function roleOf ({ groups }: OidcPerson, settings: OidcSettings): Role | undefined {
-  const own = new Set(groups.flatMap(group => Object.hasOwn(settings.roles, group) ? settings.roles[group] ?? [] : []))
-  return roleNames.find(role => own.has(role)) ?? settings.defaultRole ?? (hasRoles(settings) ? undefined : 'viewer')
+  const own = new Set(
+    groups.flatMap(group => (Object.hasOwn(settings.roles, group) ? (settings.roles[group] ?? []) : []))
+  )
+  return (
+    roleNames.find(role => own.has(role)) ??
+    settings.defaultRole ??
+    (hasRoles(settings) ? undefined : 'viewer')
+  )
 }
 
 function hasRoles ({ roles }: OidcSettings): boolean {

@@ -1,4 +1,7 @@
-/** Keeps who did what and when, with what changed. Secrets never get in: callers give the fields that people see. */
+/**
+ * Keeps who did what and when, with what changed. Secrets never get in: callers give the fields that people
+ * see.
+ */
 
 import { sql, type Kysely } from 'kysely'
 import type { AuditEntry } from '../../schemas/admin/audit.ts'
@@ -59,11 +62,25 @@ export class AuditLog {
   /** Lists acts, the newest first. */
   async list ({ action, actor, subject }: AuditFilter, page: PageRequest): Promise<PageOf<AuditEntry>> {
     let rows = this.#query.selectFrom('audit').selectAll()
-    if (action !== undefined) rows = rows.where(query => query.or([query('action', '=', action), sql<boolean>`action like ${`${action.replace(/[\\%_]/g, '\\$&')}.%`} escape '\\'`]))
+    if (action !== undefined) {
+      rows = rows.where(query =>
+        query.or([
+          query('action', '=', action),
+          sql<boolean>`action like ${`${action.replace(/[\\%_]/g, '\\$&')}.%`} escape '\\'`
+        ])
+      )
+    }
     if (actor !== undefined) rows = rows.where('actor_id', '=', actor)
     if (subject !== undefined) rows = rows.where('subject', '=', subject)
     rows = rows.where(beyond(page, 'at_ms', 'id', 'desc'))
-    const found = await this.#use(async () => await rows.orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(page.limit + 1).execute())
+    const found = await this.#use(
+      async () =>
+        await rows
+          .orderBy('at_ms', 'desc')
+          .orderBy('id', 'desc')
+          .limit(page.limit + 1)
+          .execute()
+    )
     return pageOf(found, page, ({ at_ms: ms, id }) => ({ ms, id }), entryOf)
   }
 }
@@ -71,8 +88,11 @@ export class AuditLog {
 /** Keeps the fields that differ. */
 function changes (before: object | undefined, after: object | undefined): Pick<AuditRow, 'before' | 'after'> {
   if (before === undefined || after === undefined) return { before: printed(before), after: printed(after) }
-  const differ = Object.keys({ ...before, ...after }).filter(name => JSON.stringify(Reflect.get(before, name)) !== JSON.stringify(Reflect.get(after, name)))
-  const only = (from: object): object => Object.fromEntries(differ.map(name => [name, Reflect.get(from, name) ?? null]))
+  const differ = Object.keys({ ...before, ...after }).filter(
+    name => JSON.stringify(Reflect.get(before, name)) !== JSON.stringify(Reflect.get(after, name))
+  )
+  const only = (from: object): object =>
+    Object.fromEntries(differ.map(name => [name, Reflect.get(from, name) ?? null]))
   return { before: printed(only(before)), after: printed(only(after)) }
 }
 
@@ -81,6 +101,8 @@ function printed (value: object | undefined): string | null {
 }
 
 function entryOf ({ before, after, ...row }: AuditRow): AuditEntry {
-  const read = (text: string | null): Record<string, unknown> | null => text === null ? null : JSON.parse(text) as Record<string, unknown> // written above
+  // written above
+  const read = (text: string | null): Record<string, unknown> | null =>
+    text === null ? null : (JSON.parse(text) as Record<string, unknown>)
   return { ...row, before: read(before), after: read(after) }
 }

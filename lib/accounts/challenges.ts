@@ -1,4 +1,7 @@
-/** Remembers sign-ins and registrations that have begun: each can be ended once, by the browser that began it, within ten minutes. */
+/**
+ * Remembers sign-ins and registrations that have begun: each can be ended once, by the browser that began it,
+ * within ten minutes.
+ */
 
 import type { Kysely } from 'kysely'
 import type { Tables } from '../stores/tables.ts'
@@ -41,33 +44,82 @@ export class Challenges {
     const id = newId('challenge')
     const now = Date.now()
     const network = address === null ? null : networkOf(address)
-    await this.#use(async () => await this.#query.deleteFrom('challenges').where('expires_at_ms', '<=', now).execute())
+    await this.#use(
+      async () => await this.#query.deleteFrom('challenges').where('expires_at_ms', '<=', now).execute()
+    )
     if (network !== null) await this.#makeRoom(network)
-    await this.#use(async () => (
-      await this.#query.insertInto('challenges').values({ id, purpose, holder: digestOf(holder), network, content, expires_at_ms: now + challengeMs }).execute()
-    ))
+    await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('challenges')
+          .values({
+            id,
+            purpose,
+            holder: digestOf(holder),
+            network,
+            content,
+            expires_at_ms: now + challengeMs
+          })
+          .execute()
+    )
     return id
   }
 
-  /** Ends a challenge. @returns its content; `undefined` alike for one that is unknown, ended or expired, and for another browser */
+  /**
+   * Ends a challenge. @returns its content; `undefined` alike for one that is unknown, ended or expired, and
+   * for another browser
+   */
   async take (purpose: ChallengePurpose, id: string, holder: string): Promise<string | undefined> {
-    const row = await this.#use(async () => (
-      await this.#query.deleteFrom('challenges').where('id', '=', id).where('purpose', '=', purpose).where('holder', '=', digestOf(holder))
-        .returning(['content', 'expires_at_ms']).executeTakeFirst()
-    ))
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .deleteFrom('challenges')
+          .where('id', '=', id)
+          .where('purpose', '=', purpose)
+          .where('holder', '=', digestOf(holder))
+          .returning(['content', 'expires_at_ms'])
+          .executeTakeFirst()
+    )
     return row === undefined || row.expires_at_ms <= Date.now() ? undefined : row.content
   }
 
   async #makeRoom (network: string): Promise<void> {
-    const { open } = await this.#use(async () => (
-      await this.#query.selectFrom('challenges').select(({ fn }) => fn.countAll<number>().as('open')).executeTakeFirstOrThrow()
-    ))
-    if (open >= maxOpen) throw new GatewayError('overloaded', { message: 'Too many sign-ins have begun. Try again in ten minutes.', retryAfterSeconds: 600 })
-    const oldest = await this.#use(async () => (
-      await this.#query.selectFrom('challenges').select('id').where('network', '=', network)
-        .orderBy('expires_at_ms', 'desc').orderBy('id').offset(maxOfNetwork - 1).limit(maxOfNetwork).execute()
-    ))
+    const { open } = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('challenges')
+          .select(({ fn }) => fn.countAll<number>().as('open'))
+          .executeTakeFirstOrThrow()
+    )
+    if (open >= maxOpen) {
+      throw new GatewayError('overloaded', {
+        message: 'Too many sign-ins have begun. Try again in ten minutes.',
+        retryAfterSeconds: 600
+      })
+    }
+    const oldest = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('challenges')
+          .select('id')
+          .where('network', '=', network)
+          .orderBy('expires_at_ms', 'desc')
+          .orderBy('id')
+          .offset(maxOfNetwork - 1)
+          .limit(maxOfNetwork)
+          .execute()
+    )
     if (oldest.length === 0) return
-    await this.#use(async () => await this.#query.deleteFrom('challenges').where('id', 'in', oldest.map(({ id }) => id)).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .deleteFrom('challenges')
+          .where(
+            'id',
+            'in',
+            oldest.map(({ id }) => id)
+          )
+          .execute()
+    )
   }
 }

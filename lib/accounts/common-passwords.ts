@@ -1,17 +1,78 @@
 /**
- * Recognises passwords that are guessed first. Of twelve characters or more these are a common word with digits, a row of
- * keys, or a short text repeated; a list of them would be long and still miss `Password2027!`.
+ * Recognises passwords that are guessed first. Of twelve characters or more these are a common word with
+ * digits, a row of keys, or a short text repeated; a list of them would be long and still miss
+ * `Password2027!`.
  */
 
 const words = [
-  'password', 'passwort', 'passw0rd', 'p@ssword', 'p@ssw0rd', 'motdepasse', 'contrasena', 'contraseña', 'admin', 'administrator', 'root', 'letmein',
-  'welcome', 'willkommen', 'qwerty', 'qwertz', 'azerty', 'asdf', 'zxcvbn', 'iloveyou', 'monkey', 'dragon', 'sunshine', 'princess', 'football',
-  'baseball', 'superman', 'batman', 'starwars', 'trustno', 'changeme', 'default', 'secret', 'master', 'login', 'test', 'guest', 'user', 'hello',
-  'headgate', 'gateway', 'openai', 'company', 'summer', 'winter', 'spring', 'autumn', 'january', 'february', 'march', 'april', 'june', 'july', 'august',
-  'september', 'october', 'november', 'december'
+  'password',
+  'passwort',
+  'passw0rd',
+  'p@ssword',
+  'p@ssw0rd',
+  'motdepasse',
+  'contrasena',
+  'contraseña',
+  'admin',
+  'administrator',
+  'root',
+  'letmein',
+  'welcome',
+  'willkommen',
+  'qwerty',
+  'qwertz',
+  'azerty',
+  'asdf',
+  'zxcvbn',
+  'iloveyou',
+  'monkey',
+  'dragon',
+  'sunshine',
+  'princess',
+  'football',
+  'baseball',
+  'superman',
+  'batman',
+  'starwars',
+  'trustno',
+  'changeme',
+  'default',
+  'secret',
+  'master',
+  'login',
+  'test',
+  'guest',
+  'user',
+  'hello',
+  'headgate',
+  'gateway',
+  'openai',
+  'company',
+  'summer',
+  'winter',
+  'spring',
+  'autumn',
+  'january',
+  'february',
+  'march',
+  'april',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december'
 ]
 
-const rows = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm', 'qwertzuiopasdfghjklyxcvbnm', 'azertyuiopqsdfghjklmwxcvbn', '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik']
+const rows = [
+  '01234567890123456789',
+  'abcdefghijklmnopqrstuvwxyz',
+  'qwertyuiopasdfghjklzxcvbnm',
+  'qwertzuiopasdfghjklyxcvbnm',
+  'azertyuiopqsdfghjklmwxcvbn',
+  '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik'
+]
 
 const backwards = rows.map(row => Array.from(row).toReversed().join(''))
 
@@ -22,9 +83,16 @@ const minRest = 5
 export function isCommonPassword (password: string, known: readonly string[] = []): boolean {
   const text = password.toLowerCase()
   if (new Set(text).size < 5 || isRepeated(text)) return true
-  const parts = [...words, ...known.flatMap(name => name.toLowerCase().split(/[^\p{L}\p{N}]+/u)).filter(part => part.length >= 3)]
-  const rest = parts.toSorted((a, b) => b.length - a.length).reduce((left, part) => left.replaceAll(part, ' '), withoutRows(text))
-  return rest.replace(/[\d\s\p{P}\p{S}]/gu, '').length < minRest && rest.replace(/\s/g, '').length < minRest + 3
+  const parts = [
+    ...words,
+    ...known.flatMap(name => name.toLowerCase().split(/[^\p{L}\p{N}]+/u)).filter(part => part.length >= 3)
+  ]
+  const rest = parts
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((left, part) => left.replaceAll(part, ' '), withoutRows(text))
+  return (
+    rest.replace(/[\d\s\p{P}\p{S}]/gu, '').length < minRest && rest.replace(/\s/g, '').length < minRest + 3
+  )
 }
 
 /** Returns whether a text is a shorter one over and over. */
@@ -37,7 +105,8 @@ function isRepeated (text: string): boolean {
 
 /** Takes out four and more neighbours of a keyboard, the alphabet or the digits, forwards and backwards. */
 function withoutRows (text: string): string {
-  const isRow = (piece: string): boolean => rows.some(row => row.includes(piece)) || backwards.some(row => row.includes(piece))
+  const isRow = (piece: string): boolean =>
+    rows.some(row => row.includes(piece)) || backwards.some(row => row.includes(piece))
   let rest = ''
   for (let at = 0; at < text.length;) {
     let size = 4

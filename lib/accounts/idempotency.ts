@@ -1,6 +1,6 @@
 /**
- * Remembers the answers to requests with an `Idempotency-Key` for a day. An answer may hold a new key, so it is sealed by
- * the credential that the request came with: the store alone cannot open it.
+ * Remembers the answers to requests with an `Idempotency-Key` for a day. An answer may hold a new key, so it
+ * is sealed by the credential that the request came with: the store alone cannot open it.
  */
 
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto'
@@ -36,11 +36,14 @@ export class Idempotency {
   /**
    * Runs `work`, or returns the answer of the first request with the same key.
    *
-   * @throws GatewayError `conflict` when the key was used for another request, by another credential, or is in flight
+   * @throws GatewayError `conflict` when the key was used for another request, by another credential, or is
+   *   in flight
    */
   async run (given: IdempotentRequest, work: () => Promise<string>): Promise<string> {
     if (given.key === '' || given.key.length > maxKeyLength) {
-      throw new GatewayError('invalid_value', { message: `\`Idempotency-Key\` must have 1 to ${maxKeyLength} characters.` })
+      throw new GatewayError('invalid_value', {
+        message: `\`Idempotency-Key\` must have 1 to ${maxKeyLength} characters.`
+      })
     }
     const id = hash('sha256', JSON.stringify([given.caller, given.key]))
     const request = hash('sha256', given.request)
@@ -48,32 +51,65 @@ export class Idempotency {
     if (known !== undefined) return answerOf(known, given, request)
     try {
       const answer = await work()
-      await this.#use(async () => (
-        await this.#query.updateTable('idempotent_answers').set({ answer: seal(answer, given), expires_at_ms: Date.now() + keepMs }).where('id', '=', id).execute()
-      ))
+      await this.#use(
+        async () =>
+          await this.#query
+            .updateTable('idempotent_answers')
+            .set({ answer: seal(answer, given), expires_at_ms: Date.now() + keepMs })
+            .where('id', '=', id)
+            .execute()
+      )
       return answer
     } catch (error) {
-      await this.#use(async () => await this.#query.deleteFrom('idempotent_answers').where('id', '=', id).execute())
+      await this.#use(
+        async () => await this.#query.deleteFrom('idempotent_answers').where('id', '=', id).execute()
+      )
       throw error
     }
   }
 
   /** Claims a key for a request. @returns its row when another request has claimed it */
-  async #claim (id: string, request: string): Promise<{ readonly request: string, readonly answer: string | null } | undefined> {
+  async #claim (
+    id: string,
+    request: string
+  ): Promise<{ readonly request: string; readonly answer: string | null } | undefined> {
     const now = Date.now()
-    await this.#use(async () => await this.#query.deleteFrom('idempotent_answers').where('expires_at_ms', '<=', now).execute())
+    await this.#use(
+      async () =>
+        await this.#query.deleteFrom('idempotent_answers').where('expires_at_ms', '<=', now).execute()
+    )
     const row = { id, request, answer: null, expires_at_ms: now + inFlightMs }
-    const added = await this.#use(async () => (
-      await this.#query.insertInto('idempotent_answers').values(row).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
-    ))
+    const added = await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('idempotent_answers')
+          .values(row)
+          .onConflict(conflict => conflict.doNothing())
+          .executeTakeFirstOrThrow()
+    )
     if (added.numInsertedOrUpdatedRows !== 0n) return undefined
-    return await this.#use(async () => await this.#query.selectFrom('idempotent_answers').select(['request', 'answer']).where('id', '=', id).executeTakeFirst()) ?? row
+    return (
+      (await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('idempotent_answers')
+            .select(['request', 'answer'])
+            .where('id', '=', id)
+            .executeTakeFirst()
+      )) ?? row
+    )
   }
 }
 
-function answerOf (known: { readonly request: string, readonly answer: string | null }, given: IdempotentRequest, request: string): string {
+function answerOf (
+  known: { readonly request: string; readonly answer: string | null },
+  given: IdempotentRequest,
+  request: string
+): string {
   if (known.request !== request) throw conflict('This `Idempotency-Key` was used for another request.')
-  if (known.answer === null) throw conflict('The first request with this `Idempotency-Key` has not ended yet.')
+  if (known.answer === null) {
+    throw conflict('The first request with this `Idempotency-Key` has not ended yet.')
+  }
   return open(known.answer, given)
 }
 
@@ -95,11 +131,18 @@ function seal (text: string, given: IdempotentRequest): string {
 /** @throws GatewayError `conflict` for another credential of the same caller */
 function open (sealed: string, given: IdempotentRequest): string {
   const bytes = Buffer.from(sealed, 'base64')
-  const decipher = createDecipheriv('aes-256-gcm', sealingKey(given, bytes.subarray(0, 16)), bytes.subarray(16, 28))
+  const decipher = createDecipheriv(
+    'aes-256-gcm',
+    sealingKey(given, bytes.subarray(0, 16)),
+    bytes.subarray(16, 28)
+  )
   decipher.setAuthTag(bytes.subarray(28, 44))
   try {
     return Buffer.concat([decipher.update(bytes.subarray(44)), decipher.final()]).toString()
   } catch (cause) {
-    throw new GatewayError('conflict', { message: 'This `Idempotency-Key` was used with another session.', cause })
+    throw new GatewayError('conflict', {
+      message: 'This `Idempotency-Key` was used with another session.',
+      cause
+    })
   }
 }

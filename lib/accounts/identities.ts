@@ -1,4 +1,7 @@
-/** Users as a provider of OpenID Connect knows them: by issuer and subject, as an email may go to another person. */
+/**
+ * Users as a provider of OpenID Connect knows them: by issuer and subject, as an email may go to another
+ * person.
+ */
 
 import type { Kysely } from 'kysely'
 import type { Tables } from '../stores/tables.ts'
@@ -15,25 +18,43 @@ export class Identities {
 
   /** Returns the id of the user. */
   async find (issuer: string, subject: string): Promise<string | undefined> {
-    const row = await this.#use(async () => (
-      await this.#query.selectFrom('identities').select('user_id').where('issuer', '=', issuer).where('subject', '=', subject).executeTakeFirst()
-    ))
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('identities')
+          .select('user_id')
+          .where('issuer', '=', issuer)
+          .where('subject', '=', subject)
+          .executeTakeFirst()
+    )
     return row?.user_id
   }
 
   /** Returns whether an issuer knows a user. */
   async has (issuer: string, userId: string): Promise<boolean> {
-    return await this.#use(async () => (
-      await this.#query.selectFrom('identities').select('subject').where('issuer', '=', issuer).where('user_id', '=', userId).executeTakeFirst()
-    )) !== undefined
+    return (
+      (await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('identities')
+            .select('subject')
+            .where('issuer', '=', issuer)
+            .where('user_id', '=', userId)
+            .executeTakeFirst()
+      )) !== undefined
+    )
   }
 
   /** @returns false when the user is someone else at this provider already */
   async add (issuer: string, subject: string, userId: string): Promise<boolean> {
-    const added = await this.#use(async () => (
-      await this.#query.insertInto('identities').values({ issuer, subject, user_id: userId, created_at_ms: Date.now() })
-        .onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
-    ))
+    const added = await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('identities')
+          .values({ issuer, subject, user_id: userId, created_at_ms: Date.now() })
+          .onConflict(conflict => conflict.doNothing())
+          .executeTakeFirstOrThrow()
+    )
     return added.numInsertedOrUpdatedRows !== 0n
   }
 }

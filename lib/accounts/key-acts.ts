@@ -1,4 +1,7 @@
-/** Creates, changes and revokes keys of callers, with an entry in the audit log: for the admin API and the command line alike. */
+/**
+ * Creates, changes and revokes keys of callers, with an entry in the audit log: for the admin API and the
+ * command line alike.
+ */
 
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
 import type { CreatedKey } from '../keys/stored-keys.ts'
@@ -16,21 +19,48 @@ export async function createKey (
   { keys, accounts }: Admin, actor: Actor, wanted: NewKey, { byAdmin = true, temporary = false } = {}
 ): Promise<CreatedKey> {
   const created = await keys.create(wanted, actor.name, { byAdmin, temporary })
-  await accounts.audit.add(actor, { action: 'key.create', subject: created.key, after: keySettings(created.key) })
+  await accounts.audit.add(actor, {
+    action: 'key.create',
+    subject: created.key,
+    after: keySettings(created.key)
+  })
   return created
 }
 
-/** Changes fields of a key; those that `change` leaves out stay. @param byAdmin true when members may not change them afterwards */
-export async function updateKey ({ keys, accounts }: Admin, actor: Actor, before: Key, change: KeyChange, byAdmin: boolean): Promise<Key> {
+/**
+ * Changes fields of a key; those that `change` leaves out stay. @param byAdmin true when members may not
+ * change them afterwards
+ */
+export async function updateKey (
+  { keys, accounts }: Admin,
+  actor: Actor,
+  before: Key,
+  change: KeyChange,
+  byAdmin: boolean
+): Promise<Key> {
   const after = await keys.update(before, change, byAdmin)
-  await accounts.audit.add(actor, { action: 'key.update', subject: after, before: keySettings(before), after: keySettings(after) })
+  await accounts.audit.add(actor, {
+    action: 'key.update',
+    subject: after,
+    before: keySettings(before),
+    after: keySettings(after)
+  })
   return after
 }
 
 /** Gives a key a new text. @param overlapMs for which the one before works as well */
-export async function rotateKey ({ keys, accounts }: Admin, actor: Actor, id: string, overlapMs: number): Promise<CreatedKey> {
+export async function rotateKey (
+  { keys, accounts }: Admin,
+  actor: Actor,
+  id: string,
+  overlapMs: number
+): Promise<CreatedKey> {
   const created = await keys.rotate(id, overlapMs)
-  await accounts.audit.add(actor, { action: 'key.rotate', subject: created.key, after: { overlap_ms: overlapMs } })
+  await accounts.audit.add(actor, {
+    action: 'key.rotate',
+    subject: created.key,
+    after: { overlap_ms: overlapMs }
+  })
   return created
 }
 
@@ -41,6 +71,26 @@ export async function revokeKey ({ keys, accounts }: Admin, actor: Actor, id: st
 }
 
 /** Returns what of a key the audit log shows. */
-export function keySettings ({ name, project_id, endpoints, models, mcp_servers, mcp_urls, provider_objects, limits, expires_at_ms }: Key): object {
-  return { name, project_id, endpoints, models, mcp_servers, mcp_urls, provider_objects, limits, expires_at_ms }
+export function keySettings ({
+  name,
+  project_id,
+  endpoints,
+  models,
+  mcp_servers,
+  mcp_urls,
+  provider_objects,
+  limits,
+  expires_at_ms
+}: Key): object {
+  return {
+    name,
+    project_id,
+    endpoints,
+    models,
+    mcp_servers,
+    mcp_urls,
+    provider_objects,
+    limits,
+    expires_at_ms
+  }
 }

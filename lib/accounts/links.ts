@@ -1,4 +1,7 @@
-/** Links that work once: to sign a user in, and to invite a person. The tokens are in the store as digests only. */
+/**
+ * Links that work once: to sign a user in, and to invite a person. The tokens are in the store as digests
+ * only.
+ */
 
 import type { Kysely } from 'kysely'
 import type { Role } from '../../schemas/admin/common.ts'
@@ -38,24 +41,44 @@ export class Links {
     const token = newToken()
     const expiresAtMs = Date.now() + linkMs
     await this.endSignIn(userId)
-    await this.#use(async () => await this.#query.insertInto('sign_in_links').values({ digest: digestOf(token), user_id: userId, expires_at_ms: expiresAtMs }).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('sign_in_links')
+          .values({ digest: digestOf(token), user_id: userId, expires_at_ms: expiresAtMs })
+          .execute()
+    )
     return { token, expiresAtMs }
   }
 
-  /** Uses a link up. @returns the id of its user; `undefined` alike for one that is unknown, used or expired */
+  /**
+   * Uses a link up. @returns the id of its user; `undefined` alike for one that is unknown, used or expired
+   */
   async useSignIn (token: string): Promise<string | undefined> {
-    const used = await this.#use(async () => (
-      await this.#query.deleteFrom('sign_in_links').where('digest', '=', digestOf(token)).returning(['user_id', 'expires_at_ms']).executeTakeFirst()
-    ))
+    const used = await this.#use(
+      async () =>
+        await this.#query
+          .deleteFrom('sign_in_links')
+          .where('digest', '=', digestOf(token))
+          .returning(['user_id', 'expires_at_ms'])
+          .executeTakeFirst()
+    )
     return used === undefined || used.expires_at_ms <= Date.now() ? undefined : used.user_id
   }
 
   /** Ends the link by which a user could sign in, if there is one. */
   async endSignIn (userId: string): Promise<void> {
-    await this.#use(async () => await this.#query.deleteFrom('sign_in_links').where('user_id', '=', userId).execute())
+    await this.#use(
+      async () => await this.#query.deleteFrom('sign_in_links').where('user_id', '=', userId).execute()
+    )
   }
 
-  async createInvitation ({ role, email, projects = [], invitedBy }: NewInvitation): Promise<{ readonly token: string, readonly invitation: Invitation }> {
+  async createInvitation ({
+    role,
+    email,
+    projects = [],
+    invitedBy
+  }: NewInvitation): Promise<{ readonly token: string; readonly invitation: Invitation }> {
     const token = newToken()
     const now = Date.now()
     const row: InvitationRow = {
@@ -68,35 +91,79 @@ export class Links {
       created_at_ms: now,
       expires_at_ms: now + invitationMs
     }
-    await this.#use(async () => await this.#query.deleteFrom('invitations').where('expires_at_ms', '<=', now).execute())
+    await this.#use(
+      async () => await this.#query.deleteFrom('invitations').where('expires_at_ms', '<=', now).execute()
+    )
     await this.#use(async () => await this.#query.insertInto('invitations').values(row).execute())
     return { token, invitation: describeInvitation(row) }
   }
 
   async findInvitation (token: string): Promise<Invitation | undefined> {
-    const row = await this.#use(async () => (
-      await this.#query.selectFrom('invitations').selectAll().where('digest', '=', digestOf(token)).where('expires_at_ms', '>', Date.now()).executeTakeFirst()
-    ))
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('invitations')
+          .selectAll()
+          .where('digest', '=', digestOf(token))
+          .where('expires_at_ms', '>', Date.now())
+          .executeTakeFirst()
+    )
     return row && describeInvitation(row)
   }
 
-  /** Takes an invitation away: accepted or withdrawn, it works no more. @returns it, for one of two who do so at the same moment */
-  async takeInvitation (by: { readonly token: string } | { readonly id: string }): Promise<Invitation | undefined> {
+  /**
+   * Takes an invitation away: accepted or withdrawn, it works no more. @returns it, for one of two who do so
+   * at the same moment
+   */
+  async takeInvitation (
+    by: { readonly token: string } | { readonly id: string }
+  ): Promise<Invitation | undefined> {
     const taken = this.#query.deleteFrom('invitations').returningAll()
-    const row = await this.#use(async () => (
-      await ('id' in by ? taken.where('id', '=', by.id) : taken.where('digest', '=', digestOf(by.token))).executeTakeFirst()
-    ))
+    const row = await this.#use(
+      async () =>
+        await (
+          'id' in by ? taken.where('id', '=', by.id) : taken.where('digest', '=', digestOf(by.token))
+        ).executeTakeFirst()
+    )
     return row === undefined || row.expires_at_ms <= Date.now() ? undefined : describeInvitation(row)
   }
 
   /** Lists open invitations, the newest first. */
   async listInvitations (page: PageRequest): Promise<PageOf<Invitation>> {
-    const rows = this.#query.selectFrom('invitations').selectAll().where('expires_at_ms', '>', Date.now()).where(beyond(page, 'created_at_ms', 'id', 'desc'))
-    const found = await this.#use(async () => await rows.orderBy('created_at_ms', 'desc').orderBy('id', 'desc').limit(page.limit + 1).execute())
+    const rows = this.#query
+      .selectFrom('invitations')
+      .selectAll()
+      .where('expires_at_ms', '>', Date.now())
+      .where(beyond(page, 'created_at_ms', 'id', 'desc'))
+    const found = await this.#use(
+      async () =>
+        await rows
+          .orderBy('created_at_ms', 'desc')
+          .orderBy('id', 'desc')
+          .limit(page.limit + 1)
+          .execute()
+    )
     return pageOf(found, page, ({ created_at_ms: ms, id }) => ({ ms, id }), describeInvitation)
   }
 }
 
-function describeInvitation ({ id, email, role, projects, invited_by, created_at_ms, expires_at_ms }: InvitationRow): Invitation {
-  return { id, email, role, projects: JSON.parse(projects) as string[], invited_by, created_at_ms, expires_at_ms } // written above
+function describeInvitation ({
+  id,
+  email,
+  role,
+  projects,
+  invited_by,
+  created_at_ms,
+  expires_at_ms
+}: InvitationRow): Invitation {
+  // written above
+  return {
+    id,
+    email,
+    role,
+    projects: JSON.parse(projects) as string[],
+    invited_by,
+    created_at_ms,
+    expires_at_ms
+  }
 }

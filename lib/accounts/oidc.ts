@@ -1,6 +1,6 @@
 /**
- * Signs people in by a provider of OpenID Connect: by a code that is bound to the browser (state), to this sign-in (nonce) and
- * to this process' request (PKCE).
+ * Signs people in by a provider of OpenID Connect: by a code that is bound to the browser (state), to this
+ * sign-in (nonce) and to this process' request (PKCE).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
  */
@@ -14,7 +14,10 @@ const timeoutSeconds = 10
 /** Keys and addresses of a provider change rarely. */
 const keepMs = 60 * 60_000
 
-/** Bounds of what is stored of a person: the first by the specification, the second as of the emails that people set. */
+/**
+ * Bounds of what is stored of a person: the first by the specification, the second as of the emails that
+ * people set.
+ */
 const maxSubjectLength = 255
 const maxEmailLength = 254
 
@@ -36,8 +39,13 @@ export interface OidcPerson {
 }
 
 /** Returns the address to send the browser to, and what to keep until it comes back with `state`. */
-export async function beginOidc (settings: OidcSettings, redirectUri: string, state: (kept: OidcSignIn) => Promise<string>): Promise<URL> {
-  const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier } = await import('openid-client')
+export async function beginOidc (
+  settings: OidcSettings,
+  redirectUri: string,
+  state: (kept: OidcSignIn) => Promise<string>
+): Promise<URL> {
+  const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier } =
+    await import('openid-client')
   const configuration = await discover(settings)
   const kept: OidcSignIn = { verifier: randomPKCECodeVerifier(), nonce: randomNonce(), redirectUri }
   return buildAuthorizationUrl(configuration, {
@@ -56,7 +64,12 @@ export async function beginOidc (settings: OidcSettings, redirectUri: string, st
  * @param query of the address that it came back to
  * @throws Error of `openid-client` for an answer that is an error, or was not made for this sign-in
  */
-export async function finishOidc (settings: OidcSettings, { verifier, nonce, redirectUri }: OidcSignIn, query: string, state: string): Promise<OidcPerson> {
+export async function finishOidc (
+  settings: OidcSettings,
+  { verifier, nonce, redirectUri }: OidcSignIn,
+  query: string,
+  state: string
+): Promise<OidcPerson> {
   const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
   const configuration = await discover(settings)
   const tokens = await authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
@@ -71,7 +84,10 @@ export async function finishOidc (settings: OidcSettings, { verifier, nonce, red
   return personOf({ ...more, ...claims }, settings)
 }
 
-const known = new WeakMap<OidcSettings, { readonly configuration: Promise<Configuration>, readonly untilMs: number }>()
+const known = new WeakMap<
+  OidcSettings,
+  { readonly configuration: Promise<Configuration>; readonly untilMs: number }
+>()
 
 async function discover (settings: OidcSettings): Promise<Configuration> {
   const found = known.get(settings)
@@ -83,23 +99,34 @@ async function discover (settings: OidcSettings): Promise<Configuration> {
 }
 
 async function load ({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
-  const { allowInsecureRequests, ClientSecretBasic, customFetch, discovery, None } = await import('openid-client')
+  const { allowInsecureRequests, ClientSecretBasic, customFetch, discovery, None } =
+    await import('openid-client')
   const server = new URL(issuer)
-  return await discovery(server, clientId, undefined, clientSecret === undefined ? None() : ClientSecretBasic(clientSecret.reveal()), {
-    timeout: timeoutSeconds,
-    [customFetch]: fetchFromOidc,
-    // Tokens travel in clear to a provider of this machine only.
-    ...server.protocol === 'http:' && isLoopback(server.hostname) && { execute: [allowInsecureRequests] }
-  })
+  return await discovery(
+    server,
+    clientId,
+    undefined,
+    clientSecret === undefined ? None() : ClientSecretBasic(clientSecret.reveal()),
+    {
+      timeout: timeoutSeconds,
+      [customFetch]: fetchFromOidc,
+      // Tokens travel in clear to a provider of this machine only.
+      ...server.protocol === 'http:' && isLoopback(server.hostname) && { execute: [allowInsecureRequests] }
+    }
+  )
 }
 
-/** Fetches with the package's client: the one of Node.js 20 can end the process by a timer of a closed connection. */
+/**
+ * Fetches with the package's client: the one of Node.js 20 can end the process by a timer of a closed
+ * connection.
+ */
 const fetchFromOidc: CustomFetch = async (url, { body, ...options }) => {
   return await loadUndici().fetch(url, { ...options, ...body !== null && body !== undefined && { body } })
 }
 
 function personOf (claims: Readonly<Record<string, unknown>>, { groupsClaim }: OidcSettings): OidcPerson {
-  const text = (name: string): string | undefined => typeof claims[name] === 'string' && claims[name] !== '' ? claims[name] : undefined
+  const text = (name: string): string | undefined =>
+    typeof claims[name] === 'string' && claims[name] !== '' ? claims[name] : undefined
   const groups = claims[groupsClaim]
   const email = text('email')
   const subject = text('sub') ?? ''

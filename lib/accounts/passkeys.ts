@@ -1,13 +1,19 @@
 /**
- * Passkeys of users. The device holds the private half, unlocks it by fingerprint, face or PIN, and uses it for the host name
- * alone that it was made for; here is the public half.
+ * Passkeys of users. The device holds the private half, unlocks it by fingerprint, face or PIN, and uses it
+ * for the host name alone that it was made for; here is the public half.
  *
  * @see https://www.w3.org/TR/webauthn-3/
  */
 
 import type { Kysely } from 'kysely'
 import { GatewayError } from '../core/errors.ts'
-import type { Passkey, PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from '../../schemas/admin/passkeys.ts'
+import type {
+  Passkey,
+  PasskeyChallenge,
+  PasskeyCreation,
+  PasskeyRegistration,
+  PasskeySignIn
+} from '../../schemas/admin/passkeys.ts'
 import type { PasskeyRow, Tables, UserRow } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { newId } from './random-tokens.ts'
@@ -42,7 +48,11 @@ export class Passkeys {
 
   /** Returns whether any user can sign in by passkey. */
   async exist (): Promise<boolean> {
-    return await this.#use(async () => await this.#query.selectFrom('passkeys').select('id').limit(1).executeTakeFirst()) !== undefined
+    return (
+      (await this.#use(
+        async () => await this.#query.selectFrom('passkeys').select('id').limit(1).executeTakeFirst()
+      )) !== undefined
+    )
   }
 
   /** Lists the passkeys of a user, the newest first. */
@@ -54,9 +64,22 @@ export class Passkeys {
   async creationOptions (user: UserRow, page: URL): Promise<PasskeyCreation['options']> {
     const { generateRegistrationOptions } = await import('@simplewebauthn/server')
     const rows = await this.#rows(user.id)
-    if (rows.length >= maxPerUser) throw new GatewayError('conflict', { message: `A user has at most ${maxPerUser} passkeys. Remove one first.` })
-    const { challenge, rp, user: account, pubKeyCredParams } = await generateRegistrationOptions({
-      rpName: 'Headgate', rpID: hostOf(page), userID: new TextEncoder().encode(user.id), userName: user.email ?? user.name, userDisplayName: user.name
+    if (rows.length >= maxPerUser) {
+      throw new GatewayError('conflict', {
+        message: `A user has at most ${maxPerUser} passkeys. Remove one first.`
+      })
+    }
+    const {
+      challenge,
+      rp,
+      user: account,
+      pubKeyCredParams
+    } = await generateRegistrationOptions({
+      rpName: 'Headgate',
+      rpID: hostOf(page),
+      userID: new TextEncoder().encode(user.id),
+      userName: user.email ?? user.name,
+      userDisplayName: user.name
     })
     return {
       challenge,
@@ -64,7 +87,8 @@ export class Passkeys {
       user: account,
       pubKeyCredParams,
       excludeCredentials: rows.map(({ credential_id: id }) => ({ type: 'public-key', id })),
-      // Without a user name to look it up by, the device must keep the passkey itself, and must verify its user in place of a password.
+      // Without a user name to look it up by, the device must keep the passkey itself, and must verify its
+      // user in place of a password.
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' }
     }
   }
@@ -73,8 +97,13 @@ export class Passkeys {
   async add ({ user, name, challenge, page, credential }: NewPasskey): Promise<Passkey> {
     const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
     const { registrationInfo } = await verifyRegistrationResponse({
-      response: credential, expectedChallenge: challenge, expectedOrigin: page.origin, expectedRPID: hostOf(page)
-    }).catch((cause: unknown) => { throw refused(cause) })
+      response: credential,
+      expectedChallenge: challenge,
+      expectedOrigin: page.origin,
+      expectedRPID: hostOf(page)
+    }).catch((cause: unknown) => {
+      throw refused(cause)
+    })
     if (registrationInfo === undefined) throw refused()
     const { credential: { id: credentialId, publicKey, counter } } = registrationInfo
     const row: PasskeyRow = {
@@ -89,10 +118,17 @@ export class Passkeys {
       last_used_at_ms: null,
       origin: page.origin
     }
-    const added = await this.#use(async () => (
-      await this.#query.insertInto('passkeys').values(row).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
-    ))
-    if (added.numInsertedOrUpdatedRows === 0n) throw new GatewayError('conflict', { message: 'This passkey was added before.' })
+    const added = await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('passkeys')
+          .values(row)
+          .onConflict(conflict => conflict.doNothing())
+          .executeTakeFirstOrThrow()
+    )
+    if (added.numInsertedOrUpdatedRows === 0n) {
+      throw new GatewayError('conflict', { message: 'This passkey was added before.' })
+    }
     return describePasskey(row)
   }
 
@@ -106,60 +142,111 @@ export class Passkeys {
   /**
    * Returns the id of the user whose passkey it is.
    *
-   * A device uses a passkey at every port of its host name, and on subdomains, where programs of others may serve pages. What such a
-   * program passes on says in its headers whatever is expected; so what the browser has signed is compared with the origin of the
-   * configuration, or with that of the page where the passkey was made.
+   * A device uses a passkey at every port of its host name, and on subdomains, where programs of others may
+   * serve pages. What such a program passes on says in its headers whatever is expected; so what the browser
+   * has signed is compared with the origin of the configuration, or with that of the page where the passkey
+   * was made.
    *
    * @throws GatewayError `invalid_credentials` for one that is unknown, or proves nothing
    */
   async check ({ challenge, page, isConfigured, credential }: PasskeyProof): Promise<string> {
-    const row = await this.#use(async () => await this.#query.selectFrom('passkeys').selectAll().where('credential_id', '=', credential.id).executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('passkeys')
+          .selectAll()
+          .where('credential_id', '=', credential.id)
+          .executeTakeFirst()
+    )
     if (row === undefined) throw wrongPasskey()
     const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: credential,
       expectedChallenge: challenge,
-      expectedOrigin: isConfigured ? page.origin : row.origin ?? page.origin,
+      expectedOrigin: isConfigured ? page.origin : (row.origin ?? page.origin),
       expectedRPID: row.host,
-      credential: { id: row.credential_id, publicKey: new Uint8Array(Buffer.from(row.public_key, 'base64url')), counter: row.uses }
-    }).catch((cause: unknown) => { throw wrongPasskey(cause) })
+      credential: {
+        id: row.credential_id,
+        publicKey: new Uint8Array(Buffer.from(row.public_key, 'base64url')),
+        counter: row.uses
+      }
+    }).catch((cause: unknown) => {
+      throw wrongPasskey(cause)
+    })
     if (!verified) throw wrongPasskey()
-    const { numUpdatedRows } = await this.#use(async () => (
-      await this.#query.updateTable('passkeys').set({ uses: authenticationInfo.newCounter, last_used_at_ms: Date.now() }).where('id', '=', row.id).executeTakeFirstOrThrow()
-    ))
+    const { numUpdatedRows } = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('passkeys')
+          .set({ uses: authenticationInfo.newCounter, last_used_at_ms: Date.now() })
+          .where('id', '=', row.id)
+          .executeTakeFirstOrThrow()
+    )
     if (numUpdatedRows === 0n) throw wrongPasskey() // removed at the same moment
     return row.user_id
   }
 
   /** @returns the passkey that works no more; `undefined` when the user has none with this id */
   async remove (userId: string, id: string): Promise<Passkey | undefined> {
-    const row = await this.#use(async () => await this.#query.deleteFrom('passkeys').where('user_id', '=', userId).where('id', '=', id).returningAll().executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .deleteFrom('passkeys')
+          .where('user_id', '=', userId)
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirst()
+    )
     return row && describePasskey(row)
   }
 
   /** Removes all passkeys of a user. @returns their number */
   async removeAll (userId: string): Promise<number> {
-    return (await this.#use(async () => await this.#query.deleteFrom('passkeys').where('user_id', '=', userId).returning('id').execute())).length
+    return (
+      await this.#use(
+        async () =>
+          await this.#query.deleteFrom('passkeys').where('user_id', '=', userId).returning('id').execute()
+      )
+    ).length
   }
 
   async #rows (userId: string): Promise<PasskeyRow[]> {
-    return await this.#use(async () => await this.#query.selectFrom('passkeys').selectAll().where('user_id', '=', userId).orderBy('created_at_ms', 'desc').orderBy('id').execute())
+    return await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('passkeys')
+          .selectAll()
+          .where('user_id', '=', userId)
+          .orderBy('created_at_ms', 'desc')
+          .orderBy('id')
+          .execute()
+    )
   }
 }
 
 /** @throws GatewayError `invalid_value` for an address of numbers: browsers keep passkeys for names only */
 function hostOf ({ hostname }: URL): string {
   if (!/^[\d.]+$|:/.test(hostname)) return hostname
-  throw new GatewayError('invalid_value', { message: 'Browsers keep passkeys for host names only. Open the dashboard by its name, such as `localhost`, instead of its IP address.' })
+  throw new GatewayError('invalid_value', {
+    message:
+      'Browsers keep passkeys for host names only. Open the dashboard by its name, such as `localhost`, instead of its IP address.'
+  })
 }
 
 function refused (cause?: unknown): GatewayError {
-  return new GatewayError('invalid_value', { param: 'credential', message: 'The passkey is not valid for this page and this request.', cause })
+  return new GatewayError('invalid_value', {
+    param: 'credential',
+    message: 'The passkey is not valid for this page and this request.',
+    cause
+  })
 }
 
 /** Answers alike for a passkey that is unknown and for one that does not fit. */
 function wrongPasskey (cause?: unknown): GatewayError {
-  return new GatewayError('invalid_credentials', { message: 'This passkey does not sign anyone in here.', cause })
+  return new GatewayError('invalid_credentials', {
+    message: 'This passkey does not sign anyone in here.',
+    cause
+  })
 }
 
 function describePasskey ({ id, name, host, created_at_ms, last_used_at_ms }: PasskeyRow): Passkey {

@@ -1,8 +1,8 @@
 /**
  * Passwords, as scrypt hashes that name their parameters.
  *
- * A hash takes 32 MiB and some 200 ms of a thread: at most two are made at once, so that sign-ins cannot take the memory and
- * the threads that calls need.
+ * A hash takes 32 MiB and some 200 ms of a thread: at most two are made at once, so that sign-ins cannot take
+ * the memory and the threads that calls need.
  *
  * @see https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt
  */
@@ -22,7 +22,10 @@ const semaphore = new Semaphore(2, maxWaiting)
 /** @throws GatewayError `invalid_value` for a common one; the schema checks its length */
 export function checkPassword (password: string, known: readonly string[]): void {
   if (!isCommonPassword(password, known)) return
-  throw new GatewayError('invalid_value', { param: 'new_password', message: 'This password is easily guessed. Choose one without common words, names and keyboard rows.' })
+  throw new GatewayError('invalid_value', {
+    param: 'new_password',
+    message: 'This password is easily guessed. Choose one without common words, names and keyboard rows.'
+  })
 }
 
 /** Returns the hash to store: `scrypt$32768$8$3$SALT$HASH`. */
@@ -34,15 +37,19 @@ export async function hashPassword (password: string): Promise<string> {
 }
 
 /**
- * Returns whether a password is the one of a hash. Without a hash it takes the same time, so that the time says nothing about
- * which users exist.
+ * Returns whether a password is the one of a hash. Without a hash it takes the same time, so that the time
+ * says nothing about which users exist.
  *
  * @throws GatewayError `overloaded` when too many wait
  */
 export async function verifyPassword (password: string, stored: string | undefined): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? noPassword).split('$')
   const expected = Buffer.from(hash, 'base64url')
-  const found = await derived(password, Buffer.from(salt, 'base64url'), { N: Number(N), r: Number(r), p: Number(p) })
+  const found = await derived(password, Buffer.from(salt, 'base64url'), {
+    N: Number(N),
+    r: Number(r),
+    p: Number(p)
+  })
   return timingSafeEqual(found, expected) && stored !== undefined
 }
 
@@ -50,7 +57,10 @@ const noPassword = `scrypt$${parameters.N}$${parameters.r}$${parameters.p}$${'A'
 
 async function derived (password: string, salt: Buffer, { N, r, p }: typeof parameters): Promise<Buffer> {
   await new Promise<void>((enter, reject) => {
-    semaphore.acquire({ enter, refuse: () => reject(new GatewayError('overloaded', { retryAfterSeconds: 5 })) }, '')
+    semaphore.acquire(
+      { enter, refuse: () => reject(new GatewayError('overloaded', { retryAfterSeconds: 5 })) },
+      ''
+    )
   })
   try {
     return await derive(password.normalize('NFKC'), salt, keyBytes, { N, r, p, maxmem: 256 * N * r })

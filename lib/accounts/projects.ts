@@ -29,9 +29,21 @@ export class Projects {
   /** @throws GatewayError `conflict` when the name is taken */
   async create ({ name, models, limits }: ProjectChanges & { readonly name: string }): Promise<Project> {
     const id = newId('project')
-    const added = await this.#use(async () => await this.#query.insertInto('projects').values({
-      id, name, models: printed(models), limits: printed(limits && toKeyLimits(limits)), created_at_ms: Date.now(), archived_at_ms: null
-    }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow())
+    const added = await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('projects')
+          .values({
+            id,
+            name,
+            models: printed(models),
+            limits: printed(limits && toKeyLimits(limits)),
+            created_at_ms: Date.now(),
+            archived_at_ms: null
+          })
+          .onConflict(conflict => conflict.doNothing())
+          .executeTakeFirstOrThrow()
+    )
     if (added.numInsertedOrUpdatedRows === 0n) throw nameTaken()
     return await this.require(id)
   }
@@ -45,17 +57,37 @@ export class Projects {
       ...models !== undefined && { models: printed(models) },
       ...limits !== undefined && { limits: printed(limits && toKeyLimits(limits)) }
     }
-    await this.#use(async () => await this.#query.updateTable('projects').set(values).where('id', '=', id).execute())
+    await this.#use(
+      async () => await this.#query.updateTable('projects').set(values).where('id', '=', id).execute()
+    )
     await this.#touchKeys(id)
     return await this.require(id)
   }
 
   /** Archives a project, and revokes its keys. @throws GatewayError `conflict` for the default one */
   async archive (id: string): Promise<void> {
-    if (id === defaultProject) throw new GatewayError('conflict', { message: 'The default project cannot be archived.' })
+    if (id === defaultProject) {
+      throw new GatewayError('conflict', { message: 'The default project cannot be archived.' })
+    }
     const now = Date.now()
-    await this.#use(async () => await this.#query.updateTable('projects').set({ archived_at_ms: now }).where('id', '=', id).where('archived_at_ms', 'is', null).execute())
-    await this.#use(async () => await this.#query.updateTable('keys').set({ revoked_at_ms: now }).where('project_id', '=', id).where('revoked_at_ms', 'is', null).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('projects')
+          .set({ archived_at_ms: now })
+          .where('id', '=', id)
+          .where('archived_at_ms', 'is', null)
+          .execute()
+    )
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('keys')
+          .set({ revoked_at_ms: now })
+          .where('project_id', '=', id)
+          .where('revoked_at_ms', 'is', null)
+          .execute()
+    )
   }
 
   /** Lists the projects in use in the order in which they were made. */
@@ -63,66 +95,127 @@ export class Projects {
     let rows = this.#rows().where('projects.archived_at_ms', 'is', null)
     if (only !== undefined) rows = rows.where('projects.id', 'in', [...only, ''])
     rows = rows.where(beyond(page, 'projects.created_at_ms', 'projects.id', 'asc'))
-    const found = await this.#use(async () => await rows.orderBy('projects.created_at_ms').orderBy('projects.id').limit(page.limit + 1).execute())
+    const found = await this.#use(
+      async () =>
+        await rows
+          .orderBy('projects.created_at_ms')
+          .orderBy('projects.id')
+          .limit(page.limit + 1)
+          .execute()
+    )
     const projects = await Promise.all(found.map(async row => await this.#describe(row)))
     return pageOf(projects, page, ({ created_at_ms: ms, id }) => ({ ms: ms ?? 0, id }), project => project)
   }
 
   async find (id: string): Promise<Project | undefined> {
-    const row = await this.#use(async () => await this.#rows().where('projects.id', '=', id).executeTakeFirst())
-    return row && await this.#describe(row)
+    const row = await this.#use(
+      async () => await this.#rows().where('projects.id', '=', id).executeTakeFirst()
+    )
+    return row && (await this.#describe(row))
   }
 
   /** @throws GatewayError `not_found` */
   async require (id: string): Promise<Project> {
     const found = await this.find(id)
-    if (found === undefined) throw new GatewayError('not_found', { param: 'project_id', message: 'There is no such project.' })
+    if (found === undefined) {
+      throw new GatewayError('not_found', { param: 'project_id', message: 'There is no such project.' })
+    }
     return found
   }
 
   /** Lists the members of a project, the first ones first. */
   async members (id: string, page: PageRequest): Promise<PageOf<Member>> {
     const rows = this.#members(id).where(beyond(page, 'members.added_at_ms', 'users.id', 'asc'))
-    const found = await this.#use(async () => await rows.orderBy('members.added_at_ms').orderBy('users.id').limit(page.limit + 1).execute())
-    return pageOf(found, page, ({ added_at_ms: ms, user_id: id }) => ({ ms, id }), member => member)
+    const found = await this.#use(
+      async () =>
+        await rows
+          .orderBy('members.added_at_ms')
+          .orderBy('users.id')
+          .limit(page.limit + 1)
+          .execute()
+    )
+    return pageOf(
+      found,
+      page,
+      ({ added_at_ms: ms, user_id: id }) => ({ ms, id }),
+      member => member
+    )
   }
 
   /** @throws GatewayError `not_found` */
   async requireMember (id: string, userId: string): Promise<Member> {
-    const found = await this.#use(async () => await this.#members(id).where('users.id', '=', userId).executeTakeFirst())
-    if (found === undefined) throw new GatewayError('not_found', { param: 'user_id', message: 'There is no such member.' })
+    const found = await this.#use(
+      async () => await this.#members(id).where('users.id', '=', userId).executeTakeFirst()
+    )
+    if (found === undefined) {
+      throw new GatewayError('not_found', { param: 'user_id', message: 'There is no such member.' })
+    }
     return found
   }
 
   #members (id: string) {
-    return this.#query.selectFrom('members').innerJoin('users', 'users.id', 'members.user_id')
-      .select(['users.id as user_id', 'users.name', 'users.email', 'users.role', 'members.added_at_ms']).where('members.project_id', '=', id)
+    return this.#query
+      .selectFrom('members')
+      .innerJoin('users', 'users.id', 'members.user_id')
+      .select(['users.id as user_id', 'users.name', 'users.email', 'users.role', 'members.added_at_ms'])
+      .where('members.project_id', '=', id)
   }
 
   async #describe (row: CountedProject): Promise<Project> {
-    const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits // written above
-    return describeProject(row, limits, await this.#use(async () => await spentOf(this.#query, row.id, limits)))
+    const limits = row.limits === null ? undefined : (JSON.parse(row.limits) as KeyLimits) // written above
+    return describeProject(
+      row,
+      limits,
+      await this.#use(async () => await spentOf(this.#query, row.id, limits))
+    )
   }
 
   #rows () {
     const now = Date.now()
-    return this.#query.selectFrom('projects').selectAll('projects').select(query => [
-      query.selectFrom('keys').whereRef('keys.project_id', '=', 'projects.id').where('keys.revoked_at_ms', 'is', null)
-        .where(key => key.or([key('keys.expires_at_ms', 'is', null), key('keys.expires_at_ms', '>', now)]))
-        .select(({ fn }) => fn.countAll<number>().as('count')).as('keys'),
-      query.selectFrom('members').whereRef('members.project_id', '=', 'projects.id').select(({ fn }) => fn.countAll<number>().as('count')).as('members')
-    ])
+    return this.#query
+      .selectFrom('projects')
+      .selectAll('projects')
+      .select(query => [
+        query
+          .selectFrom('keys')
+          .whereRef('keys.project_id', '=', 'projects.id')
+          .where('keys.revoked_at_ms', 'is', null)
+          .where(key => key.or([key('keys.expires_at_ms', 'is', null), key('keys.expires_at_ms', '>', now)]))
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .as('keys'),
+        query
+          .selectFrom('members')
+          .whereRef('members.project_id', '=', 'projects.id')
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .as('members')
+      ])
   }
 
   async #hasName (name: string, except: string): Promise<boolean> {
-    return await this.#use(async () => (
-      await this.#query.selectFrom('projects').select('id').where('name', '=', name).where('id', '!=', except).where('archived_at_ms', 'is', null).executeTakeFirst()
-    )) !== undefined
+    return (
+      (await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('projects')
+            .select('id')
+            .where('name', '=', name)
+            .where('id', '!=', except)
+            .where('archived_at_ms', 'is', null)
+            .executeTakeFirst()
+      )) !== undefined
+    )
   }
 
   /** Makes every process read the keys again, with what their project allows now. */
   async #touchKeys (id: string): Promise<void> {
-    await this.#use(async () => await this.#query.updateTable('keys').set({ changes: sql`changes + 1` }).where('project_id', '=', id).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('keys')
+          .set({ changes: sql`changes + 1` })
+          .where('project_id', '=', id)
+          .execute()
+    )
   }
 }
 
@@ -137,7 +230,9 @@ function printed (value: object | null | undefined): string | null {
 interface CountedProject extends ProjectRow { readonly keys: number | null, readonly members: number | null }
 
 function describeProject (
-  { id, name, models, keys, members, created_at_ms, archived_at_ms }: CountedProject, limits: KeyLimits | undefined, spent: Spent
+  { id, name, models, keys, members, created_at_ms, archived_at_ms }: CountedProject,
+  limits: KeyLimits | undefined,
+  spent: Spent
 ): Project {
   return {
     id,

@@ -12,7 +12,10 @@ export function newId (prefix: string): string {
   return `${prefix}_${randomBytes(8).toString('hex')}`
 }
 
-/** Digests a token: with 256 random bits it needs neither salt nor work, and finding it by its digest leaks nothing by time. */
+/**
+ * Digests a token: with 256 random bits it needs neither salt nor work, and finding it by its digest leaks
+ * nothing by time.
+ */
 export function digestOf (token: string): string {
   return hash('sha256', token, 'base64')
 }

@@ -1,9 +1,10 @@
 /**
- * Sign-ins of users. A session is in the store, so that it can be ended; its cookie is made by the gateway at each sign-in
- * and never taken over from a request, so that none can be chosen for a user.
+ * Sign-ins of users. A session is in the store, so that it can be ended; its cookie is made by the gateway at
+ * each sign-in and never taken over from a request, so that none can be chosen for a user.
  *
- * Browsers send a cookie to every port of its host, so a session has a second secret, the CSRF token. The page keeps it where only
- * pages of its own origin can read it and sends it with every request; no answer but that to the sign-in contains it.
+ * Browsers send a cookie to every port of its host, so a session has a second secret, the CSRF token. The
+ * page keeps it where only pages of its own origin can read it and sends it with every request; no answer but
+ * that to the sign-in contains it.
  */
 
 import { timingSafeEqual } from 'node:crypto'
@@ -61,54 +62,118 @@ export class Sessions {
       expires_at_ms: now + sessionMs
     }
     await this.#use(async () => await this.#query.insertInto('sessions').values(row).execute())
-    await this.#use(async () => await this.#query.deleteFrom('sessions').where('expires_at_ms', '<=', now).execute())
+    await this.#use(
+      async () => await this.#query.deleteFrom('sessions').where('expires_at_ms', '<=', now).execute()
+    )
     await this.#endOldest(userId)
     return { token, csrfToken, row }
   }
 
-  /** Returns the session of a cookie with its user; `undefined` alike for one that is unknown, expired or ended, and for a disabled user. */
+  /**
+   * Returns the session of a cookie with its user; `undefined` alike for one that is unknown, expired or
+   * ended, and for a disabled user.
+   */
   async find (token: string): Promise<{ readonly session: SessionRow, readonly user: UserRow } | undefined> {
     const now = Date.now()
-    const session = await this.#use(async () => (
-      await this.#query.selectFrom('sessions').selectAll().where('digest', '=', digestOf(token)).where('expires_at_ms', '>', now).executeTakeFirst()
-    ))
+    const session = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('sessions')
+          .selectAll()
+          .where('digest', '=', digestOf(token))
+          .where('expires_at_ms', '>', now)
+          .executeTakeFirst()
+    )
     if (session === undefined || now - session.last_seen_at_ms > idleMs) return undefined
-    const user = await this.#use(async () => (
-      await this.#query.selectFrom('users').selectAll().where('id', '=', session.user_id).where('disabled_at_ms', 'is', null).executeTakeFirst()
-    ))
+    const user = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('users')
+          .selectAll()
+          .where('id', '=', session.user_id)
+          .where('disabled_at_ms', 'is', null)
+          .executeTakeFirst()
+    )
     if (user === undefined) return undefined
     if (now - session.last_seen_at_ms >= seenEveryMs) {
-      await this.#use(async () => await this.#query.updateTable('sessions').set({ last_seen_at_ms: now }).where('id', '=', session.id).execute())
+      await this.#use(
+        async () =>
+          await this.#query
+            .updateTable('sessions')
+            .set({ last_seen_at_ms: now })
+            .where('id', '=', session.id)
+            .execute()
+      )
     }
     return { session, user }
   }
 
   /** Lists the sessions of a user, the latest first. */
   async list (userId: string, currentId: string): Promise<SignIn[]> {
-    const rows = await this.#use(async () => (
-      await this.#query.selectFrom('sessions').selectAll().where('user_id', '=', userId).where('expires_at_ms', '>', Date.now()).orderBy('last_seen_at_ms', 'desc').execute()
-    ))
-    return rows.map(({ id, created_at_ms, last_seen_at_ms, expires_at_ms, address, user_agent }) => (
-      { id, created_at_ms, last_seen_at_ms, expires_at_ms, address, user_agent, current: id === currentId }
-    ))
+    const rows = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('sessions')
+          .selectAll()
+          .where('user_id', '=', userId)
+          .where('expires_at_ms', '>', Date.now())
+          .orderBy('last_seen_at_ms', 'desc')
+          .execute()
+    )
+    return rows.map(({ id, created_at_ms, last_seen_at_ms, expires_at_ms, address, user_agent }) => ({
+      id,
+      created_at_ms,
+      last_seen_at_ms,
+      expires_at_ms,
+      address,
+      user_agent,
+      current: id === currentId
+    }))
   }
 
   /** Ends a session of a user. @returns false when there is none with this id */
   async end (userId: string, id: string): Promise<boolean> {
-    const ended = await this.#use(async () => await this.#query.deleteFrom('sessions').where('user_id', '=', userId).where('id', '=', id).executeTakeFirstOrThrow())
+    const ended = await this.#use(
+      async () =>
+        await this.#query
+          .deleteFrom('sessions')
+          .where('user_id', '=', userId)
+          .where('id', '=', id)
+          .executeTakeFirstOrThrow()
+    )
     return ended.numDeletedRows > 0n
   }
 
   async endAll (userId: string): Promise<void> {
-    await this.#use(async () => await this.#query.deleteFrom('sessions').where('user_id', '=', userId).execute())
+    await this.#use(
+      async () => await this.#query.deleteFrom('sessions').where('user_id', '=', userId).execute()
+    )
   }
 
   async #endOldest (userId: string): Promise<void> {
-    const newest = await this.#use(async () => (
-      await this.#query.selectFrom('sessions').select('id').where('user_id', '=', userId).orderBy('created_at_ms', 'desc').limit(maxPerUser).execute()
-    ))
+    const newest = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('sessions')
+          .select('id')
+          .where('user_id', '=', userId)
+          .orderBy('created_at_ms', 'desc')
+          .limit(maxPerUser)
+          .execute()
+    )
     if (newest.length < maxPerUser) return
-    await this.#use(async () => await this.#query.deleteFrom('sessions').where('user_id', '=', userId).where('id', 'not in', newest.map(({ id }) => id)).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .deleteFrom('sessions')
+          .where('user_id', '=', userId)
+          .where(
+            'id',
+            'not in',
+            newest.map(({ id }) => id)
+          )
+          .execute()
+    )
   }
 }
 

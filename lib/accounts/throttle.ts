@@ -1,7 +1,8 @@
 /**
- * Throttles attempts to sign in: by address, by user, and by both together, so that a guesser is stopped soon and cannot
- * lock the user out from elsewhere. Counted in the process; what is remembered is bounded, for each of the three by itself: pairs
- * are made up at will, and must not take the place of an address or a user.
+ * Throttles attempts to sign in: by address, by user, and by both together, so that a guesser is stopped soon
+ * and cannot lock the user out from elsewhere. Counted in the process; what is remembered is bounded, for
+ * each of the three by itself: pairs are made up at will, and must not take the place of an address or a
+ * user.
  */
 
 import { isIPv6 } from 'node:net'
@@ -18,18 +19,24 @@ interface Count { failures: number }
 
 export class Throttle {
   readonly #counts: Readonly<Record<Kind, ExpiringMap<Count>>> = {
-    both: new ExpiringMap(maxRemembered), address: new ExpiringMap(maxRemembered), user: new ExpiringMap(maxRemembered)
+    both: new ExpiringMap(maxRemembered),
+    address: new ExpiringMap(maxRemembered),
+    user: new ExpiringMap(maxRemembered)
   }
 
   /**
-   * Counts an attempt, before it is known how it ends: many at the same moment count as well. One that is refused is not counted.
+   * Counts an attempt, before it is known how it ends: many at the same moment count as well. One that is
+   * refused is not counted.
    *
    * @param user what the caller says who it is; empty where they do not say
-   * @throws GatewayError `rate_limit_exceeded` when there were too many failures in the last quarter of an hour
+   * @throws GatewayError `rate_limit_exceeded` when there were too many failures in the last quarter of an
+   *   hour
    */
   begin (address: string, user: string): void {
     const counted = entries(address, user)
-    for (const [kind, key] of counted) if ((this.#counts[kind].get(key)?.failures ?? 0) >= limits[kind]) throw tooMany()
+    for (const [kind, key] of counted) {
+      if ((this.#counts[kind].get(key)?.failures ?? 0) >= limits[kind]) throw tooMany()
+    }
     for (const [kind, key] of counted) {
       const count = this.#counts[kind].get(key)
       if (count === undefined) this.#counts[kind].set(key, { failures: 1 }, windowMs)
@@ -37,7 +44,10 @@ export class Throttle {
     }
   }
 
-  /** Takes back an attempt that succeeded, and forgets the failures of this user at this address: others may still guess. */
+  /**
+   * Takes back an attempt that succeeded, and forgets the failures of this user at this address: others may
+   * still guess.
+   */
   succeeded (address: string, user: string): void {
     for (const [kind, key] of entries(address, user)) {
       const count = this.#counts[kind].get(key)
@@ -48,12 +58,19 @@ export class Throttle {
 }
 
 function tooMany (): GatewayError {
-  return new GatewayError('rate_limit_exceeded', { message: 'Too many attempts to sign in. Try again in 15 minutes.', retryAfterSeconds: 60 })
+  return new GatewayError('rate_limit_exceeded', {
+    message: 'Too many attempts to sign in. Try again in 15 minutes.',
+    retryAfterSeconds: 60
+  })
 }
 
 function entries (address: string, user: string): ReadonlyArray<readonly [kind: Kind, key: string]> {
   const network = networkOf(address)
-  return [['both', `${network} ${user}`], ['address', network], ...user === '' ? [] : [['user', user] as const]]
+  return [
+    ['both', `${network} ${user}`],
+    ['address', network],
+    ...(user === '' ? [] : [['user', user] as const])
+  ]
 }
 
 /** Returns an address; of IPv6 the first half, since a caller with one has all of them. */
@@ -61,6 +78,13 @@ export function networkOf (address: string): string {
   if (!isIPv6(address) || /^::ffff:/i.test(address)) return address
   const [before = '', after] = address.split('::')
   const [head, tail] = [before.split(':'), after?.split(':') ?? []]
-  const full = after === undefined ? head : [...head.filter(Boolean), ...Array<string>(8 - head.filter(Boolean).length - tail.filter(Boolean).length).fill('0'), ...tail.filter(Boolean)]
+  const full =
+    after === undefined
+      ? head
+      : [
+          ...head.filter(Boolean),
+          ...Array<string>(8 - head.filter(Boolean).length - tail.filter(Boolean).length).fill('0'),
+          ...tail.filter(Boolean)
+        ]
   return full.slice(0, 4).join(':')
 }

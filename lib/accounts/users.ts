@@ -46,14 +46,27 @@ export class Users {
 
   /** Returns whether there is any user. */
   async exist (): Promise<boolean> {
-    return await this.#use(async () => await this.#query.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
+    return (
+      (await this.#use(
+        async () => await this.#query.selectFrom('users').select('id').limit(1).executeTakeFirst()
+      )) !== undefined
+    )
   }
 
   /** Returns whether any user can sign in by password. */
   async havePasswords (): Promise<boolean> {
-    return await this.#use(async () => (
-      await this.#query.selectFrom('users').select('id').where('password', 'is not', null).where('disabled_at_ms', 'is', null).limit(1).executeTakeFirst()
-    )) !== undefined
+    return (
+      (await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('users')
+            .select('id')
+            .where('password', 'is not', null)
+            .where('disabled_at_ms', 'is', null)
+            .limit(1)
+            .executeTakeFirst()
+      )) !== undefined
+    )
   }
 
   /** Returns whether a user can come back without a one-time link. */
@@ -61,23 +74,46 @@ export class Users {
     const user = this.#query.selectFrom('users').select('id').where('id', '=', id)
     const passkeys = this.#query.selectFrom('passkeys').select('user_id').where('user_id', '=', id)
     const identities = this.#query.selectFrom('identities').select('user_id').where('user_id', '=', id)
-    const able = user.where(query => query.or([query('password', 'is not', null), query('id', 'in', passkeys), query('id', 'in', identities)]))
-    return await this.#use(async () => await able.executeTakeFirst()) !== undefined
+    const able = user.where(query =>
+      query.or([
+        query('password', 'is not', null),
+        query('id', 'in', passkeys),
+        query('id', 'in', identities)
+      ])
+    )
+    return (await this.#use(async () => await able.executeTakeFirst())) !== undefined
   }
 
   async find (id: string): Promise<UserRow | undefined> {
-    return await this.#use(async () => await this.#query.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst())
+    return await this.#use(
+      async () => await this.#query.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
+    )
   }
 
   async findByEmail (email: string): Promise<UserRow | undefined> {
-    return await this.#use(async () => await this.#query.selectFrom('users').selectAll().where('email', '=', normalEmail(email)).executeTakeFirst())
+    return await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('users')
+          .selectAll()
+          .where('email', '=', normalEmail(email))
+          .executeTakeFirst()
+    )
   }
 
   /** Returns the first owner that is not disabled. */
   async firstOwner (): Promise<UserRow | undefined> {
-    return await this.#use(async () => (
-      await this.#query.selectFrom('users').selectAll().where('role', '=', 'owner').where('disabled_at_ms', 'is', null).orderBy('created_at_ms').limit(1).executeTakeFirst()
-    ))
+    return await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('users')
+          .selectAll()
+          .where('role', '=', 'owner')
+          .where('disabled_at_ms', 'is', null)
+          .orderBy('created_at_ms')
+          .limit(1)
+          .executeTakeFirst()
+    )
   }
 
   /** @throws GatewayError `conflict` when the email is taken */
@@ -93,9 +129,14 @@ export class Users {
       last_seen_at_ms: null,
       disabled_at_ms: null
     }
-    const added = await this.#use(async () => (
-      await this.#query.insertInto('users').values(row).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
-    ))
+    const added = await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('users')
+          .values(row)
+          .onConflict(conflict => conflict.doNothing())
+          .executeTakeFirstOrThrow()
+    )
     if (added.numInsertedOrUpdatedRows === 0n) throw emailTaken()
     for (const project of new Set(projects)) await this.join(row.id, project)
     return row
@@ -104,10 +145,15 @@ export class Users {
   /**
    * @param ifRole the role for which it was checked that the user may be changed
    * @returns the row as it is now; `undefined` for an unknown user
-   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and for a user of another role
+   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and for a
+   *   user of another role
    */
-  async update (id: string, { name, email, emailByOther = false, role, disabled, password }: UserChanges, ifRole?: Role): Promise<UserRow | undefined> {
-    if (email !== undefined && (await this.findByEmail(email) ?? { id }).id !== id) throw emailTaken()
+  async update (
+    id: string,
+    { name, email, emailByOther = false, role, disabled, password }: UserChanges,
+    ifRole?: Role
+  ): Promise<UserRow | undefined> {
+    if (email !== undefined && ((await this.findByEmail(email)) ?? { id }).id !== id) throw emailTaken()
     const values = {
       id,
       ...name !== undefined && { name },
@@ -117,9 +163,14 @@ export class Users {
       ...disabled !== undefined && { disabled_at_ms: disabled ? Date.now() : null }
     }
     let change = this.#withOwners().updateTable('users').set(values).where('id', '=', id)
-    if ((role !== undefined && role !== 'owner') || disabled === true) change = change.where(leavesAnOwner(id))
+    if ((role !== undefined && role !== 'owner') || disabled === true) {
+      change = change.where(leavesAnOwner(id))
+    }
     if (ifRole !== undefined) change = change.where('role', '=', ifRole)
-    return await this.#use(async () => await change.returningAll().executeTakeFirst()) ?? await this.#whyUnchanged(id, ifRole)
+    return (
+      (await this.#use(async () => await change.returningAll().executeTakeFirst())) ??
+      (await this.#whyUnchanged(id, ifRole))
+    )
   }
 
   /**
@@ -139,16 +190,34 @@ export class Users {
   async seen ({ id, last_seen_at_ms: last }: Pick<UserRow, 'id' | 'last_seen_at_ms'>): Promise<void> {
     const now = Date.now()
     if (last !== null && now - last < seenEveryMs) return
-    await this.#use(async () => await this.#query.updateTable('users').set({ last_seen_at_ms: now }).where('id', '=', id).execute())
+    await this.#use(
+      async () =>
+        await this.#query.updateTable('users').set({ last_seen_at_ms: now }).where('id', '=', id).execute()
+    )
   }
 
   /** Lists users in the order in which they were made. */
   async list (page: PageRequest): Promise<PageOf<User>> {
-    const rows = this.#query.selectFrom('users').selectAll().where(beyond(page, 'created_at_ms', 'id', 'asc'))
-    const found = await this.#use(async () => await rows.orderBy('created_at_ms').orderBy('id').limit(page.limit + 1).execute())
+    const rows = this.#query
+      .selectFrom('users')
+      .selectAll()
+      .where(beyond(page, 'created_at_ms', 'id', 'asc'))
+    const found = await this.#use(
+      async () =>
+        await rows
+          .orderBy('created_at_ms')
+          .orderBy('id')
+          .limit(page.limit + 1)
+          .execute()
+    )
     const ids = found.map(({ id }) => id)
     const [projects, passkeys] = [await this.projectsOf(ids), await this.#passkeysOf(ids)]
-    return pageOf(found, page, ({ created_at_ms: ms, id }) => ({ ms, id }), row => describeUser(row, projects.get(row.id), passkeys.get(row.id)))
+    return pageOf(
+      found,
+      page,
+      ({ created_at_ms: ms, id }) => ({ ms, id }),
+      row => describeUser(row, projects.get(row.id), passkeys.get(row.id))
+    )
   }
 
   async describe (row: UserRow): Promise<User> {
@@ -158,32 +227,63 @@ export class Users {
 
   /** Returns the projects of each of some users that are a member of any. */
   async projectsOf (ids: readonly string[]): Promise<Map<string, string[]>> {
-    const rows = ids.length === 0 ? [] : await this.#use(async () => await this.#query.selectFrom('members').select(['user_id', 'project_id']).where('user_id', 'in', ids).execute())
+    const rows =
+      ids.length === 0
+        ? []
+        : await this.#use(
+            async () =>
+              await this.#query
+                .selectFrom('members')
+                .select(['user_id', 'project_id'])
+                .where('user_id', 'in', ids)
+                .execute()
+          )
     const projects = new Map<string, string[]>()
-    for (const { user_id: user, project_id: project } of rows) projects.set(user, [...projects.get(user) ?? [], project])
+    for (const { user_id: user, project_id: project } of rows) {
+      projects.set(user, [...(projects.get(user) ?? []), project])
+    }
     return projects
   }
 
   /** Makes a user a member of a project. */
   async join (id: string, projectId: string): Promise<void> {
-    await this.#use(async () => (
-      await this.#query.insertInto('members').values({ project_id: projectId, user_id: id, added_at_ms: Date.now() }).onConflict(conflict => conflict.doNothing()).execute()
-    ))
+    await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('members')
+          .values({ project_id: projectId, user_id: id, added_at_ms: Date.now() })
+          .onConflict(conflict => conflict.doNothing())
+          .execute()
+    )
   }
 
   /** @returns false when the user is no member */
   async leave (id: string, projectId: string): Promise<boolean> {
-    const left = await this.#use(async () => (
-      await this.#query.deleteFrom('members').where('project_id', '=', projectId).where('user_id', '=', id).executeTakeFirstOrThrow()
-    ))
+    const left = await this.#use(
+      async () =>
+        await this.#query
+          .deleteFrom('members')
+          .where('project_id', '=', projectId)
+          .where('user_id', '=', id)
+          .executeTakeFirstOrThrow()
+    )
     return left.numDeletedRows > 0n
   }
 
   /** Counts the passkeys of each of some users that have any. */
   async #passkeysOf (ids: readonly string[]): Promise<Map<string, number>> {
-    const rows = ids.length === 0 ? [] : await this.#use(async () => (
-      await this.#query.selectFrom('passkeys').select(['user_id', ({ fn }) => fn.countAll<number>().as('count')]).where('user_id', 'in', ids).groupBy('user_id').execute()
-    ))
+    const rows =
+      ids.length === 0
+        ? []
+        : await this.#use(
+            async () =>
+              await this.#query
+                .selectFrom('passkeys')
+                .select(['user_id', ({ fn }) => fn.countAll<number>().as('count')])
+                .where('user_id', 'in', ids)
+                .groupBy('user_id')
+                .execute()
+          )
     return new Map(rows.map(({ user_id: user, count }) => [user, count]))
   }
 
@@ -191,36 +291,56 @@ export class Users {
   async isLastOwner (id: string): Promise<boolean> {
     const user = await this.find(id)
     if (user?.role !== 'owner') return false
-    const other = await this.#use(async () => (
-      await this.#query.selectFrom('users').select('id').where('role', '=', 'owner').where('id', '!=', id).where('disabled_at_ms', 'is', null).limit(1).executeTakeFirst()
-    ))
+    const other = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('users')
+          .select('id')
+          .where('role', '=', 'owner')
+          .where('id', '!=', id)
+          .where('disabled_at_ms', 'is', null)
+          .limit(1)
+          .executeTakeFirst()
+    )
     return other === undefined
   }
 
   /**
-   * Begins a statement that can say which owners there are. It locks them, in one order: of two statements that each take an
-   * owner away at the same moment the second sees what the first has done.
+   * Begins a statement that can say which owners there are. It locks them, in one order: of two statements
+   * that each take an owner away at the same moment the second sees what the first has done.
    */
   #withOwners () {
-    return this.#query.with('owners', query => (
-      query.selectFrom('users').select('id').where('role', '=', 'owner').where('disabled_at_ms', 'is', null).orderBy('id').$call(this.#lockRows)
-    ))
+    return this.#query.with('owners', query =>
+      query
+        .selectFrom('users')
+        .select('id')
+        .where('role', '=', 'owner')
+        .where('disabled_at_ms', 'is', null)
+        .orderBy('id')
+        .$call(this.#lockRows)
+    )
   }
 
   /** @throws GatewayError `conflict` unless there is no such user */
   async #whyUnchanged (id: string, ifRole: Role | undefined): Promise<undefined> {
     const user = await this.find(id)
     if (user === undefined) return undefined
-    if (ifRole !== undefined && user.role !== ifRole) throw new GatewayError('conflict', { message: 'The role of the user has changed just now. Try again.' })
+    if (ifRole !== undefined && user.role !== ifRole) {
+      throw new GatewayError('conflict', {
+        message: 'The role of the user has changed just now. Try again.'
+      })
+    }
     throw new GatewayError('conflict', { message: 'There must be another owner first.' })
   }
 }
 
 /** Returns the condition that a user is no owner, or not the only one. */
 function leavesAnOwner (id: string) {
-  return (user: ExpressionBuilder<Tables & { owners: { id: string } }, 'users'>) => (
-    user.or([user('role', '!=', 'owner'), user.exists(user.selectFrom('owners').select('owners.id').where('owners.id', '!=', id))])
-  )
+  return (user: ExpressionBuilder<Tables & { owners: { id: string } }, 'users'>) =>
+    user.or([
+      user('role', '!=', 'owner'),
+      user.exists(user.selectFrom('owners').select('owners.id').where('owners.id', '!=', id))
+    ])
 }
 
 /** Returns what of a user the audit log shows. */
@@ -238,6 +358,26 @@ export function normalEmail (email: string): string {
 }
 
 function describeUser (row: UserRow, projects: string[] = [], passkeys = 0): User {
-  const { id, name, email, role, password, created_at_ms, last_seen_at_ms, disabled_at_ms: disabledAtMs } = row
-  return { id, name, email, role, disabled: disabledAtMs !== null, has_password: password !== null, passkeys, projects, created_at_ms, last_seen_at_ms }
+  const {
+    id,
+    name,
+    email,
+    role,
+    password,
+    created_at_ms,
+    last_seen_at_ms,
+    disabled_at_ms: disabledAtMs
+  } = row
+  return {
+    id,
+    name,
+    email,
+    role,
+    disabled: disabledAtMs !== null,
+    has_password: password !== null,
+    passkeys,
+    projects,
+    created_at_ms,
+    last_seen_at_ms
+  }
 }

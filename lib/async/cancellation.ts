@@ -34,7 +34,9 @@ export class CallCancellation implements CallSignal {
 
   addEventListener (_type: 'abort', listener: AbortListener): void {
     // A list that grows has room for 16.
-    if (!this.#aborted && !this.#listeners.includes(listener)) this.#listeners = withLast(this.#listeners, listener)
+    if (!this.#aborted && !this.#listeners.includes(listener)) {
+      this.#listeners = withLast(this.#listeners, listener)
+    }
   }
 
   removeEventListener (_type: 'abort', listener: AbortListener): void {

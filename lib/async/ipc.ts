@@ -1,4 +1,7 @@
-/** Sends messages between a primary process and its workers: over the IPC channel that every child process has. */
+/**
+ * Sends messages between a primary process and its workers: over the IPC channel that every child process
+ * has.
+ */
 
 /**
  * The part of a process that the two ends need: `process` itself, or a worker. Messages of others travel
@@ -11,24 +14,35 @@ export interface IpcChannel<Message> {
 }
 
 /**
- * A worker as its primary sees it. It always emits `exit`. `disconnect` may come before or never: Node.js loses it for workers that are
- * killed while it hands something over to them.
+ * A worker as its primary sees it. It always emits `exit`. `disconnect` may come before or never: Node.js
+ * loses it for workers that are killed while it hands something over to them.
  */
 export interface WorkerChannel<Message> extends Pick<IpcChannel<Message>, 'send' | 'connected'> {
   readonly on: (event: 'message' | 'exit', listener: (message?: unknown) => void) => unknown
 }
 
-/** Sends a message. The end of the other process is an event of its own; without a callback it would be an uncaught error. */
-export function sendMessage<Message> (other: Pick<IpcChannel<Message>, 'send' | 'connected'>, message: Message): void {
+/**
+ * Sends a message. The end of the other process is an event of its own; without a callback it would be an
+ * uncaught error.
+ */
+export function sendMessage<Message> (
+  other: Pick<IpcChannel<Message>, 'send' | 'connected'>,
+  message: Message
+): void {
   if (other.connected !== false) other.send?.(message, () => {})
 }
 
 /** Codes of errors that say that the other end is gone. */
-const closedCodes: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ERR_IPC_CHANNEL_CLOSED', 'ERR_IPC_DISCONNECTED'])
+const closedCodes: ReadonlySet<unknown> = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ERR_IPC_CHANNEL_CLOSED',
+  'ERR_IPC_DISCONNECTED'
+])
 
 /**
- * Keeps a message of Node.js itself that cannot be sent, such as its answer to a worker that wants to listen and has exited
- * meanwhile, from ending this process. The end of the other process is reported as `exit`.
+ * Keeps a message of Node.js itself that cannot be sent, such as its answer to a worker that wants to listen
+ * and has exited meanwhile, from ending this process. The end of the other process is reported as `exit`.
  *
  * Throws other errors, such as a process that could not be started, into the event loop.
  */

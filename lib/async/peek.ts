@@ -8,8 +8,8 @@ export interface PeekResult<T> {
 }
 
 /**
- * Waits for the first value, which decides the head of a reply. `it-peekable` does not call `return()` of its source when it
- * is left early: the provider's connection would stay open.
+ * Waits for the first value, which decides the head of a reply. `it-peekable` does not call `return()` of its
+ * source when it is left early: the provider's connection would stay open.
  *
  * @throws what the source throws before it; `internal_error` when there is none
  */

@@ -6,10 +6,13 @@ import { hostname } from 'node:os'
 import { isProcessAlive } from './is-process-alive.ts'
 
 /**
- * Process ids mean something on their own machine, or in their own container, only. Several containers may have one host name, and in each of them the
- * first process has the id 1.
+ * Process ids mean something on their own machine, or in their own container, only. Several containers may
+ * have one host name, and in each of them the first process has the id 1.
  */
-const host = createHash('sha256').update([hostname(), ...containerOf(mounts())].join('\0')).digest('hex').slice(0, 12)
+const host = createHash('sha256')
+  .update([hostname(), ...containerOf(mounts())].join('\0'))
+  .digest('hex')
+  .slice(0, 12)
 const form = /^([0-9a-f]{12})-(\d+)-[\w-]+$/
 const placeDigits = 12
 /** The names of this very process: after a restart of a container its id may be the same as before. */
@@ -25,14 +28,18 @@ function mounts (): string {
 }
 
 /**
- * Returns what is mounted at `/etc/hosts`: the file that Docker, Podman and Kubernetes make for each container or pod, whose path has its id,
- * which a restart does not change. Empty outside of them.
+ * Returns what is mounted at `/etc/hosts`: the file that Docker, Podman and Kubernetes make for each
+ * container or pod, whose path has its id, which a restart does not change. Empty outside of them.
  *
- * @param mounts lines of which the fourth field is the path that is mounted and the fifth the one where it is seen:
- *   https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+ * @param mounts lines of which the fourth field is the path that is mounted and the fifth the one where it is
+ *   seen: https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
  */
 export function containerOf (mounts: string): string[] {
-  return mounts.split('\n').map(line => line.split(' ')).filter(fields => fields[4] === '/etc/hosts').map(fields => fields[3] ?? '')
+  return mounts
+    .split('\n')
+    .map(line => line.split(' '))
+    .filter(fields => fields[4] === '/etc/hosts')
+    .map(fields => fields[3] ?? '')
 }
 
 /**
@@ -56,7 +63,10 @@ function digestOf (directory: string): string {
   return createHash('sha256').update(realpathSync(directory)).digest('hex').slice(0, placeDigits)
 }
 
-/** `unknown`: of another machine, or a name that was not made here. The id of a `running` one may be another's by now. */
+/**
+ * `unknown`: of another machine, or a name that was not made here. The id of a `running` one may be another's
+ * by now.
+ */
 export type ProcessState = 'own' | 'running' | 'exited' | 'unknown'
 
 /** Returns what is known of the process of a name. */
@@ -67,13 +77,19 @@ export function processState (name: string): ProcessState {
   return Number(pid) === process.pid || !isProcessAlive(Number(pid)) || isZombie(pid) ? 'exited' : 'running'
 }
 
-/** Returns true for a process that runs, or is stopped, and did so at that moment; false where the system does not say: another may have its id by now. */
+/**
+ * Returns true for a process that runs, or is stopped, and did so at that moment; false where the system does
+ * not say: another may have its id by now.
+ */
 export function hasRunSince (name: string, ms: number): boolean {
   const startMs = processState(name) === 'running' ? processStartMs(name) : undefined
   return startMs !== undefined && startMs <= ms
 }
 
-/** Returns when the process that has the id of a name now was started; `undefined` where the system does not say. */
+/**
+ * Returns when the process that has the id of a name now was started; `undefined` where the system does not
+ * say.
+ */
 export function processStartMs (name: string): number | undefined {
   try {
     const ticks = statOf(form.exec(name)?.[2])[19]
@@ -87,7 +103,10 @@ export function processStartMs (name: string): number | undefined {
 /** The unit of times in `/proc`, the same on every architecture of today. */
 const ticksPerSecond = 100
 
-/** Returns true for a process that has exited and that its parent has not waited for, as the first one of a container may never do. */
+/**
+ * Returns true for a process that has exited and that its parent has not waited for, as the first one of a
+ * container may never do.
+ */
 function isZombie (pid: string): boolean {
   try {
     return statOf(pid)[0] === 'Z'
@@ -96,7 +115,10 @@ function isZombie (pid: string): boolean {
   }
 }
 
-/** Reads the fields behind the name of the program, which may hold anything: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+/**
+ * Reads the fields behind the name of the program, which may hold anything:
+ * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+ */
 function statOf (pid: string | undefined): string[] {
   return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
 }

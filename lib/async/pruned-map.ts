@@ -2,8 +2,8 @@
 const minEntries = 1000
 
 /**
- * Keeps a value for each of many names, such as keys, and removes those that are no longer used: it looks for them when it holds twice
- * as many as were left the last time.
+ * Keeps a value for each of many names, such as keys, and removes those that are no longer used: it looks for
+ * them when it holds twice as many as were left the last time.
  */
 export class PrunedMap<T> {
   readonly #entries = new Map<string, T>()

@@ -1,15 +1,16 @@
 /**
  * Lists what comes and goes, in the order it came.
  *
- * A ring of the members themselves and not a `Set` or a `Map`: one whose members change allocates a new table every few dozen
- * calls, and each old table, dead but in old space, keeps the members it had alive until the next full collection. With one for
- * the open calls, and what hangs on them, that was a third of all that was promoted, and up to a quarter of the CPU time of a
- * JSON call.
+ * A ring of the members themselves and not a `Set` or a `Map`: one whose members change allocates a new table
+ * every few dozen calls, and each old table, dead but in old space, keeps the members it had alive until the
+ * next full collection. With one for the open calls, and what hangs on them, that was a third of all that was
+ * promoted, and up to a quarter of the CPU time of a JSON call.
  */
 
 /** A member of a ring, which is in one at a time: a class of what a ring is to hold extends it. */
 export class RingMember {
-  // Assigned: fields with initial values are defined, which V8 does in its slow runtime where several classes extend one, 2 µs each time.
+  // Assigned: fields with initial values are defined, which V8 does in its slow runtime where several classes
+  // extend one, 2 µs each time.
   declare previous: RingMember
   declare next: RingMember
 
@@ -62,7 +63,8 @@ export class Ring<M extends RingMember> implements Iterable<M> {
   /** Iterates over the members that are there now: additions and deletions meanwhile change nothing. */
   [Symbol.iterator] (): Iterator<M> {
     const members: M[] = []
-    for (let member = this.#ends.next; member !== this.#ends; member = member.next) members.push(member as M) // `add` takes no other
+    // `add` takes no other
+    for (let member = this.#ends.next; member !== this.#ends; member = member.next) members.push(member as M)
     return members.values()
   }
 }

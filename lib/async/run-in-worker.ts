@@ -23,7 +23,10 @@ export function hasUnendedThreads (): boolean {
  * @returns the result; `undefined` for a job that takes too long, or is too much for the thread
  * @throws the signal's reason
  */
-export async function runInWorker (module: URL, { workerData, limitMs, resourceLimits, signal }: WorkerJob): Promise<unknown> {
+export async function runInWorker (
+  module: URL,
+  { workerData, limitMs, resourceLimits, signal }: WorkerJob
+): Promise<unknown> {
   signal.throwIfAborted()
   const worker = new Worker(module, { workerData, resourceLimits, env: {}, stdout: true, stderr: true })
   let timer: NodeJS.Timeout | undefined

@@ -1,6 +1,6 @@
 /**
- * Times many waits of one length with one timer of Node.js: those of 10,000 open streams, each of which every event restarts. A timer of
- * its own with its function takes 0.25 KB for each.
+ * Times many waits of one length with one timer of Node.js: those of 10,000 open streams, each of which every
+ * event restarts. A timer of its own with its function takes 0.25 KB for each.
  */
 
 import { Ring, RingMember } from './ring.ts'
@@ -14,7 +14,10 @@ export abstract class TimedMember extends RingMember {
   abstract onDue (): void
 }
 
-/** Members that are called in one turn of the event loop: thousands of streams may have begun at the same time. */
+/**
+ * Members that are called in one turn of the event loop: thousands of streams may have begun at the same
+ * time.
+ */
 const membersPerTurn = 200
 
 export class SharedTimer {
@@ -55,7 +58,9 @@ export class SharedTimer {
       }
     } finally {
       const { first } = this.#waiting
-      this.#timer = undefined // not before: a member that begins to wait anew would set one for itself, and those that are due would wait for that
+      // not before: a member that begins to wait anew would set one for itself, and those that are due would
+      // wait for that
+      this.#timer = undefined
       if (first !== undefined) this.#runAfter(Math.max(0, first.dueMs - performance.now()))
     }
   }
@@ -63,7 +68,9 @@ export class SharedTimer {
 
 const timers = new Map<number, SharedTimer>()
 
-/** Returns the timer of all waits of this length. There are as many as lengths: use it where these are few. */
+/**
+ * Returns the timer of all waits of this length. There are as many as lengths: use it where these are few.
+ */
 export function sharedTimer (ms: number): SharedTimer {
   let timer = timers.get(ms)
   if (timer === undefined) timers.set(ms, timer = new SharedTimer(ms))

@@ -5,7 +5,9 @@
 
 const waiting: Array<() => void> = []
 
-/** Resolves in a turn of the event loop in which no other caller was let through, first come, first served. */
+/**
+ * Resolves in a turn of the event loop in which no other caller was let through, first come, first served.
+ */
 export async function yieldFairly (): Promise<void> {
   await new Promise<void>(resolve => {
     if (waiting.push(resolve) === 1) setImmediate(letOneThrough)

@@ -67,7 +67,8 @@ export class AbandonedAnswers {
     }
     return {
       sizeBytes: () => answer.sizeBytes(),
-      next: () => answer.next(), // its own promise: an answer that outlives its caller is read as any other is
+      // its own promise: an answer that outlives its caller is read as any other is
+      next: () => answer.next(),
       close: () => {
         if (this.#running.has(own)) {
           record.whenUsageKnown = this.#readOn(answer, record, meter).finally(release)
@@ -90,7 +91,9 @@ export class AbandonedAnswers {
   }
 
   #onCallerLeft (own: CallCancellation, reason: unknown): void {
-    const gone = reason instanceof GatewayError && (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
+    const gone =
+      reason instanceof GatewayError &&
+      (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
     if (!gone || this.#running.size >= this.#limits.answers) {
       own.abort(reason)
       return

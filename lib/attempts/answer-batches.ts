@@ -18,7 +18,10 @@ type Result<R, E> = IteratorResult<Batch<R, E>, undefined>
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
-/** One answer, read by read: at least one batch. Not a generator: it would be suspended for as long as a stream waits. */
+/**
+ * One answer, read by read: at least one batch. Not a generator: it would be suspended for as long as a
+ * stream waits.
+ */
 export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
   readonly #call: RoutedCall<R>
   readonly #options: AnswerBatchesOptions<E>
@@ -33,7 +36,9 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
 
   next (): Promise<Result<R, E>> {
     if (this.#ended) return Promise.resolve(done)
-    return this.#open === undefined ? this.#begin() : this.#open.answer.next().then(this.#onEvents, this.#onFailure)
+    return this.#open === undefined
+      ? this.#begin()
+      : this.#open.answer.next().then(this.#onEvents, this.#onFailure)
   }
 
   return (): Promise<Result<R, E>> {
@@ -52,7 +57,8 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     return await this.next()
   }
 
-  readonly #onEvents = (events: E[] | undefined): Result<R, E> | Promise<Result<R, E>> => this.#give(events) ?? this.#readOn()
+  readonly #onEvents = (events: E[] | undefined): Result<R, E> | Promise<Result<R, E>> =>
+    this.#give(events) ?? this.#readOn()
 
   readonly #onFailure = (error: unknown): Result<R, E> => {
     const open = this.#open

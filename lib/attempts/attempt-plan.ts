@@ -64,7 +64,9 @@ export class AttemptPlan {
   constructor (routes: readonly Route[], health: RouteHealth, options: AttemptPlanOptions) {
     this.#health = health
     this.#options = options
-    this.#candidates = health.candidates(routes, options.keyId, (route, { reason }) => options.onSkip(route, reason))[Symbol.iterator]()
+    const { keyId, onSkip } = options
+    const candidates = health.candidates(routes, keyId, (route, { reason }) => onSkip(route, reason))
+    this.#candidates = candidates[Symbol.iterator]()
   }
 
   /** Returns the first attempt, or `undefined` where there is no route. */
@@ -77,33 +79,66 @@ export class AttemptPlan {
   /** Returns the same attempt again, once per model, when its failure was only that of a stale socket. */
   reconnect (failure: GatewayError): PlannedAttempt | undefined {
     const route = this.#last?.route
-    if (route === undefined || this.#attempts >= maxAttempts || this.#reconnected?.has(route.modelId) === true) return undefined
+    if (
+      route === undefined ||
+      this.#attempts >= maxAttempts ||
+      this.#reconnected?.has(route.modelId) === true
+    ) {
+      return undefined
+    }
     if (!this.#health.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
     this.#reconnected = (this.#reconnected ?? new Set()).add(route.modelId)
     this.#attempts++
-    return { route, waitMs: 0, isRetry: false, ...this.#credential !== undefined && { credential: this.#credential } }
+    return {
+      route,
+      waitMs: 0,
+      isRetry: false,
+      ...this.#credential !== undefined && { credential: this.#credential }
+    }
   }
 
   /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
-  next ({ fault, acceptedByProvider }: Pick<GatewayError, 'fault' | 'acceptedByProvider'>): PlannedAttempt | undefined {
+  next ({
+    fault,
+    acceptedByProvider
+  }: Pick<GatewayError, 'fault' | 'acceptedByProvider'>): PlannedAttempt | undefined {
     const last = this.#last
-    const another = last !== undefined && isOfCredential({ fault }) && this.#attempts < maxAttempts ? this.#nextCredential(last) : undefined
+    const another =
+      last !== undefined && isOfCredential({ fault }) && this.#attempts < maxAttempts
+        ? this.#nextCredential(last)
+        : undefined
     if (another !== undefined) return another
     const isMomentary = fault === 'transient' || fault === 'rate_limit'
     // A provider that has accepted a request will charge for it: the same is not sent again.
-    if (last !== undefined && isMomentary && !acceptedByProvider && last.attempts <= this.#options.retries(last.route)) this.#failed.push(last)
+    if (
+      last !== undefined &&
+      isMomentary &&
+      !acceptedByProvider &&
+      last.attempts <= this.#options.retries(last.route)
+    ) {
+      this.#failed.push(last)
+    }
     if (this.#attempts >= maxAttempts) return undefined
     return this.#fallback(isMomentary) ?? this.#retry()
   }
 
-  /** The same model with another credential, which says nothing about the load of the provider: it is free. */
+  /**
+   * The same model with another credential, which says nothing about the load of the provider: it is free.
+   */
   #nextCredential (last: Failed): PlannedAttempt | undefined {
     const { providerId } = last.route
-    const credential = this.#health.credentials(providerId)?.another(this.#tried?.get(providerId) ?? new Set(), this.#options.keyId)
-    return credential === undefined || this.#options.firstCredential === true ? undefined : this.#start(last, 0, credential)
+    const credential = this.#health
+      .credentials(providerId)
+      ?.another(this.#tried?.get(providerId) ?? new Set(), this.#options.keyId)
+    return credential === undefined || this.#options.firstCredential === true
+      ? undefined
+      : this.#start(last, 0, credential)
   }
 
-  /** Returns the next route that is not cooling down, to be started beside the attempt in flight; it is not tried again. */
+  /**
+   * Returns the next route that is not cooling down, to be started beside the attempt in flight; it is not
+   * tried again.
+   */
   second (): PlannedAttempt | undefined {
     if (this.#attempts >= maxAttempts) return undefined
     const { value: route } = this.#candidates.next()
@@ -113,13 +148,18 @@ export class AttemptPlan {
       return undefined
     }
     this.#attempts++
-    const credential = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)?.choose(this.#options.keyId)
+    const credential =
+      this.#options.firstCredential === true
+        ? undefined
+        : this.#health.credentials(route.providerId)?.choose(this.#options.keyId)
     return { route, waitMs: 0, isRetry: false, ...credential !== undefined && { credential } }
   }
 
   #fallback (costs: boolean): PlannedAttempt | undefined {
     for (let { value: route } = this.#candidates.next(); route; { value: route } = this.#candidates.next()) {
-      if (!costs || this.#health.retryBudget(route.providerId).take()) return this.#start({ route, attempts: 1 }, 0)
+      if (!costs || this.#health.retryBudget(route.providerId).take()) {
+        return this.#start({ route, attempts: 1 }, 0)
+      }
       this.#options.onSkip(route, 'retry_budget_exhausted')
       this.#failed.push({ route, attempts: 0 }) // by then, answers may have earned it
     }
@@ -127,8 +167,13 @@ export class AttemptPlan {
   }
 
   #retry (): PlannedAttempt | undefined {
-    const due = this.#failed.map(failed => ({ failed, waitMs: this.#waitFor(failed) })).toSorted((a, b) => a.waitMs - b.waitMs)
-    for (const { failed: { route, attempts }, waitMs } of due) {
+    const due = this.#failed
+      .map(failed => ({ failed, waitMs: this.#waitFor(failed) }))
+      .toSorted((a, b) => a.waitMs - b.waitMs)
+    for (const {
+      failed: { route, attempts },
+      waitMs
+    } of due) {
       if (this.#waitedMs + waitMs > maxWaitMs) return undefined
       if (!this.#health.retryBudget(route.providerId).take()) continue
       this.#failed.splice(this.#failed.findIndex(failed => failed.route === route), 1)
@@ -139,7 +184,10 @@ export class AttemptPlan {
 
   /** Returns what `retry-after` said, or an exponential backoff with jitter. */
   #waitFor ({ route, attempts }: Failed): number {
-    const backoffMs = Math.min(initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4), maxBackoffMs)
+    const backoffMs = Math.min(
+      initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4),
+      maxBackoffMs
+    )
     return Math.max(this.#health.pauseMs(route.providerId), backoffMs)
   }
 
@@ -148,8 +196,13 @@ export class AttemptPlan {
     this.#last = attempt
     this.#attempts++
     this.#waitedMs += waitMs
-    const pool = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)
-    this.#credential = another ?? (pool === undefined ? undefined : this.#options.credential?.(route) ?? pool.choose(this.#options.keyId))
+    const pool =
+      this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)
+    this.#credential =
+      another ??
+      (pool === undefined
+        ? undefined
+        : (this.#options.credential?.(route) ?? pool.choose(this.#options.keyId)))
     const isRetry = attempts > 1 || another !== undefined
     if (this.#credential === undefined) return { route, waitMs, isRetry }
     const tried = this.#tried ??= new Map()

@@ -16,7 +16,16 @@ import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response
 import { StreamAttempt } from './stream-attempt.ts'
 import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Adapter, Ask, BodyReader, JsonReader, Provider, StreamReader, UpstreamRequest, UpstreamResponse } from '../providers/provider.ts'
+import type {
+  Adapter,
+  Ask,
+  BodyReader,
+  JsonReader,
+  Provider,
+  StreamReader,
+  UpstreamRequest,
+  UpstreamResponse
+} from '../providers/provider.ts'
 
 export interface ProviderCallOptions {
   /** Bytes of a complete response. */
@@ -25,17 +34,25 @@ export interface ProviderCallOptions {
   readonly eventBytes: number
   /** The time to wait for real output before what is there goes out; default 10 s. */
   readonly holdMs?: number
-  /** Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on. */
+  /**
+   * Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on.
+   */
   readonly mayGiveUp?: SlowStreamGuard['mayGiveUp'] | undefined
 }
 
 /** The part of a call that an upstream request needs. */
-export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey' | 'takeMemory'> {
+export interface AttemptCall extends Pick<
+  RoutedCall<unknown>,
+  'signal' | 'record' | 'key' | 'providerKey' | 'takeMemory'
+> {
   /** The place of the gateway's credential to use, of several. */
   readonly credential?: number | undefined
 }
 
-/** A part of a call. Its request is made anew for each attempt: if it were kept for the next one, it would be a copy of all text for as long as the call waits. */
+/**
+ * A part of a call. Its request is made anew for each attempt: if it were kept for the next one, it would be
+ * a copy of all text for as long as the call waits.
+ */
 export interface UpstreamPart<R, E = unknown> {
   readonly ask: Ask<R>
   /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
@@ -46,17 +63,28 @@ export interface UpstreamPart<R, E = unknown> {
  * Sends the request and reads until the first real event.
  *
  * @throws ProviderFailure when the provider says that it failed
- * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider` then,
- *   where the work was done and will be billed, and `mayBeBilled` where it took too long
+ * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider`
+ *   then, where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
 export function openAttempt<R, E extends { readonly type: string }> (
-  call: AttemptCall, { ask }: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall,
+  { ask }: UpstreamPart<R, E>,
+  provider: Provider,
+  adapter: Adapter<R, E>,
+  options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
-  return sendAsk(call, ask, provider, adapter).then(response => openResponse(response, call, ask, provider, adapter, options))
+  return sendAsk(call, ask, provider, adapter).then(response =>
+    openResponse(response, call, ask, provider, adapter, options)
+  )
 }
 
-function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Pick<Adapter<R, unknown>, 'request'>): Promise<UpstreamResponse> {
+function sendAsk<R> (
+  call: AttemptCall,
+  ask: Ask<R>,
+  provider: Provider,
+  adapter: Pick<Adapter<R, unknown>, 'request'>
+): Promise<UpstreamResponse> {
   const send = (request: UpstreamRequest): Promise<UpstreamResponse> => {
     call.record.attempts++
     return provider.transport.send(request, {
@@ -67,7 +95,11 @@ function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, adapter
       keyId: call.key.id
     })
   }
-  if (isSlowRequest(call.record)) return yieldFairly().then(() => adapter.request(ask)).then(async request => await yieldFairly().then(() => send(request)))
+  if (isSlowRequest(call.record)) {
+    return yieldFairly()
+      .then(() => adapter.request(ask))
+      .then(async request => await yieldFairly().then(() => send(request)))
+  }
   try {
     return send(adapter.request(ask))
   } catch (error) {
@@ -76,7 +108,12 @@ function sendAsk<R> (call: AttemptCall, ask: Ask<R>, provider: Provider, adapter
 }
 
 async function openResponse<R, E extends { readonly type: string }> (
-  response: UpstreamResponse, call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  response: UpstreamResponse,
+  call: AttemptCall,
+  ask: Ask<R>,
+  provider: Provider,
+  adapter: Adapter<R, E>,
+  options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const { record } = call
   const { status, headers } = response
@@ -84,7 +121,9 @@ async function openResponse<R, E extends { readonly type: string }> (
   if (typeof upstreamId === 'string') record.upstreamRequestId = cutName(upstreamId)
 
   // The caller's own key has limits of its own, which those of the gateway do not describe.
-  if (call.providerKey !== undefined && ask.direct !== undefined) record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
+  if (call.providerKey !== undefined && ask.direct !== undefined) {
+    record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
+  }
 
   if (status < 200 || status > 299) return await refused(response, ask, adapter)
   try {
@@ -97,19 +136,32 @@ async function openResponse<R, E extends { readonly type: string }> (
 }
 
 /** @throws ProviderFailure always, as its adapter reads it */
-async function refused<R> (response: UpstreamResponse, ask: Ask<R>, adapter: Pick<Adapter<R, unknown>, 'error'>): Promise<never> {
+async function refused<R> (
+  response: UpstreamResponse,
+  ask: Ask<R>,
+  adapter: Pick<Adapter<R, unknown>, 'error'>
+): Promise<never> {
   const { status, headers } = response
   const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, ask)
   throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 
 async function openBody<E extends { readonly type: string }> (
-  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
+  { body }: UpstreamResponse,
+  reader: BodyReader<E>,
+  provider: Provider,
+  { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
   { record, takeMemory }: Pick<AttemptCall, 'record' | 'takeMemory'>
 ): Promise<OpenAttempt<E>> {
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
-    case 'json': return await openJson(await body.buffer(answerBytes, memory.hold), reader, Math.max(eventBytes, answerBytes), record)
+    case 'json':
+      return await openJson(
+        await body.buffer(answerBytes, memory.hold),
+        reader,
+        Math.max(eventBytes, answerBytes),
+        record
+      )
     case 'text': {
       const bytes = await body.buffer(answerBytes, memory.hold)
       return bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString())))
@@ -118,7 +170,8 @@ async function openBody<E extends { readonly type: string }> (
       const bytes = await body.buffer(answerBytes, memory.hold)
       return bufferedAttempt(readOrRefuse(() => reader.read(bytes)))
     }
-    case 'pieces': return await openPieces(body, reader.read)
+    case 'pieces':
+      return await openPieces(body, reader.read)
     case 'sse': {
       const attempt = new StreamAttempt(body, reader.reader, {
         json: async bytes => {
@@ -129,7 +182,10 @@ async function openBody<E extends { readonly type: string }> (
         eventBytes,
         memory,
         idleEventsMs: provider.timeouts.idleEventsMs,
-        slow: provider.slowStream === undefined || mayGiveUp === undefined ? undefined : { ...provider.slowStream, mayGiveUp }
+        slow:
+          provider.slowStream === undefined || mayGiveUp === undefined
+            ? undefined
+            : { ...provider.slowStream, mayGiveUp }
       })
       await attempt.untilReal(holdMs)
       return attempt
@@ -138,9 +194,16 @@ async function openBody<E extends { readonly type: string }> (
 }
 
 /** @param maxBytes of one event, where it is an event stream all the same */
-async function openJson<E> (bytes: Buffer, reader: JsonReader<E>, maxBytes: number, record: Pick<CallRecord, 'answerBytes'>): Promise<OpenAttempt<E>> {
+async function openJson<E> (
+  bytes: Buffer,
+  reader: JsonReader<E>,
+  maxBytes: number,
+  record: Pick<CallRecord, 'answerBytes'>
+): Promise<OpenAttempt<E>> {
   const { sse } = reader
-  if (sse !== undefined && looksLikeStream(bytes)) return bufferedAttempt(await readCompleteStream(bytes, sse(), maxBytes))
+  if (sse !== undefined && looksLikeStream(bytes)) {
+    return bufferedAttempt(await readCompleteStream(bytes, sse(), maxBytes))
+  }
   record.answerBytes = bytes.length
   const value = await parseResponseBytes(bytes)
   return bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
@@ -173,7 +236,11 @@ async function openPieces<E> (
 }
 
 /** Reads all of an event stream that came where none was requested. */
-async function readCompleteStream<E> (bytes: Buffer, reader: StreamReader<E>, maxBytes: number): Promise<E[]> {
+async function readCompleteStream<E> (
+  bytes: Buffer,
+  reader: StreamReader<E>,
+  maxBytes: number
+): Promise<E[]> {
   const messages = sseReader(maxBytes)
   const events: E[] = []
   const read = (complete: ReturnType<typeof messages.push>): void => {
@@ -195,18 +262,25 @@ async function readCompleteStream<E> (bytes: Buffer, reader: StreamReader<E>, ma
 /** Bytes of a stream that are read in one turn of the event loop, as from a socket. */
 const streamBytes = 64 * 1024
 
-/** Returns whether a request was given up because it took too long: its provider may do the work all the same. */
+/**
+ * Returns whether a request was given up because it took too long: its provider may do the work all the same.
+ */
 function isTimeout (error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.code === 'upstream_timeout'
 }
 
 /**
- * Returns whether the work of a request that failed was done all the same, or goes on. A stream that broke before
- * any output has cost next to nothing; a response that was to come at once is done when its head is.
+ * Returns whether the work of a request that failed was done all the same, or goes on. A stream that broke
+ * before any output has cost next to nothing; a response that was to come at once is done when its head is.
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
-  return error.code === 'overloaded' || error.code === 'upstream_invalid_response' || error.code === 'upstream_too_slow' || (!streamed && error.code === 'upstream_stream_interrupted')
+  return (
+    error.code === 'overloaded' ||
+    error.code === 'upstream_invalid_response' ||
+    error.code === 'upstream_too_slow' ||
+    (!streamed && error.code === 'upstream_stream_interrupted')
+  )
 }
 
 function headersStarting (prefix: string, headers: UpstreamResponse['headers']): Record<string, string> {

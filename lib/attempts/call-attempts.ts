@@ -1,8 +1,8 @@
 /**
  * Sends a call to its routes, in order, until one answers.
  *
- * `AttemptPlan` says which route is next, `RouteAttempt` notes what became of each, `hedged-answer` starts a second
- * request where the first is slow.
+ * `AttemptPlan` says which route is next, `RouteAttempt` notes what became of each, `hedged-answer` starts a
+ * second request where the first is slow.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -10,7 +10,15 @@ import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type AttemptPlanOptions, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
 import type { Send } from './hedge.ts'
-import { RouteAttempt, noteAttempt, noteWasted, type AttemptedCall, type Closable, type RouteAnswer, type RouteRequest } from './route-attempt.ts'
+import {
+  RouteAttempt,
+  noteAttempt,
+  noteWasted,
+  type AttemptedCall,
+  type Closable,
+  type RouteAnswer,
+  type RouteRequest
+} from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -89,7 +97,9 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
         record.modelId = route.modelId
         record.providerId = route.providerId
         try {
-          if (this.#mayHedge && route.hedgeAfterMs !== undefined) return await this.#hedged(attempt, request, planned, route.hedgeAfterMs)
+          if (this.#mayHedge && route.hedgeAfterMs !== undefined) {
+            return await this.#hedged(attempt, request, planned, route.hedgeAfterMs)
+          }
           const answer = await request.send(credential)
           attempt.succeeded()
           return this.#chosen({ route, answer })
@@ -109,11 +119,18 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   /** Notes parts that succeeded: they belong to the answer of their route, or to none. */
   #notePartsBeside (answering: Route | undefined): void {
     for (const [index, route] of this.#routes.entries()) {
-      if (route !== answering) for (const usage of this.#requests[index]?.billed() ?? []) noteWasted(this.#call, route, usage)
+      if (route !== answering) {
+        for (const usage of this.#requests[index]?.billed() ?? []) noteWasted(this.#call, route, usage)
+      }
     }
   }
 
-  async #hedged (attempt: RouteAttempt, request: RouteRequest<A>, { credential }: PlannedAttempt, afterMs: number): Promise<RouteAnswer<A>> {
+  async #hedged (
+    attempt: RouteAttempt,
+    request: RouteRequest<A>,
+    { credential }: PlannedAttempt,
+    afterMs: number
+  ): Promise<RouteAnswer<A>> {
     this.#health.hedgeBudget.onCall()
     const send: Send<A> = async signal => await request.send(credential, signal)
     return this.#chosen(await hedgedAnswer(this.#call, attempt, afterMs, send, () => this.#startHedge()))
@@ -142,14 +159,20 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     return next
   }
 
-  /** Prepares the next route as a second request beside the one in flight; `undefined` when there is none, or no budget for it. */
+  /**
+   * Prepares the next route as a second request beside the one in flight; `undefined` when there is none, or
+   * no budget for it.
+   */
   #startHedge (): SecondAttempt<A> | undefined {
     const planned = this.#health.hedgeBudget.take() ? this.#plan.second() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
     record.hedges = (record.hedges ?? 0) + 1
     const request = this.#requestTo(planned.route)
-    return { attempt: new RouteAttempt(this.#call, request.provider, planned, this.#health), send: async signal => await request.send(planned.credential, signal) }
+    return {
+      attempt: new RouteAttempt(this.#call, request.provider, planned, this.#health),
+      send: async signal => await request.send(planned.credential, signal)
+    }
   }
 
   #requestTo (route: Route): RouteRequest<A> {
@@ -160,7 +183,10 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
 }
 
 /** Waits between two attempts. The time counts as waiting for the provider, as that of an attempt does. */
-async function backOff (waitMs: number, { record, signal }: Pick<AttemptedCall, 'record' | 'signal'>): Promise<void> {
+async function backOff (
+  waitMs: number,
+  { record, signal }: Pick<AttemptedCall, 'record' | 'signal'>
+): Promise<void> {
   const startedAtMs = performance.now()
   try {
     await sleep(waitMs, signal)
@@ -170,5 +196,8 @@ async function backOff (waitMs: number, { record, signal }: Pick<AttemptedCall, 
 }
 
 function modelDoesNotServe ({ modelId }: Route): GatewayError {
-  return new GatewayError('model_not_found', { message: `The model \`${modelId}\` does not serve this endpoint.`, param: 'model' })
+  return new GatewayError('model_not_found', {
+    message: `The model \`${modelId}\` does not serve this endpoint.`,
+    param: 'model'
+  })
 }

@@ -9,20 +9,32 @@ const maxMs = 10_000
 const maxBytes = 64 * 1024
 
 /**
- * Deletes a response at the provider that keeps it, also when the caller leaves. One that is not there any more is deleted.
+ * Deletes a response at the provider that keeps it, also when the caller leaves. One that is not there any
+ * more is deleted.
  *
  * @param provider of the response; `undefined` where it is not configured any more
  * @param callerKey the caller's own key there
  * @throws GatewayError or the reason of a timeout, when it may still be there
  */
-export async function deleteAtProvider (provider: Provider | undefined, { account, responseId }: ResponseOrigin, callerKey?: Secret): Promise<void> {
+export async function deleteAtProvider (
+  provider: Provider | undefined,
+  { account, responseId }: ResponseOrigin,
+  callerKey?: Secret
+): Promise<void> {
   const request = provider?.adapters.chat?.deleteResponse?.(responseId)
   const credential = provider === undefined ? undefined : credentialOf(provider, account, callerKey)
   if (provider === undefined || request === undefined || credential === undefined) {
-    throw new GatewayError('upstream_unreachable', { cause: 'the account that keeps the response is not configured' })
+    throw new GatewayError('upstream_unreachable', {
+      cause: 'the account that keeps the response is not configured'
+    })
   }
   const { transport, timeouts } = provider
-  const { status, body } = await transport.send(request, { signal: AbortSignal.timeout(maxMs), credential, timeouts, streamed: false })
+  const { status, body } = await transport.send(request, {
+    signal: AbortSignal.timeout(maxMs),
+    credential,
+    timeouts,
+    streamed: false
+  })
   if (status !== 404 && (status < 200 || status > 299)) {
     body.cancel()
     throw new GatewayError('upstream_error', { cause: `status ${status} of the deletion of a response` })

@@ -35,8 +35,11 @@ export async function hedge<A> (
   let failed: { readonly error: unknown } | undefined
   primary.catch((error: unknown) => { failed = { error } })
   const won = await Promise.any([
-    primary.then(answer => ({ answer, winner: 'first' as const })), other.then(answer => ({ answer, winner: 'second' as const }))
-  ]).catch((error: unknown) => { throw failed === undefined ? error : failed.error })
+    primary.then(answer => ({ answer, winner: 'first' as const })),
+    other.then(answer => ({ answer, winner: 'second' as const }))
+  ]).catch((error: unknown) => {
+    throw failed === undefined ? error : failed.error
+  })
   const [loser, controller] = won.winner === 'first' ? [other, secondController] : [primary, firstController]
   const firstFailure = failed?.error
   controller.abort(new Error('another request succeeded first'))

@@ -1,4 +1,7 @@
-/** Sends the request of a route, and beside it one to the next route when the first is slow: the first answer counts. */
+/**
+ * Sends the request of a route, and beside it one to the next route when the first is slow: the first answer
+ * counts.
+ */
 
 import { hedge, type Send } from './hedge.ts'
 import type { AttemptedCall, Closable, RouteAnswer, RouteAttempt } from './route-attempt.ts'
@@ -10,14 +13,19 @@ export interface SecondAttempt<A> {
 }
 
 /**
- * Notes the outcome of the second request; that of the first, where it fails and no other succeeded, is left to the caller.
+ * Notes the outcome of the second request; that of the first, where it fails and no other succeeded, is left
+ * to the caller.
  *
  * @param afterMs the time to wait for the first
  * @param startBeside begins the second request; `undefined` when there is none to make
  * @throws what the first one failed with, when no other succeeded
  */
 export async function hedgedAnswer<A extends Closable> (
-  call: Pick<AttemptedCall, 'record' | 'signal'>, first: RouteAttempt, afterMs: number, send: Send<A>, startBeside: () => SecondAttempt<A> | undefined
+  call: Pick<AttemptedCall, 'record' | 'signal'>,
+  first: RouteAttempt,
+  afterMs: number,
+  send: Send<A>,
+  startBeside: () => SecondAttempt<A> | undefined
 ): Promise<RouteAnswer<A>> {
   let second: RouteAttempt | undefined
   const { answer, winner, firstFailure } = await hedge(afterMs, send, () => {
@@ -38,7 +46,11 @@ export async function hedgedAnswer<A extends Closable> (
   return { route: second.route, answer }
 }
 
-async function sendBeside<A> ({ signal }: Pick<AttemptedCall, 'signal'>, { attempt, send }: SecondAttempt<A>, attemptSignal: AbortSignal): Promise<A> {
+async function sendBeside<A> (
+  { signal }: Pick<AttemptedCall, 'signal'>,
+  { attempt, send }: SecondAttempt<A>,
+  attemptSignal: AbortSignal
+): Promise<A> {
   try {
     const answer = await send(attemptSignal)
     attempt.succeeded()

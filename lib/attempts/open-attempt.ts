@@ -30,15 +30,18 @@ const freeBytes = 64 * 1024
 const copies = 2
 
 /**
- * Counts what one attempt holds of an answer in the memory of its call (`limits.body_memory_bytes`), until the call ends.
- * It counts the most that was held at once: memory that was in use is free again only after a collection.
+ * Counts what one attempt holds of an answer in the memory of its call (`limits.body_memory_bytes`), until
+ * the call ends. It counts the most that was held at once: memory that was in use is free again only after a
+ * collection.
  */
 export class AnswerMemory {
   readonly #take: ((bytes: number) => void) | undefined
   #heldBytes = 0
   #countedBytes = freeBytes
 
-  /** @param take counts bytes, and throws where there is no room for them; absent for a call without a bound */
+  /**
+   * @param take counts bytes, and throws where there is no room for them; absent for a call without a bound
+   */
   constructor (take: ((bytes: number) => void) | undefined) {
     this.#take = take
   }
@@ -46,8 +49,8 @@ export class AnswerMemory {
   /**
    * Adds bytes of the answer that are kept.
    *
-   * @throws GatewayError `overloaded` where other calls use the memory, `upstream_invalid_response` for more than one
-   *   key may ever use
+   * @throws GatewayError `overloaded` where other calls use the memory, `upstream_invalid_response` for more
+   *   than one key may ever use
    */
   readonly hold = (bytes: number): void => {
     this.#heldBytes += bytes

@@ -24,8 +24,14 @@ export interface SharedByRequests {
   readonly missingApis: MissingApis
 }
 
-/** The request of a call to one route. Its parts are made once, however often they are sent, but for each account that keeps something. */
-export class PreparedRequest<R extends { readonly stream?: boolean | undefined }, E extends AnyEvent & AnswerEvent> implements RouteRequest<OpenAttempt<E>> {
+/**
+ * The request of a call to one route. Its parts are made once, however often they are sent, but for each
+ * account that keeps something.
+ */
+export class PreparedRequest<
+  R extends { readonly stream?: boolean | undefined },
+  E extends AnyEvent & AnswerEvent
+> implements RouteRequest<OpenAttempt<E>> {
   readonly provider: Provider
   /** A provider bills what it has written although the caller left, and a budget must count that. */
   readonly readsToEnd: boolean
@@ -34,11 +40,24 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
   readonly #adapter: Adapter<R, E>
   readonly #options: ProviderCallOptions
   readonly #shared: SharedByRequests
-  #made: Array<{ readonly credential: number | undefined, readonly parts: ReadonlyArray<UpstreamPart<R, E>> }> = []
-  /** True once the server has said that it does not have the API of this request: it is translated from then on. */
+  #made: Array<{
+    readonly credential: number | undefined
+    readonly parts: ReadonlyArray<UpstreamPart<R, E>>
+  }> = []
+  /**
+   * True once the server has said that it does not have the API of this request: it is translated from then
+   * on.
+   */
   #refused = false
 
-  constructor (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions, shared: SharedByRequests) {
+  constructor (
+    call: RoutedCall<R>,
+    route: Route,
+    provider: Provider,
+    adapter: Adapter<R, E>,
+    options: ProviderCallOptions,
+    shared: SharedByRequests
+  ) {
     this.provider = provider
     this.readsToEnd = provider.onDisconnect === 'drain' || call.record.reservedNanoUsd !== undefined
     this.#call = call
@@ -50,8 +69,12 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
 
   send (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> {
     const call = this.#call
-    const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
-    const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
+    const attemptSignal =
+      signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
+    const attempt =
+      credential === undefined && signal === undefined
+        ? call
+        : extend(call, { credential, signal: attemptSignal })
     if (this.#refused) return this.#openTranslated(attempt, credential)
     const parts = this.#partsFor(credential)
     if (parts[0]?.ask.direct === undefined) return this.#open(attempt, parts)
@@ -66,7 +89,10 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
     })
   }
 
-  /** Sends a request that was refused again, translated. What it shows of the server counts for all callers only if no key of one was used. */
+  /**
+   * Sends a request that was refused again, translated. What it shows of the server counts for all callers
+   * only if no key of one was used.
+   */
   #openTranslated (attempt: AttemptCall, credential: number | undefined): Promise<OpenAttempt<E>> {
     return this.#open(attempt, this.#partsFor(credential)).then(opened => {
       if (this.#call.providerKey === undefined) this.#shared.missingApis.noteMissing(this.provider)
@@ -79,7 +105,12 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
   }
 
   #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
-    const [provider, adapter, options, { abandoned, recordSent, isFree }] = [this.provider, this.#adapter, this.#options, this.#shared]
+    const [provider, adapter, options, { abandoned, recordSent, isFree }] = [
+      this.provider,
+      this.#adapter,
+      this.#options,
+      this.#shared
+    ]
     const [first, ...others] = parts
     const open = (call: AttemptCall): Promise<OpenAttempt<E>> => first !== undefined && others.length === 0
       ? openAttempt(call, first, provider, adapter, options)
@@ -105,7 +136,8 @@ export class PreparedRequest<R extends { readonly stream?: boolean | undefined }
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
 ): Ask<R> {
-  const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined // it gives what it takes
+  // it gives what it takes
+  const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined
   const given = fitted?.request ?? call.request
   const request = route.settings === undefined ? given : mergeSettings(given, route.settings)
   return {

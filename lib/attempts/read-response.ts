@@ -30,8 +30,8 @@ export function asInterrupted<T> (read: () => T): T {
 /** Larger texts are parsed in turns of the event loop. */
 const parsedAtOnceBytes = 256 * 1024
 /**
- * Numbers in a complete response; keys, strings, objects and lists count as eight. As much as 8,000 tokens have with
- * twenty probabilities each; in memory some hundred megabytes.
+ * Numbers in a complete response; keys, strings, objects and lists count as eight. As much as 8,000 tokens
+ * have with twenty probabilities each; in memory some hundred megabytes.
  */
 const maxParseCost = 8_000_000
 const countedBytes = 1024 * 1024

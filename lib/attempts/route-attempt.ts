@@ -1,6 +1,6 @@
 /**
- * Follows one request to a route, and notes what becomes of it: in what is known of the route, and in the record of
- * the call.
+ * Follows one request to a route, and notes what becomes of it: in what is known of the route, and in the
+ * record of the call.
  */
 
 import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
@@ -15,7 +15,10 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** The part of a call that its attempts need. */
-export type AttemptedCall = Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'key' | 'request' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin'>
+export type AttemptedCall = Pick<
+  RoutedCall<{ readonly stream?: boolean | undefined }>,
+  'key' | 'request' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin'
+>
 
 /** The request of a call to one route, to be sent as often as it takes. */
 export interface RouteRequest<A> {
@@ -52,15 +55,27 @@ export class RouteAttempt {
   readonly #request: SentRequest
 
   /** Begins an attempt; `end` must follow, whatever happens. */
-  constructor (call: AttemptedCall, provider: Provider, { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>, health: RouteHealth) {
+  constructor (
+    call: AttemptedCall,
+    provider: Provider,
+    { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>,
+    health: RouteHealth
+  ) {
     this.route = route
     this.#call = call
     this.#provider = provider
     this.#credential = credential
     this.#health = health
     this.#attempt = health.begin(route, call.key.id)
-    this.#request = { route, startedAtMs: performance.now(), endedAtMs: undefined, reason: undefined, status: undefined }
-    if (call.record.requests === undefined) call.record.requests = [this.#request] // a list that grows has room for 16
+    this.#request = {
+      route,
+      startedAtMs: performance.now(),
+      endedAtMs: undefined,
+      reason: undefined,
+      status: undefined
+    }
+    // a list that grows has room for 16
+    if (call.record.requests === undefined) call.record.requests = [this.#request]
     else call.record.requests.push(this.#request)
   }
 
@@ -71,7 +86,12 @@ export class RouteAttempt {
   succeeded (): void {
     const endedAtMs = performance.now()
     this.#request.endedAtMs = endedAtMs
-    this.#health.succeeded(this.route, this.#attempt, this.#call.request.stream === true, endedAtMs - this.startedAtMs)
+    this.#health.succeeded(
+      this.route,
+      this.#attempt,
+      this.#call.request.stream === true,
+      endedAtMs - this.startedAtMs
+    )
   }
 
   /** Returns the error a caller reads out of what the attempt threw. */
@@ -80,8 +100,13 @@ export class RouteAttempt {
     const { id, secrets } = this.#provider
     const error = callerError(thrown, secrets, this.#call.providerKey)
     if (error.code !== 'upstream_auth_failed') return error
-    const reason = secrets.length === 0 ? 'has refused the call: this gateway has no credential for it' : 'has refused the credential of this gateway'
-    return error.with({ message: `The provider \`${id}\` ${reason}. Its operator finds out more with \`headgate doctor\`.` })
+    const reason =
+      secrets.length === 0
+        ? 'has refused the call: this gateway has no credential for it'
+        : 'has refused the credential of this gateway'
+    return error.with({
+      message: `The provider \`${id}\` ${reason}. Its operator finds out more with \`headgate doctor\`.`
+    })
   }
 
   failed (error: GatewayError): void {
@@ -105,7 +130,9 @@ export class RouteAttempt {
   end (): void {
     this.#health.ended(this.route, this.#attempt)
     const { signal } = this.#call
-    if (this.#request.endedAtMs === undefined && signal.aborted) this.#ended(asGatewayError(signal.reason).code)
+    if (this.#request.endedAtMs === undefined && signal.aborted) {
+      this.#ended(asGatewayError(signal.reason).code)
+    }
   }
 
   /** Notes the end and the reason of a request whose answer is not used. The first note stays. */
@@ -123,7 +150,11 @@ export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Ro
 }
 
 /** Notes a wasted request. @param usage of it, where the provider said so */
-export function noteWasted ({ record }: Pick<AttemptedCall, 'record'>, { modelId }: Route, usage?: Usage): void {
+export function noteWasted (
+  { record }: Pick<AttemptedCall, 'record'>,
+  { modelId }: Route,
+  usage?: Usage
+): void {
   record.wasted ??= []
   record.wasted.push({ modelId, usage })
 }

@@ -3,8 +3,9 @@
  * (`Adapter.split`): a few at a time, read as one answer (`Adapter.join`).
  *
  * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on
- * before its last batch was taken. The first failure ends a stream, after what was read before it. Of an answer that is not streamed, parts in
- * flight are waited for a moment: the provider bills them, and another attempt does not send again what is complete.
+ * before its last batch was taken. The first failure ends a stream, after what was read before it. Of an
+ * answer that is not streamed, parts in flight are waited for a moment: the provider bills them, and another
+ * attempt does not send again what is complete.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
@@ -37,21 +38,35 @@ const partsGraceMs = 2000
  * @throws what `openAttempt` throws
  */
 export function openParts<R, E extends AnyEvent> (
-  call: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall,
+  parts: ReadonlyArray<UpstreamPart<R, E>>,
+  provider: Provider,
+  adapter: Adapter<R, E>,
+  options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed } = first.ask
   const joined = new JoinedAttempt<E>(parts, join, !streamed, async (index, signal) => {
-    return await openAttempt({ ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }, parts[index] ?? first, provider, adapter, options)
+    return await openAttempt(
+      { ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) },
+      parts[index] ?? first,
+      provider,
+      adapter,
+      options
+    )
   })
   return streamed ? joined.begun() : joined.buffered()
 }
 
 /** Returns what the complete answers among the parts used, for a call that another provider answers. */
-export function usagesIn<E extends AnyEvent> (parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'answer'>>): Usage[] {
-  return parts.flatMap(({ answer = [] }) => answer.flatMap(({ type, usage }) => type === 'usage' && usage !== undefined ? [usage] : []))
+export function usagesIn<E extends AnyEvent> (
+  parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'answer'>>
+): Usage[] {
+  return parts.flatMap(({ answer = [] }) =>
+    answer.flatMap(({ type, usage }) => (type === 'usage' && usage !== undefined ? [usage] : []))
+  )
 }
 
 /**
@@ -82,7 +97,10 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
       const [first] = usages.values()
       // Less than all of it would be a wrong bill.
       if (first === undefined || usages.size < parts) return
-      const usage = [...usages.values()].reduce<Usage | undefined>((sum, event) => addUsage(sum, event.usage), undefined)
+      const usage = [...usages.values()].reduce<Usage | undefined>(
+        (sum, event) => addUsage(sum, event.usage),
+        undefined
+      )
       into.push({ ...first, usage })
     }
   }
@@ -255,4 +273,11 @@ function mayPass (error: unknown): boolean {
   return error instanceof GatewayError && error.fault === 'transient'
 }
 
-const passingKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['credential', 'quota', 'rate_limit', 'overloaded', 'timeout', 'error'])
+const passingKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
+  'credential',
+  'quota',
+  'rate_limit',
+  'overloaded',
+  'timeout',
+  'error'
+])

@@ -76,7 +76,11 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       while (!this.#finished) {
         this.#pending ??= this.#bytes.next()
         // A failure comes out of the read below.
-        const first = await Promise.race([this.#pending.then(undefined, () => undefined), over.elapsed, ...slowAfter === undefined ? [] : [slowAfter.elapsed]])
+        const first = await Promise.race([
+          this.#pending.then(undefined, () => undefined),
+          over.elapsed,
+          ...(slowAfter === undefined ? [] : [slowAfter.elapsed])
+        ])
         if (first === 'slow') {
           if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
           slowAfter = undefined
@@ -158,7 +162,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       this.#started = true
       const json = this.#json
       this.#json = undefined // it has the request, and a stream may be open for long
-      if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) return this.#readJson(bytes, into, json)
+      if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) {
+        return this.#readJson(bytes, into, json)
+      }
       if (start.startsWith('<')) throw pageInstead()
     }
     const before = into.length
@@ -201,7 +207,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
    */
   #cut (error: unknown, into: E[]): void {
     this.#finished = true
-    const broke = error instanceof GatewayError && (error.code === 'upstream_stream_interrupted' || error.code === 'upstream_timeout')
+    const broke =
+      error instanceof GatewayError &&
+      (error.code === 'upstream_stream_interrupted' || error.code === 'upstream_timeout')
     if (!broke || !this.#started) throw error
     try {
       this.#reader.end(into)
@@ -222,10 +230,18 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 
   /** Reads one JSON text where a stream was requested: an error, or the complete answer. */
-  async #readJson (first: Uint8Array, into: E[], { json, jsonBytes }: Pick<StreamOptions<E>, 'json' | 'jsonBytes'>): Promise<void> {
+  async #readJson (
+    first: Uint8Array,
+    into: E[],
+    { json, jsonBytes }: Pick<StreamOptions<E>, 'json' | 'jsonBytes'>
+  ): Promise<void> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0
-    for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = (await this.#bytes.next()).value) {
+    for (
+      let piece: Uint8Array | undefined = first;
+      piece !== undefined;
+      piece = (await this.#bytes.next()).value
+    ) {
       sizeBytes += piece.length
       if (sizeBytes > jsonBytes) throw invalidResponse('a JSON text over the limit')
       this.#memory.hold(piece.length)
@@ -258,6 +274,14 @@ function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
 }
 
 /** Returns whether a caller could see the event; heads and empty deltas are not real. */
-function isReal (event: { readonly type: string, readonly text?: string, readonly isHead?: boolean } | undefined): boolean {
-  return event !== undefined && event.type !== 'response-start' && event.type !== 'extra' && event.text !== '' && event.isHead !== true
+function isReal (
+  event: { readonly type: string; readonly text?: string; readonly isHead?: boolean } | undefined
+): boolean {
+  return (
+    event !== undefined &&
+    event.type !== 'response-start' &&
+    event.type !== 'extra' &&
+    event.text !== '' &&
+    event.isHead !== true
+  )
 }

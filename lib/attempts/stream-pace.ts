@@ -1,4 +1,7 @@
-/** Watches how fast the events of one stream come. Only the time in which they are waited for counts: a caller may pause. */
+/**
+ * Watches how fast the events of one stream come. Only the time in which they are waited for counts: a caller
+ * may pause.
+ */
 
 import { GatewayError } from '../core/errors.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
@@ -6,8 +9,8 @@ import type { SlowStreamSettings } from '../core/settings.ts'
 /** The slowest stream that is accepted. */
 export interface SlowStreamGuard extends SlowStreamSettings {
   /**
-   * Decides whether a stream that is too slow is given up. Each true one is a request more, at another model or of a caller
-   * who asks again, so their number is capped.
+   * Decides whether a stream that is too slow is given up. Each true one is a request more, at another model
+   * or of a caller who asks again, so their number is capped.
    */
   readonly mayGiveUp: (moment: 'before_output' | 'after_output') => boolean
 }
@@ -40,7 +43,10 @@ export class StreamPace {
     return this.#isGuarded && this.#slow?.pauseMs !== undefined
   }
 
-  /** Waits for a read, but not longer for an event than the guard allows. @throws GatewayError `upstream_too_slow` */
+  /**
+   * Waits for a read, but not longer for an event than the guard allows. @throws GatewayError
+   * `upstream_too_slow`
+   */
   wait<T> (pending: Promise<T>): Promise<T> {
     return this.limitsWait ? this.#withinPause(pending, this.#slow?.pauseMs ?? Infinity) : pending
   }

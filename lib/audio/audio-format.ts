@@ -13,7 +13,16 @@ const extensions = ['mp3', 'mp4', 'mpeg', 'mpga', 'm4a', 'wav', 'webm']
 
 /** Maps the formats of file-type to the extension that fits. */
 const recognised: Readonly<Record<string, string>> = {
-  mp3: 'mp3', mp2: 'mpga', mp1: 'mpga', mpg: 'mpeg', mp4: 'mp4', m4v: 'mp4', m4a: 'm4a', m4b: 'm4a', wav: 'wav', webm: 'webm'
+  mp3: 'mp3',
+  mp2: 'mpga',
+  mp1: 'mpga',
+  mpg: 'mpeg',
+  mp4: 'mp4',
+  m4v: 'mp4',
+  m4a: 'm4a',
+  m4b: 'm4a',
+  wav: 'wav',
+  webm: 'webm'
 }
 
 /**

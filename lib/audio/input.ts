@@ -42,12 +42,15 @@ type TranscriptionForm = FormRequest<TranscriptionRequest>
  * @throws GatewayError `invalid_value` for granularities without the format that shows them;
  *   `unsupported_format` for a file that is no recording
  */
-export async function transcriptionInput (call: ValidCall<TranscriptionForm>): Promise<ValidCall<RecordingInput>> {
+export async function transcriptionInput (
+  call: ValidCall<TranscriptionForm>
+): Promise<ValidCall<RecordingInput>> {
   const { request } = call
   const { language, chunking_strategy: chunking, timestamp_granularities: granularities = [] } = request
   if (granularities.length > 0 && request.response_format !== 'verbose_json') {
     throw new GatewayError('invalid_value', {
-      message: '`timestamp_granularities` requires `response_format` to be `verbose_json`.', param: 'timestamp_granularities'
+      message: '`timestamp_granularities` requires `response_format` to be `verbose_json`.',
+      param: 'timestamp_granularities'
     })
   }
   return {
@@ -69,7 +72,10 @@ export async function translationInput (
   call: ValidCall<FormRequest<TranslationRequest>>
 ): Promise<ValidCall<RecordingInput>> {
   const shared = await common(call.request)
-  return { ...call, request: { ...shared, task: 'translate', stream: false, logprobs: false, granularities: [] } }
+  return {
+    ...call,
+    request: { ...shared, task: 'translate', stream: false, logprobs: false, granularities: [] }
+  }
 }
 
 async function common (

@@ -41,7 +41,9 @@ function textOf (transcript: Transcript, recording: RecordingInput): string {
     case 'verbose_json': return JSON.stringify(verbose(transcript, recording))
     case 'srt':
     case 'vtt':
-      if (segments === undefined) throw new GatewayError('upstream_invalid_response', { cause: 'the transcript has no segments' })
+      if (segments === undefined) {
+        throw new GatewayError('upstream_invalid_response', { cause: 'the transcript has no segments' })
+      }
       return format === 'srt' ? srt(segments) : vtt(segments)
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Stores the bodies of calls whose project keeps them, one call after the other, when the calls have ended. What there is no
- * memory for is dropped and counted: a call never waits for this, and its usage record does not depend on it.
+ * Stores the bodies of calls whose project keeps them, one call after the other, when the calls have ended.
+ * What there is no memory for is dropped and counted: a call never waits for this, and its usage record does
+ * not depend on it.
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
@@ -30,7 +31,10 @@ interface EndedCall {
 /** Lists of models are the same for every call. */
 const endpointsWithout: ReadonlySet<string> = new Set(['models'])
 
-/** Calls that wait to be stored, those with dropped bodies included: of further ones it is not even noted that they were dropped. */
+/**
+ * Calls that wait to be stored, those with dropped bodies included: of further ones it is not even noted that
+ * they were dropped.
+ */
 const maxWaiting = 10_000
 
 /** Longest wait at the end of the process. */
@@ -64,7 +68,10 @@ export class BodyRecorder {
     return this.#dropped
   }
 
-  /** Returns what notes the bodies of calls under a configuration. @param secrets of the gateway, which must not show */
+  /**
+   * Returns what notes the bodies of calls under a configuration. @param secrets of the gateway, which must
+   * not show
+   */
   capturing (calls: Settings['calls'], secrets: readonly Secret[]): CaptureBodies {
     const ruleOf = bodyRules(calls)
     return (key, endpoint) => {
@@ -116,7 +123,11 @@ export class BodyRecorder {
   async #storeOne ({ capture, row, secrets: presented }: EndedCall): Promise<void> {
     const { rule, request, answer, isDropped } = capture
     const { redaction, maxBytes, keepMs, readableBy, projectId, secrets } = rule
-    const options: PrintOptions = { redaction, maxBytes, secrets: [...secrets.map(secret => secret.reveal()), ...presented] }
+    const options: PrintOptions = {
+      redaction,
+      maxBytes,
+      secrets: [...secrets.map(secret => secret.reveal()), ...presented]
+    }
     await this.#store.add({
       id: row.id,
       project_id: projectId,
@@ -132,5 +143,7 @@ export class BodyRecorder {
 /** Returns the keys that came in the headers of a call: a body may repeat them. */
 function presentedKeys (headers: Call['headers']): string[] {
   const { authorization = '', 'x-api-key': apiKey = '', 'x-provider-key': providerKey = '' } = headers
-  return [String(authorization).replace(/^bearer /i, ''), String(apiKey), String(providerKey)].filter(key => key !== '')
+  return [String(authorization).replace(/^bearer /i, ''), String(apiKey), String(providerKey)].filter(
+    key => key !== ''
+  )
 }

@@ -23,10 +23,21 @@ export interface CallRule extends BodyRule {
 
 const anyProject = '*'
 
-/** Returns a function that finds the rule of the project of a key: by its id, by its name, or the one for all others. */
+/**
+ * Returns a function that finds the rule of the project of a key: by its id, by its name, or the one for all
+ * others.
+ */
 export function bodyRules ({ keepBodies }: Settings['calls']): (key: ApiKey) => BodyRule | undefined {
-  const rules = new Map(keepBodies.map(({ project, redact, ...rule }) => [project, { ...rule, redaction: new Redaction(redact) }]))
-  return ({ project }) => rules.get(project?.id ?? defaultProject) ?? rules.get(project?.name ?? defaultProject) ?? rules.get(anyProject)
+  const rules = new Map(
+    keepBodies.map(({ project, redact, ...rule }) => [
+      project,
+      { ...rule, redaction: new Redaction(redact) }
+    ])
+  )
+  return ({ project }) =>
+    rules.get(project?.id ?? defaultProject) ??
+    rules.get(project?.name ?? defaultProject) ??
+    rules.get(anyProject)
 }
 
 /** Returns the id of the project of a key. */

@@ -1,6 +1,6 @@
 /**
- * Notes the bodies of one call: references to the bytes that came and to what is written, no copies. Nothing here waits, and
- * nothing is read that would not be read anyway.
+ * Notes the bodies of one call: references to the bytes that came and to what is written, no copies. Nothing
+ * here waits, and nothing is read that would not be read anyway.
  */
 
 import type { BodyCapture } from '../core/body-capture.ts'
@@ -30,7 +30,10 @@ export interface BodyMemory {
   readonly give: (bytes: number) => void
 }
 
-/** Bytes in memory for each byte that is stored: events of a token each take some hundred bytes, and media are left out. */
+/**
+ * Bytes in memory for each byte that is stored: events of a token each take some hundred bytes, and media are
+ * left out.
+ */
 const bufferShare = 16
 /** The most of a body that is in memory. */
 const maxBufferedBytes = 4 * 1024 * 1024
@@ -74,7 +77,14 @@ export class CallCapture implements BodyCapture {
   }
 
   takeForm ({ fields, files }: UploadForm): void {
-    const listed = Object.entries(files).flatMap(([field, list]) => list.map(({ name, mediaType, sizeBytes }) => ({ field, name, media_type: mediaType, size_bytes: sizeBytes })))
+    const listed = Object.entries(files).flatMap(([field, list]) =>
+      list.map(({ name, mediaType, sizeBytes }) => ({
+        field,
+        name,
+        media_type: mediaType,
+        size_bytes: sizeBytes
+      }))
+    )
     const fileBytes = listed.reduce((sum, file) => sum + file.size_bytes, 0)
     this.#request = new GrowingBody('multipart/form-data', true)
     this.#note(this.#request, JSON.stringify({ fields, files: listed }))
@@ -86,7 +96,9 @@ export class CallCapture implements BodyCapture {
     const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
     const answer = new GrowingBody(mediaType, mediaType === undefined || /^text\/|[/+]json$/.test(mediaType))
     this.#answer = answer
-    if (typeof body !== 'string' && !(body instanceof Uint8Array)) return { ...reply, body: new WatchedPieces(body, piece => this.#note(answer, piece)) }
+    if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+      return { ...reply, body: new WatchedPieces(body, piece => this.#note(answer, piece)) }
+    }
     this.#note(answer, body)
     return reply
   }

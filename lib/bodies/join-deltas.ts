@@ -1,6 +1,6 @@
 /**
- * Joins the deltas of an event stream: a text that came in many events is in the first of them, and the others are gone. What
- * is to be redacted may be split over two events; in the joined text it is found.
+ * Joins the deltas of an event stream: a text that came in many events is in the first of them, and the
+ * others are gone. What is to be redacted may be split over two events; in the joined text it is found.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -9,21 +9,35 @@ import { isObject, objectsOf, type JsonObject } from '../json/guards.ts'
 import type { Chunk } from '../dialects/chat-completions/chunk.ts'
 
 /** Fields that say which part of an answer an event is about. */
-const identities: ReadonlySet<string> = new Set(['type', 'index', 'item_id', 'output_index', 'content_index', 'summary_index', 'id', 'role', 'name', 'object'])
+const identities: ReadonlySet<string> = new Set([
+  'type',
+  'index',
+  'item_id',
+  'output_index',
+  'content_index',
+  'summary_index',
+  'id',
+  'role',
+  'name',
+  'object'
+])
 /** Fields that hold parts of texts. */
 const deltaFields: ReadonlySet<string> = new Set(['delta', 'choices'])
 /** The last event of a response, which has all of it. */
 const lastOfResponse = /^response\.(?:completed|incomplete|failed)$/
 
 /**
- * Returns what an event stream said: the complete answer where its events give one, else its events with joined texts.
+ * Returns what an event stream said: the complete answer where its events give one, else its events with
+ * joined texts.
  *
  * @param messages the JSON of each event
  */
 export async function joinDeltas (messages: readonly unknown[]): Promise<unknown> {
   const events = messages.filter(isObject)
   const last = events.at(-1)
-  if (last !== undefined && typeof last['type'] === 'string' && lastOfResponse.test(last['type'])) return last['response']
+  if (last !== undefined && typeof last['type'] === 'string' && lastOfResponse.test(last['type'])) {
+    return last['response']
+  }
   const [chunks, others] = [events.filter(isChunk), events.filter(event => !isChunk(event))]
   if (chunks.length === 0) return await joined(others)
   const completion = foldChunks(chunks)
@@ -31,7 +45,11 @@ export async function joinDeltas (messages: readonly unknown[]): Promise<unknown
 }
 
 function isChunk (event: JsonObject): event is JsonObject & Chunk {
-  return event['object'] === 'chat.completion.chunk' && objectsOf(event['choices']).every(choice => isObject(choice['delta'])) && Array.isArray(event['choices'])
+  return (
+    event['object'] === 'chat.completion.chunk' &&
+    objectsOf(event['choices']).every(choice => isObject(choice['delta'])) &&
+    Array.isArray(event['choices'])
+  )
 }
 
 /** Events that are joined in a turn of the event loop. */
@@ -99,7 +117,9 @@ function deltaTexts (event: JsonObject): DeltaText[] {
     const place = `${path} ${[...identities].map(name => String(holder[name])).join(' ')}`
     for (const [name, value] of Object.entries(holder)) {
       const isOfDelta = isDelta || deltaFields.has(name)
-      if (typeof value === 'string' && isOfDelta && !identities.has(name)) found.push({ key: `${place} ${name}`, holder, name })
+      if (typeof value === 'string' && isOfDelta && !identities.has(name)) {
+        found.push({ key: `${place} ${name}`, holder, name })
+      }
       const items = isObject(value) ? [value] : objectsOf(value)
       if (items.length > maxObjects) return []
       for (const item of items) open.push({ holder: item, path: `${place} ${name}`, isDelta: isOfDelta })

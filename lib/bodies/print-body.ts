@@ -23,21 +23,45 @@ const longEvent = 64 * 1024
 const eventsPerTurn = 500
 
 /** Prints a body that is not written to any more. */
-export async function printBody ({ mediaType, isText, pieces, sizeBytes, isCut }: NotedBody, options: PrintOptions): Promise<CallBody> {
-  if (!isText) return { media_type: mediaType ?? null, size_bytes: sizeBytes, text: null, truncated: false, redacted: false }
+export async function printBody (
+  { mediaType, isText, pieces, sizeBytes, isCut }: NotedBody,
+  options: PrintOptions
+): Promise<CallBody> {
+  if (!isText) {
+    return {
+      media_type: mediaType ?? null,
+      size_bytes: sizeBytes,
+      text: null,
+      truncated: false,
+      redacted: false
+    }
+  }
   const { text, isRedacted, isTruncated } = await redacted(pieces, mediaType, isCut, options)
   const cut = withinBytes(text, options.maxBytes)
-  return { media_type: mediaType ?? null, size_bytes: sizeBytes, text: cut, truncated: isCut || isTruncated || cut.length < text.length, redacted: isRedacted }
+  return {
+    media_type: mediaType ?? null,
+    size_bytes: sizeBytes,
+    text: cut,
+    truncated: isCut || isTruncated || cut.length < text.length,
+    redacted: isRedacted
+  }
 }
 
 async function redacted (
-  pieces: ReadonlyArray<string | Uint8Array>, mediaType: string | undefined, isCut: boolean, { redaction, secrets, maxBytes }: PrintOptions
+  pieces: ReadonlyArray<string | Uint8Array>,
+  mediaType: string | undefined,
+  isCut: boolean,
+  { redaction, secrets, maxBytes }: PrintOptions
 ): Promise<RedactedText> {
   const bytes = Buffer.concat(pieces.map(piece => Buffer.from(piece)))
   const options = { redaction, secrets, maxLength: maxBytes }
-  if (mediaType === 'text/event-stream') return await redactJson(await printText(await joinDeltas(await eventsOf(bytes))), options)
+  if (mediaType === 'text/event-stream') {
+    return await redactJson(await printText(await joinDeltas(await eventsOf(bytes))), options)
+  }
   // A plain text is redacted as one that was no JSON would be: it is one string.
-  return mediaType?.startsWith('text/') === true ? await redactPlain(bytes.toString(), options) : await redactJson(bytes.toString(), { ...options, isCut })
+  return mediaType?.startsWith('text/') === true
+    ? await redactPlain(bytes.toString(), options)
+    : await redactJson(bytes.toString(), { ...options, isCut })
 }
 
 async function redactPlain (text: string, options: Parameters<typeof redactJson>[1]): Promise<RedactedText> {
@@ -45,7 +69,10 @@ async function redactPlain (text: string, options: Parameters<typeof redactJson>
   return { ...facts, text: JSON.parse(string) as string } // of a string
 }
 
-/** Returns the JSON of the events of a stream. What is none, such as `[DONE]` and an event that was cut, is left out. */
+/**
+ * Returns the JSON of the events of a stream. What is none, such as `[DONE]` and an event that was cut, is
+ * left out.
+ */
 async function eventsOf (bytes: Buffer): Promise<unknown[]> {
   const reader = sseReader(bytes.length + 1)
   const events: unknown[] = []

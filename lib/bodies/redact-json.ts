@@ -1,5 +1,6 @@
 /**
- * Redacts a text of JSON as it stands, also one that is cut off somewhere: it is read from string to string, and never parsed.
+ * Redacts a text of JSON as it stands, also one that is cut off somewhere: it is read from string to string,
+ * and never parsed.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -83,7 +84,9 @@ function endOfString (text: string, start: number): number {
   return end === -1 ? text.length + 1 : end + 1 // as if its quote were there
 }
 
-/** Returns where the value of a member begins whose name ends here; `undefined` for a string that is no name. */
+/**
+ * Returns where the value of a member begins whose name ends here; `undefined` for a string that is no name.
+ */
 function valueAfter (text: string, end: number): number | undefined {
   const colon = withoutSpaces(text, end)
   return text[colon] === ':' ? withoutSpaces(text, colon + 1) : undefined
@@ -134,7 +137,11 @@ function decoded (written: string): string {
 }
 
 /** Redacts what stands between strings: numbers, and anything in a text that is no JSON. */
-async function redactedBetween (between: string, hasPatterns: boolean, redacted: (part: string) => Promise<string>): Promise<string> {
+async function redactedBetween (
+  between: string,
+  hasPatterns: boolean,
+  redacted: (part: string) => Promise<string>
+): Promise<string> {
   if (/[A-Za-z]/.test(between.replace(/true|false|null|\d[eE]/g, ''))) return await redacted(between)
   if (!hasPatterns || !/\d/.test(between)) return between
   let result = ''

@@ -6,8 +6,27 @@ import { keyPatterns, mark, withoutValues } from '../text/redact.ts'
 
 /** Members that hold credentials, as requests name them. */
 const credentialFields = [
-  'api_key', 'apikey', 'api-key', 'x-api-key', 'authorization', 'authorization_token', 'proxy-authorization', 'bearer', 'access_token', 'refresh_token', 'auth_token',
-  'client_secret', 'secret', 'secret_key', 'private_key', 'password', 'credential', 'credentials', 'headers', 'cookie', 'set-cookie'
+  'api_key',
+  'apikey',
+  'api-key',
+  'x-api-key',
+  'authorization',
+  'authorization_token',
+  'proxy-authorization',
+  'bearer',
+  'access_token',
+  'refresh_token',
+  'auth_token',
+  'client_secret',
+  'secret',
+  'secret_key',
+  'private_key',
+  'password',
+  'credential',
+  'credentials',
+  'headers',
+  'cookie',
+  'set-cookie'
 ] as const
 
 /** Lists of the tokens of an answer, one by one: no pattern finds in them what it finds in the text. */
@@ -42,7 +61,10 @@ export class Redaction {
     return this.#fields.has(name.toLowerCase())
   }
 
-  /** Returns a text with marks in the place of what is not to be stored. @param secrets values that must not show */
+  /**
+   * Returns a text with marks in the place of what is not to be stored. @param secrets values that must not
+   * show
+   */
   async redact (text: string, secrets: readonly string[]): Promise<string> {
     let open = withoutValues(text, secrets)
     for (const [pattern, replacement] of keyPatterns) {

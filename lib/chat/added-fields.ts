@@ -1,9 +1,20 @@
-/** Fields that a `ChatInput` or `TextInput` has and no caller may send: bodies may have fields that no schema knows. */
+/**
+ * Fields that a `ChatInput` or `TextInput` has and no caller may send: bodies may have fields that no schema
+ * knows.
+ */
 
 import type { ChatInput, TextInput } from './input.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 
-export const addedFields = ['originalInput', 'callerNames', 'asWritten', 'toolApproval', 'showsThinking', 'max_tool_calls', 'text'] as const satisfies ReadonlyArray<Added>
+export const addedFields = [
+  'originalInput',
+  'callerNames',
+  'asWritten',
+  'toolApproval',
+  'showsThinking',
+  'max_tool_calls',
+  'text'
+] as const satisfies ReadonlyArray<Added>
 
 type Added = Exclude<keyof ChatInput | keyof TextInput, keyof ChatRequest>
 /** Fails to compile when one is missing. */
@@ -22,5 +33,6 @@ export function isAddedField (name: string): boolean {
 /** Returns the request without them: a copy where it has any. */
 export function withoutAddedFields<R extends object> (request: R): R {
   if (!hasAddedFields(request)) return request
-  return Object.fromEntries(Object.entries(request).filter(([name]) => !all.has(name))) as R // the rest of its fields
+  // the rest of its fields
+  return Object.fromEntries(Object.entries(request).filter(([name]) => !all.has(name))) as R
 }

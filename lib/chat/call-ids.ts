@@ -1,4 +1,7 @@
-/** Ids of tool calls, each once in a conversation: a server that numbers its calls gives the same ones in every answer. */
+/**
+ * Ids of tool calls, each once in a conversation: a server that numbers its calls gives the same ones in
+ * every answer.
+ */
 
 import { toolCallId } from '../text/ids.ts'
 import type { ChatInput } from './input.ts'

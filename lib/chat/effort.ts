@@ -1,4 +1,7 @@
-/** Fits what only tunes an answer (the effort, sampling, penalties) to the model: a value that it would refuse is left out or replaced. */
+/**
+ * Fits what only tunes an answer (the effort, sampling, penalties) to the model: a value that it would refuse
+ * is left out or replaced.
+ */
 
 import { efforts, type Effort } from '../../schemas/efforts.ts'
 import type { Traits } from '../core/model.ts'
@@ -15,13 +18,20 @@ export function nearestEffort (wish: Effort, known: readonly string[] | undefine
   const place = efforts.indexOf(wish)
   const distance = (effort: Effort): number => Math.abs(efforts.indexOf(effort) - place)
   // Not to think is no lesser effort, unless it was asked for.
-  return efforts.filter(effort => effort !== 'none' && known.includes(effort)).toSorted((a, b) => distance(a) - distance(b))[0]
+  return efforts
+    .filter(effort => effort !== 'none' && known.includes(effort))
+    .toSorted((a, b) => distance(a) - distance(b))[0]
 }
 
-const sampling = ['temperature', 'top_p', 'top_k', 'logit_bias'] as const satisfies ReadonlyArray<keyof ChatInput>
+const sampling = ['temperature', 'top_p', 'top_k', 'logit_bias'] as const satisfies ReadonlyArray<
+  keyof ChatInput
+>
 const penalties = ['presence_penalty', 'frequency_penalty'] as const satisfies ReadonlyArray<keyof ChatInput>
 
-/** Returns a request without fields that only tune and that the model refuses; the same one where there are none. */
+/**
+ * Returns a request without fields that only tune and that the model refuses; the same one where there are
+ * none.
+ */
 export function fitTuning (request: ChatInput, traits: Traits = {}): ChatInput {
   const { reasoning_effort: wish } = request
   const effort = wish === undefined ? undefined : nearestEffort(wish, traits.efforts)

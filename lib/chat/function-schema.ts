@@ -1,7 +1,8 @@
 /**
- * Schemas of functions as every provider takes them: the root is an object with properties and no union, and arrays say what is
- * in them. One schema that a provider refuses would fail every request of an agent, so what is missing is added, and a union at
- * the root becomes one object with the properties of all its branches. What such an object does not say is said in words.
+ * Schemas of functions as every provider takes them: the root is an object with properties and no union, and
+ * arrays say what is in them. One schema that a provider refuses would fail every request of an agent, so
+ * what is missing is added, and a union at the root becomes one object with the properties of all its
+ * branches. What such an object does not say is said in words.
  */
 
 import { isList, isObject, objectOf, type JsonObject } from '../json/guards.ts'
@@ -15,7 +16,9 @@ const unions = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', 'if', 'then',
 /** Longer conditions are not repeated in words, only mentioned. */
 const maxWords = 2000
 
-/** Returns the definition with parameters that providers take; the same object where nothing is to be changed. */
+/**
+ * Returns the definition with parameters that providers take; the same object where nothing is to be changed.
+ */
 export function fitFunction (definition: FunctionDefinition): FunctionDefinition {
   const { parameters, description } = definition
   if (parameters === undefined || parameters === null) return definition
@@ -32,11 +35,17 @@ export function fitFunction (definition: FunctionDefinition): FunctionDefinition
 }
 
 /** Returns the root as an object with properties, and the keywords that were taken out of it. */
-function fitRoot (schema: Schema): { readonly fitted: Schema, readonly conditions: Schema } {
-  const isPlain = schema['type'] === 'object' && isObject(schema['properties']) && schema['$ref'] === undefined && !unions.some(keyword => schema[keyword] !== undefined)
+function fitRoot (schema: Schema): { readonly fitted: Schema; readonly conditions: Schema } {
+  const isPlain =
+    schema['type'] === 'object' &&
+    isObject(schema['properties']) &&
+    schema['$ref'] === undefined &&
+    !unions.some(keyword => schema[keyword] !== undefined)
   if (isPlain) return { fitted: schema, conditions: {} }
   const { properties, required, rest } = new Folder(schema).fold(schema)
-  const definitions = Object.keys(rest).filter(keyword => keyword !== 'type' && keyword !== '$ref' && !unions.some(union => union === keyword))
+  const definitions = Object.keys(rest).filter(
+    keyword => keyword !== 'type' && keyword !== '$ref' && !unions.some(union => union === keyword)
+  )
   // Where something is only required in a branch, it may be a property of the root.
   const names = required.filter(name => Object.hasOwn(properties, name))
   const kept = Object.fromEntries(definitions.map(keyword => [keyword, rest[keyword]]))
@@ -45,7 +54,11 @@ function fitRoot (schema: Schema): { readonly fitted: Schema, readonly condition
     fitted: { ...kept, type: 'object', properties, ...names.length > 0 && { required: names } },
     // All branches of `allOf` hold: they are in the object already.
     conditions: {
-      ...Object.fromEntries(unions.filter(keyword => keyword !== 'allOf' && schema[keyword] !== undefined).map(keyword => [keyword, schema[keyword]])),
+      ...Object.fromEntries(
+        unions
+          .filter(keyword => keyword !== 'allOf' && schema[keyword] !== undefined)
+          .map(keyword => [keyword, schema[keyword]])
+      ),
       ...!isObjectType && { type: schema['type'] }
     }
   }
@@ -60,7 +73,10 @@ interface Folded {
 /** Branches and references within each other that are followed; what lies deeper adds no properties. */
 const maxFolds = 100
 
-/** Puts the properties of a schema and of all its branches together; what is required of each of them is required. */
+/**
+ * Puts the properties of a schema and of all its branches together; what is required of each of them is
+ * required.
+ */
 class Folder {
   readonly #root: Schema
   /** Branches may refer to each other: each adds to the object once. */
@@ -75,20 +91,29 @@ class Folder {
     this.#seen.add(schema)
     const properties = { ...objectOf(schema['properties']) }
     const required = new Set(namesIn(schema['required']))
-    const foldAll = (schemas: readonly Schema[]): readonly Folded[] => schemas.map(branch => {
-      const folded = this.fold(branch, depth + 1)
-      for (const [name, property] of Object.entries(folded.properties)) properties[name] = name in properties ? either(properties[name], property) : property
-      return folded
-    })
+    const foldAll = (schemas: readonly Schema[]): readonly Folded[] =>
+      schemas.map(branch => {
+        const folded = this.fold(branch, depth + 1)
+        for (const [name, property] of Object.entries(folded.properties)) {
+          properties[name] = name in properties ? either(properties[name], property) : property
+        }
+        return folded
+      })
     const target = targetOf(schema['$ref'], this.#root)
     for (const branch of foldAll([...target === undefined ? [] : [target], ...branchesOf(schema['allOf'])])) {
       for (const name of branch.required) required.add(name)
     }
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       const branches = foldAll(branchesOf(schema[keyword]))
-      for (const name of branches[0]?.required ?? []) if (branches.every(branch => branch.required.includes(name))) required.add(name)
+      for (const name of branches[0]?.required ?? []) {
+        if (branches.every(branch => branch.required.includes(name))) required.add(name)
+      }
     }
-    return { properties, required: [...required], rest: { ...target !== undefined && withoutFolded(target), ...withoutFolded(schema) } }
+    return {
+      properties,
+      required: [...required],
+      rest: { ...target !== undefined && withoutFolded(target), ...withoutFolded(schema) }
+    }
   }
 }
 
@@ -117,21 +142,43 @@ function targetOf (reference: unknown, root: Schema): Schema | undefined {
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined
   let value: unknown = root
   for (const step of reference.slice(2).split('/')) {
-    value = isObject(value) ? value[step.replaceAll('~1', '/').replaceAll('~0', '~')] : isList(value) ? value[Number(step)] : undefined
+    value = isObject(value)
+      ? value[step.replaceAll('~1', '/').replaceAll('~0', '~')]
+      : isList(value)
+        ? value[Number(step)]
+        : undefined
   }
   return objectOf(value)
 }
 
-const holdsSchema = new Set(['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'])
+const holdsSchema = new Set([
+  'items',
+  'additionalProperties',
+  'not',
+  'if',
+  'then',
+  'else',
+  'contains',
+  'propertyNames'
+])
 const holdsList = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
 const holdsNamed = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 
 /** Says of every array without items that it may have any. Returns the same schema where all do. */
 function withItems (schema: Schema): Schema {
   const isArray = [schema['type']].flat().includes('array')
-  let fresh: JsonObject | undefined = isArray && schema['items'] === undefined && schema['prefixItems'] === undefined ? { ...schema, items: {} } : undefined
+  let fresh: JsonObject | undefined =
+    isArray && schema['items'] === undefined && schema['prefixItems'] === undefined
+      ? { ...schema, items: {} }
+      : undefined
   for (const [keyword, value] of Object.entries(schema)) {
-    const repaired = holdsSchema.has(keyword) ? inner(value) : holdsList.has(keyword) ? listOf(value) : holdsNamed.has(keyword) ? namedOf(value) : value
+    const repaired = holdsSchema.has(keyword)
+      ? inner(value)
+      : holdsList.has(keyword)
+        ? listOf(value)
+        : holdsNamed.has(keyword)
+          ? namedOf(value)
+          : value
     if (repaired !== value) (fresh ??= { ...schema })[keyword] = repaired
   }
   return fresh ?? schema

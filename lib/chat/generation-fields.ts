@@ -1,6 +1,6 @@
 /**
- * Reads `generation_config`, which replaces the other fields of a request at Google, entry by entry. The provider takes each name
- * in two spellings, and numbers as text.
+ * Reads `generation_config`, which replaces the other fields of a request at Google, entry by entry. The
+ * provider takes each name in two spellings, and numbers as text.
  */
 
 import { objectOf } from '../json/guards.ts'
@@ -23,7 +23,9 @@ const sameFields: ReadonlyMap<string, readonly string[]> = new Map(Object.entrie
 }))
 
 export interface GenerationBounds {
-  /** The most tokens of a choice; `Infinity` for a value that is no bound. Absent: the other fields decide. */
+  /**
+   * The most tokens of a choice; `Infinity` for a value that is no bound. Absent: the other fields decide.
+   */
   readonly maxTokens?: number
   /** Absent also for a value that is no number of choices: the other fields decide. */
   readonly choices?: number
@@ -49,21 +51,30 @@ export function generationBounds (config: unknown): GenerationBounds {
 }
 
 /** Returns the most choices that a request may get, whichever provider answers. */
-export function maxChoicesOf ({ n = 1, generation_config: config }: Pick<ChatInput, 'n' | 'generation_config'>): number {
+export function maxChoicesOf ({
+  n = 1,
+  generation_config: config
+}: Pick<ChatInput, 'n' | 'generation_config'>): number {
   return config === undefined ? n : Math.max(n, generationBounds(config).choices ?? 1)
 }
 
 /** Lowers the bound of the tokens, if there is one, to so many. */
 export function withLowerBound (config: unknown, maxTokens: number): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(objectOf(config) ?? {}).map(([name, value]) => {
-    const isLonger = value !== null && camelName(name) === 'maxOutputTokens' && (countOf(value) ?? Infinity) > maxTokens
-    return [name, isLonger ? maxTokens : value]
-  }))
+  return Object.fromEntries(
+    Object.entries(objectOf(config) ?? {}).map(([name, value]) => {
+      const isLonger =
+        value !== null && camelName(name) === 'maxOutputTokens' && (countOf(value) ?? Infinity) > maxTokens
+      return [name, isLonger ? maxTokens : value]
+    })
+  )
 }
 
 /** Leaves out what the fields of a request say. */
 export function withoutFieldsOf (config: unknown, request: object): Record<string, unknown> {
-  return filtered(config, name => sameFields.get(name)?.some(field => Reflect.get(request, field) !== undefined) !== true)
+  return filtered(
+    config,
+    name => sameFields.get(name)?.some(field => Reflect.get(request, field) !== undefined) !== true
+  )
 }
 
 /** Leaves out an entry in any spelling. @param omitted in camelCase */
@@ -72,7 +83,9 @@ export function withoutEntry (config: unknown, omitted: string): Record<string, 
 }
 
 function filtered (config: unknown, isKept: (name: string) => boolean): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(objectOf(config) ?? {}).filter(([name]) => isKept(camelName(name))))
+  return Object.fromEntries(
+    Object.entries(objectOf(config) ?? {}).filter(([name]) => isKept(camelName(name)))
+  )
 }
 
 function choicesOf (value: unknown): Pick<GenerationBounds, 'choices'> {

@@ -1,4 +1,7 @@
-/** The input that stages and adapters work on, whichever dialect the caller speaks: each dialect's `input` makes it. */
+/**
+ * The input that stages and adapters work on, whichever dialect the caller speaks: each dialect's `input`
+ * makes it.
+ */
 
 import type { RoutedCall, ValidCall } from '../core/call.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
@@ -9,8 +12,8 @@ type Alias =
   | 'stop_sequences' | 'auto_execute_tools' | 'cachedContent'
 
 /**
- * One conversation: `messages` is all of it, the system prompt included, in the shapes of chat completions without
- * their aliases.
+ * One conversation: `messages` is all of it, the system prompt included, in the shapes of chat completions
+ * without their aliases.
  */
 export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
@@ -18,11 +21,14 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly originalInput?: OriginalInput
   /** The caller's names of fields that this form has other names for. */
   readonly callerNames?: Readonly<Record<string, string>>
-  /** All of the conversation in the caller's dialect, where a provider of that dialect may read more of it than this form has. Absent once turns were added. */
+  /**
+   * All of the conversation in the caller's dialect, where a provider of that dialect may read more of it
+   * than this form has. Absent once turns were added.
+   */
   readonly asWritten?: object
   /**
-   * Default: no call waits, the answer is one message that reports neither turns nor the tools of servers, and those of their calls that
-   * were not run are shown as calls of functions.
+   * Default: no call waits, the answer is one message that reports neither turns nor the tools of servers,
+   * and those of their calls that were not run are shown as calls of functions.
    */
   readonly toolApproval?: ToolApproval
   /** True for a caller who reads the thinking, where the model thinks. */
@@ -35,9 +41,14 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
 export interface ToolApproval {
   /** Returns whether a call must wait for it. */
   readonly isNeeded: (serverName: string, toolName: string) => boolean
-  /** Calls of server tools in `messages`. They have names that every provider takes, until it is known by which ones their tools are offered. */
+  /**
+   * Calls of server tools in `messages`. They have names that every provider takes, until it is known by
+   * which ones their tools are offered.
+   */
   readonly calls: readonly ServerCall[]
-  /** Those of them that may be run now. Each has an empty result in `messages`; its id is that of the consent. */
+  /**
+   * Those of them that may be run now. Each has an empty result in `messages`; its id is that of the consent.
+   */
   readonly approved: readonly ApprovedCall[]
 }
 
@@ -53,7 +64,10 @@ export interface ApprovedCall extends ServerCall {
   readonly argumentsText: string
 }
 
-/** A conversation of one message, which is a text to be completed: as it is for providers with an API for that. */
+/**
+ * A conversation of one message, which is a text to be completed: as it is for providers with an API for
+ * that.
+ */
 export interface TextInput extends ChatInput {
   readonly text: {
     readonly prompt: string

@@ -9,7 +9,10 @@ import type { AssistantMessage, Message } from '../../schemas/messages.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 /** Returns true when the caller offers functions and no tools: the answer is then a `function_call`. */
-export function offersFunctionsOnly ({ tools = [], functions = [] }: Pick<ChatInput, 'tools' | 'functions'>): boolean {
+export function offersFunctionsOnly ({
+  tools = [],
+  functions = []
+}: Pick<ChatInput, 'tools' | 'functions'>): boolean {
   return tools.length === 0 && functions.length > 0
 }
 
@@ -28,7 +31,10 @@ export function functionsAsTools (request: ChatInput): ChatInput {
   const converted: ChatInput = {
     ...rest,
     messages,
-    tools: [...request.tools ?? [], ...added.map(definition => ({ type: 'function' as const, function: definition }))]
+    tools: [
+      ...(request.tools ?? []),
+      ...added.map(definition => ({ type: 'function' as const, function: definition }))
+    ]
   }
   if (!offersFunctionsOnly(request)) return converted
   // The deprecated answer has room for one call.
@@ -48,12 +54,19 @@ function callsAsToolCalls (messages: readonly Message[]): readonly Message[] {
   const ids = new Map<string, string>()
   return messages.map((message, index) => {
     if (message.role === 'function') {
-      return { role: 'tool', tool_call_id: ids.get(message.name) ?? idAt(index), content: message.content ?? '' }
+      return {
+        role: 'tool',
+        tool_call_id: ids.get(message.name) ?? idAt(index),
+        content: message.content ?? ''
+      }
     }
     if (message.role !== 'assistant' || !hasCall(message)) return message
     const { function_call: call, ...rest } = message
     ids.set(call.name, idAt(index))
-    return { ...rest, tool_calls: [...rest.tool_calls ?? [], { id: idAt(index), type: 'function', function: call }] }
+    return {
+      ...rest,
+      tool_calls: [...(rest.tool_calls ?? []), { id: idAt(index), type: 'function', function: call }]
+    }
   })
 }
 
@@ -76,10 +89,14 @@ function idAt (index: number): string {
 export function asFunctionCall (events: readonly ChatEvent[]): ChatEvent[] {
   return events.flatMap((event): ChatEvent[] => {
     switch (event.type) {
-      case 'tool-call-start': return event.call === 0 ? [{ ...event, id: '', kind: 'legacy' }] : []
-      case 'tool-call-delta': return event.call === 0 ? [{ ...event, kind: 'legacy' }] : []
-      case 'tool-call-end': return event.call === 0 ? [event] : []
-      case 'choice-end': return [event.reason === 'tool_calls' ? { ...event, reason: 'function_call' } : event]
+      case 'tool-call-start':
+        return event.call === 0 ? [{ ...event, id: '', kind: 'legacy' }] : []
+      case 'tool-call-delta':
+        return event.call === 0 ? [{ ...event, kind: 'legacy' }] : []
+      case 'tool-call-end':
+        return event.call === 0 ? [event] : []
+      case 'choice-end':
+        return [event.reason === 'tool_calls' ? { ...event, reason: 'function_call' } : event]
       case 'response-start':
       case 'text-delta':
       case 'reasoning-delta':

@@ -10,7 +10,10 @@ export interface LimitFields {
 }
 
 /** Returns whether the fields limit the answer for every provider. */
-export function limitsAnswer ({ max_tokens: maxTokens, max_completion_tokens: maxCompletionTokens }: LimitFields): boolean {
+export function limitsAnswer ({
+  max_tokens: maxTokens,
+  max_completion_tokens: maxCompletionTokens
+}: LimitFields): boolean {
   return maxCompletionTokens !== undefined || maxTokens !== undefined
 }
 
@@ -19,8 +22,14 @@ export function mayLimitAnswer (fields: LimitFields): boolean {
   return limitsAnswer(fields) || generationBounds(fields.generation_config).maxTokens !== undefined
 }
 
-/** Returns the fields with a limit of at most so many tokens for every provider: a lower one of their own stays. */
-export function limitAnswer<F extends LimitFields> (fields: F, maxTokens: number): Omit<F, 'max_tokens'> & { readonly max_completion_tokens: number } {
+/**
+ * Returns the fields with a limit of at most so many tokens for every provider: a lower one of their own
+ * stays.
+ */
+export function limitAnswer<F extends LimitFields> (
+  fields: F,
+  maxTokens: number
+): Omit<F, 'max_tokens'> & { readonly max_completion_tokens: number } {
   const { max_tokens: legacy, ...rest } = limitConfig(fields, maxTokens)
   const own = rest.max_completion_tokens ?? legacy
   return { ...rest, max_completion_tokens: typeof own === 'number' ? Math.min(own, maxTokens) : maxTokens }

@@ -11,12 +11,16 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Returns the request with the settings that it says nothing of, under any name; the same object without settings. A
- * `generation_config` of the settings gives way to each field that says the same as one of its entries.
+ * Returns the request with the settings that it says nothing of, under any name; the same object without
+ * settings. A `generation_config` of the settings gives way to each field that says the same as one of its
+ * entries.
  *
- *     mergeSettings({ max_tokens: 50 }, { max_completion_tokens: 8000, seed: 1 }) // { seed: 1, max_tokens: 50 }
+ * mergeSettings({ max_tokens: 50 }, { max_completion_tokens: 8000, seed: 1 }) // { seed: 1, max_tokens: 50 }
  */
-export function mergeSettings<R extends object> (request: R, settings: Readonly<Record<string, unknown>> | undefined): R {
+export function mergeSettings<R extends object> (
+  request: R,
+  settings: Readonly<Record<string, unknown>> | undefined
+): R {
   if (settings === undefined) return request
   const merged: Record<string, unknown> = {}
   for (const name in settings) {

@@ -27,7 +27,8 @@ export function chatSettings (given: Readonly<Record<string, unknown>>): Record<
   } = Object.fromEntries(entries.filter(([name]) => known.has(name)))
   if (settings['top_logprobs'] !== undefined && settings['logprobs'] !== true) {
     throw new GatewayError('invalid_value', {
-      message: '`top_logprobs` in the settings of a model requires `logprobs` to be true there.', param: 'model.settings.top_logprobs'
+      message: '`top_logprobs` in the settings of a model requires `logprobs` to be true there.',
+      param: 'model.settings.top_logprobs'
     })
   }
   if (stop !== undefined) settings['stop'] ??= stop
@@ -43,13 +44,15 @@ export function chatSettings (given: Readonly<Record<string, unknown>>): Record<
 
 function refused (name: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
-    message: `\`${name}\` cannot be set for one model. Send it beside \`model\`.`, param: `model.settings.${name}`
+    message: `\`${name}\` cannot be set for one model. Send it beside \`model\`.`,
+    param: `model.settings.${name}`
   })
 }
 
 /** Returns the attributes that a request names. */
-export function chatAttributes (
-  { model_attributes: models, agent_attributes: agent }: Pick<ChatRequest, 'model_attributes' | 'agent_attributes'>
-): RequestedAttributes {
+export function chatAttributes ({
+  model_attributes: models,
+  agent_attributes: agent
+}: Pick<ChatRequest, 'model_attributes' | 'agent_attributes'>): RequestedAttributes {
   return { models, agent }
 }

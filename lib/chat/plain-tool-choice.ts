@@ -31,14 +31,20 @@ export function plainToolChoice (given: ToolChoice): PlainChoice {
 }
 
 /**
- * Returns the tools that a choice leaves to the model, for providers without a choice among some: they are offered no others.
- * The same list for any other choice.
+ * Returns the tools that a choice leaves to the model, for providers without a choice among some: they are
+ * offered no others. The same list for any other choice.
  *
  * @throws GatewayError `invalid_value` if the choice allows none of them
  */
-export function allowedTools<T> (tools: readonly T[], choice: ToolChoice | undefined, nameOf: (tool: T) => string): readonly T[] {
+export function allowedTools<T> (
+  tools: readonly T[],
+  choice: ToolChoice | undefined,
+  nameOf: (tool: T) => string
+): readonly T[] {
   if (typeof choice !== 'object' || !('allowed_tools' in choice) || tools.length === 0) return tools
-  const names = new Set(choice.allowed_tools.tools.map(tool => objectOf(tool['function'])?.['name'] ?? tool['name']))
+  const names = new Set(
+    choice.allowed_tools.tools.map(tool => objectOf(tool['function'])?.['name'] ?? tool['name'])
+  )
   const allowed = tools.filter(tool => names.has(nameOf(tool)))
   if (allowed.length > 0) return allowed
   throw new GatewayError('invalid_value', {

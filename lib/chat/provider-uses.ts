@@ -3,8 +3,8 @@ import type { ChatInput } from './input.ts'
 import { routerUses, type ProviderUse } from '../core/provider-use.ts'
 
 /**
- * Lists what a conversation has a provider do, whichever dialect its caller speaks: files and recordings by id, caches,
- * voices of the account, addresses of media.
+ * Lists what a conversation has a provider do, whichever dialect its caller speaks: files and recordings by
+ * id, caches, voices of the account, addresses of media.
  */
 export function chatUses (request: ChatInput): readonly ProviderUse[] {
   const { messages, cached_content: cache, audio } = request
@@ -13,20 +13,29 @@ export function chatUses (request: ChatInput): readonly ProviderUse[] {
   if (typeof audio?.voice === 'object') uses.push({ kind: 'object', param: 'audio.voice' })
   for (const [index, message] of messages.entries()) {
     const param = `messages[${index}]`
-    if (message.role === 'assistant' && message.audio !== undefined) uses.push({ kind: 'object', param: `${param}.audio` })
+    if (message.role === 'assistant' && message.audio !== undefined) {
+      uses.push({ kind: 'object', param: `${param}.audio` })
+    }
     if (!Array.isArray(message.content)) continue
-    for (const [position, part] of message.content.entries()) uses.push(...partUses(part, `${param}.content[${position}]`))
+    for (const [position, part] of message.content.entries()) {
+      uses.push(...partUses(part, `${param}.content[${position}]`))
+    }
   }
   return uses
 }
 
-/** Reads the fields of a part that are in no schema as well: they travel with it to servers of the same dialect. */
+/**
+ * Reads the fields of a part that are in no schema as well: they travel with it to servers of the same
+ * dialect.
+ */
 function partUses (part: object, param: string): readonly ProviderUse[] {
   return Object.entries(part).flatMap(([name, value]): ProviderUse[] => {
     if (value === null || value === undefined || value === '') return []
     if (isObjectName(name)) return [{ kind: 'object', param: `${param}.${name}` }]
     if (typeof value === 'object') return [...partUses(value, `${param}.${name}`)]
-    return typeof value === 'string' && isAddress(name, value) ? [{ kind: 'address', url: value, param: `${param}.${name}` }] : []
+    return typeof value === 'string' && isAddress(name, value)
+      ? [{ kind: 'address', url: value, param: `${param}.${name}` }]
+      : []
   })
 }
 

@@ -18,7 +18,9 @@ export interface RequestedServer {
 }
 
 /** Returns the entries of `mcp_servers`, in order and without duplicates. */
-export function requestedServers (request: Pick<ChatInput, 'mcp_servers' | 'credentials'>): RequestedServer[] {
+export function requestedServers (
+  request: Pick<ChatInput, 'mcp_servers' | 'credentials'>
+): RequestedServer[] {
   const { mcp_servers: servers, credentials } = request
   const entries = servers === undefined ? [] : Array.isArray(servers) ? servers : [servers]
   const given = credentials === undefined ? [] : Array.isArray(credentials) ? credentials : [credentials]
@@ -33,7 +35,11 @@ export function requestedServers (request: Pick<ChatInput, 'mcp_servers' | 'cred
   })
 }
 
-function requestedServer (spec: ToolServerSpec, given: readonly Credential[], names: Set<string>): RequestedServer {
+function requestedServer (
+  spec: ToolServerSpec,
+  given: readonly Credential[],
+  names: Set<string>
+): RequestedServer {
   const { slug, version } = spec.slug == null ? {} : splitSlug(spec.slug)
   const displayName = spec.name ?? slug ?? displayUrl(spec.url ?? '')
   const { authorization } = spec
@@ -45,7 +51,9 @@ function requestedServer (spec: ToolServerSpec, given: readonly Credential[], na
     headers: {
       ...spec.headers,
       // The field usually holds a bare token; a value with a scheme is sent as it is.
-      ...authorization != null && { authorization: /\s/.test(authorization) ? authorization : `Bearer ${authorization}` }
+      ...authorization != null && {
+        authorization: /\s/.test(authorization) ? authorization : `Bearer ${authorization}`
+      }
     },
     credentials: { ...matching(given, [spec.name, slug, slug?.split('/')[1]]), ...spec.credentials },
     ...spec.allowed_tools != null && { allowedTools: spec.allowed_tools }
@@ -53,7 +61,10 @@ function requestedServer (spec: ToolServerSpec, given: readonly Credential[], na
 }
 
 /** Selects the request-level credentials whose connection is one of the names of a server. */
-function matching (given: readonly Credential[], names: ReadonlyArray<string | null | undefined>): Record<string, unknown> {
+function matching (
+  given: readonly Credential[],
+  names: ReadonlyArray<string | null | undefined>
+): Record<string, unknown> {
   const matches = given.filter(({ connection_name: name }) => names.includes(name))
   return Object.fromEntries(matches.map(({ connection_name: name, values }) => [name, values]))
 }

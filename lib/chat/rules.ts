@@ -19,9 +19,13 @@ export function checkChatRules (call: ChatCall): ChatCall {
   const { mcp_servers: servers, logprobs, top_logprobs: top, modalities, audio } = call.request
   if (servers !== undefined && typeof servers !== 'string') checkToolServers(servers)
   // Alternatives belong to the log probability of a token.
-  if (top !== undefined && logprobs !== true) throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
+  if (top !== undefined && logprobs !== true) {
+    throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
+  }
   // The voice and the format of an audio answer cannot be guessed.
-  if (audio === undefined && modalities?.includes('audio') === true) throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')
+  if (audio === undefined && modalities?.includes('audio') === true) {
+    throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')
+  }
   return call
 }
 

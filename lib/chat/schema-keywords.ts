@@ -47,9 +47,15 @@ export function repairSchemaKeywords<T extends Readonly<Record<string, unknown>>
     if (keyword !== key || value !== schema[key]) (repaired ??= new Map()).set(key, [keyword, value])
   }
   if (repaired === undefined) return schema
-  const all = Object.entries(schema).map(([key, value]) => [key, ...repaired.get(key) ?? [key, value]] as const)
+  const all = Object.entries(schema).map(
+    ([key, value]) => [key, ...(repaired.get(key) ?? [key, value])] as const
+  )
   // Unlike an assignment, this makes an own key of `__proto__` too. Still a schema of its kind.
-  return Object.fromEntries(all.flatMap(([key, keyword, value]) => keyword !== key && Object.hasOwn(schema, keyword) ? [] : [[keyword, value]])) as T
+  return Object.fromEntries(
+    all.flatMap(([key, keyword, value]) =>
+      keyword !== key && Object.hasOwn(schema, keyword) ? [] : [[keyword, value]]
+    )
+  ) as T
 }
 
 function repairValue (keyword: string, value: unknown): unknown {
@@ -63,7 +69,11 @@ function repairNamed (schemas: Record<string, unknown>): Record<string, unknown>
     const schema = repairSchema(schemas[name])
     if (schema !== schemas[name]) (repaired ??= new Map()).set(name, schema)
   }
-  return repaired === undefined ? schemas : Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, repaired.get(name) ?? schema]))
+  return repaired === undefined
+    ? schemas
+    : Object.fromEntries(
+        Object.entries(schemas).map(([name, schema]) => [name, repaired.get(name) ?? schema])
+      )
 }
 
 /** Schemas may also be `true` or `false`; `dependencies` may name properties instead. */

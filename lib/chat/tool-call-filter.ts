@@ -103,17 +103,27 @@ export class ToolCallFilter {
 
   /** Returns how the choices ended; one that shows calls has ended in them, whatever its provider says. */
   choiceEnds (): ChoiceEnd[] {
-    return this.#ends.map(end => end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end)
+    return this.#ends.map(end =>
+      end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end
+    )
   }
 
   /** Returns the withheld calls, to be shown after all, since they do not run here. */
   withheldCalls (): ChatEvent[] {
     for (const event of this.#withheldCalls) this.#numbers.delete(keyOf(event))
-    return this.#withheldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))
+    return this.#withheldCalls.map(event => ({
+      ...event,
+      call: this.#numbers.get(keyOf(event)) ?? this.#number(event)
+    }))
   }
 
   #readCall (event: CallEvent, shown: ChatEvent[]): void {
-    if (event.type === 'tool-call-start' && event.choice === 0 && event.kind === 'function' && this.#hides(event.name)) {
+    if (
+      event.type === 'tool-call-start' &&
+      event.choice === 0 &&
+      event.kind === 'function' &&
+      this.#hides(event.name)
+    ) {
       this.#numbers.set(keyOf(event), withheld)
     }
     const call = this.#numbers.get(keyOf(event)) ?? this.#number(event)

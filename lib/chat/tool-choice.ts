@@ -18,8 +18,9 @@ export interface OfferedNames {
 }
 
 /**
- * Returns the choice with tools of servers under the names they are offered by. An entry of `allowed_tools` that names a
- * server alone stands for all of its tools; where none of those allowed is offered, none may be called.
+ * Returns the choice with tools of servers under the names they are offered by. An entry of `allowed_tools`
+ * that names a server alone stands for all of its tools; where none of those allowed is offered, none may be
+ * called.
  */
 export function namedToolChoice (choice: ToolChoice, offered: OfferedNames): ToolChoice {
   if (typeof choice === 'string') return choice
@@ -28,14 +29,19 @@ export function namedToolChoice (choice: ToolChoice, offered: OfferedNames): Too
     return { type: 'function', function: { name } }
   }
   switch (choice.type) {
-    case 'function': return { ...choice, function: { name: offered.of(choice.function.name) ?? choice.function.name } }
-    case 'tool': return { ...choice, name: offered.of(choice.name) ?? choice.name }
+    case 'function':
+      return { ...choice, function: { name: offered.of(choice.function.name) ?? choice.function.name } }
+    case 'tool':
+      return { ...choice, name: offered.of(choice.name) ?? choice.name }
     case 'allowed_tools': {
       const { mode, tools } = choice.allowed_tools
       const named = tools.flatMap(tool => namedEntries(tool, offered))
-      return named.length === 0 && tools.length > 0 ? 'none' : { ...choice, allowed_tools: { mode, tools: named } }
+      return named.length === 0 && tools.length > 0
+        ? 'none'
+        : { ...choice, allowed_tools: { mode, tools: named } }
     }
-    default: return choice
+    default:
+      return choice
   }
 }
 
@@ -72,7 +78,9 @@ function relaxed (choice: ToolChoice): ToolChoice {
     case 'tool':
       return {
         type: 'auto',
-        ...choice.disable_parallel_tool_use !== undefined && { disable_parallel_tool_use: choice.disable_parallel_tool_use }
+        ...choice.disable_parallel_tool_use !== undefined && {
+          disable_parallel_tool_use: choice.disable_parallel_tool_use
+        }
       }
     default:
       return choice

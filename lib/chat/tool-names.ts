@@ -23,7 +23,10 @@ const maxLength = 64
  *
  * @param reservedNames names of the caller's own functions, which stay as they are
  */
-export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, reservedNames: ReadonlySet<string>): Map<string, T> {
+export function nameTools<T> (
+  tools: ReadonlyArray<NamedTool<T>>,
+  reservedNames: ReadonlySet<string>
+): Map<string, T> {
   const plain = tools.map(({ tool }) => legal(tool))
   const counts = countOf([...plain, ...reservedNames])
   const prefixed = tools.map(({ server }, index) => {
@@ -36,7 +39,18 @@ export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, reservedNames:
   for (const [index, { server, tool, value }] of tools.entries()) {
     const name = prefixed[index] ?? ''
     const fits = name.length <= maxLength && prefixedCounts.get(name) === 1 && !named.has(name)
-    named.set(fits ? name : digested(name, server, tool, salts, candidate => named.has(candidate) || reservedNames.has(candidate)), value)
+    named.set(
+      fits
+        ? name
+        : digested(
+            name,
+            server,
+            tool,
+            salts,
+            candidate => named.has(candidate) || reservedNames.has(candidate)
+          ),
+      value
+    )
   }
   return named
 }
@@ -47,7 +61,13 @@ export function toolKey (server: string, tool: string): string {
 }
 
 /** @param salts the next one of each tool: a server may list one thousands of times */
-function digested (name: string, server: string, tool: string, salts: Map<string, number>, isTaken: (name: string) => boolean): string {
+function digested (
+  name: string,
+  server: string,
+  tool: string,
+  salts: Map<string, number>,
+  isTaken: (name: string) => boolean
+): string {
   const room = name.slice(0, maxLength - 9)
   const identity = toolKey(server, tool)
   for (let salt = salts.get(identity) ?? 0; ; salt++) {
@@ -64,7 +84,10 @@ function legal (name: string): string {
 
 /** Returns the prefix for a server: the last part of its slug, or its host. */
 function label (server: string): string {
-  return legal(URL.canParse(server) ? new URL(server).hostname : server.split('/').at(-1) ?? server).slice(0, 24)
+  return legal(URL.canParse(server) ? new URL(server).hostname : (server.split('/').at(-1) ?? server)).slice(
+    0,
+    24
+  )
 }
 
 function countOf (names: readonly string[]): Map<string, number> {

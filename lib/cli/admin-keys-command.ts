@@ -1,4 +1,7 @@
-/** `headgate admin-keys`: creates, lists and revokes keys of the admin API, so that a program can set up a gateway that no browser has seen. */
+/**
+ * `headgate admin-keys`: creates, lists and revokes keys of the admin API, so that a program can set up a
+ * gateway that no browser has seen.
+ */
 
 import { parseArgs } from 'node:util'
 import { roleNames, scopeNames, type Role, type Scope } from '../../schemas/admin/common.ts'
@@ -38,11 +41,17 @@ A key of the admin API (/admin/v1) is printed once, when it is created; only its
 Scopes: ${scopeNames.join(', ')}`,
 
   run: async (args, terminal) => {
-    const { values, positionals: [action = '', ...rest] } = parseArgs({ args: [...args], allowPositionals: true, options })
+    const {
+      values,
+      positionals: [action = '', ...rest]
+    } = parseArgs({ args: [...args], allowPositionals: true, options })
     const prepare = actions.get(action)
     if (prepare === undefined) {
       const meant = nearestWord(action, actions.keys())
-      throw new CommandError(meant === undefined ? 'use create, list or revoke' : `did you mean "${meant}"?`, { exitCode: 2 })
+      throw new CommandError(
+        meant === undefined ? 'use create, list or revoke' : `did you mean "${meant}"?`,
+        { exitCode: 2 }
+      )
     }
     const perform = prepare(values, rest)
     const database = await openDatabase(loadSettings({ ...terminal, file: values.config }))
@@ -58,21 +67,37 @@ type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'
 type Perform = (accounts: Accounts, terminal: Terminal) => Promise<ExitCode>
 
 /** Checks the arguments of each action before the store is opened. */
-const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => Perform> = new Map([['create', create], ['list', list], ['revoke', revoke]])
+const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => Perform> = new Map([
+  ['create', create],
+  ['list', list],
+  ['revoke', revoke]
+])
 
 function create ({ name, role, scopes, expires, json }: Values): Perform {
-  if (name === undefined || name.trim() === '' || name.length > 100) throw new CommandError('--name NAME is required, of at most 100 characters', { exitCode: 2 })
+  if (name === undefined || name.trim() === '' || name.length > 100) {
+    throw new CommandError('--name NAME is required, of at most 100 characters', { exitCode: 2 })
+  }
   const wanted = {
     name,
     role: oneOf<Role>(role, roleNames, '--role'),
-    scopes: scopes?.flatMap(value => value.split(',')).map(scope => oneOf<Scope>(scope.trim(), scopeNames, '--scopes')),
+    scopes: scopes
+      ?.flatMap(value => value.split(','))
+      .map(scope => oneOf<Scope>(scope.trim(), scopeNames, '--scopes')),
     expiresAtMs: expires === undefined ? undefined : parseExpiry(expires)
   }
   return async ({ adminKeys, audit }, { out }) => {
     const { key, secret } = await adminKeys.create({ ...wanted, createdBy: commandLineActor.name })
     const { role, scopes, expires_at_ms } = key
-    await audit.add(commandLineActor, { action: 'admin_key.create', subject: key, after: { name, role, scopes, expires_at_ms } })
-    out(json ? JSON.stringify({ id: key.id, name, key: secret }, null, 2) : `${secret}\n\nCreated "${name}" (${key.id}). Save the key now: it is not shown again.`)
+    await audit.add(commandLineActor, {
+      action: 'admin_key.create',
+      subject: key,
+      after: { name, role, scopes, expires_at_ms }
+    })
+    out(
+      json
+        ? JSON.stringify({ id: key.id, name, key: secret }, null, 2)
+        : `${secret}\n\nCreated "${name}" (${key.id}). Save the key now: it is not shown again.`
+    )
     return 0
   }
 }
@@ -80,13 +105,25 @@ function create ({ name, role, scopes, expires, json }: Values): Perform {
 function list ({ json }: Values): Perform {
   return async ({ adminKeys }, { out }) => {
     const { data } = await adminKeys.list({ limit: 1000 })
-    const time = (ms: number | null): string => ms === null ? 'never' : new Date(ms).toISOString().slice(0, 16)
+    const time = (ms: number | null): string =>
+      ms === null ? 'never' : new Date(ms).toISOString().slice(0, 16)
     if (json) out(JSON.stringify(data, null, 2))
     else if (data.length === 0) out('No admin keys.')
     else {
-      out(table([['ID', 'NAME', 'ROLE', 'SCOPES', 'EXPIRES', 'LAST USED', 'CREATED BY'], ...data.map(key => (
-        [key.id, key.name, key.role, key.scopes?.join(',') ?? 'all', time(key.expires_at_ms), time(key.last_used_at_ms), key.created_by ?? '']
-      ))]))
+      out(
+        table([
+          ['ID', 'NAME', 'ROLE', 'SCOPES', 'EXPIRES', 'LAST USED', 'CREATED BY'],
+          ...data.map(key => [
+            key.id,
+            key.name,
+            key.role,
+            key.scopes?.join(',') ?? 'all',
+            time(key.expires_at_ms),
+            time(key.last_used_at_ms),
+            key.created_by ?? ''
+          ])
+        ])
+      )
     }
     return 0
   }
@@ -108,5 +145,8 @@ function oneOf<Word extends string> (text: string, words: readonly Word[], optio
   const found = words.find(word => word === text)
   if (found !== undefined) return found
   const meant = nearestWord(text, words)
-  throw new CommandError(`${option} ${text} is unknown; ${meant === undefined ? `use ${words.join(', ')}` : `did you mean "${meant}"?`}`, { exitCode: 2 })
+  throw new CommandError(
+    `${option} ${text} is unknown; ${meant === undefined ? `use ${words.join(', ')}` : `did you mean "${meant}"?`}`,
+    { exitCode: 2 }
+  )
 }

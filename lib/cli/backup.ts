@@ -24,9 +24,13 @@ Running gateways write usage records to the store twice a second; those of the l
     const { values: { config: file }, positionals: [name, ...others] } = parseArgs({
       args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' } }
     })
-    if (name === undefined || others.length > 0) throw new CommandError('the file to write the copy to is required', { exitCode: 2 })
+    if (name === undefined || others.length > 0) {
+      throw new CommandError('the file to write the copy to is required', { exitCode: 2 })
+    }
     const { server, store } = loadSettings({ ...terminal, file })
-    if (store.url !== undefined) throw new CommandError('the store is in PostgreSQL; copy it with pg_dump, which comes with PostgreSQL')
+    if (store.url !== undefined) {
+      throw new CommandError('the store is in PostgreSQL; copy it with pg_dump, which comes with PostgreSQL')
+    }
     const source = databasePath(server.dataDir)
     // Opening the store would create it.
     if (!existsSync(source)) throw new CommandError(`there is no store at ${source}`)

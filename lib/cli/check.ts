@@ -19,14 +19,26 @@ FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
 
   run: async (args, { env, cwd, out, error: printError }) => {
     // A file without its option, as in an earlier version.
-    const { values: { config, json }, positionals: [positional] } = parseArgs({
-      args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
+    const {
+      values: { config, json },
+      positionals: [positional]
+    } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
     const result = attempt(() => readSettings({ env, cwd, file: config ?? positional }))
     const warnings: readonly Problem[] = result.warnings
     if (!json) for (const warning of formatWarnings(warnings)) printError(warning)
     if (result instanceof ConfigError) {
-      if (json) out(JSON.stringify({ ok: false, problems: result.problems satisfies readonly Problem[], warnings }, null, 2))
+      if (json)
+        out(
+          JSON.stringify(
+            { ok: false, problems: result.problems satisfies readonly Problem[], warnings },
+            null,
+            2
+          )
+        )
       else printError(formatProblems(result))
       return 1
     }
@@ -45,10 +57,19 @@ function attempt (load: () => ReadSettings): ReadSettings | ConfigError {
   }
 }
 
-function summary ({ providers, catalogue, routes, toolServers, keys }: Settings): Record<string, readonly string[]> {
+function summary ({
+  providers,
+  catalogue,
+  routes,
+  toolServers,
+  keys
+}: Settings): Record<string, readonly string[]> {
   return {
     providers: providers.filter(({ enabled }) => enabled).map(({ id }) => id),
-    catalogue: catalogue === undefined ? [] : [`${catalogue.file} (${catalogue.models.length} models, ${catalogue.families.length} families)`],
+    catalogue:
+      catalogue === undefined
+        ? []
+        : [`${catalogue.file} (${catalogue.models.length} models, ${catalogue.families.length} families)`],
     routes: routes.map(({ name }) => name),
     mcp_servers: toolServers.map(({ slug }) => slug),
     keys: keys.map(({ name }) => name)

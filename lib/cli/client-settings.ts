@@ -1,4 +1,7 @@
-/** Writes the settings by which other programs use this gateway. None holds a key: all read it from the environment. */
+/**
+ * Writes the settings by which other programs use this gateway. None holds a key: all read it from the
+ * environment.
+ */
 
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +21,10 @@ export interface ClientSettings {
   readonly file: string
   /** Returns the settings as the content of an otherwise empty file. */
   readonly print: (gateway: Gateway) => string
-  /** Returns the content of a file with these settings and all others that it had; `undefined` when they contradict or it cannot be read. */
+  /**
+   * Returns the content of a file with these settings and all others that it had; `undefined` when they
+   * contradict or it cannot be read.
+   */
   readonly merge: (content: string, gateway: Gateway) => string | undefined
 }
 
@@ -28,9 +34,22 @@ type Environment = Readonly<Record<string, string | undefined>>
 export function clientSettings (env: Environment): ReadonlyMap<string, ClientSettings> {
   const home = env['HOME'] ?? homedir()
   return new Map([
-    ['claude-code', json(join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'settings.json'), claudeCode)],
-    ['codex', { file: join(env['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml'), print: codex, merge: mergeCodex }],
-    ['opencode', json(join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'opencode', 'opencode.json'), opencode)]
+    [
+      'claude-code',
+      json(join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'settings.json'), claudeCode)
+    ],
+    [
+      'codex',
+      {
+        file: join(env['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml'),
+        print: codex,
+        merge: mergeCodex
+      }
+    ],
+    [
+      'opencode',
+      json(join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'opencode', 'opencode.json'), opencode)
+    ]
   ])
 }
 
@@ -85,7 +104,9 @@ function mergeCodex (content: string, gateway: Gateway): string | undefined {
   const lines = content.split('\n').map(line => line.trimStart())
   const firstTable = lines.findIndex(line => line.startsWith('['))
   const defaults = firstTable === -1 ? lines : lines.slice(0, firstTable)
-  const isSet = lines.some(line => line.startsWith('[model_providers.headgate]')) || defaults.some(line => /^(?:model|model_provider) {0,20}=/.test(line))
+  const isSet =
+    lines.some(line => line.startsWith('[model_providers.headgate]')) ||
+    defaults.some(line => /^(?:model|model_provider) {0,20}=/.test(line))
   return isSet ? undefined : `${codexDefaults(gateway)}${content.trimEnd()}\n\n${codexProvider(gateway)}`
 }
 

@@ -42,11 +42,17 @@ reads it from ${keyVariable}.
     })
     const known = clientSettings(terminal.env)
     const settings = known.get(client ?? '')
-    if (settings === undefined || others.length > 0) throw new CommandError(`name one of ${[...known.keys()].join(', ')}`, { exitCode: 2 })
+    if (settings === undefined || others.length > 0) {
+      throw new CommandError(`name one of ${[...known.keys()].join(', ')}`, { exitCode: 2 })
+    }
     const url = values.url ?? addressOf(values.config, terminal)
-    if (!/^https?:\/\/[^\s/]/.test(url)) throw new CommandError('--url must start with http:// or https://', { exitCode: 2 })
+    if (!/^https?:\/\/[^\s/]/.test(url)) {
+      throw new CommandError('--url must start with http:// or https://', { exitCode: 2 })
+    }
     const gateway = {
-      url: withoutTrailingSlashes(url).replace(/\/v1$/, ''), model: values.model, smallModel: values['small-model'] ?? values.model
+      url: withoutTrailingSlashes(url).replace(/\/v1$/, ''),
+      model: values.model,
+      smallModel: values['small-model'] ?? values.model
     }
     const file = values.file === undefined ? settings.file : resolve(terminal.cwd, values.file)
     if (!values.write) {
@@ -55,7 +61,11 @@ reads it from ${keyVariable}.
     } else {
       const existing = await contentOf(file)
       const content = existing === undefined ? settings.print(gateway) : settings.merge(existing, gateway)
-      if (content === undefined) throw new CommandError(`${file} has such settings already, or cannot be read. Without --write they are printed, to be added by hand.`)
+      if (content === undefined) {
+        throw new CommandError(
+          `${file} has such settings already, or cannot be read. Without --write they are printed, to be added by hand.`
+        )
+      }
       const copy = existing === undefined ? undefined : await copyOf(file)
       await mkdir(dirname(file), { recursive: true })
       await writeFile(file, content, { mode: 0o600 })
@@ -70,7 +80,9 @@ reads it from ${keyVariable}.
 function addressOf (file: string | undefined, terminal: Terminal): string {
   const { server } = loadSettings({ ...terminal, file })
   const running = runningAt(server.dataDir)
-  if (running === undefined) terminal.notice(`# No gateway runs here with the data directory ${server.dataDir}.`)
+  if (running === undefined) {
+    terminal.notice(`# No gateway runs here with the data directory ${server.dataDir}.`)
+  }
   return server.publicUrl ?? running ?? urlOf({ ...server, secure: server.tls !== undefined })
 }
 

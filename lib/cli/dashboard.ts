@@ -1,4 +1,7 @@
-/** `headgate dashboard`: makes a link that signs in to the dashboard, for the owner or for a user who is locked out. */
+/**
+ * `headgate dashboard`: makes a link that signs in to the dashboard, for the owner or for a user who is
+ * locked out.
+ */
 
 import { parseArgs } from 'node:util'
 import { Accounts } from '../accounts/accounts.ts'
@@ -24,18 +27,34 @@ password: use it after the first start, or when one is forgotten.
   -c, --config FILE`,
 
   run: async (args, { out, ...terminal }) => {
-    const { values: { config, user: email }, positionals: [action, ...others] } = parseArgs({ args: [...args], options, allowPositionals: true })
-    if (action !== 'link' || others.length > 0) throw new CommandError('use "headgate dashboard link"', { exitCode: 2 })
+    const {
+      values: { config, user: email },
+      positionals: [action, ...others]
+    } = parseArgs({ args: [...args], options, allowPositionals: true })
+    if (action !== 'link' || others.length > 0) {
+      throw new CommandError('use "headgate dashboard link"', { exitCode: 2 })
+    }
     const settings = loadSettings({ ...terminal, file: config })
-    if (!isDashboardServed(settings)) throw new CommandError('this configuration serves no dashboard: see dashboard.enabled')
+    if (!isDashboardServed(settings)) {
+      throw new CommandError('this configuration serves no dashboard: see dashboard.enabled')
+    }
     const database = await openDatabase(settings)
     try {
       const accounts = new Accounts(database)
       const { token } = await linkOf(accounts, email)
       const { server: { dataDir, publicUrl, tls } } = settings
       const running = runningAt(dataDir)
-      if (running === undefined) terminal.notice(`No gateway runs here with the data directory ${dataDir}: the link works once one does, at this address.`)
-      out(dashboardLink(publicUrl ?? running ?? urlOf({ ...settings.server, secure: tls !== undefined }), token))
+      if (running === undefined) {
+        terminal.notice(
+          `No gateway runs here with the data directory ${dataDir}: the link works once one does, at this address.`
+        )
+      }
+      out(
+        dashboardLink(
+          publicUrl ?? running ?? urlOf({ ...settings.server, secure: tls !== undefined }),
+          token
+        )
+      )
     } finally {
       await database.close()
     }
@@ -47,7 +66,9 @@ password: use it after the first start, or when one is forgotten.
 async function linkOf (accounts: Accounts, email: string | undefined): Promise<{ readonly token: string }> {
   if (email === undefined) return await accounts.createOwnerLink(commandLineActor)
   const user = await accounts.users.findByEmail(email)
-  if (user === undefined || user.disabled_at_ms !== null) throw new CommandError(`no active user has the email "${email}"`)
+  if (user === undefined || user.disabled_at_ms !== null) {
+    throw new CommandError(`no active user has the email "${email}"`)
+  }
   await accounts.audit.add(commandLineActor, { action: 'link.create', subject: user })
   return await accounts.links.createSignIn(user.id)
 }

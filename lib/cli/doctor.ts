@@ -74,7 +74,11 @@ function fileLimit ({ server }: Settings): Finding {
   const about = 'open files'
   if (limit === undefined) return { about, state: 'ok', text: 'this system does not report its limit' }
   if (connections === server.maxClientConnections) return { about, state: 'ok', text: `at most ${limit}` }
-  return { about, state: 'note', text: `at most ${limit}, so ${connections} connections of callers; server.max_client_connections needs ${wanted}: raise the limit, or lower it` }
+  return {
+    about,
+    state: 'note',
+    text: `at most ${limit}, so ${connections} connections of callers; server.max_client_connections needs ${wanted}: raise the limit, or lower it`
+  }
 }
 
 /** Checks the store without creating one. */
@@ -90,7 +94,13 @@ async function store (settings: Settings): Promise<Finding[]> {
       ]
     }
     if (url === undefined && isEmptyFile(path)) {
-      return [{ about: 'store', state: 'problem', text: `${path} is empty: restore a backup, or delete it to begin a new store` }]
+      return [
+        {
+          about: 'store',
+          state: 'problem',
+          text: `${path} is empty: restore a backup, or delete it to begin a new store`
+        }
+      ]
     }
     const database = await openDatabase(settings)
     try {
@@ -126,7 +136,9 @@ async function providers (settings: Settings): Promise<Finding[]> {
     .map(provider => ({ ...provider, listModels: false }))
   const services = createLookupServices({ ...settings, providers: checked }, { log: createLog('silent') })
   try {
-    const findings = await Promise.all(checked.map(async entry => await ask(entry, services.providers.get(entry.id))))
+    const findings = await Promise.all(
+      checked.map(async entry => await ask(entry, services.providers.get(entry.id)))
+    )
     return [...findings, ...noProviderFindings(checked)]
   } finally {
     await services.close()
@@ -139,7 +151,13 @@ function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] 
   const names = providerKeys.join(', ')
   return providers.length === 0
     ? [{ about: 'providers', state: 'problem', text: `no provider is enabled; set one of ${names}` }]
-    : [{ about: 'providers', state: 'note', text: `only the simulator is enabled; for others set one of ${names}` }]
+    : [
+        {
+          about: 'providers',
+          state: 'note',
+          text: `only the simulator is enabled; for others set one of ${names}`
+        }
+      ]
 }
 
 async function ask (entry: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
@@ -152,9 +170,15 @@ async function ask (entry: ProviderSettings, provider: Provider | undefined): Pr
   try {
     // The signal ends the request; the race ends even one that ignores it.
     const list = await withTimeout(timeoutMs, listModels(provider, kind, AbortSignal.timeout(timeoutMs)))
-    if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${timeoutMs / 1000} s` }
+    if (list === undefined) {
+      return { about: id, state: 'problem', text: `no answer within ${timeoutMs / 1000} s` }
+    }
     const ms = Math.round(performance.now() - startMs)
-    return { about: id, state: 'ok', text: `responded in ${ms} ms with ${list.length} models${maxConnections === undefined ? '' : `; at most ${maxConnections} connections, ${maxWaitingCalls} calls may wait`}` }
+    return {
+      about: id,
+      state: 'ok',
+      text: `responded in ${ms} ms with ${list.length} models${maxConnections === undefined ? '' : `; at most ${maxConnections} connections, ${maxWaitingCalls} calls may wait`}`
+    }
   } catch (error) {
     return { about: id, state: 'problem', text: describeListFailure(error, entry) }
   }
@@ -164,7 +188,9 @@ async function ask (entry: ProviderSettings, provider: Provider | undefined): Pr
 async function localFinding (about: string): Promise<Finding> {
   const { tesseract, pdftoppm, espeak } = await localPrograms()
   const programs = Object.entries({ tesseract, pdftoppm, 'espeak-ng': espeak })
-  const found = programs.map(([name, path]) => `${name} ${path === undefined ? 'is not installed' : `is ${path}`}`)
+  const found = programs.map(
+    ([name, path]) => `${name} ${path === undefined ? 'is not installed' : `is ${path}`}`
+  )
   const complete = programs.every(([, path]) => path !== undefined)
   return { about, state: complete ? 'ok' : 'note', text: found.join(', ') }
 }

@@ -1,4 +1,7 @@
-/** `headgate keys`: creates, shows, changes and revokes gateway keys of the store, which a running gateway notices. */
+/**
+ * `headgate keys`: creates, shows, changes and revokes gateway keys of the store, which a running gateway
+ * notices.
+ */
 
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -29,7 +32,9 @@ import { parseDate, parseExpiry } from './parse-date.ts'
 import { table } from './table.ts'
 
 /** The option of a limit: its name with hyphens. */
-type OptionOf<Name extends string> = Name extends `${infer Head}_${infer Rest}` ? `${Head}-${OptionOf<Rest>}` : Name
+type OptionOf<Name extends string> = Name extends `${infer Head}_${infer Rest}`
+  ? `${Head}-${OptionOf<Rest>}`
+  : Name
 
 function optionOf (name: CountedLimitName): OptionOf<CountedLimitName> {
   return name.replaceAll('_', '-') as OptionOf<CountedLimitName>
@@ -45,7 +50,11 @@ const options = {
   'provider-objects': { type: 'boolean' },
   expires: { type: 'string' },
   overlap: { type: 'string' },
-  ...Object.fromEntries(limitFields.map(({ name }) => [optionOf(name), { type: 'string' }])) as Record<OptionOf<CountedLimitName>, { readonly type: 'string' }>, // of each
+  // of each
+  ...(Object.fromEntries(limitFields.map(({ name }) => [optionOf(name), { type: 'string' }])) as Record<
+    OptionOf<CountedLimitName>,
+    { readonly type: 'string' }
+  >),
   budget: { type: 'string', multiple: true },
   unpriced: { type: 'string' },
   strict: { type: 'boolean' },
@@ -100,7 +109,8 @@ Endpoints: ${endpointNames.join(', ')}`,
     const prepare = actions.get(action)
     if (prepare === undefined) {
       const meant = nearestWord(action, actions.keys())
-      const hint = meant === undefined ? 'use create, list, show, update, rotate or revoke' : `did you mean "${meant}"?`
+      const hint =
+        meant === undefined ? 'use create, list, show, update, rotate or revoke' : `did you mean "${meant}"?`
       throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
     const perform = prepare(values, rest)
@@ -139,7 +149,12 @@ interface Context {
 
 /** Checks the arguments of each action before the store is opened. */
 const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => Perform> = new Map([
-  ['create', create], ['list', list], ['show', show], ['update', update], ['rotate', rotate], ['revoke', revoke]
+  ['create', create],
+  ['list', list],
+  ['show', show],
+  ['update', update],
+  ['rotate', rotate],
+  ['revoke', revoke]
 ])
 
 /** What the options say of a key. */
@@ -150,8 +165,20 @@ interface Wanted {
 }
 
 /** @throws CommandError for options that no key can have */
-function wantedOf ({ name, 'mcp-urls': mcpUrls, 'provider-objects': providerObjects, expires, json: _json, overlap: _overlap, ...values }: Values): Wanted {
-  const [endpoints, models, named] = [values.endpoints ?? values.endpoint, values.models ?? values.model, values['mcp-servers']].map(splitLists)
+function wantedOf ({
+  name,
+  'mcp-urls': mcpUrls,
+  'provider-objects': providerObjects,
+  expires,
+  json: _json,
+  overlap: _overlap,
+  ...values
+}: Values): Wanted {
+  const [endpoints, models, named] = [
+    values.endpoints ?? values.endpoint,
+    values.models ?? values.model,
+    values['mcp-servers']
+  ].map(splitLists)
   const mcpServers = named?.filter(slug => slug !== '') // an empty value: none
   endpoints?.forEach(checkEndpoint)
   models?.forEach(checkModel)
@@ -171,19 +198,29 @@ function wantedOf ({ name, 'mcp-urls': mcpUrls, 'provider-objects': providerObje
 
 function create (values: Values): Perform {
   const { name, json } = values
-  if (name === undefined || name.trim() === '') throw new CommandError('--name NAME is required', { exitCode: 2 })
+  if (name === undefined || name.trim() === '') {
+    throw new CommandError('--name NAME is required', { exitCode: 2 })
+  }
   const { change, limits, scope } = wantedOf(values)
-  const wanted = { ...change, name, ...limits !== undefined && { limits: fromKeyLimits(limits) } } as NewKey // its options are those of a change, without null
+  // its options are those of a change, without null
+  const wanted = { ...change, name, ...limits !== undefined && { limits: fromKeyLimits(limits) } } as NewKey
   return async ({ admin }, { out, error: printError }, { path, isNew, checked }) => {
-    const { key: { id }, secret: key } = await createKey(admin, commandLineActor, wanted).catch((error: unknown) => {
-      throw error instanceof GatewayError && error.code === 'conflict' ? new DuplicateKeyNameError(name) : error
+    const {
+      key: { id },
+      secret: key
+    } = await createKey(admin, commandLineActor, wanted).catch((error: unknown) => {
+      throw error instanceof GatewayError && error.code === 'conflict'
+        ? new DuplicateKeyNameError(name)
+        : error
     })
     out(json
       ? JSON.stringify({ id, name, key }, null, 2)
       : `${key}\n\nCreated "${name}" (${id}). Save the key now: it is not shown again.`)
     if (isNew) {
-      printError(`warning: created a new store at ${path}. Only a gateway that uses this store accepts the key: ` +
-        'start it in this directory, or set HEADGATE_DATA_DIR or server.data_dir to the same path.')
+      printError(
+        `warning: created a new store at ${path}. Only a gateway that uses this store accepts the key: ` +
+          'start it in this directory, or set HEADGATE_DATA_DIR or server.data_dir to the same path.'
+      )
     }
     for (const warning of scopeWarnings(scope, checked)) printError(warning)
     return 0
@@ -192,12 +229,21 @@ function create (values: Values): Perform {
 
 /** Prints the mistakes in what a key may use, each with its option and value. */
 function scopeWarnings (scope: KeyScope, checked: CheckedConfig): string[] {
-  const options = new Map([...valuesOf('models', '--models', scope.models), ...valuesOf('mcp_servers', '--mcp-servers', scope.mcpServers)])
-  return checkKeyScope(scope, checked).map(({ path, message, suggestion }) =>
-    `warning: ${options.get(path)} ${message}${suggestion === undefined ? '' : `; did you mean ${suggestion}?`}`)
+  const options = new Map([
+    ...valuesOf('models', '--models', scope.models),
+    ...valuesOf('mcp_servers', '--mcp-servers', scope.mcpServers)
+  ])
+  return checkKeyScope(scope, checked).map(
+    ({ path, message, suggestion }) =>
+      `warning: ${options.get(path)} ${message}${suggestion === undefined ? '' : `; did you mean ${suggestion}?`}`
+  )
 }
 
-function valuesOf (name: string, option: string, values: readonly string[] = []): ReadonlyArray<readonly [path: string, value: string]> {
+function valuesOf (
+  name: string,
+  option: string,
+  values: readonly string[] = []
+): ReadonlyArray<readonly [path: string, value: string]> {
   return values.map((value, position) => [`${name}[${position}]`, `${option} ${value}`])
 }
 
@@ -213,12 +259,20 @@ type CountOption = OptionOf<CountedLimitName> | 'rpm' | 'tpm' | 'concurrent'
 type LimitOptions = Pick<Values, CountOption | 'budget' | 'unpriced' | 'strict'>
 
 /** Names of an earlier version, by the present ones. */
-const earlierNames: Readonly<Partial<Record<CountOption, CountOption>>> = { 'requests-per-minute': 'rpm', 'tokens-per-minute': 'tpm', 'concurrent-calls': 'concurrent' }
+const earlierNames: Readonly<Partial<Record<CountOption, CountOption>>> = {
+  'requests-per-minute': 'rpm',
+  'tokens-per-minute': 'tpm',
+  'concurrent-calls': 'concurrent'
+}
 
 /** @throws CommandError for an invalid limit */
 function limitsOf ({ budget, unpriced, strict, ...given }: LimitOptions): KeyLimits | undefined {
-  if (budget === undefined && unpriced !== undefined) throw new CommandError('--unpriced needs a budget: give --budget as well', { exitCode: 2 })
-  if (budget === undefined && strict !== undefined) throw new CommandError('--strict needs a budget: give --budget as well', { exitCode: 2 })
+  if (budget === undefined && unpriced !== undefined) {
+    throw new CommandError('--unpriced needs a budget: give --budget as well', { exitCode: 2 })
+  }
+  if (budget === undefined && strict !== undefined) {
+    throw new CommandError('--strict needs a budget: give --budget as well', { exitCode: 2 })
+  }
   const counts = limitFields.flatMap(({ name, member }) => {
     const option = optionOf(name)
     const text = given[option] ?? given[earlierNames[option] ?? option]
@@ -226,7 +280,13 @@ function limitsOf ({ budget, unpriced, strict, ...given }: LimitOptions): KeyLim
   })
   const limits: KeyLimits = {
     ...Object.fromEntries(counts),
-    ...budget !== undefined && budgetsOf(budget.map(text => ({ ...budgetOf(text), ...unpriced !== undefined && { unpriced: unpricedOf(unpriced) } }))),
+    ...budget !== undefined &&
+      budgetsOf(
+        budget.map(text => ({
+          ...budgetOf(text),
+          ...unpriced !== undefined && { unpriced: unpricedOf(unpriced) }
+        }))
+      ),
     ...strict !== undefined && { strict }
   }
   return Object.keys(limits).length === 0 ? undefined : limits
@@ -242,13 +302,24 @@ function budgetsOf (budgets: readonly Budget[]): Pick<KeyLimits, 'budget' | 'bud
   return first === undefined || others.length > 0 ? { budgets } : { budget: first }
 }
 
-/** @throws CommandError for a text that is no amount and period, or a period in a time zone that is not known */
+/**
+ * @throws CommandError for a text that is no amount and period, or a period in a time zone that is not known
+ */
 function budgetOf (text: string): Budget {
   const [, dollars, period = '', at] = /^(\d{1,6}(?:\.\d{1,9})?)\/(\w+)(?:@([\w+/:-]+))?$/.exec(text) ?? []
   const per = budgetPeriods.find(known => known === period)
   const usd = Number(dollars)
-  if (usd > 0 && per !== undefined && (at === undefined || isTimeZone(at))) return { usd, per, ...at !== undefined && { timeZone: at } }
-  if (usd > 0 && at !== undefined && new RegExp(lengthPattern).test(period) && new RegExp(timePattern).test(at)) return { usd, every: period, from: at }
+  if (usd > 0 && per !== undefined && (at === undefined || isTimeZone(at))) {
+    return { usd, per, ...at !== undefined && { timeZone: at } }
+  }
+  if (
+    usd > 0 &&
+    at !== undefined &&
+    new RegExp(lengthPattern).test(period) &&
+    new RegExp(timePattern).test(at)
+  ) {
+    return { usd, every: period, from: at }
+  }
   throw new CommandError(
     `--budget must be dollars and a period, such as 20/month, 3/week@Europe/Berlin, 100/total or 50/30d@2030-01-31T00:00:00Z, not "${text}"`,
     { exitCode: 2 }
@@ -263,13 +334,18 @@ function unpricedOf (text: string): NonNullable<Budget['unpriced']> {
 /** @throws CommandError for a pattern that would match nothing */
 function checkModel (pattern: string): void {
   if (/^(?:\*|[^*\s]+\/\*|[^*\s]+)$/.test(pattern)) return
-  throw new CommandError(`--models must be model ids, "*" or patterns such as "openai/*", not "${pattern}"`, { exitCode: 2 })
+  throw new CommandError(
+    `--models must be model ids, "*" or patterns such as "openai/*", not "${pattern}"`,
+    { exitCode: 2 }
+  )
 }
 
 /** @throws CommandError for what cannot be the slug of a tool server */
 function checkSlug (slug: string): void {
   if (isServerPattern(slug)) return
-  throw new CommandError(`--mcp-servers must be slugs such as "org/name", or "*", not "${slug}"`, { exitCode: 2 })
+  throw new CommandError(`--mcp-servers must be slugs such as "org/name", or "*", not "${slug}"`, {
+    exitCode: 2
+  })
 }
 
 /** Splits each value of an option at its commas; `undefined` for an option that was not given. */
@@ -281,7 +357,13 @@ function update (values: Values, [idOrName]: readonly string[]): Perform {
   const { change, limits, scope } = wantedOf(values)
   return async ({ store, admin }, { out, error: printError }, { checked }) => {
     const before = await admin.keys.require(await activeId({ store, admin }, idOrName))
-    const { name } = await updateKey(admin, commandLineActor, before, { ...change, ...limits !== undefined && { limits: changedLimits(before, limits) } }, true)
+    const { name } = await updateKey(
+      admin,
+      commandLineActor,
+      before,
+      { ...change, ...limits !== undefined && { limits: changedLimits(before, limits) } },
+      true
+    )
     out(`Changed "${name}" (${before.id}).`)
     for (const warning of scopeWarnings(scope, checked)) printError(warning)
     return 0
@@ -293,15 +375,33 @@ function changedLimits ({ limits }: Key, given: KeyLimits): NonNullable<KeyChang
   const { budget, budgets, ...counts } = limits ?? {}
   const changed = fromKeyLimits(given)
   const keepsBudgets = changed.budget === undefined && changed.budgets === undefined
-  return { ...counts, ...keepsBudgets && { ...budget !== undefined && { budget }, ...budgets !== undefined && { budgets } }, ...changed }
+  return {
+    ...counts,
+    ...keepsBudgets && {
+      ...budget !== undefined && { budget },
+      ...budgets !== undefined && { budgets }
+    },
+    ...changed
+  }
 }
 
 function rotate ({ overlap = '0h', json }: Values, [idOrName]: readonly string[]): Perform {
   const overlapMs = parseDate(overlap, 0, 'ahead')
-  if (!/^\d+[dh]$/.test(overlap) || !(overlapMs <= maxOverlapMs)) throw new CommandError(`--overlap must be a duration of at most 30d, such as 24h, not "${overlap}"`, { exitCode: 2 })
+  if (!/^\d+[dh]$/.test(overlap) || !(overlapMs <= maxOverlapMs)) {
+    throw new CommandError(`--overlap must be a duration of at most 30d, such as 24h, not "${overlap}"`, {
+      exitCode: 2
+    })
+  }
   return async ({ store, admin }, { out }) => {
-    const { key: { id, name }, secret: key } = await rotateKey(admin, commandLineActor, await activeId({ store, admin }, idOrName), overlapMs)
-    out(json ? JSON.stringify({ id, name, key }, null, 2) : `${key}\n\nRotated "${name}" (${id}). Save the key now: it is not shown again.`)
+    const {
+      key: { id, name },
+      secret: key
+    } = await rotateKey(admin, commandLineActor, await activeId({ store, admin }, idOrName), overlapMs)
+    out(
+      json
+        ? JSON.stringify({ id, name, key }, null, 2)
+        : `${key}\n\nRotated "${name}" (${id}). Save the key now: it is not shown again.`
+    )
     return 0
   }
 }
@@ -310,7 +410,11 @@ function show ({ json }: Values, [idOrName]: readonly string[]): Perform {
   return async ({ store, admin }, { out }) => {
     const listed = (await store.list()).filter(({ id, name }) => id === idOrName || name === idOrName)
     const key = listed.find(({ id, status }) => id === idOrName || status === 'active') ?? listed.at(-1)
-    if (key === undefined) throw new CommandError(idOrName === undefined ? noName : `no key has the id or name "${idOrName}"`, { exitCode: idOrName === undefined ? 2 : 1 })
+    if (key === undefined) {
+      throw new CommandError(idOrName === undefined ? noName : `no key has the id or name "${idOrName}"`, {
+        exitCode: idOrName === undefined ? 2 : 1
+      })
+    }
     const described = await admin.keys.require(key.id)
     const values = row(key, described.spent_usd)
     if (json) out(JSON.stringify(described, null, 2))
@@ -324,8 +428,14 @@ async function activeId ({ store, admin }: KeyAccess, idOrName: string | undefin
   if (idOrName === undefined) throw new CommandError(noName, { exitCode: 2 })
   const active = await admin.keys.findActive(idOrName)
   if (active !== undefined) return active
-  const configured = (await store.list()).some(({ source, id, name }) => source === 'configuration' && (id === idOrName || name === idOrName))
-  throw new CommandError(configured ? `"${idOrName}" is defined in the configuration; change it there` : `no active key has the id or name "${idOrName}"`)
+  const configured = (await store.list()).some(
+    ({ source, id, name }) => source === 'configuration' && (id === idOrName || name === idOrName)
+  )
+  throw new CommandError(
+    configured
+      ? `"${idOrName}" is defined in the configuration; change it there`
+      : `no active key has the id or name "${idOrName}"`
+  )
 }
 
 function list ({ json }: Values): Perform {
@@ -347,14 +457,47 @@ function revoke (_values: Values, [idOrName]: readonly string[]): Perform {
   }
 }
 
-const headings = ['ID', 'NAME', 'STATUS', 'EXPIRES', 'SPENT', 'LIMITS', 'ENDPOINTS', 'MODELS', 'MCP SERVERS', 'MCP URLS', 'PROVIDER OBJECTS']
+const headings = [
+  'ID',
+  'NAME',
+  'STATUS',
+  'EXPIRES',
+  'SPENT',
+  'LIMITS',
+  'ENDPOINTS',
+  'MODELS',
+  'MCP SERVERS',
+  'MCP URLS',
+  'PROVIDER OBJECTS'
+]
 
 /** @param spentUsd in the current period of its first budget; without one, this month */
 function row (key: ListedKey, spentUsd: number): string[] {
-  const { id, name, status, expiresAtMs, limits, endpoints, models, mcpServers, providerObjects = false } = key
+  const {
+    id,
+    name,
+    status,
+    expiresAtMs,
+    limits,
+    endpoints,
+    models,
+    mcpServers,
+    providerObjects = false
+  } = key
   const expires = expiresAtMs === undefined ? 'never' : new Date(expiresAtMs).toISOString().slice(0, 16)
-  const rights = [mayNameUrls(key), providerObjects].map(may => may ? 'yes' : 'no')
-  return [id, name, status, expires, `$${spentUsd.toFixed(4)}`, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), ...rights]
+  const rights = [mayNameUrls(key), providerObjects].map(may => (may ? 'yes' : 'no'))
+  return [
+    id,
+    name,
+    status,
+    expires,
+    `$${spentUsd.toFixed(4)}`,
+    limitsText(limits),
+    scope(endpoints),
+    scope(models),
+    scope(mcpServers),
+    ...rights
+  ]
 }
 
 function atOf (at: string | undefined): string {
@@ -364,12 +507,21 @@ function atOf (at: string | undefined): string {
 function limitsText (limits: KeyLimits = {}): string {
   const { strict } = limits
   const [{ unpriced } = {}] = budgetsIn(limits)
-  return [
-    ...limitFields.map(({ name, member }) => limits[member] === undefined ? [] : `${name}=${limits[member]}`),
-    ...budgetsIn(limits).map(({ usd, per = 'month', every, from, timeZone }) => `budget=${usd}/${every ?? per}${atOf(from ?? timeZone)}`),
-    unpriced === undefined ? [] : `unpriced=${unpriced}`,
-    strict === undefined ? [] : `strict=${strict}`
-  ].flat().join(',') || 'default'
+  return (
+    [
+      ...limitFields.map(({ name, member }) =>
+        limits[member] === undefined ? [] : `${name}=${limits[member]}`
+      ),
+      ...budgetsIn(limits).map(
+        ({ usd, per = 'month', every, from, timeZone }) =>
+          `budget=${usd}/${every ?? per}${atOf(from ?? timeZone)}`
+      ),
+      unpriced === undefined ? [] : `unpriced=${unpriced}`,
+      strict === undefined ? [] : `strict=${strict}`
+    ]
+      .flat()
+      .join(',') || 'default'
+  )
 }
 
 function scope (names: readonly string[] | undefined): string {

@@ -1,4 +1,6 @@
-/** `headgate route`: prints which models a chat call would use, in which order, and why. No request is sent. */
+/**
+ * `headgate route`: prints which models a chat call would use, in which order, and why. No request is sent.
+ */
 
 import { parseArgs } from 'node:util'
 import { chatAttributes } from '../chat/model-settings.ts'
@@ -60,8 +62,17 @@ function decisionOn (
   const request = { model, ...agent !== undefined && { agent_attributes: agent } }
   try {
     const key = { id: 'cli', name: 'cli' }
-    const { routes, skipped } = chooseRoutes({ request, headers: {}, key, record }, services, { attributes: chatAttributes })
-    return decide({ requested: record.requestedModel ?? '', routes, skipped, health: services.routeHealth, keyId: key.id, canServe: canServe(services.providers, 'chat') })
+    const { routes, skipped } = chooseRoutes({ request, headers: {}, key, record }, services, {
+      attributes: chatAttributes
+    })
+    return decide({
+      requested: record.requestedModel ?? '',
+      routes,
+      skipped,
+      health: services.routeHealth,
+      keyId: key.id,
+      canServe: canServe(services.providers, 'chat')
+    })
   } catch (error) {
     if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
     throw error
@@ -69,12 +80,17 @@ function decisionOn (
 }
 
 function readAttributes (text: string): Record<string, number> {
-  return Object.fromEntries(text.split(',').map(part => {
-    const [, name = '', amount = ''] = /^\s*([^\s=]+)=([\d.]+)\s*$/.exec(part) ?? []
-    const value = amount === '' ? NaN : Number(amount)
-    if (value >= 0 && value <= 1) return [name, value]
-    throw new CommandError(`--attributes must be names with numbers from 0 to 1, such as speed=0.5, not "${part.trim()}"`, { exitCode: 2 })
-  }))
+  return Object.fromEntries(
+    text.split(',').map(part => {
+      const [, name = '', amount = ''] = /^\s*([^\s=]+)=([\d.]+)\s*$/.exec(part) ?? []
+      const value = amount === '' ? NaN : Number(amount)
+      if (value >= 0 && value <= 1) return [name, value]
+      throw new CommandError(
+        `--attributes must be names with numbers from 0 to 1, such as speed=0.5, not "${part.trim()}"`,
+        { exitCode: 2 }
+      )
+    })
+  )
 }
 
 function asTable ({ candidates }: RouteDecision): string {

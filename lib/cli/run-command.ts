@@ -54,7 +54,8 @@ function explain (given: unknown, name: string, terminal: Terminal): ExitCode {
     terminal.error(`headgate ${name}: the store cannot be used: ${error.message}.${advice}`)
     return 1
   }
-  const explained = error instanceof StoreError || error instanceof DuplicateKeyNameError || error instanceof GatewayError
+  const explained =
+    error instanceof StoreError || error instanceof DuplicateKeyNameError || error instanceof GatewayError
   terminal.error(`headgate ${name}: ${explained ? error.message : trace(error)}`)
   return 1
 }

@@ -60,7 +60,9 @@ async function runSingle (options: ServeOptions, terminal: Terminal): Promise<Ex
   const { log, started: { settings } } = options
   const stop = stopSignal()
   const serving = await serve({
-    ...options, prepare: async keys => await createFirstKey(keys, terminal), prepareLink: async database => await createFirstLink(database, settings, terminal)
+    ...options,
+    prepare: async keys => await createFirstKey(keys, terminal),
+    prepareLink: async database => await createFirstLink(database, settings, terminal)
   })
   announce({ ...serving, settings, models: serving.gateway.services.models }, log, terminal)
   const forget = noteRunning(settings.server.dataDir, urlOf(serving.address))

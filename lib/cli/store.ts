@@ -33,11 +33,17 @@ A copy that was interrupted goes on when it is started again.
   -c, --config FILE`,
 
   run: async (args, terminal) => {
-    const { values: { config, from, to }, positionals: [action = '', ...others] } = parseArgs({ args: [...args], allowPositionals: true, options })
+    const {
+      values: { config, from, to },
+      positionals: [action = '', ...others]
+    } = parseArgs({ args: [...args], allowPositionals: true, options })
     const perform = actions.get(action)
     if (perform === undefined || others.length > 0) {
       const meant = nearestWord(action, actions.keys())
-      throw new CommandError(meant === undefined ? 'use migrate, check or copy' : `did you mean "${meant}"?`, { exitCode: 2 })
+      throw new CommandError(
+        meant === undefined ? 'use migrate, check or copy' : `did you mean "${meant}"?`,
+        { exitCode: 2 }
+      )
     }
     return await perform(loadSettings({ ...terminal, file: config }), terminal, { from, to })
   }
@@ -45,8 +51,13 @@ A copy that was interrupted goes on when it is started again.
 
 interface Places { readonly from: string | undefined, readonly to: string | undefined }
 
-const actions: ReadonlyMap<string, (settings: Settings, terminal: Terminal, places: Places) => Promise<ExitCode>> = new Map([
-  ['migrate', migrate], ['check', check], ['copy', copy]
+const actions: ReadonlyMap<
+  string,
+  (settings: Settings, terminal: Terminal, places: Places) => Promise<ExitCode>
+> = new Map([
+  ['migrate', migrate],
+  ['check', check],
+  ['copy', copy]
 ])
 
 async function migrate (settings: Settings, { out }: Terminal): Promise<ExitCode> {
@@ -58,25 +69,40 @@ async function check (settings: Settings, { out }: Terminal): Promise<ExitCode> 
   await using(settings, async database => {
     await database.checkWritable()
     const tables = await countRows(database)
-    out(`${database.name} is writable.\n\n${table([['TABLE', 'ROWS'], ...tables.map(([name, rows]) => [name, String(rows)])])}`)
+    out(
+      `${database.name} is writable.\n\n${table([['TABLE', 'ROWS'], ...tables.map(([name, rows]) => [name, String(rows)])])}`
+    )
   })
   return 0
 }
 
-async function copy (settings: Settings, { out, error, env, cwd }: Terminal, { from, to }: Places): Promise<ExitCode> {
-  if (from === undefined || to === undefined) throw new CommandError('--from STORE and --to STORE are required', { exitCode: 2 })
+async function copy (
+  settings: Settings,
+  { out, error, env, cwd }: Terminal,
+  { from, to }: Places
+): Promise<ExitCode> {
+  if (from === undefined || to === undefined) {
+    throw new CommandError('--from STORE and --to STORE are required', { exitCode: 2 })
+  }
   const place = (text: string): StorePlace => placeOf(text, settings, { env, cwd })
-  return await using(place(from), async source => await using(place(to), async target => {
-    const differences = await copyStore(source, target, progressPrinter(error))
-    if (differences.length === 0) {
-      out(`Copied ${source.name} to ${target.name}; numbers of rows and sums are the same.`)
-      return 0
-    }
-    error(`The stores differ, as one of them was written to:\n\n${table([
-      ['TABLE', 'WHAT', 'FROM', 'TO'], ...differences.map(({ table, what, from, to }) => [table, what, String(from), String(to)])
-    ])}`)
-    return 1
-  }))
+  return await using(
+    place(from),
+    async source =>
+      await using(place(to), async target => {
+        const differences = await copyStore(source, target, progressPrinter(error))
+        if (differences.length === 0) {
+          out(`Copied ${source.name} to ${target.name}; numbers of rows and sums are the same.`)
+          return 0
+        }
+        error(
+          `The stores differ, as one of them was written to:\n\n${table([
+            ['TABLE', 'WHAT', 'FROM', 'TO'],
+            ...differences.map(({ table, what, from, to }) => [table, what, String(from), String(to)])
+          ])}`
+        )
+        return 1
+      })
+  )
 }
 
 async function using<T> (place: StorePlace, work: (database: Database) => Promise<T>): Promise<T> {
@@ -89,14 +115,28 @@ async function using<T> (place: StorePlace, work: (database: Database) => Promis
 }
 
 /** @throws CommandError for what is no address of a store */
-function placeOf (text: string, { server, store }: Settings, { env, cwd }: Pick<Terminal, 'env' | 'cwd'>): StorePlace {
+function placeOf (
+  text: string,
+  { server, store }: Settings,
+  { env, cwd }: Pick<Terminal, 'env' | 'cwd'>
+): StorePlace {
   const [, variable] = /^env:(\w+)$/.exec(text) ?? []
   const address = variable === undefined ? text : env[variable] ?? ''
   const { url: _, ...options } = store
   const [, path] = /^sqlite:(.+)$/.exec(address) ?? []
-  if (path !== undefined) return { server: { ...server, dataDir: resolve(cwd, path.endsWith('.db') ? dirname(path) : path) }, store: options }
-  if (/^postgres(?:ql)?:\/\//.test(address)) return { server, store: { ...options, url: new Secret(address) } }
-  throw new CommandError(`${variable === undefined ? 'a store' : text} must be sqlite:DIRECTORY or postgres://user:password@host/name`, { exitCode: 2 })
+  if (path !== undefined) {
+    return {
+      server: { ...server, dataDir: resolve(cwd, path.endsWith('.db') ? dirname(path) : path) },
+      store: options
+    }
+  }
+  if (/^postgres(?:ql)?:\/\//.test(address)) {
+    return { server, store: { ...options, url: new Secret(address) } }
+  }
+  throw new CommandError(
+    `${variable === undefined ? 'a store' : text} must be sqlite:DIRECTORY or postgres://user:password@host/name`,
+    { exitCode: 2 }
+  )
 }
 
 /** Milliseconds between two lines about a table. */

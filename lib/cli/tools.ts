@@ -44,16 +44,28 @@ export interface Invocation {
   readonly config?: string | undefined
 }
 
-/** Parses the arguments after `tools`. @throws CommandError, and the errors of `parseArgs`, for wrong usage */
+/**
+ * Parses the arguments after `tools`. @throws CommandError, and the errors of `parseArgs`, for wrong usage
+ */
 export function readArgs (given: readonly string[]): Invocation {
   const { values, positionals } = parseArgs({ args: [...given], allowPositionals: true, options })
   const [action = '', server = '', tool = '', args = '{}', ...rest] = positionals
-  if (action !== 'list' && action !== 'call') throw wrongUsage(action === '' ? 'use list or call' : `unknown action "${action}"; use list or call`)
+  if (action !== 'list' && action !== 'call') {
+    throw wrongUsage(action === '' ? 'use list or call' : `unknown action "${action}"; use list or call`)
+  }
   if (server === '') throw wrongUsage('the URL or slug of an MCP server is required')
   if (action === 'call' && tool === '') throw wrongUsage('the name of a tool is required')
   if (action === 'list' ? tool !== '' : rest.length > 0) throw wrongUsage('too many arguments')
   const { config, json, header = [] } = values
-  return { action, server, tool, args: toolArguments(args), headers: Object.fromEntries(header.map(readHeader)), json, config }
+  return {
+    action,
+    server,
+    tool,
+    args: toolArguments(args),
+    headers: Object.fromEntries(header.map(readHeader)),
+    json,
+    config
+  }
 }
 
 function toolArguments (text: string): Invocation['args'] {
@@ -83,17 +95,32 @@ function readHeader (text: string): [string, string] {
  * @throws CommandError when the server cannot be used, or has no such tool
  */
 export async function useTools (
-  { action, server, tool, args, headers, json }: Invocation, settings: Pick<Settings, 'tools' | 'toolServers'>, out: Terminal['out']
+  { action, server, tool, args, headers, json }: Invocation,
+  settings: Pick<Settings, 'tools' | 'toolServers'>,
+  out: Terminal['out']
 ): Promise<ExitCode> {
   const servers = createToolServers(withHost(settings, server))
   try {
     const spec = /^https?:\/\//i.test(server) ? { url: server } : { slug: server }
     const { signal } = new AbortController()
-    const open = await servers.open({ request: { mcp_servers: { ...spec, headers } }, key: { id: '' }, reservedNames: new Set(), signal })
+    const open = await servers.open({
+      request: { mcp_servers: { ...spec, headers } },
+      key: { id: '' },
+      reservedNames: new Set(),
+      signal
+    })
     const [failed] = Object.entries(open.errors)
     if (failed !== undefined) throw failure(...failed)
     if (action === 'call') return await callTool(open, tool, args, json, out)
-    out(json ? JSON.stringify(open.offered.map(({ tool }) => tool), null, 2) : open.offered.map(asText).join('\n'))
+    out(
+      json
+        ? JSON.stringify(
+            open.offered.map(({ tool }) => tool),
+            null,
+            2
+          )
+        : open.offered.map(asText).join('\n')
+    )
     return 0
   } finally {
     await servers.close()
@@ -107,8 +134,13 @@ function withHost <S extends Pick<Settings, 'tools'>> (settings: S, server: stri
   return { ...settings, tools: { ...tools, allowedHosts: [...tools.allowedHosts, new URL(server).hostname] } }
 }
 
-function failure (server: string, { message, code = 'unknown', recommendation }: OpenTools['errors'][string]): CommandError {
-  return new CommandError(`${server}: ${message} (${code})${recommendation === undefined ? '' : `\n${recommendation}`}`)
+function failure (
+  server: string,
+  { message, code = 'unknown', recommendation }: OpenTools['errors'][string]
+): CommandError {
+  return new CommandError(
+    `${server}: ${message} (${code})${recommendation === undefined ? '' : `\n${recommendation}`}`
+  )
 }
 
 async function callTool (
@@ -116,7 +148,9 @@ async function callTool (
 ): Promise<ExitCode> {
   const name = open.offered.find(offered => offered.tool.name === tool)?.name
   if (name === undefined) {
-    throw new CommandError(`unknown tool "${tool}"; tools are ${open.offered.map(offered => offered.tool.name).join(', ')}`)
+    throw new CommandError(
+      `unknown tool "${tool}"; tools are ${open.offered.map(offered => offered.tool.name).join(', ')}`
+    )
   }
   const { text, result } = await open.call(name, args, { signal: new AbortController().signal })
   out(json ? JSON.stringify(result, null, 2) : text)

@@ -15,9 +15,18 @@ const options = {
 } as const
 
 /** Prints as fast as the output is read, and ends when its reader does. */
-export async function usageExport (args: readonly string[], { stream, ...terminal }: Terminal): Promise<ExitCode> {
-  const { values: { config, format, since, until } } = parseArgs({ args: [...args], options })
-  if (!isFormat(format)) throw new CommandError(`--format must be ${Object.keys(exportFormats).join(' or ')}, not "${format}"`, { exitCode: 2 })
+export async function usageExport (
+  args: readonly string[],
+  { stream, ...terminal }: Terminal
+): Promise<ExitCode> {
+  const {
+    values: { config, format, since, until }
+  } = parseArgs({ args: [...args], options })
+  if (!isFormat(format)) {
+    throw new CommandError(`--format must be ${Object.keys(exportFormats).join(' or ')}, not "${format}"`, {
+      exitCode: 2
+    })
+  }
   const period = { fromMs: momentOf('--since', since), untilMs: momentOf('--until', until) }
   const database = await openDatabase(loadSettings({ ...terminal, file: config }))
   try {

@@ -65,11 +65,31 @@ function groupingOf (text: string): Grouping {
 const headings = ['CALLS', 'FAILED', 'CANCELLED', 'PROMPT', 'COMPLETION', 'COST', 'UNPRICED']
 
 function asTable (totals: readonly Total[], groups: readonly Grouping[]): string {
-  const rows = totals.map(({ group, sums }) => [...groups.map(name => group[name] ?? '-'), ...numbersOf(sums)])
+  const rows = totals.map(({ group, sums }) => [
+    ...groups.map(name => group[name] ?? '-'),
+    ...numbersOf(sums)
+  ])
   return table([[...groups.map(name => name.toUpperCase()), ...headings], ...rows])
 }
 
 function numbersOf (sums: Sums): string[] {
-  const { calls, failed, cancelled, prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: cost, unpriced, estimated } = sums
-  return [calls, failed, cancelled, prompt, completion, `${estimated > 0 ? '~' : ''}$${(cost / 1e9).toFixed(4)}`, unpriced].map(String)
+  const {
+    calls,
+    failed,
+    cancelled,
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    cost_nano_usd: cost,
+    unpriced,
+    estimated
+  } = sums
+  return [
+    calls,
+    failed,
+    cancelled,
+    prompt,
+    completion,
+    `${estimated > 0 ? '~' : ''}$${(cost / 1e9).toFixed(4)}`,
+    unpriced
+  ].map(String)
 }

@@ -3,7 +3,8 @@
  *
  * What has arrived since the last read is handed over as one piece, so a consumer that falls
  * behind does more per step instead of falling further behind. Above 32 KiB (the high-water
- * mark) the socket is paused: a caller who never reads costs that and a read of 64 KiB, not the complete answer.
+ * mark) the socket is paused: a caller who never reads costs that and a read of 64 KiB, not the complete
+ * answer.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -42,8 +43,8 @@ const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #source: BodySource
   /**
-   * Unset until something comes: a list that waits for its first piece is soon in old space, and the piece, though dead, would follow
-   * it there. With 9,800 open streams that was 3.6 MB a second.
+   * Unset until something comes: a list that waits for its first piece is soon in old space, and the piece,
+   * though dead, would follow it there. With 9,800 open streams that was 3.6 MB a second.
    */
   #pieces: Buffer[] | undefined
   #sizeBytes = 0
@@ -125,7 +126,8 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   /** Waits once for all of it: reading it piece by piece costs three promises for each. */
   buffer (maxBytes: number, hold?: (bytes: number) => void): Buffer | Promise<Buffer> {
     // Most bodies come with their head.
-    const isThere = this.#ended && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
+    const isThere =
+      this.#ended && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
     if (!isThere) return this.#bufferLater({ maxBytes, hold })
     hold?.(this.#sizeBytes)
     return this.#takeAll()
@@ -183,7 +185,10 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   }
 }
 
-/** Returns a piece that keeps no more than twice its size in memory: most of the read it came with may be extensions of its chunks. */
+/**
+ * Returns a piece that keeps no more than twice its size in memory: most of the read it came with may be
+ * extensions of its chunks.
+ */
 function withoutRest (bytes: Buffer): Buffer {
   if (2 * bytes.length >= bytes.buffer.byteLength) return bytes
   const copy = Buffer.allocUnsafeSlow(bytes.length) // not of a pool, which is larger
@@ -192,14 +197,17 @@ function withoutRest (bytes: Buffer): Buffer {
 }
 
 function tooLarge (): GatewayError {
-  return new GatewayError('upstream_invalid_response', { message: 'The answer of the provider is too large.' })
+  return new GatewayError('upstream_invalid_response', {
+    message: 'The answer of the provider is too large.'
+  })
 }
 
 /**
  * Reads a source to its end.
  *
  * @param hold see `UpstreamBody`
- * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws, after closing the source
+ * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws, after closing the
+ *   source
  */
 export async function bufferBytes (
   source: AsyncIterable<Uint8Array>, maxBytes: number, hold?: (bytes: number) => void

@@ -1,6 +1,7 @@
 /**
- * Keeps one-connection clients of undici and finds a free one without looking through them: the one that was used last, so that
- * those a burst has opened come to rest and are closed. undici's own pool looks through all of them for each request.
+ * Keeps one-connection clients of undici and finds a free one without looking through them: the one that was
+ * used last, so that those a burst has opened come to rest and are closed. undici's own pool looks through
+ * all of them for each request.
  */
 
 import type { Dispatcher } from 'undici'
@@ -16,7 +17,10 @@ export interface Client {
 export interface ClientEvents {
   /** The connection has closed. */
   readonly onDisconnect: () => void
-  /** The server has ended the connection: undici learns of it next, and fails an assertion if a body is paused. */
+  /**
+   * The server has ended the connection: undici learns of it next, and fails an assertion if a body is
+   * paused.
+   */
   readonly onEnd: () => void
 }
 
@@ -85,10 +89,12 @@ class PooledClient implements Connection {
 
   send (request: OutgoingRequest, handler: RequestHandler): void {
     this.#handler = handler
-    const options = { origin: this.#origin, ...request } as Dispatcher.DispatchOptions // iterables are documented, and missing from its types
+    // iterables are documented, and missing from its types
+    const options = { origin: this.#origin, ...request } as Dispatcher.DispatchOptions
     const dispatch = (): void => { this.#client.dispatcher.dispatch(options, handler) }
-    // undici writes to an idle connection after one `setImmediate`, which runs before the next poll where this is called by a socket:
-    // a response that nobody requested and that lies in the kernel would be the answer. After two, it has been read.
+    // undici writes to an idle connection after one `setImmediate`, which runs before the next poll where
+    // this is called by a socket: a response that nobody requested and that lies in the kernel would be the
+    // answer. After two, it has been read.
     if (this.wasIdle) setImmediate(dispatch)
     else dispatch()
   }

@@ -1,4 +1,7 @@
-/** What carries the requests to one provider: connections of one request each (`clients`), or shared ones (`shared-pool`). */
+/**
+ * What carries the requests to one provider: connections of one request each (`clients`), or shared ones
+ * (`shared-pool`).
+ */
 
 import type { Dispatcher } from 'undici'
 
@@ -17,14 +20,20 @@ export interface RequestHandler extends Dispatcher.DispatchHandler {
 
 /** A connection that one request has to itself, or its share of one. It ends by `release` or `cancel`. */
 export interface Connection {
-  /** True for one that had been idle and is still open: what breaks it before a request is written concerns no request. */
+  /**
+   * True for one that had been idle and is still open: what breaks it before a request is written concerns no
+   * request.
+   */
   readonly wasIdle: boolean
   /** True where undici keeps a request that is given up, with its body, until a connection is there. */
   readonly keepsUnsent: boolean
   readonly send: (request: OutgoingRequest, handler: RequestHandler) => void
   /** Gives it back after a complete response. */
   readonly release: () => void
-  /** Gives up the request, and closes what it has to itself. @param controller of the request, once it has started */
+  /**
+   * Gives up the request, and closes what it has to itself. @param controller of the request, once it has
+   * started
+   */
   readonly cancel: (controller: Dispatcher.DispatchController | undefined) => void
   /** Takes no more requests: one that shares this connection was not answered in time. */
   readonly retire?: () => void

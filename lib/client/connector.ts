@@ -1,4 +1,7 @@
-/** Opens the sockets to one server. undici's own connector has a clock of half a second and keeps TLS sessions weakly. */
+/**
+ * Opens the sockets to one server. undici's own connector has a clock of half a second and keeps TLS sessions
+ * weakly.
+ */
 
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely, type ConnectionOptions } from 'node:tls'
@@ -26,15 +29,26 @@ type Connected = (...result: [error: null, socket: Socket] | [error: Error, sock
 export type Connect = (onConnected: Connected) => Socket
 
 /** Makes sockets to a server, over TLS for `https:`, whose latest session is used again. */
-export function connector (server: URL, { timeoutMs, protocol = 'http/1.1', tls }: ConnectorOptions): Connect {
+export function connector (
+  server: URL,
+  { timeoutMs, protocol = 'http/1.1', tls }: ConnectorOptions
+): Connect {
   const isSecure = server.protocol === 'https:'
   const host = server.hostname.replace(/^\[|\]$/g, '')
   const port = Number(server.port) || (isSecure ? 443 : 80)
-  const secure: ConnectionOptions = { ...tls, host, port, ALPNProtocols: [protocol], servername: isIP(host) === 0 ? host : '' }
+  const secure: ConnectionOptions = {
+    ...tls,
+    host,
+    port,
+    ALPNProtocols: [protocol],
+    servername: isIP(host) === 0 ? host : ''
+  }
   let session: Buffer | undefined
   return onConnected => {
     const socket = isSecure
-      ? connectSecurely(session === undefined ? secure : { ...secure, session }).on('session', latest => { session = latest })
+      ? connectSecurely(session === undefined ? secure : { ...secure, session }).on('session', latest => {
+          session = latest
+        })
       : connect({ host, port })
     const timer = setTimeout(() => { socket.destroy(connectTimeout(timeoutMs)) }, timeoutMs)
     const finish = (): void => {
@@ -43,7 +57,8 @@ export function connector (server: URL, { timeoutMs, protocol = 'http/1.1', tls 
     }
     const succeed = (): void => {
       finish()
-      if (protocol === 'h2' && 'alpnProtocol' in socket && socket.alpnProtocol !== 'h2') fail(new Error('the server does not offer HTTP/2'))
+      if (protocol === 'h2' && 'alpnProtocol' in socket && socket.alpnProtocol !== 'h2')
+        fail(new Error('the server does not offer HTTP/2'))
       else onConnected(null, socket)
     }
     const fail = (error: Error): void => {

@@ -7,7 +7,10 @@ import { loadUndici } from '../net/load-undici.ts'
 import type { CreateClient } from './clients.ts'
 import type { ProxySettings } from '../core/settings.ts'
 
-/** The exchange has clocks of its own. An idle connection is kept for half a minute where the server does not say how long. */
+/**
+ * The exchange has clocks of its own. An idle connection is kept for half a minute where the server does not
+ * say how long.
+ */
 const options: UndiciClient.Options = { keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 }
 
 /** What a proxy's agent makes the client of a server with. */
@@ -51,13 +54,18 @@ export function directClients (server: URL, connecting: ConnectorOptions): Creat
 }
 
 /** Makes clients whose connections are tunnels (`CONNECT`) through a proxy. */
-export function proxiedClients ({ url, credentials }: ProxySettings, { timeoutMs, tls }: ConnectorOptions): CreateClient {
+export function proxiedClients (
+  { url, credentials }: ProxySettings,
+  { timeoutMs, tls }: ConnectorOptions
+): CreateClient {
   return ({ onDisconnect, onEnd }) => {
     const { Client, ProxyAgent } = loadUndici()
     const dispatcher = new ProxyAgent({
       ...options,
       uri: url,
-      ...credentials !== undefined && { token: `Basic ${Buffer.from(credentials.reveal()).toString('base64')}` },
+      ...credentials !== undefined && {
+        token: `Basic ${Buffer.from(credentials.reveal()).toString('base64')}`
+      },
       proxyTls: { timeout: timeoutMs },
       requestTls: { ...tls, timeout: timeoutMs },
       clientFactory: (proxy, connecting) => new Client(proxy, { ...connecting, headersTimeout: timeoutMs }),

@@ -17,18 +17,26 @@ const compressionCheckFromBytes = 1024 * 1024
  * out as it arrives.
  *
  * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding,
- *   bytes that are not what the header says or a megabyte and more that is compressed over 200:1; `upstream_stream_interrupted` for a cut one.
+ * bytes that are not what the header says or a megabyte and more that is compressed over 200:1;
+ * `upstream_stream_interrupted` for a cut one.
  */
 export function decompressed (body: UpstreamBody, encoding: string | string[] | undefined): UpstreamBody {
   if (encoding === undefined) return body
   const inflate = inflater(String(encoding))
   if (inflate === 'identity') return body
   if (inflate === undefined) {
-    return unreadable(body, new GatewayError('upstream_invalid_response', { cause: `content-encoding ${String(encoding)}` }))
+    return unreadable(
+      body,
+      new GatewayError('upstream_invalid_response', { cause: `content-encoding ${String(encoding)}` })
+    )
   }
   // The callback owns every error of the chain; the reader below sees it as the stream's own.
-  pipeline(Readable.from(body, { objectMode: false }), inflate, () => { /* see the reader */ })
-  inflate.on('error', () => { /* see the reader, who may come after the pipeline has ended: zlib finishes before it finds that bytes are missing */ })
+  pipeline(Readable.from(body, { objectMode: false }), inflate, () => {
+    /* see the reader */
+  })
+  inflate.on('error', () => {
+    /* see the reader, who may come after the pipeline has ended: zlib finishes before it finds that bytes are missing */
+  })
   return {
     [Symbol.asyncIterator]: () => reading(inflate),
     buffer: async (maxBytes, hold) => await bufferBytes(reading(inflate), maxBytes, hold),
@@ -45,7 +53,9 @@ async function * reading (inflate: Inflater): AsyncGenerator<Uint8Array, undefin
     for await (const bytes of inflate as AsyncIterable<Uint8Array>) { // a byte stream yields buffers
       sizeBytes += bytes.length
       if (sizeBytes > compressionCheckFromBytes && sizeBytes > maxCompression * inflate.bytesWritten) {
-        throw new GatewayError('upstream_invalid_response', { cause: `the body is compressed more than ${maxCompression}:1` })
+        throw new GatewayError('upstream_invalid_response', {
+          cause: `the body is compressed more than ${maxCompression}:1`
+        })
       }
       yield bytes
     }

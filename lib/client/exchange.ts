@@ -1,6 +1,7 @@
 /**
- * One request, from its place in the queue to the end of its response: what undici tells of it becomes the promise of the head, then the
- * queue of the body. A single timer guards whichever wait is the current one: for a place, for the head, then between two pieces.
+ * One request, from its place in the queue to the end of its response: what undici tells of it becomes the
+ * promise of the head, then the queue of the body. A single timer guards whichever wait is the current one:
+ * for a place, for the head, then between two pieces.
  */
 
 import { BodyQueue, type BodySource } from './body-queue.ts'
@@ -47,7 +48,12 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   #isLeaving = false
   #timer: SharedTimer | undefined
 
-  constructor (options: SendOptions, context: ExchangeContext, resolve: (answer: UpstreamResponse) => void, reject: (error: unknown) => void) {
+  constructor (
+    options: SendOptions,
+    context: ExchangeContext,
+    resolve: (answer: UpstreamResponse) => void,
+    reject: (error: unknown) => void
+  ) {
     super()
     this.#options = options
     this.#context = context
@@ -78,7 +84,8 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
 
   refuse (): void {
     this.#context.refused++
-    // Another model may answer instead; the provider is not to blame, and another attempt would wait in the same queue.
+    // Another model may answer instead; the provider is not to blame, and another attempt would wait in the
+    // same queue.
     this.#stop(new GatewayError('overloaded', {
       message: 'Too many calls are waiting for this provider. Try again later.',
       fault: 'model'
@@ -93,8 +100,11 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   onRequestStart (controller: Controller): void {
-    // Over HTTP/2 a connection that breaks may have undici send a request once more, although the server may have worked on it.
-    if (this.#isOver || this.#controller !== undefined) return controller.abort(new Error('a request is sent once, unless its call has ended'))
+    // Over HTTP/2 a connection that breaks may have undici send a request once more, although the server may
+    // have worked on it.
+    if (this.#isOver || this.#controller !== undefined) {
+      return controller.abort(new Error('a request is sent once, unless its call has ended'))
+    }
     this.#controller = controller
     this.#unsent = undefined
     this.#writtenAtMs = performance.now()
@@ -109,7 +119,8 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
       if (++this.#interimResponses > maxInterimResponses) controller.abort(tooManyInterimResponses())
       return // the time for the head runs on
     }
-    controller.rawHeaders = null // they hold the read that they came with, and are held as long as the answer takes
+    // they hold the read that they came with, and are held as long as the answer takes
+    controller.rawHeaders = null
     const length = headers['content-length']
     if (length !== undefined) this.#leftBytes = Number(length)
     const queue = new BodyQueue(this)
@@ -144,7 +155,11 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
       this.#connection.cancel(undefined)
       return this.#send() // what broke the idle connection says nothing about another one
     }
-    this.#stop(this.#queue === undefined ? this.#failureBeforeHead(error) : new GatewayError('upstream_stream_interrupted', { cause: error }))
+    this.#stop(
+      this.#queue === undefined
+        ? this.#failureBeforeHead(error)
+        : new GatewayError('upstream_stream_interrupted', { cause: error })
+    )
     this.#leave()
   }
 

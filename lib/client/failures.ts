@@ -11,14 +11,20 @@ export interface FailedExchange {
   readonly sentMs: number | undefined
 }
 
-/** A server that has closed an idle connection refuses what comes over it within a round trip. One that takes longer has worked on it. */
+/**
+ * A server that has closed an idle connection refuses what comes over it within a round trip. One that takes
+ * longer has worked on it.
+ */
 const staleWithinMs = 1000
 
 /** Codes of undici for requests that it refuses to send. */
 const unsendable: ReadonlySet<unknown> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
 /** Codes of undici for responses that it cannot read, besides the errors of its parser, which have none. */
-const unreadable: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+const unreadable: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+])
 
 const closed: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET'])
 
@@ -30,19 +36,27 @@ export function isUnsendable ({ code }: NodeJS.ErrnoException): boolean {
 /**
  * Returns the failure of a request whose response has no readable head.
  *
- * A response that has begun and cannot be read counts as accepted by the provider: undici does not say which status it has.
+ * A response that has begun and cannot be read counts as accepted by the provider: undici does not say which
+ * status it has.
  */
-export function failureBeforeHead (error: Error, { wasIdle, hasResponseBegun, sentMs }: FailedExchange): GatewayError {
+export function failureBeforeHead (
+  error: Error,
+  { wasIdle, hasResponseBegun, sentMs }: FailedExchange
+): GatewayError {
   const { name, code = '' }: NodeJS.ErrnoException = error
   if (isUnsendable(error)) {
     return new GatewayError('internal_error', {
-      message: 'The request to the provider cannot be sent: its path or a header has characters that HTTP does not allow.',
+      message:
+        'The request to the provider cannot be sent: its path or a header has characters that HTTP does not allow.',
       cause: error
     })
   }
   const isClosed = closed.has(code)
   if (name === 'HTTPParserError' || unreadable.has(code) || (hasResponseBegun && !isClosed)) {
-    return new GatewayError('upstream_invalid_response', { cause: error, acceptedByProvider: hasResponseBegun })
+    return new GatewayError('upstream_invalid_response', {
+      cause: error,
+      acceptedByProvider: hasResponseBegun
+    })
   }
   const mayHaveWorked = hasResponseBegun || (sentMs !== undefined && sentMs >= staleWithinMs)
   return new GatewayError('upstream_unreachable', {
@@ -54,5 +68,7 @@ export function failureBeforeHead (error: Error, { wasIdle, hasResponseBegun, se
 
 /** Returns the error for a response that never gets to its final head. */
 export function tooManyInterimResponses (): Error {
-  return Object.assign(new Error('there are too many interim responses'), { code: 'UND_ERR_HEADERS_OVERFLOW' })
+  return Object.assign(new Error('there are too many interim responses'), {
+    code: 'UND_ERR_HEADERS_OVERFLOW'
+  })
 }

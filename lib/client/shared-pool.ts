@@ -12,7 +12,10 @@ const maxConnections = 64
 /** Requests at once at most: undici would let others wait, without a word. */
 export const maxSharedRequests = maxConnections * requestsPerConnection
 
-/** Returns the pool of a server. Servers without HTTP/2 are refused: over HTTP/1.1 requests would wait for each other. */
+/**
+ * Returns the pool of a server. Servers without HTTP/2 are refused: over HTTP/1.1 requests would wait for
+ * each other.
+ */
 export function sharedPool (server: URL, connecting: ConnectorOptions): Connections {
   const connect = connector(server, { ...connecting, protocol: 'h2' })
   const pools = new Set<Pool>()

@@ -1,9 +1,10 @@
 /**
- * Sends requests to providers: the only HTTP client that does. undici speaks HTTP; what is here is what a gateway needs around it: a
- * bounded and fair queue, cancellation by the call, timeouts, and bodies with back-pressure (`exchange`).
+ * Sends requests to providers: the only HTTP client that does. undici speaks HTTP; what is here is what a
+ * gateway needs around it: a bounded and fair queue, cancellation by the call, timeouts, and bodies with
+ * back-pressure (`exchange`).
  *
- * Redirects are never followed, so a credential cannot travel to another host. Requests wait for a connection in a queue of the
- * gateway, so that the clock of an answer does not run before its request is sent.
+ * Redirects are never followed, so a credential cannot travel to another host. Requests wait for a connection
+ * in a queue of the gateway, so that the clock of an answer does not run before its request is sent.
  */
 
 import { Clients } from './clients.ts'
@@ -23,11 +24,16 @@ import type { SendOptions, Transport, TransportLoad, UpstreamRequest } from '../
 export interface HttpTransportOptions {
   /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
   readonly baseUrl: string
-  /** Requests to it at once at most, each on a socket of its own unless they share; further ones wait. Default: any number. */
+  /**
+   * Requests to it at once at most, each on a socket of its own unless they share; further ones wait.
+   * Default: any number.
+   */
   readonly connections?: number | undefined
   /** Requests that may wait for a socket; more are 503. Default: any number. */
   readonly maxWaiting?: number
-  /** Milliseconds that a request waits for a socket; then it is 503. Default: as long as its signal lets it. */
+  /**
+   * Milliseconds that a request waits for a socket; then it is 503. Default: as long as its signal lets it.
+   */
   readonly maxWaitingMs?: number
   readonly connectMs: number
   /** Sent with every request. */
@@ -46,7 +52,10 @@ export interface HttpTransport extends Transport {
 
 /** A body of so many characters takes a few milliseconds to encode. */
 const largeBodyLength = 2 * 1024 * 1024
-/** A larger body is written in pieces: a server may answer before it has read all, and its connection must not be used again then. */
+/**
+ * A larger body is written in pieces: a server may answer before it has read all, and its connection must not
+ * be used again then.
+ */
 const pieceBytes = 64 * 1024
 
 /** Carries requests to one provider. */
@@ -55,7 +64,9 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
   const prefix = withoutTrailingSlashes(base.pathname)
   const connections = connectionsTo(base, options)
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
-  for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    fixed[name.toLowerCase()] = value.reveal()
+  }
 
   const maxRequests = options.http2 === true ? maxSharedRequests : Infinity
   const semaphore = new Semaphore(Math.min(options.connections ?? Infinity, maxRequests), options.maxWaiting)
@@ -66,9 +77,18 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
     isClosed = true
     connections.close()
   }
-  const outgoing = ({ method, path, headers }: UpstreamRequest, { credential }: SendOptions, body: UpstreamRequest['body']): OutgoingRequest => {
+  const outgoing = (
+    { method, path, headers }: UpstreamRequest,
+    { credential }: SendOptions,
+    body: UpstreamRequest['body']
+  ): OutgoingRequest => {
     const all: Record<string, string> = { ...fixed, ...headers, ...credential }
-    return { method, path: withQuery(prefix + path, base.search), headers: all, body: outgoingBody(body, all) }
+    return {
+      method,
+      path: withQuery(prefix + path, base.search),
+      headers: all,
+      body: outgoingBody(body, all)
+    }
   }
   let closing: Promise<void> | undefined
   return {
@@ -88,7 +108,10 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
   }
 }
 
-function connectionsTo (server: URL, { connectMs, proxy, tls: { ca, cert, key } = {}, http2 }: HttpTransportOptions): Connections {
+function connectionsTo (
+  server: URL,
+  { connectMs, proxy, tls: { ca, cert, key } = {}, http2 }: HttpTransportOptions
+): Connections {
   const tls = {
     ...ca !== undefined && { ca: ca.reveal() },
     ...cert !== undefined && { cert: cert.reveal() },
@@ -96,7 +119,10 @@ function connectionsTo (server: URL, { connectMs, proxy, tls: { ca, cert, key } 
   }
   const connecting = { timeoutMs: connectMs, tls }
   if (http2 === true) return sharedPool(server, connecting)
-  return new Clients(server.origin, proxy === undefined ? directClients(server, connecting) : proxiedClients(proxy, connecting))
+  return new Clients(
+    server.origin,
+    proxy === undefined ? directClients(server, connecting) : proxiedClients(proxy, connecting)
+  )
 }
 
 /** @param search a query with its `?`, or the empty text */
@@ -106,14 +132,25 @@ function withQuery (path: string, search: string): string {
 
 /** Recognises JSON that is printed in parts: some servers take none without its length. */
 function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
-  return typeof body === 'function' && headers['content-type'] === 'application/json' && headers['content-length'] === undefined
+  return (
+    typeof body === 'function' &&
+    headers['content-type'] === 'application/json' &&
+    headers['content-length'] === undefined
+  )
 }
 
-/** Returns the body to send: what printed a large one has taken a turn of the event loop; to encode and write it takes another. */
-function preparedBody (request: UpstreamRequest, isShared: boolean): UpstreamRequest['body'] | Promise<UpstreamRequest['body']> {
+/**
+ * Returns the body to send: what printed a large one has taken a turn of the event loop; to encode and write
+ * it takes another.
+ */
+function preparedBody (
+  request: UpstreamRequest,
+  isShared: boolean
+): UpstreamRequest['body'] | Promise<UpstreamRequest['body']> {
   const { body } = request
   if (typeof body === 'string') return body.length > largeBodyLength ? yieldFairly().then(() => body) : body
-  // On a shared connection undici has a body that comes in pieces, and all requests after it, wait until no other is in flight.
+  // On a shared connection undici has a body that comes in pieces, and all requests after it, wait until no
+  // other is in flight.
   return isLargeJson(request) || (isShared && typeof body === 'function') ? bufferBody(body) : body
 }
 
@@ -121,7 +158,10 @@ function preparedBody (request: UpstreamRequest, isShared: boolean): UpstreamReq
 const encoder = new TextEncoder()
 
 /** Returns the body as undici takes it. One in pieces gets a header with its length, if that is known. */
-function outgoingBody (body: UpstreamRequest['body'], headers: Record<string, string>): OutgoingRequest['body'] {
+function outgoingBody (
+  body: UpstreamRequest['body'],
+  headers: Record<string, string>
+): OutgoingRequest['body'] {
   if (typeof body === 'function') return body()
   if (body === undefined) return null
   const bytes = typeof body === 'string' ? encoder.encode(body) : body

@@ -14,7 +14,13 @@ import { providerLabels } from '../../schemas/providers.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { Secret } from '../core/secret.ts'
 import type { EnvironmentProxies } from '../net/proxy-for.ts'
-import type { CatalogueSettings, KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
+import type {
+  CatalogueSettings,
+  KeySettings,
+  ProviderSettings,
+  RouteSettings,
+  Settings
+} from '../core/settings.ts'
 import { chatSettings } from '../chat/model-settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
@@ -37,16 +43,36 @@ export interface SettingsSources {
 type ReadSecret = (reference: string) => Secret
 
 /** The sections that need nothing but other names. */
-const Sections = Type.Omit(Config, ['catalogue', 'providers', 'models', 'routes', 'mcp_servers', 'keys', 'server'])
+const Sections = Type.Omit(Config, [
+  'catalogue',
+  'providers',
+  'models',
+  'routes',
+  'mcp_servers',
+  'keys',
+  'server'
+])
 
 /** @param config without problems: every reference in it names one of the secrets */
-export function buildSettings (config: Config, { secrets, ownKeys, cwd, directory, proxies, catalogue }: SettingsSources): Settings {
+export function buildSettings (
+  config: Config,
+  { secrets, ownKeys, cwd, directory, proxies, catalogue }: SettingsSources
+): Settings {
   const secret: ReadSecret = reference => {
     const found = secrets.get(reference)
     if (found === undefined) throw new Error('a secret of the configuration was not resolved')
     return found
   }
-  const { catalogue: _, providers: entries, models, routes, mcp_servers: toolServers, keys, server, ...sections } = config
+  const {
+    catalogue: _,
+    providers: entries,
+    models,
+    routes,
+    mcp_servers: toolServers,
+    keys,
+    server,
+    ...sections
+  } = config
   const providers = Object.entries(entries).filter(([id, { enabled }]) => enabled || isLabel(id))
   const ids = new Set(providers.map(([id]) => id))
   const { workers, ...serverSettings } = camelCased(Config.properties.server, server, secret)
@@ -57,7 +83,12 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd, director
       ...serverSettings,
       workers: workers === 'auto' ? availableParallelism() : workers,
       dataDir: resolve(cwd, server.data_dir),
-      ...server.tls !== undefined && { tls: { certificate: resolve(directory, server.tls.certificate), key: resolve(directory, server.tls.key) } }
+      ...server.tls !== undefined && {
+        tls: {
+          certificate: resolve(directory, server.tls.certificate),
+          key: resolve(directory, server.tls.key)
+        }
+      }
     },
     providers: providers.map(([id, entry]) => provider(id, entry, secret, proxies)),
     // A provider may be off in one environment and on in another: its models come and go with it.
@@ -65,7 +96,10 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd, director
       .filter(([id, { alias }]) => alias !== undefined || ids.has(prefixOf(id)))
       .map(([id, entry]) => ({ id, ...camelCased(ModelConfig, entry, secret) })),
     routes: Object.entries(routes).map(([name, entry]) => route(name, entry)),
-    toolServers: Object.entries(toolServers).map(([slug, entry]) => ({ slug, ...camelCased(ToolServerConfig, entry, secret) })),
+    toolServers: Object.entries(toolServers).map(([slug, entry]) => ({
+      slug,
+      ...camelCased(ToolServerConfig, entry, secret)
+    })),
     keys: [...keys.map(entry => key(entry, secret)), ...ownKeys]
   }
 }
@@ -75,15 +109,34 @@ function isLabel (id: string): boolean {
   return providerLabels.some(label => label === id)
 }
 
-function provider (id: string, entry: ProviderConfig, secret: ReadSecret, proxies: EnvironmentProxies): ProviderSettings {
+function provider (
+  id: string,
+  entry: ProviderConfig,
+  secret: ReadSecret,
+  proxies: EnvironmentProxies
+): ProviderSettings {
   const kind = kindOf(id, entry.kind)
   // A provider that is off may name secrets that do not exist.
   const { api_key: _, api_keys: __, proxy_credentials: ___, tls: ____, ...keyless } = entry
-  const { baseUrl = kinds[kind].baseUrl ?? '', listModels = kinds[kind].listModels === true, apiKeys, proxy: own, proxyCredentials: credentials, ...rest } =
-    camelCased(ProviderConfig, entry.enabled ? entry : { ...keyless, headers: {} }, secret)
-  const keys = apiKeys?.map(given => given instanceof Secret ? { key: given, weight: 1 } : given)
+  const {
+    baseUrl = kinds[kind].baseUrl ?? '',
+    listModels = kinds[kind].listModels === true,
+    apiKeys,
+    proxy: own,
+    proxyCredentials: credentials,
+    ...rest
+  } = camelCased(ProviderConfig, entry.enabled ? entry : { ...keyless, headers: {} }, secret)
+  const keys = apiKeys?.map(given => (given instanceof Secret ? { key: given, weight: 1 } : given))
   const proxy = proxyOf(baseUrl, { proxy: own, credentials }, proxies)
-  return { ...rest, ...keys !== undefined && { apiKeys: keys }, ...proxy !== undefined && { proxy }, id, kind, baseUrl: withoutTrailingSlashes(baseUrl), listModels }
+  return {
+    ...rest,
+    ...keys !== undefined && { apiKeys: keys },
+    ...proxy !== undefined && { proxy },
+    id,
+    kind,
+    baseUrl: withoutTrailingSlashes(baseUrl),
+    listModels
+  }
 }
 
 function prefixOf (id: string): string {
@@ -92,8 +145,10 @@ function prefixOf (id: string): string {
 
 function route (name: string, entry: RouteConfig): RouteSettings {
   const targets = routeTargets(name, entry)
-  const weights = targets.flatMap(({ id, weight }) => weight === undefined ? [] : [[id, weight] as const])
-  const defaults = targets.flatMap(({ id, settings }) => settings === undefined ? [] : [[id, chatSettings(settings)] as const])
+  const weights = targets.flatMap(({ id, weight }) => (weight === undefined ? [] : [[id, weight] as const]))
+  const defaults = targets.flatMap(({ id, settings }) =>
+    settings === undefined ? [] : [[id, chatSettings(settings)] as const]
+  )
   const options = Array.isArray(entry) ? {} : camelCased(RouteMapConfig, entry)
   return {
     ...options,
@@ -114,6 +169,12 @@ function key (entry: KeyConfig, secret: ReadSecret): KeySettings {
  * named by its digest: by position, removing one would hand its usage and budget to the next.
  */
 export function environmentKeys (keys = ''): KeySettings[] {
-  const texts = keys.split(',').map(text => text.trim()).filter(text => text !== '')
-  return texts.map(text => ({ name: `environment-${hash('sha256', text).slice(0, 12)}`, key: new Secret(text) }))
+  const texts = keys
+    .split(',')
+    .map(text => text.trim())
+    .filter(text => text !== '')
+  return texts.map(text => ({
+    name: `environment-${hash('sha256', text).slice(0, 12)}`,
+    key: new Secret(text)
+  }))
 }

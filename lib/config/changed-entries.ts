@@ -18,7 +18,10 @@ const restartOnly = {
   keepAliveMs: 'server.keep_alive_ms',
   writeTimeoutMs: 'server.write_timeout_ms',
   maxClientConnections: 'server.max_client_connections'
-} as const satisfies Record<Exclude<keyof ServerSettings, 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'>, string>
+} as const satisfies Record<
+  Exclude<keyof ServerSettings, 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'>,
+  string
+>
 
 /** Sections that it cannot change either. */
 const restartOnlySections = ['metrics', 'store', 'coordination'] as const
@@ -26,8 +29,11 @@ const restartOnlySections = ['metrics', 'store', 'coordination'] as const
 /** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
 export function changedEntries (before: Settings, after: Settings): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
-  return names.filter(name => differ(Reflect.get(before, name), Reflect.get(after, name)))
-    .flatMap(name => changedParts(fileEntries[name] ?? name, Reflect.get(before, name), Reflect.get(after, name)))
+  return names
+    .filter(name => differ(Reflect.get(before, name), Reflect.get(after, name)))
+    .flatMap(name =>
+      changedParts(fileEntries[name] ?? name, Reflect.get(before, name), Reflect.get(after, name))
+    )
 }
 
 /** Maps settings to the entries of the file that are not named like them. */
@@ -36,7 +42,8 @@ const fileEntries: Readonly<Record<string, string>> = { toolServers: 'mcp_server
 /** Names the providers that differ, since a file has many; any other entry is named alone. */
 function changedParts (entry: string, before: unknown, after: unknown): string[] {
   if (entry !== 'providers' || !Array.isArray(before) || !Array.isArray(after)) return [entry]
-  const byId = (list: ProviderSettings[]): Map<string, ProviderSettings> => new Map(list.map(provider => [provider.id, provider]))
+  const byId = (list: ProviderSettings[]): Map<string, ProviderSettings> =>
+    new Map(list.map(provider => [provider.id, provider]))
   const [old, next] = [byId(before), byId(after)]
   return [...new Set([...old.keys(), ...next.keys()])]
     .filter(id => differ(old.get(id), next.get(id))).map(id => `providers.${id}`)

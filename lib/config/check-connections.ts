@@ -13,33 +13,67 @@ export interface ConnectionSources {
   readonly proxies: EnvironmentProxies
 }
 
-export function checkConnections ({ providers }: Config, { secrets, proxies }: ConnectionSources, report: Report): void {
+export function checkConnections (
+  { providers }: Config,
+  { secrets, proxies }: ConnectionSources,
+  report: Report
+): void {
   for (const [id, entry] of Object.entries(providers)) {
-    const { kind, base_url: baseUrl = kinds[kindOf(id, kind)].baseUrl ?? '', proxy, proxy_credentials: credentials, tls, http2 } = entry
+    const {
+      kind,
+      base_url: baseUrl = kinds[kindOf(id, kind)].baseUrl ?? '',
+      proxy,
+      proxy_credentials: credentials,
+      tls,
+      http2
+    } = entry
     const at = (name: string): string[] => ['providers', id, name]
     if (!entry.enabled || !URL.canParse(baseUrl)) continue
     const isSecure = new URL(baseUrl).protocol === 'https:'
     if (proxy !== undefined && proxy !== 'none') {
       if (!URL.canParse(proxy)) report.add(at('proxy'), 'is not a valid URL')
-      else if (isNeverProxied(new URL(baseUrl))) report.add(at('proxy'), 'cannot be used: this machine, link-local addresses and metadata services are reached directly')
+      else if (isNeverProxied(new URL(baseUrl))) {
+        report.add(
+          at('proxy'),
+          'cannot be used: this machine, link-local addresses and metadata services are reached directly'
+        )
+           }
     }
-    if (credentials !== undefined && (proxy === undefined || proxy === 'none')) report.add(at('proxy_credentials'), 'only together with proxy', { part: 'name' })
+    if (credentials !== undefined && (proxy === undefined || proxy === 'none')) {
+      report.add(at('proxy_credentials'), 'only together with proxy', { part: 'name' })
+    }
     if (http2 && !isSecure) report.add(at('http2'), 'needs a base_url with https://')
-    else if (http2 && proxyOf(baseUrl, { proxy }, proxies) !== undefined) report.add(at('http2'), 'does not go through a proxy: set `proxy: none`, or leave http2 out')
+    else if (http2 && proxyOf(baseUrl, { proxy }, proxies) !== undefined) {
+      report.add(at('http2'), 'does not go through a proxy: set `proxy: none`, or leave http2 out')
+         }
     if (tls === undefined) continue
     if (!isSecure) report.add(at('tls'), 'needs a base_url with https://', { part: 'name' })
-    else if ((tls.cert === undefined) !== (tls.key === undefined)) report.add(at('tls'), 'needs cert and key together', { part: 'name' })
+    else if ((tls.cert === undefined) !== (tls.key === undefined))
+      report.add(at('tls'), 'needs cert and key together', { part: 'name' })
     else checkTls(id, tls, secrets, report)
   }
 }
 
-/** Reports what OpenSSL cannot use, such as a key of another certificate. Secrets that could not be read have been reported. */
-function checkTls (id: string, tls: NonNullable<Config['providers'][string]['tls']>, secrets: ReadonlyMap<string, Secret>, report: Report): void {
-  const found = Object.entries(tls).map(([name, reference]) => [name, secrets.get(reference)?.reveal()] as const)
+/**
+ * Reports what OpenSSL cannot use, such as a key of another certificate. Secrets that could not be read have
+ * been reported.
+ */
+function checkTls (
+  id: string,
+  tls: NonNullable<Config['providers'][string]['tls']>,
+  secrets: ReadonlyMap<string, Secret>,
+  report: Report
+): void {
+  const found = Object.entries(tls).map(
+    ([name, reference]) => [name, secrets.get(reference)?.reveal()] as const
+  )
   if (found.some(([, text]) => text === undefined)) return
   try {
     createSecureContext(Object.fromEntries(found))
   } catch (error) {
-    report.add(['providers', id, 'tls'], `cannot be used (${error instanceof Error ? error.message : String(error)})`)
+    report.add(
+      ['providers', id, 'tls'],
+      `cannot be used (${error instanceof Error ? error.message : String(error)})`
+    )
   }
 }

@@ -38,14 +38,24 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
-  for (const [id, { enabled, kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys }] of Object.entries(providers)) {
+  for (const [
+    id,
+    { enabled, kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys }
+  ] of Object.entries(providers)) {
     const { inProcess, baseUrl: usual = '' } = kinds[kindOf(id, kind)]
-    const needsKey = enabled && inProcess === undefined && baseUrl === undefined && usual.startsWith('https://')
+    const needsKey =
+      enabled && inProcess === undefined && baseUrl === undefined && usual.startsWith('https://')
     if (needsKey && key === undefined && keys === undefined && Object.keys(headers).length === 0) {
-      report.warn(['providers', id], 'has no api_key, so the provider will refuse calls without `X-Provider-Key`', { part: 'name' })
+      report.warn(
+        ['providers', id],
+        'has no api_key, so the provider will refuse calls without `X-Provider-Key`',
+        { part: 'name' }
+      )
     }
     checkHeaders(['providers', id, 'headers'], headers, report)
-    if (key !== undefined && keys !== undefined) report.add(['providers', id, 'api_keys'], 'not together with api_key', { part: 'name' })
+    if (key !== undefined && keys !== undefined) {
+      report.add(['providers', id, 'api_keys'], 'not together with api_key', { part: 'name' })
+    }
     if (kinds[kindOf(id, kind)].inProcess === 'simulator') checkSandboxOptions(id, options, report)
     else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {
@@ -53,17 +63,25 @@ function checkProviders ({ providers }: Config, report: Report): void {
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
       const meant = kind === undefined ? nearestWord(id, Object.keys(kinds)) : undefined
       report.add(['providers', id, 'base_url'], 'is required: this kind has no public address', {
-        part: 'name', suggestion: meant === undefined ? undefined : `providers.${meant}`, unless: ['providers', id, 'kind']
+        part: 'name',
+        suggestion: meant === undefined ? undefined : `providers.${meant}`,
+        unless: ['providers', id, 'kind']
       })
     }
   }
 }
 
 /** Warns of options that nothing here reads, which have no effect. */
-function checkOptions (id: string, kind: ProviderKind, options: Readonly<Record<string, unknown>>, report: Report): void {
+function checkOptions (
+  id: string,
+  kind: ProviderKind,
+  options: Readonly<Record<string, unknown>>,
+  report: Report
+): void {
   for (const [name, value] of Object.entries(options)) {
     const path = ['providers', id, 'options', name]
-    if (kinds[kind].options?.includes(name) !== true) report.warn(path, 'has no effect on this kind', { part: 'name' })
+    if (kinds[kind].options?.includes(name) !== true)
+      report.warn(path, 'has no effect on this kind', { part: 'name' })
     else if (typeof value !== 'string') report.add(path, 'must be text')
   }
 }
@@ -72,7 +90,10 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
   const path = ['providers', id, 'options']
   for (const name of Object.keys(options)) {
     if (sandboxOptionNames.includes(name)) continue
-    report.add([...path, name], 'unknown entry', { part: 'name', suggestion: nearestWord(name, sandboxOptionNames) })
+    report.add([...path, name], 'unknown entry', {
+      part: 'name',
+      suggestion: nearestWord(name, sandboxOptionNames)
+    })
   }
   try {
     sandboxOptions(options)
@@ -84,14 +105,23 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
 
 /** Headers of the connection, not of who uses it: a request with one of them cannot be sent at all. */
 const connectionHeaders = new Set([
-  'connection', 'content-length', 'expect', 'keep-alive', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade'
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade'
 ])
 
 function checkHeaders (path: Path, headers: Readonly<Record<string, string>>, report: Report): void {
   const seen = new Set<string>()
   for (const given of Object.keys(headers)) {
     const name = given.toLowerCase()
-    if (connectionHeaders.has(name)) report.add([...path, given], 'is a header of the connection and cannot be set', { part: 'name' })
+    if (connectionHeaders.has(name))
+      report.add([...path, given], 'is a header of the connection and cannot be set', { part: 'name' })
     else if (seen.has(name)) report.add([...path, given], 'is a duplicate', { part: 'name' })
     seen.add(name)
   }
@@ -122,14 +152,29 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
 
 /** Refuses a port in the host: a colon stands in addresses only; the port has an entry of its own. */
 function checkListening ({ server: { host } }: Config, report: Report): void {
-  if (host.includes(':') && isIP(host) === 0) report.add(['server', 'host'], 'is not a valid address; the port is `server.port`')
+  if (host.includes(':') && isIP(host) === 0) {
+    report.add(['server', 'host'], 'is not a valid address; the port is `server.port`')
+  }
 }
 
 /** Refuses to serve the dashboard where passwords and sessions would travel in clear. */
-function checkDashboard ({ dashboard: { enabled, insecure }, server: { host, trust_proxy: trustProxy, tls } }: Config, report: Report): void {
-  if (!isDashboardUnsafe({ dashboard: { enabled, insecure }, server: { host, trustProxy, ...tls !== undefined && { tls } } })) return
-  report.add(['server', 'host'], 'is reachable from other machines, where the dashboard needs TLS: set `server.tls`, or `server.trust_proxy: true` behind a proxy that ' +
-    'ends TLS; or `dashboard: false` for none, or `dashboard.insecure: true` to send passwords in clear')
+function checkDashboard (
+  { dashboard: { enabled, insecure }, server: { host, trust_proxy: trustProxy, tls } }: Config,
+  report: Report
+): void {
+  if (
+    !isDashboardUnsafe({
+      dashboard: { enabled, insecure },
+      server: { host, trustProxy, ...tls !== undefined && { tls } }
+    })
+  ) {
+    return
+  }
+  report.add(
+    ['server', 'host'],
+    'is reachable from other machines, where the dashboard needs TLS: set `server.tls`, or `server.trust_proxy: true` behind a proxy that ' +
+      'ends TLS; or `dashboard: false` for none, or `dashboard.insecure: true` to send passwords in clear'
+  )
 }
 
 /**
@@ -144,7 +189,9 @@ function checkHosts ({ tools }: Config, report: Report): void {
       if (!ipaddr.isValidCIDR(host)) report.add(path, 'is not a range of addresses')
       else if (isMapped(host)) report.add(path, 'must be an IPv4 range')
     } else if (more.length > 0) {
-      if (isIP(host) === 0 && isIP(host.replace(/:\d+$/, '')) === 0) report.add(path, 'is not a valid address')
+      if (isIP(host) === 0 && isIP(host.replace(/:\d+$/, '')) === 0) {
+        report.add(path, 'is not a valid address')
+      }
     } else if (port !== undefined && !(/^\d+$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535)) {
       report.add(path, 'has an invalid port')
     } else if (/^[\d.]+$/.test(name) && isIP(name) === 0) {
@@ -185,7 +232,12 @@ function checkKeys (config: Config, report: Report): void {
 }
 
 /** Reports what is wrong with the tool servers that a key may name. */
-export function checkServerScope (path: Path, slugs: readonly string[], { mcp_servers: servers, tools }: Config, report: Report): void {
+export function checkServerScope (
+  path: Path,
+  slugs: readonly string[],
+  { mcp_servers: servers, tools }: Config,
+  report: Report
+): void {
   for (const [position, slug] of slugs.entries()) {
     const at = [...path, position]
     if (!isServerPattern(slug)) report.add(at, 'must be `org/name` or `*`')
@@ -202,7 +254,9 @@ function checkPorts ({ server, metrics }: Config, report: Report): void {
 }
 
 function checkCoordination ({ coordination: { sentinel, cluster } }: Config, report: Report): void {
-  if (sentinel !== undefined && cluster) report.add(['coordination', 'sentinel'], 'not together with cluster', { part: 'name' })
+  if (sentinel !== undefined && cluster) {
+    report.add(['coordination', 'sentinel'], 'not together with cluster', { part: 'name' })
+  }
 }
 
 function checkStages ({ stages }: Config, report: Report): void {
@@ -211,13 +265,23 @@ function checkStages ({ stages }: Config, report: Report): void {
     const path = ['stages', index]
     if (names.has(name)) report.add([...path, 'name'], 'another entry has this name')
     names.add(name)
-    for (const [place, given] of patterns.entries()) checkStagePattern([...path, 'patterns', place], given, report)
+    for (const [place, given] of patterns.entries()) {
+      checkStagePattern([...path, 'patterns', place], given, report)
+    }
   }
 }
 
-function checkStagePattern (path: Path, given: Config['stages'][number]['patterns'][number], report: Report): void {
+function checkStagePattern (
+  path: Path,
+  given: Config['stages'][number]['patterns'][number],
+  report: Report
+): void {
   if (typeof given === 'string') {
-    if (builtInPattern(given) === undefined) report.add(path, `must be one of ${builtInNames.join(', ')}, or a map of \`name\` and \`match\``, { suggestion: nearestWord(given, builtInNames) })
+    if (builtInPattern(given) === undefined) {
+      report.add(path, `must be one of ${builtInNames.join(', ')}, or a map of \`name\` and \`match\``, {
+        suggestion: nearestWord(given, builtInNames)
+      })
+    }
     return
   }
   try {
@@ -234,7 +298,9 @@ function checkKeptBodies ({ calls }: Config, report: Report): void {
     const path = ['calls', 'keep_bodies', index]
     if (projects.has(project)) report.add([...path, 'project'], 'another entry has this project')
     projects.add(project)
-    for (const [position, pattern] of redact.patterns.entries()) checkPattern([...path, 'redact', 'patterns', position], pattern, report)
+    for (const [position, pattern] of redact.patterns.entries()) {
+      checkPattern([...path, 'redact', 'patterns', position], pattern, report)
+    }
   }
 }
 

@@ -24,7 +24,8 @@ const maxProblems = 100
 export function checkDraft ({ sources, draft, file, current, started }: Draft): ConfigurationCheck {
   const diff = lineDifference(file, draft)
   const filesInUse = new Set<string>()
-  const read = (text: string): ReturnType<typeof readSettings> => readSettings({ ...sources, text }, path => filesInUse.add(path))
+  const read = (text: string): ReturnType<typeof readSettings> =>
+    readSettings({ ...sources, text }, path => filesInUse.add(path))
   try {
     read(current)
   } catch {
@@ -42,7 +43,14 @@ export function checkDraft ({ sources, draft, file, current, started }: Draft): 
     }
   } catch (error) {
     const { problems, warnings } = problemsOf(error)
-    return { valid: false, problems: wireProblems(problems), warnings: wireProblems(warnings), changed: [], needs_restart: [], diff }
+    return {
+      valid: false,
+      problems: wireProblems(problems),
+      warnings: wireProblems(warnings),
+      changed: [],
+      needs_restart: [],
+      diff
+    }
   }
 }
 
@@ -53,5 +61,7 @@ export function problemsOf (error: unknown): ConfigError {
 
 /** Returns the first problems as the API shows them. */
 export function wireProblems (problems: readonly Problem[]): Configuration['warnings'] {
-  return problems.slice(0, maxProblems).map(({ suggestion = null, ...problem }) => ({ ...problem, suggestion }))
+  return problems
+    .slice(0, maxProblems)
+    .map(({ suggestion = null, ...problem }) => ({ ...problem, suggestion }))
 }

@@ -1,4 +1,7 @@
-/** Checks what a key of the store may use against the configuration, which names the providers and the tool servers. */
+/**
+ * Checks what a key of the store may use against the configuration, which names the providers and the tool
+ * servers.
+ */
 
 import { checkServerScope } from './check-cross-references.ts'
 import { checkModelScope } from './check-models.ts'
@@ -13,10 +16,13 @@ export interface KeyScope {
 }
 
 /**
- * Returns what would be a problem or a warning of a key in the configuration, with `models[0]` or `mcp_servers[0]` as its path.
- * All are warnings: the configuration may get these names later.
+ * Returns what would be a problem or a warning of a key in the configuration, with `models[0]` or
+ * `mcp_servers[0]` as its path. All are warnings: the configuration may get these names later.
  */
-export function checkKeyScope ({ models = [], mcpServers = [] }: KeyScope, { config, known }: CheckedConfig): readonly Problem[] {
+export function checkKeyScope (
+  { models = [], mcpServers = [] }: KeyScope,
+  { config, known }: CheckedConfig
+): readonly Problem[] {
   const report = createReport(emptyDocument('key'), new Map())
   const warning = { ...report, add: report.warn }
   checkModelScope(['models'], models, config, known, warning)

@@ -21,16 +21,34 @@ export function checkKeyValues ({ keys }: Config, { secrets, ownKeys }: KeyValue
     const text = secrets.get(key)?.reveal()
     if (text === undefined) continue
     if (seen.has(text)) report.add(['keys', index, 'key'], 'is the same as that of another key')
-    if (ownKeys.some(own => own.name === name)) report.add(['keys', index, 'name'], 'is the name of a key in HEADGATE_API_KEYS')
+    if (ownKeys.some(own => own.name === name)) {
+      report.add(['keys', index, 'name'], 'is the name of a key in HEADGATE_API_KEYS')
+    }
     seen.add(text)
   }
   for (const [index, own] of ownKeys.entries()) {
     const text = own.key.reveal()
     const at = firstInvalidChar(text)
     const { length } = text
-    if (length < minLength) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} has ${length} characters, which can be guessed; use at least ${goodLength} random ones`)
-    else if (length < goodLength) report.warn(['HEADGATE_API_KEYS'], `key ${index + 1} has ${length} characters; use at least ${goodLength} random ones`)
-    if (at > 0) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} contains a character not allowed in headers (position ${at})`)
-    if (seen.has(text)) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} is the same as that of an entry of keys`)
+    if (length < minLength)
+      report.add(
+        ['HEADGATE_API_KEYS'],
+        `key ${index + 1} has ${length} characters, which can be guessed; use at least ${goodLength} random ones`
+      )
+    else if (length < goodLength) {
+      report.warn(
+        ['HEADGATE_API_KEYS'],
+        `key ${index + 1} has ${length} characters; use at least ${goodLength} random ones`
+      )
+         }
+    if (at > 0) {
+      report.add(
+        ['HEADGATE_API_KEYS'],
+        `key ${index + 1} contains a character not allowed in headers (position ${at})`
+      )
+    }
+    if (seen.has(text)) {
+      report.add(['HEADGATE_API_KEYS'], `key ${index + 1} is the same as that of an entry of keys`)
+    }
   }
 }

@@ -38,7 +38,9 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
     if (Object.hasOwn(routes, id)) report.add(['routes', id], 'is also the name of a model', { part: 'name' })
     if (alias !== undefined) {
       checkTarget([...path, 'alias'], id, alias)
-      for (const name of Object.keys(changes)) report.add([...path, name], 'not together with alias', { part: 'name' })
+      for (const name of Object.keys(changes)) {
+        report.add([...path, name], 'not together with alias', { part: 'name' })
+      }
       continue
     }
     checkCapabilities(path, changes.capabilities, report)
@@ -55,25 +57,42 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
     if (ends.length > 0 && ends.every(id => names.isOff(id))) {
       report.warn(['routes', name], 'refers only to disabled providers', { part: 'name' })
     } else {
-      for (const { id, path } of routeTargets(name, entry)) if (names.isOff(id)) report.warn(path, 'is of a disabled provider, so it is never tried')
+      for (const { id, path } of routeTargets(name, entry)) {
+        if (names.isOff(id)) report.warn(path, 'is of a disabled provider, so it is never tried')
+      }
     }
   }
-  for (const [index, { models: patterns = [] }] of keys.entries()) names.checkPatterns(['keys', index, 'models'], patterns, report)
+  for (const [index, { models: patterns = [] }] of keys.entries()) {
+    names.checkPatterns(['keys', index, 'models'], patterns, report)
+  }
 }
 
 /** Reports what is wrong with the models that a key may use. */
-export function checkModelScope (path: Path, patterns: readonly string[], config: Config, known: KnownNames, report: Report): void {
+export function checkModelScope (
+  path: Path,
+  patterns: readonly string[],
+  config: Config,
+  known: KnownNames,
+  report: Report
+): void {
   new ModelNames(config, known).checkPatterns(path, patterns, report)
 }
 
 const limits = ['input_token_limit', 'output_token_limit']
 const capabilities: readonly string[] = [...capabilityNames, ...limits]
 
-function checkCapabilities (path: Path, given: Config['models'][string]['capabilities'] = {}, report: Report): void {
+function checkCapabilities (
+  path: Path,
+  given: Config['models'][string]['capabilities'] = {},
+  report: Report
+): void {
   for (const [name, value] of Object.entries(given)) {
     const at = [...path, 'capabilities', name]
     if (!capabilities.includes(name)) {
-      report.add(at, `must be one of ${capabilities.join(', ')}`, { part: 'name', suggestion: nearestWord(name, capabilities) })
+      report.add(at, `must be one of ${capabilities.join(', ')}`, {
+        part: 'name',
+        suggestion: nearestWord(name, capabilities)
+      })
     } else if (limits.includes(name) && !(Number.isInteger(value) && Number(value) > 0)) {
       report.add(at, 'must be an integer')
     } else if (!limits.includes(name) && typeof value !== 'boolean') {
@@ -86,18 +105,28 @@ function checkCapabilities (path: Path, given: Config['models'][string]['capabil
 function checkSettings (path: Path, given: Readonly<Record<string, unknown>>, report: Report): void {
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(ModelSettings.properties, name) && name !== 'attributes') continue
-    report.add([...path, name], 'cannot be set for one model of a route', { part: 'name', suggestion: nearestWord(name, Object.keys(ModelSettings.properties)) })
+    report.add([...path, name], 'cannot be set for one model of a route', {
+      part: 'name',
+      suggestion: nearestWord(name, Object.keys(ModelSettings.properties))
+    })
   }
   for (const { loc, msg } of explain(ModelSettings, given, { loc: [] })) {
     report.add([...path, ...loc], `is not valid in a request: ${msg}`)
   }
-  if (given['top_logprobs'] !== undefined && given['logprobs'] !== true) report.add([...path, 'top_logprobs'], 'only together with logprobs: true')
+  if (given['top_logprobs'] !== undefined && given['logprobs'] !== true) {
+    report.add([...path, 'top_logprobs'], 'only together with logprobs: true')
+  }
 }
 
 /** Lists what each name of the operator's stands for. */
 function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly string[]> {
   const steps = new Map<string, readonly string[]>()
-  for (const [name, entry] of Object.entries(routes)) steps.set(name, routeTargets(name, entry).map(({ id }) => id))
+  for (const [name, entry] of Object.entries(routes)) {
+    steps.set(
+      name,
+      routeTargets(name, entry).map(({ id }) => id)
+    )
+  }
   for (const [id, { alias }] of Object.entries(models)) if (alias !== undefined) steps.set(id, [alias])
   return steps
 }
@@ -155,7 +184,9 @@ class ModelNames {
   }
 
   checkPatterns (path: Path, patterns: readonly string[], report: Report): void {
-    for (const [position, pattern] of patterns.entries()) this.#checkPattern([...path, position], pattern, report)
+    for (const [position, pattern] of patterns.entries()) {
+      this.#checkPattern([...path, position], pattern, report)
+    }
   }
 
   #checkPattern (path: Path, pattern: string, report: Report): void {
@@ -168,23 +199,32 @@ class ModelNames {
   #checkListed (path: Path, id: string, report: Report): void {
     const list = this.#lists.get(id.slice(0, id.indexOf('/')))
     if (list === undefined || list.has(id)) return
-    report.warn(path, 'is not in the catalogue; its provider may know it', { suggestion: nearestWord(id, list) })
+    report.warn(path, 'is not in the catalogue; its provider may know it', {
+      suggestion: nearestWord(id, list)
+    })
   }
 
   /** Checks a name without prefix, which belongs to the one provider that has it. */
   #checkBare (path: Path, name: string, report: Report): void {
     const lists = [...this.#lists.values()]
     const allListed = Object.keys(this.#config.providers).every(id => this.#lists.has(id))
-    const owners = lists.filter(list => [...list].some(id => id.endsWith(`/${name}`) && id.split('/').length === 2))
+    const owners = lists.filter(list =>
+      [...list].some(id => id.endsWith(`/${name}`) && id.split('/').length === 2)
+    )
     const own = [...this.#own].some(id => id.endsWith(`/${name}`))
     if (owners.length > 0 || own || !allListed) return
     const bare = lists.flatMap(list => [...list].map(id => id.slice(id.indexOf('/') + 1)))
-    report.add(path, 'is unknown to every enabled provider', { suggestion: nearestWord(name, [...bare, ...this.#own]) })
+    report.add(path, 'is unknown to every enabled provider', {
+      suggestion: nearestWord(name, [...bare, ...this.#own])
+    })
   }
 }
 
 /** Names without prefix of the models that a kind is known to have; none where only it can know. */
 function knownModels (kind: ProviderKind, catalogue: readonly ModelEntry[]): string[] {
-  const models = kinds[kind].inProcess === 'simulator' ? sandboxModels : catalogue.filter(({ providerId }) => providerId === kind)
+  const models =
+    kinds[kind].inProcess === 'simulator'
+      ? sandboxModels
+      : catalogue.filter(({ providerId }) => providerId === kind)
   return models.map(({ id }) => id.slice(id.indexOf('/') + 1))
 }

@@ -30,7 +30,10 @@ export function checkShape (value: Record<string, unknown>, report: Report): Sha
   return reportShape(value, report)
 }
 
-/** Set once a configuration had problems: who corrects one reads it again and again, and to compile this takes 60 ms. */
+/**
+ * Set once a configuration had problems: who corrects one reads it again and again, and to compile this takes
+ * 60 ms.
+ */
 let configCheck: ValidateFunction<Config> | undefined
 
 /** Lists all errors at once: this is the operator's own file, and at most 1 MB of it. */
@@ -50,7 +53,9 @@ function reportShape (value: Record<string, unknown>, report: Report): ShapeResu
   const gone = new Map<string, number[]>()
   const written = (path: Path): Path => {
     const found: Array<string | number> = []
-    for (const step of path) found.push(typeof step === 'number' ? movedBack(step, gone.get(formatPath(found))) : step)
+    for (const step of path) {
+      found.push(typeof step === 'number' ? movedBack(step, gone.get(formatPath(found))) : step)
+    }
     return found
   }
   for (let first = true; !isConfig(accepted); first = false) {
@@ -101,9 +106,15 @@ function lastFirst (paths: readonly Path[]): Path[] {
 
 /** Sections that other gateways have, and what to write here. */
 const namesOfOthers: ReadonlyMap<string, string> = new Map([
-  ['model_list', 'is an entry of LiteLLM: name the servers in `providers`, where models are `provider/model`, and your own names for them in `models` and `routes`'],
+  [
+    'model_list',
+    'is an entry of LiteLLM: name the servers in `providers`, where models are `provider/model`, and your own names for them in `models` and `routes`'
+  ],
   ['litellm_settings', 'is an entry of LiteLLM: see `limits`, `calls` and `usage`'],
-  ['router_settings', 'is an entry of LiteLLM: name the models that stand in for each other, and their strategy, in `routes`'],
+  [
+    'router_settings',
+    'is an entry of LiteLLM: name the models that stand in for each other, and their strategy, in `routes`'
+  ],
   ['general_settings', 'is an entry of LiteLLM: see `server`, `keys` and `store`']
 ])
 
@@ -116,7 +127,10 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
       const known = isObject(parentSchema.properties) ? Object.keys(parentSchema.properties) : []
       const meant = nearestWord(String(params.additionalProperty), known)
       const suggestion = meant === undefined ? undefined : formatPath([...path.slice(0, -1), meant])
-      const message = suggestion === undefined && known.length > 0 ? `unknown entry; known entries: ${known.join(', ')}` : 'unknown entry'
+      const message =
+        suggestion === undefined && known.length > 0
+          ? `unknown entry; known entries: ${known.join(', ')}`
+          : 'unknown entry'
       return report.add(path, message, { suggestion, part: 'name' })
     }
     case 'propertyNames':
@@ -127,7 +141,11 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
     case 'minLength': return report.add(path, 'must not be empty')
     case 'minItems': return report.add(path, 'must not be an empty list')
     default: {
-      const { enum: words, pattern, patternErrorMessage = budgetPatternMessages[String(pattern)] } = parentSchema
+      const {
+        enum: words,
+        pattern,
+        patternErrorMessage = budgetPatternMessages[String(pattern)]
+      } = parentSchema
       if (!Array.isArray(words)) {
         return report.add(path, String(patternErrorMessage ?? `must be ${typeName(params.type)}`))
       }

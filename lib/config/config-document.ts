@@ -40,7 +40,8 @@ const maxFlaws = 20
 
 /** Loads the parser when there is a file: a start without one is 30 ms shorter. */
 function yaml (): typeof Yaml {
-  return createRequire(import.meta.url)('yaml') as typeof Yaml // what its types say; synchronous, unlike `import`
+  // what its types say; synchronous, unlike `import`
+  return createRequire(import.meta.url)('yaml') as typeof Yaml
 }
 
 /** Returns a document without entries, for when there is no file. */

@@ -1,4 +1,7 @@
-/** Takes entries of a configuration by the names they had in an earlier version, so that an upgrade needs no other file. */
+/**
+ * Takes entries of a configuration by the names they had in an earlier version, so that an upgrade needs no
+ * other file.
+ */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
 import type { Path } from './path.ts'
@@ -21,8 +24,8 @@ const renamed: ReadonlyArray<readonly [section: Path, earlier: string, present: 
 ]
 
 /**
- * Renames the entries that have an earlier name, and warns about each. One that has both names keeps them: the earlier one
- * is then reported as unknown.
+ * Renames the entries that have an earlier name, and warns about each. One that has both names keeps them:
+ * the earlier one is then reported as unknown.
  *
  * @param value what was written; changed in place
  */

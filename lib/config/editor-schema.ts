@@ -11,7 +11,10 @@ export function jsonSchema (): Record<string, unknown> {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     ...schema,
-    properties: { ...properties, dashboard: { description, default: {}, anyOf: [dashboard, { const: false }] } }
+    properties: {
+      ...properties,
+      dashboard: { description, default: {}, anyOf: [dashboard, { const: false }] }
+    }
   }
 }
 

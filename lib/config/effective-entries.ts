@@ -10,7 +10,8 @@ import { readFile, type ConfigSources } from './read-settings.ts'
 import { createReport } from './report.ts'
 
 /**
- * Lists the entries of a configuration without problems: lists of plain values are one entry. Secrets are the references to them.
+ * Lists the entries of a configuration without problems: lists of plain values are one entry. Secrets are the
+ * references to them.
  *
  * @throws ConfigError
  */
@@ -22,18 +23,34 @@ export function effectiveEntries (sources: ConfigSources): ConfigurationEntry[] 
   acceptEarlierNames(value, report)
   const written = structuredClone(value)
   const { config } = checkShape(value, report)
-  return leaves(config, []).map(({ path, value }) => ({ path: formatPath(path), value, ...originOf(path, written, origins) }))
+  return leaves(config, []).map(({ path, value }) => ({
+    path: formatPath(path),
+    value,
+    ...originOf(path, written, origins)
+  }))
 }
 
-function leaves (value: unknown, path: Path): Array<{ readonly path: Path, readonly value: unknown }> {
-  if (Array.isArray(value) && value.some(isObject)) return value.flatMap((item, index) => leaves(item, [...path, index]))
-  if (isObject(value) && Object.keys(value).length > 0) return Object.entries(value).flatMap(([name, entry]) => leaves(entry, [...path, name]))
+function leaves (value: unknown, path: Path): Array<{ readonly path: Path; readonly value: unknown }> {
+  if (Array.isArray(value) && value.some(isObject)) {
+    return value.flatMap((item, index) => leaves(item, [...path, index]))
+  }
+  if (isObject(value) && Object.keys(value).length > 0) {
+    return Object.entries(value).flatMap(([name, entry]) => leaves(entry, [...path, name]))
+  }
   return path.length === 0 ? [] : [{ path, value }]
 }
 
-function originOf (path: Path, written: unknown, origins: Origins): Pick<ConfigurationEntry, 'origin' | 'variable'> {
+function originOf (
+  path: Path,
+  written: unknown,
+  origins: Origins
+): Pick<ConfigurationEntry, 'origin' | 'variable'> {
   const variable = origins.get(formatPath(path))
   if (variable !== undefined) return { origin: 'environment', variable }
-  const inFile = path.reduce<unknown>((entry, step) => isObject(entry) || Array.isArray(entry) ? Reflect.get(entry, step) : undefined, written) !== undefined
+  const inFile =
+    path.reduce<unknown>(
+      (entry, step) => (isObject(entry) || Array.isArray(entry) ? Reflect.get(entry, step) : undefined),
+      written
+    ) !== undefined
   return { origin: inFile ? 'file' : 'default', variable: null }
 }

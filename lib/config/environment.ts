@@ -15,7 +15,11 @@ import { ConfigError } from './problems.ts'
 import { kinds, simulatorId, type VariablePrefix } from '../providers/kinds.ts'
 
 /** Providers the environment can switch on, with the prefixes of their variables, best first. */
-const prefixesById = new Map(Object.entries(kinds).flatMap(([id, { variables }]) => variables === undefined ? [] : [[id, variables] as const]))
+const prefixesById = new Map(
+  Object.entries(kinds).flatMap(([id, { variables }]) =>
+    variables === undefined ? [] : [[id, variables] as const]
+  )
+)
 
 /** Variables that stand for one entry each. */
 export const overrides = [
@@ -28,7 +32,14 @@ export const overrides = [
   { variable: 'HEADGATE_METRICS_PORT', path: ['metrics', 'port'], numeric: true }
 ] as const
 
-const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'] as const
+const others = [
+  'HEADGATE_CONFIG',
+  'HEADGATE_API_KEYS',
+  'HEADGATE_SANDBOX',
+  'HTTPS_PROXY',
+  'HTTP_PROXY',
+  'NO_PROXY'
+] as const
 
 export type Variable = typeof overrides[number]['variable'] | typeof others[number] |
   `${VariablePrefix}_API_KEY` | `${VariablePrefix}_BASE_URL`
@@ -113,7 +124,10 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(isSet)
     const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(isSet)
     const listed = entryAt(value, ['providers', id])
-    if (key !== undefined && (!isObject(listed) || (listed.api_key === undefined && listed.api_keys === undefined))) {
+    if (
+      key !== undefined &&
+      (!isObject(listed) || (listed.api_key === undefined && listed.api_keys === undefined))
+    ) {
       write(['providers', id, 'api_key'], `env:${key}`, key)
     }
     if (url !== undefined && isObject(entryAt(value, ['providers', id]))) {
@@ -126,7 +140,9 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
 }
 
 /** Variables with a description of their own, in place of that of the entry. */
-export const messageOverrides: { readonly [name in Variable]?: string } = { HEADGATE_SANDBOX: 'must be on or off' }
+export const messageOverrides: { readonly [name in Variable]?: string } = {
+  HEADGATE_SANDBOX: 'must be on or off'
+}
 
 const sandboxWords = new Map([['on', true], ['true', true], ['off', false], ['false', false]])
 

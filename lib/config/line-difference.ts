@@ -10,16 +10,24 @@ const maxPairs = 4_000_000
 /** Lines of a text that are listed one by one. */
 const maxLines = 10_000
 
-/** Lists the lines of both texts in order, with what became of them; texts of very many lines as two entries. */
+/**
+ * Lists the lines of both texts in order, with what became of them; texts of very many lines as two entries.
+ */
 export function lineDifference (before: string, after: string): Line[] {
   const [old, next] = [before.split('\n', maxLines + 1), after.split('\n', maxLines + 1)]
-  if (old.length > maxLines || next.length > maxLines) return before === after ? marked('same', [before]) : [...marked('removed', [before]), ...marked('added', [after])]
+  if (old.length > maxLines || next.length > maxLines) {
+    return before === after
+      ? marked('same', [before])
+      : [...marked('removed', [before]), ...marked('added', [after])]
+  }
   let start = 0
   while (start < Math.min(old.length, next.length) && old[start] === next[start]) start++
   let end = 0
   while (end < Math.min(old.length, next.length) - start && old.at(-1 - end) === next.at(-1 - end)) end++
   return [
-    ...marked('same', old.slice(0, start)), ...between(old.slice(start, old.length - end), next.slice(start, next.length - end)), ...marked('same', old.slice(old.length - end))
+    ...marked('same', old.slice(0, start)),
+    ...between(old.slice(start, old.length - end), next.slice(start, next.length - end)),
+    ...marked('same', old.slice(old.length - end))
   ]
 }
 
@@ -30,7 +38,10 @@ function between (old: readonly string[], next: readonly string[]): Line[] {
   const common = new Uint32Array((old.length + 1) * width)
   for (let i = old.length - 1; i >= 0; i--) {
     for (let j = next.length - 1; j >= 0; j--) {
-      common[i * width + j] = old[i] === next[j] ? (common[(i + 1) * width + j + 1] ?? 0) + 1 : Math.max(common[(i + 1) * width + j] ?? 0, common[i * width + j + 1] ?? 0)
+      common[i * width + j] =
+        old[i] === next[j]
+          ? (common[(i + 1) * width + j + 1] ?? 0) + 1
+          : Math.max(common[(i + 1) * width + j] ?? 0, common[i * width + j + 1] ?? 0)
     }
   }
   const lines: Line[] = []

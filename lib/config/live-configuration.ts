@@ -13,7 +13,13 @@ import { problemsOf, wireProblems, type Draft } from './check-draft.ts'
 import { effectiveEntries } from './effective-entries.ts'
 import { errorCode } from './environment.ts'
 import type { Problem } from './problems.ts'
-import { configFile, readSettings, shownName, type AppliedConfiguration, type ConfigSources } from './read-settings.ts'
+import {
+  configFile,
+  readSettings,
+  shownName,
+  type AppliedConfiguration,
+  type ConfigSources
+} from './read-settings.ts'
 
 type Reload = Configuration['reloads'][number]
 
@@ -58,7 +64,10 @@ export class LiveConfiguration {
     return reload
   }
 
-  /** Describes what is in effect. Of a file with problems the entries are those before, and its problems are listed as warnings. */
+  /**
+   * Describes what is in effect. Of a file with problems the entries are those before, and its problems are
+   * listed as warnings.
+   */
   describe (editable: boolean): Configuration {
     const { path } = configFile(this.#sources)
     const text = this.#text()
@@ -70,7 +79,12 @@ export class LiveConfiguration {
       warnings = problemsOf(error).problems
     }
     return {
-      file: text === null ? null : shownName(path, this.#sources.cwd), text, revision: digestOf(text), editable, entries: this.#entries, warnings: wireProblems(warnings),
+      file: text === null ? null : shownName(path, this.#sources.cwd),
+      text,
+      revision: digestOf(text),
+      editable,
+      entries: this.#entries,
+      warnings: wireProblems(warnings),
       reloads: [...this.#reloads]
     }
   }
@@ -82,10 +96,25 @@ export class LiveConfiguration {
    */
   async check (draft: string, { id, signal }: Checker): Promise<ConfigurationCheck> {
     const env = { ...this.#sources.env }
-    const workerData: Draft = { sources: { ...this.#sources, env }, draft, file: this.#text() ?? '', current: this.#current.text, started: this.#started.text }
+    const workerData: Draft = {
+      sources: { ...this.#sources, env },
+      draft,
+      file: this.#text() ?? '',
+      current: this.#current.text,
+      started: this.#started.text
+    }
     const job = { workerData, limitMs: checkMs, resourceLimits: checkLimits, signal }
-    const checked = await checks.run(id, async () => await runInWorker(new URL('./check-worker.js', import.meta.url), job), signal)
-    if (checked === undefined) throw new GatewayError('invalid_value', { param: 'text', message: 'The draft takes too long to be checked.' })
+    const checked = await checks.run(
+      id,
+      async () => await runInWorker(new URL('./check-worker.js', import.meta.url), job),
+      signal
+    )
+    if (checked === undefined) {
+      throw new GatewayError('invalid_value', {
+        param: 'text',
+        message: 'The draft takes too long to be checked.'
+      })
+    }
     return checked as ConfigurationCheck // as `check-worker` posts it
   }
 
@@ -93,13 +122,19 @@ export class LiveConfiguration {
    * Saves a text in place of the file, which the process then takes over like any other change of it.
    *
    * @param revision that of the text it was made of
-   * @throws GatewayError `conflict` when the file has changed since, `invalid_value` for a text with problems, or where it cannot be written
+   * @throws GatewayError `conflict` when the file has changed since, `invalid_value` for a text with
+   *   problems, or where it cannot be written
    */
   async save (text: string, revision: string, checker: Checker): Promise<ConfigurationCheck> {
     this.#expectRevision(revision)
     const check = await this.check(text, checker)
     const [problem] = check.problems
-    if (problem !== undefined) throw new GatewayError('invalid_value', { param: 'text', message: `Line ${problem.line}: ${problem.path} ${problem.message}.` })
+    if (problem !== undefined) {
+      throw new GatewayError('invalid_value', {
+        param: 'text',
+        message: `Line ${problem.line}: ${problem.path} ${problem.message}.`
+      })
+    }
     this.#expectRevision(revision) // another may have saved meanwhile
     const path = realpathSync(configFile(this.#sources).path)
     const part = `${path}.part`
@@ -107,14 +142,21 @@ export class LiveConfiguration {
       writeFileSync(part, text, { mode: statSync(path).mode & 0o777 })
       renameSync(part, path)
     } catch (error) {
-      throw new GatewayError('invalid_value', { message: `The file of the configuration cannot be written (${errorCode(error)}).` })
+      throw new GatewayError('invalid_value', {
+        message: `The file of the configuration cannot be written (${errorCode(error)}).`
+      })
     }
     return check
   }
 
   #expectRevision (revision: string): void {
     const text = this.#text()
-    if (text === null || digestOf(text) !== revision) throw new GatewayError('conflict', { param: 'revision', message: 'The file has changed since it was read. Load it again.' })
+    if (text === null || digestOf(text) !== revision) {
+      throw new GatewayError('conflict', {
+        param: 'revision',
+        message: 'The file has changed since it was read. Load it again.'
+      })
+    }
   }
 
   /** Returns the text of the file; `null` where there is none. */
@@ -123,7 +165,9 @@ export class LiveConfiguration {
       return readTextFile(configFile(this.#sources).path)
     } catch (error) {
       if (errorCode(error) === 'ENOENT') return null
-      throw new GatewayError('invalid_value', { message: `The file of the configuration cannot be read (${errorCode(error)}).` })
+      throw new GatewayError('invalid_value', {
+        message: `The file of the configuration cannot be read (${errorCode(error)}).`
+      })
     }
   }
 }

@@ -1,4 +1,7 @@
-/** Decides which files a configuration may name: any, but for a draft those that are in use or lie beside the configuration. */
+/**
+ * Decides which files a configuration may name: any, but for a draft those that are in use or lie beside the
+ * configuration.
+ */
 
 import { realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
@@ -28,14 +31,19 @@ export function namedFiles (directory: string, inUse?: ReadonlySet<string>): Nam
       const absolute = resolve(directory, path)
       named.add(absolute)
       if (inUse !== undefined && !inUse.has(absolute) && !isBelow(directory, absolute)) {
-        throw Object.assign(new Error(), { code: 'outside of the directory of the configuration: a draft reads only files that it names already' })
+        throw Object.assign(new Error(), {
+          code: 'outside of the directory of the configuration: a draft reads only files that it names already'
+        })
       }
       return readTextFile(absolute)
     }
   }
 }
 
-/** Returns true for a file below a directory, wherever links lead. @throws the error of the system for one that does not exist */
+/**
+ * Returns true for a file below a directory, wherever links lead. @throws the error of the system for one
+ * that does not exist
+ */
 function isBelow (directory: string, path: string): boolean {
   if (!leadsDown(directory, path)) return false
   return leadsDown(realpathSync(directory), realpathSync(path))

@@ -1,4 +1,7 @@
-/** Makes the plain value of a YAML document, each node read once: the parser's own way takes time quadratic in keys and aliases. */
+/**
+ * Makes the plain value of a YAML document, each node read once: the parser's own way takes time quadratic in
+ * keys and aliases.
+ */
 
 import type * as Yaml from 'yaml'
 import type { Alias, Document, Node, Pair } from 'yaml'
@@ -27,10 +30,13 @@ interface Anchored {
 }
 
 /**
- * Returns maps, lists and scalars, and what is wrong with them: entries that are duplicates, aliases that are unknown,
- * refer to themselves or grow beyond reason.
+ * Returns maps, lists and scalars, and what is wrong with them: entries that are duplicates, aliases that are
+ * unknown, refer to themselves or grow beyond reason.
  */
-export function plainValue ({ contents }: Document.Parsed, yaml: Pick<typeof Yaml, 'isAlias' | 'isMap' | 'isScalar' | 'isSeq'>): PlainValue {
+export function plainValue (
+  { contents }: Document.Parsed,
+  yaml: Pick<typeof Yaml, 'isAlias' | 'isMap' | 'isScalar' | 'isSeq'>
+): PlainValue {
   const reader = new NodeReader(yaml)
   const value = reader.read(contents)
   return { value, flaws: reader.flaws, targets: reader.targets }
@@ -63,7 +69,11 @@ class NodeReader {
   #readPlain (node: Node | null): unknown {
     this.#values++
     if (this.#yaml.isSeq<Node>(node)) return node.items.map(item => this.read(item))
-    return this.#yaml.isMap<Node, Node | null>(node) ? this.#readMap(node.items) : this.#yaml.isScalar(node) ? node.value : null
+    return this.#yaml.isMap<Node, Node | null>(node)
+      ? this.#readMap(node.items)
+      : this.#yaml.isScalar(node)
+        ? node.value
+        : null
   }
 
   #readMap (pairs: ReadonlyArray<Pair<Node, Node | null>>): Record<string, unknown> {
@@ -81,14 +91,19 @@ class NodeReader {
     const at = startOf(alias)
     const anchored = this.#anchors.get(source)
     if (anchored === undefined) {
-      this.flaws.push({ at, message: this.#anchors.has(source) ? 'self-referencing alias' : 'unknown anchor' })
+      this.flaws.push({
+        at,
+        message: this.#anchors.has(source) ? 'self-referencing alias' : 'unknown anchor'
+      })
       return null
     }
     this.targets.set(alias, anchored.node)
     this.#values += anchored.values
     const before = this.#expandedValues
     this.#expandedValues += anchored.values
-    if (before <= maxExpandedValues && this.#expandedValues > maxExpandedValues) this.flaws.push({ at, message: 'too many alias expansions' })
+    if (before <= maxExpandedValues && this.#expandedValues > maxExpandedValues) {
+      this.flaws.push({ at, message: 'too many alias expansions' })
+    }
     return anchored.value
   }
 }

@@ -1,4 +1,7 @@
-/** Prints settings with their secrets, which `JSON.stringify` leaves out: to compare them, or for another process. Never for a log. */
+/**
+ * Prints settings with their secrets, which `JSON.stringify` leaves out: to compare them, or for another
+ * process. Never for a log.
+ */
 
 import { randomUUID } from 'node:crypto'
 import { Secret } from '../core/secret.ts'
@@ -12,7 +15,10 @@ export function printSettings (settings: unknown, printSecret = (secret: Secret)
   })
 }
 
-/** Returns a text that `decodeSettings` makes the same settings of. Secrets begin with a mark that no other text can begin with. */
+/**
+ * Returns a text that `decodeSettings` makes the same settings of. Secrets begin with a mark that no other
+ * text can begin with.
+ */
 export function encodeSettings (settings: unknown): string {
   const mark = randomUUID()
   return mark + printSettings(settings, secret => mark + JSON.stringify([secret.reveal(), secret.source]))
@@ -27,7 +33,8 @@ export function decodeSettings (text: string): unknown {
 }
 
 function secretOf (text: string): Secret {
-  const [value, source] = JSON.parse(text) as readonly [value: string, source: string | null] // by `encodeSettings`
+  // by `encodeSettings`
+  const [value, source] = JSON.parse(text) as readonly [value: string, source: string | null]
   return new Secret(value, source ?? undefined)
 }
 

@@ -30,7 +30,11 @@ export interface ReadCatalogue {
  * @param shown the name of the file in problems
  * @returns the code of the error (`ENOENT`) when the file cannot be read
  */
-export function readCatalogueFile (path: string, shown: string, read: NamedFiles['read']): ReadCatalogue | string {
+export function readCatalogueFile (
+  path: string,
+  shown: string,
+  read: NamedFiles['read']
+): ReadCatalogue | string {
   let text: string
   try {
     text = read(path)
@@ -58,7 +62,12 @@ function parse (text: string, shown: string): Catalogue {
 }
 
 function errorsOf (value: unknown): ErrorObject[] {
-  const check = new (loadAjv())({ allErrors: true, verbose: true, meta: false, validateSchema: false }).compile(Catalogue)
+  const check = new (loadAjv())({
+    allErrors: true,
+    verbose: true,
+    meta: false,
+    validateSchema: false
+  }).compile(Catalogue)
   check(value)
   return check.errors ?? []
 }

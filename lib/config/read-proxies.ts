@@ -7,11 +7,14 @@ import type { Report } from './report.ts'
 
 /** Returns the variables, in upper or lower case; an address that is none is reported, without its text. */
 export function readProxies (environment: ReadonlyMap<string, string>, report: Report): EnvironmentProxies {
-  const valueOf = (name: string): string | undefined => environment.get(name) ?? environment.get(name.toLowerCase())
+  const valueOf = (name: string): string | undefined =>
+    environment.get(name) ?? environment.get(name.toLowerCase())
   const address = (name: string): string | undefined => {
     const text = valueOf(name)
     if (text === undefined || parseProxy(text) !== undefined) return text
-    report.add([name], 'must be the address of an HTTP proxy, such as http://proxy.example.com:3128', { variable: name })
+    report.add([name], 'must be the address of an HTTP proxy, such as http://proxy.example.com:3128', {
+      variable: name
+    })
     return undefined
   }
   return { https: address('HTTPS_PROXY'), http: address('HTTP_PROXY'), exceptions: valueOf('NO_PROXY') }
@@ -19,13 +22,18 @@ export function readProxies (environment: ReadonlyMap<string, string>, report: R
 
 /** @param own the entries of the provider */
 export function proxyOf (
-  baseUrl: string, own: { readonly proxy?: string | undefined, readonly credentials?: Secret | undefined }, proxies: EnvironmentProxies
+  baseUrl: string,
+  own: { readonly proxy?: string | undefined; readonly credentials?: Secret | undefined },
+  proxies: EnvironmentProxies
 ): ProxySettings | undefined {
   if (own.proxy === 'none' || !URL.canParse(baseUrl)) return undefined
   const server = new URL(baseUrl)
   if (own.proxy !== undefined) {
     if (isNeverProxied(server)) return undefined
-    return { url: new URL(own.proxy).origin, ...own.credentials !== undefined && { credentials: own.credentials } }
+    return {
+      url: new URL(own.proxy).origin,
+      ...own.credentials !== undefined && { credentials: own.credentials }
+    }
   }
   const text = proxyFor(server, proxies)
   return text === undefined ? undefined : parseProxy(text)

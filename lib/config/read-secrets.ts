@@ -94,7 +94,9 @@ function read (reference: string, { environment, files }: SecretSources): Secret
 /** Says why a secret cannot be used in its place. Says where in it, never what. */
 function whyUnusable (secret: Secret, reference: string, path: Path): string | undefined {
   const text = secret.reveal()
-  if (isPem(path)) return text.includes('-----BEGIN ') ? undefined : `${sourceOf(reference)} contains nothing in PEM`
+  if (isPem(path)) {
+    return text.includes('-----BEGIN ') ? undefined : `${sourceOf(reference)} contains nothing in PEM`
+  }
   if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} contains more than one line`
   if (isVariable(path) || isHeaderSafe(text)) return undefined
   return `${sourceOf(reference)} contains a character not allowed in headers (position ${firstInvalidChar(text)})`

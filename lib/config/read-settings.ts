@@ -81,9 +81,13 @@ export type AppliedConfiguration = Omit<ReadSettings, 'warnings' | 'checked'>
 /**
  * Reads the same, with the warnings.
  *
- * @param onFile called with the path of each further file that the configuration names, also when there are problems
+ * @param onFile called with the path of each further file that the configuration names, also when there are
+ *   problems
  */
-export function readSettings (sources: ConfigSources, onFile: (path: string) => void = () => {}): ReadSettings {
+export function readSettings (
+  sources: ConfigSources,
+  onFile: (path: string) => void = () => {}
+): ReadSettings {
   const { env, cwd } = sources
   const environment = readEnvironment(env, cwd)
   const file = configFile(sources)
@@ -98,7 +102,9 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const providerNames = isObject(value.providers) ? Object.keys(value.providers) : []
   const files = namedFiles(dirname(file.path), sources.filesInUse)
   const secrets = readSecrets(value, { environment, files }, report)
-  if (isObject(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
+  if (isObject(value.providers)) {
+    for (const label of providerLabels) value.providers[label] ??= { enabled: false }
+  }
   const { config, written } = checkShape(value, report)
   const catalogue = readCatalogue(config.catalogue, { directory: dirname(file.path), cwd, files }, report)
   files.named.forEach(onFile)
@@ -109,7 +115,21 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const proxies = readProxies(environment, report)
   checkConnections(config, { secrets, proxies }, reportFor(report, written))
   report.throwIfAny()
-  return { settings: buildSettings(config, { secrets, ownKeys, cwd, directory: dirname(file.path), proxies, catalogue }), hasFile, hasEntries, text, warnings: report.warnings(), checked: { config, known } }
+  return {
+    settings: buildSettings(config, {
+      secrets,
+      ownKeys,
+      cwd,
+      directory: dirname(file.path),
+      proxies,
+      catalogue
+    }),
+    hasFile,
+    hasEntries,
+    text,
+    warnings: report.warnings(),
+    checked: { config, known }
+  }
 }
 
 /** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */
@@ -146,7 +166,9 @@ export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
 export function readFile (sources: ConfigSources): ConfigDocument {
   if (sources.config !== undefined) return documentOf(sources.config)
   const file = configFile(sources)
-  return sources.text === undefined ? openDocument(file, sources.cwd) : readDocument(sources.text, shownName(file.path, sources.cwd))
+  return sources.text === undefined
+    ? openDocument(file, sources.cwd)
+    : readDocument(sources.text, shownName(file.path, sources.cwd))
 }
 
 /** Copied, since the environment is written into it. */

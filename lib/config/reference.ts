@@ -1,4 +1,7 @@
-/** Prints the reference page of the configuration from its schema: every entry with type, default and description. */
+/**
+ * Prints the reference page of the configuration from its schema: every entry with type, default and
+ * description.
+ */
 
 import { Config } from '../../schemas/config.ts'
 import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'
@@ -15,7 +18,9 @@ const variableTexts = overrides.map(({ variable, path }) => `\`${variable}\` (\`
 
 /** Returns Markdown: one table per section of the configuration. */
 export function configurationReference (): string {
-  const sections = Object.entries(propertySchemas(Config) ?? {}).map(([name, schema]) => section(name, schema))
+  const sections = Object.entries(propertySchemas(Config) ?? {}).map(([name, schema]) =>
+    section(name, schema)
+  )
   return `# Configuration reference
 
 Written from the schema by \`npm run docs\`; do not edit. \`headgate.example.yaml\` shows
@@ -40,11 +45,17 @@ function section (name: string, given: unknown): string {
 
 /** Lists every entry below one, depth first. */
 function below (path: string, schema: JsonObject): Row[] {
-  const named = Object.entries(propertySchemas(schema) ?? {}).map(([name, entry]) => [`${path}.${name}`, entry] as const)
+  const named = Object.entries(propertySchemas(schema) ?? {}).map(
+    ([name, entry]) => [`${path}.${name}`, entry] as const
+  )
   const entry = valueSchema(schema)
   const isEntryOfItsOwn = isObject(entry) && (propertySchemas(entry) !== undefined || isSecretSchema(entry))
-  const own = isEntryOfItsOwn ? [[path + (schema.items === undefined ? '.<name>' : '[]'), entry] as const] : []
-  return [...own, ...named].flatMap(([path, entry]) => isObject(entry) ? [{ path, schema: entry }, ...below(path, entry)] : [])
+  const own = isEntryOfItsOwn
+    ? [[path + (schema.items === undefined ? '.<name>' : '[]'), entry] as const]
+    : []
+  return [...own, ...named].flatMap(([path, entry]) =>
+    isObject(entry) ? [{ path, schema: entry }, ...below(path, entry)] : []
+  )
 }
 
 function line ({ path, schema }: Row): string {
@@ -65,13 +76,22 @@ function typeText (schema: JsonObject): string {
 
 function typeName (type: unknown, schema: JsonObject): string {
   switch (type) {
-    case 'object': return 'map'
-    case 'array': return isObject(schema.items) && propertySchemas(schema.items) === undefined ? `list of ${typeText(schema.items)}` : 'list'
-    case 'boolean': return 'boolean'
-    case 'integer': return `integer${range(schema)}`
-    case 'number': return `number${range(schema)}`
-    case undefined: return 'any'
-    default: return schema.pattern === '^auto$' ? '`auto`' : 'text'
+    case 'object':
+      return 'map'
+    case 'array':
+      return isObject(schema.items) && propertySchemas(schema.items) === undefined
+        ? `list of ${typeText(schema.items)}`
+        : 'list'
+    case 'boolean':
+      return 'boolean'
+    case 'integer':
+      return `integer${range(schema)}`
+    case 'number':
+      return `number${range(schema)}`
+    case undefined:
+      return 'any'
+    default:
+      return schema.pattern === '^auto$' ? '`auto`' : 'text'
   }
 }
 

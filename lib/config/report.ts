@@ -31,22 +31,42 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
   const problems = new Map<string, Problem>()
   const warnings = new Map<string, Problem>()
   const included: Problem[] = []
-  const into = (found: Map<string, Problem>): Report['add'] => (path, message, { suggestion, part = 'value', unless, variable } = {}) => {
-    const text = formatPath(path)
-    if (problems.has(text) || found.has(text) || (unless !== undefined && problems.has(formatPath(unless)))) return
-    const hint = suggestion === undefined ? {} : { suggestion }
-    const origin = origins.get(text)
-    const name = variable ?? origin
-    found.set(text, name === undefined
-      ? { file: document.file, ...document.locate(path, part), path: text, message, ...hint }
-      : { file: 'environment', line: 0, column: 0, path: name, message: (origin && messageOverrides[origin]) ?? message, ...hint })
-  }
+  const into =
+    (found: Map<string, Problem>): Report['add'] =>
+    (path, message, { suggestion, part = 'value', unless, variable } = {}) => {
+      const text = formatPath(path)
+      if (
+        problems.has(text) ||
+        found.has(text) ||
+        (unless !== undefined && problems.has(formatPath(unless)))
+      ) {
+        return
+      }
+      const hint = suggestion === undefined ? {} : { suggestion }
+      const origin = origins.get(text)
+      const name = variable ?? origin
+      found.set(
+        text,
+        name === undefined
+          ? { file: document.file, ...document.locate(path, part), path: text, message, ...hint }
+          : {
+              file: 'environment',
+              line: 0,
+              column: 0,
+              path: name,
+              message: (origin && messageOverrides[origin]) ?? message,
+              ...hint
+            }
+      )
+    }
   return {
     add: into(problems),
     warn: into(warnings),
     include: found => { included.push(...found) },
     throwIfAny () {
-      if (problems.size + included.length > 0) throw new ConfigError([...inOrder(problems), ...included], inOrder(warnings))
+      if (problems.size + included.length > 0) {
+        throw new ConfigError([...inOrder(problems), ...included], inOrder(warnings))
+      }
     },
     warnings: () => inOrder(warnings)
   }
@@ -54,9 +74,14 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
 
 /** Returns the report for entries that have moved since they were written. */
 export function reportFor (report: Report, written: (path: Path) => Path): Report {
-  const at = (add: Report['add']): Report['add'] => (path, message, details = {}) => {
-    add(written(path), message, { ...details, ...details.unless !== undefined && { unless: written(details.unless) } })
-  }
+  const at =
+    (add: Report['add']): Report['add'] =>
+    (path, message, details = {}) => {
+      add(written(path), message, {
+        ...details,
+        ...details.unless !== undefined && { unless: written(details.unless) }
+      })
+    }
   return { ...report, add: at(report.add), warn: at(report.warn) }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Hands the configuration of a primary process to its workers, over the IPC channel: all run with the same one, whatever has become
- * of the file when a worker replaces another.
+ * Hands the configuration of a primary process to its workers, over the IPC channel: all run with the same
+ * one, whatever has become of the file when a worker replaces another.
  */
 
 import { isObject } from '../json/guards.ts'
@@ -14,7 +14,10 @@ type Message =
   | { readonly configuration: 'start', readonly started: string, readonly current: string }
   | { readonly configuration: 'reloaded', readonly current: string }
 
-/** The configuration that a gateway was started with, and the one that its workers have taken over since, at first the same. */
+/**
+ * The configuration that a gateway was started with, and the one that its workers have taken over since, at
+ * first the same.
+ */
 export interface ConfigurationInEffect {
   readonly started: AppliedConfiguration
   readonly current: AppliedConfiguration
@@ -34,7 +37,9 @@ export class SharedConfiguration {
     worker.on('message', message => {
       if (!isMessage(message)) return
       if (message.configuration === 'reloaded') this.#current = message.current
-      else if (message.configuration === 'request') sendMessage(worker, { configuration: 'start', started: this.#started, current: this.#current })
+      else if (message.configuration === 'request') {
+        sendMessage(worker, { configuration: 'start', started: this.#started, current: this.#current })
+           }
     })
   }
 }
@@ -43,7 +48,9 @@ export class SharedConfiguration {
 export async function receiveConfiguration (primary: IpcChannel<Message>): Promise<ConfigurationInEffect> {
   return await new Promise(resolve => {
     primary.on('message', message => {
-      if (isMessage(message) && message.configuration === 'start') resolve({ started: decode(message.started), current: decode(message.current) })
+      if (isMessage(message) && message.configuration === 'start') {
+        resolve({ started: decode(message.started), current: decode(message.current) })
+      }
     })
     sendMessage(primary, { configuration: 'request' })
   })

@@ -1,6 +1,6 @@
 /**
- * Finds variables that look like the gateway's own and that it does not read: `HEADGATE_PORT` for `PORT` would
- * otherwise do nothing, without a sign.
+ * Finds variables that look like the gateway's own and that it does not read: `HEADGATE_PORT` for `PORT`
+ * would otherwise do nothing, without a sign.
  */
 
 import { nearestWord } from '../text/nearest-word.ts'
@@ -10,8 +10,9 @@ import type { Report } from './report.ts'
 const prefix = 'HEADGATE_'
 
 /**
- * Variables of the tests of the project, and those that Kubernetes sets in every container for services whose names begin
- * with `headgate`: `HEADGATE_SERVICE_HOST`, `HEADGATE_PORT_8080_TCP_ADDR`, `HEADGATE_PORT=tcp://10.0.0.1:8080`.
+ * Variables of the tests of the project, and those that Kubernetes sets in every container for services whose
+ * names begin with `headgate`: `HEADGATE_SERVICE_HOST`, `HEADGATE_PORT_8080_TCP_ADDR`,
+ * `HEADGATE_PORT=tcp://10.0.0.1:8080`.
  */
 const ofOthers = /^HEADGATE_(?:TEST_|(?:\w+_)?SERVICE_(?:HOST|PORT)|(?:\w+_)?PORT_\d+_(?:TCP|UDP|SCTP))/
 const serviceAddress = /^(?:tcp|udp|sctp):\/\//
@@ -21,11 +22,17 @@ const serviceAddress = /^(?:tcp|udp|sctp):\/\//
  *
  * @param value the entries of the configuration, with their references (`env:NAME`)
  */
-export function warnOfUnknownVariables (environment: ReadonlyMap<string, string>, value: unknown, report: Report): void {
+export function warnOfUnknownVariables (
+  environment: ReadonlyMap<string, string>,
+  value: unknown,
+  report: Report
+): void {
   const known = new Set<string>([...variables, keyVariable])
-  const unknown = [...environment].flatMap(([name, value]) => (
-    name.startsWith(prefix) && !known.has(name) && !ofOthers.test(name) && !serviceAddress.test(value) ? [name] : []
-  ))
+  const unknown = [...environment].flatMap(([name, value]) =>
+    name.startsWith(prefix) && !known.has(name) && !ofOthers.test(name) && !serviceAddress.test(value)
+      ? [name]
+      : []
+  )
   if (unknown.length === 0) return
   const byName = new Map([...known].map(name => [withoutPrefix(name), name] as const))
   const written = JSON.stringify(value)

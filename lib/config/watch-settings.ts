@@ -3,7 +3,13 @@
 import { createHash } from 'node:crypto'
 import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { configFile, readSettings, shownName, type ConfigSources, type ReadSettings } from './read-settings.ts'
+import {
+  configFile,
+  readSettings,
+  shownName,
+  type ConfigSources,
+  type ReadSettings
+} from './read-settings.ts'
 import type { Settings } from '../core/settings.ts'
 import { readDotenv } from './environment.ts'
 import { printSettings } from './print-settings.ts'
@@ -20,18 +26,19 @@ export interface SettingsWatch {
 }
 
 /**
- * Calls `onSettings` with the new settings after each change of the configuration file, of the catalogue and the secret files that it
- * names or of `.env`, and on SIGHUP. Changes without effect, such as comments, are passed over in silence.
+ * Calls `onSettings` with the new settings after each change of the configuration file, of the catalogue and
+ * the secret files that it names or of `.env`, and on SIGHUP. Changes without effect, such as comments, are
+ * passed over in silence.
  *
- * A file that was there and is gone is a problem like any other, and so is one that had entries and has none: more likely a
- * deployment half done than the wish to run without one.
+ * A file that was there and is gone is a problem like any other, and so is one that had entries and has none:
+ * more likely a deployment half done than the wish to run without one.
  *
  * A configuration with problems goes to `onProblem`, once, and the settings that were given out
  * last stay good. The next good one goes to `onSettings` even when nothing differs, so that the
  * end of the problem is seen too.
  *
- * @param inUse the settings that the process was started with. They are compared with the configuration 200 ms later, so that a change made
- *   during the start is not lost. Default: what is read now
+ * @param inUse the settings that the process was started with. They are compared with the configuration 200
+ *   ms later, so that a change made during the start is not lost. Default: what is read now
  */
 export function watchSettings (
   sources: ConfigSources,
@@ -117,7 +124,11 @@ interface Expectations {
 }
 
 /** @param onFile called with each further file the configuration names */
-function attempt (sources: ConfigSources, { expected, filled }: Expectations, onFile: (path: string) => void): Attempt {
+function attempt (
+  sources: ConfigSources,
+  { expected, filled }: Expectations,
+  onFile: (path: string) => void
+): Attempt {
   try {
     const { path, explicit } = configFile(sources)
     const outcome = readSettings(expected && !explicit ? { ...sources, file: path } : sources, onFile)
@@ -144,7 +155,15 @@ function hasVariables (cwd: string): boolean {
 }
 
 function emptied (file: string, what: string): ConfigError {
-  return new ConfigError([{ file, line: 0, column: 0, path: '', message: `has no ${what} any more; restart the gateway to run without them` }])
+  return new ConfigError([
+    {
+      file,
+      line: 0,
+      column: 0,
+      path: '',
+      message: `has no ${what} any more; restart the gateway to run without them`
+    }
+  ])
 }
 
 /** Returns a digest, so that no copy of a secret is kept in the clear. */

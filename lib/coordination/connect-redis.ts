@@ -38,7 +38,12 @@ export interface RedisClient extends Scripts, Pick<EventEmitter, 'on'> {
   readonly publish: (topic: string, message: string) => Promise<number>
   readonly subscribe: (...topics: string[]) => Promise<unknown>
   readonly zrem: (key: string, member: string) => Promise<number>
-  readonly zrangebyscore: (key: string, min: number, max: string, withScores: 'WITHSCORES') => Promise<string[]>
+  readonly zrangebyscore: (
+    key: string,
+    min: number,
+    max: string,
+    withScores: 'WITHSCORES'
+  ) => Promise<string[]>
 }
 
 /** @throws the error of the file system when the file of the authority cannot be read */
@@ -46,12 +51,19 @@ export async function createRedisClient (place: RedisPlace, options: ClientOptio
   const { Redis, Cluster } = await import('ioredis')
   const { address: { hosts: [first, ...others] }, isCluster, sentinel } = place
   // The scripts are methods at run time only, which no type of the package says.
-  if (isCluster === true) return connectingNodes(new Cluster([first, ...others], clusterOptions(place, options)) as Cluster & Scripts)
+  if (isCluster === true) {
+    return connectingNodes(
+      new Cluster([first, ...others], clusterOptions(place, options)) as Cluster & Scripts
+    )
+  }
   const at = sentinel === undefined ? first : sentinelOptions(sentinel, place, options)
   return reportingOnce(new Redis({ ...serverOptions(place, options), ...at })) as Redis & Scripts
 }
 
-/** Connects to each node of a cluster when it is found, not with its first commands, of which all but one would be refused. */
+/**
+ * Connects to each node of a cluster when it is found, not with its first commands, of which all but one
+ * would be refused.
+ */
 function connectingNodes<C extends Cluster> (cluster: C): C {
   cluster.on('+node', (node: Redis) => {
     reportingOnce(node).connect().catch((error: unknown) => cluster.emit('error', error))
@@ -60,8 +72,8 @@ function connectingNodes<C extends Cluster> (cluster: C): C {
 }
 
 /**
- * Keeps a second error of a socket from ending the process: the package listens for the first one, and a handshake of TLS
- * that is broken off, as with a server that is not trusted, may have another.
+ * Keeps a second error of a socket from ending the process: the package listens for the first one, and a
+ * handshake of TLS that is broken off, as with a server that is not trusted, may have another.
  */
 function reportingOnce (redis: Redis): Redis {
   return redis.on('connecting', () => {
@@ -79,17 +91,26 @@ function serverOptions (place: RedisPlace, options: ClientOptions) {
     scripts,
     retryStrategy: () => options.retryMs,
     // Calls are not kept waiting for a connection, and nothing is sent twice.
-    ...options.subscribes !== true && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }
+    ...options.subscribes !== true && {
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0
+    }
   } satisfies RedisOptions
 }
 
-function sentinelOptions (name: string, { address, sentinelPassword }: RedisPlace, { timeoutMs, retryMs }: ClientOptions) {
+function sentinelOptions (
+  name: string,
+  { address, sentinelPassword }: RedisPlace,
+  { timeoutMs, retryMs }: ClientOptions
+) {
   const tls = tlsOf(address)
   return {
     name,
     sentinels: [...address.hosts],
-    // Not `failoverDetector`: with it the last Sentinel to hear of a failover ends connections that are at the new primary
-    // already. A connection that stays at the old one has no sign of life, which is written, or no echo of it.
+    // Not `failoverDetector`: with it the last Sentinel to hear of a failover ends connections that are at
+    // the new primary already. A connection that stays at the old one has no sign of life, which is written,
+    // or no echo of it.
     failoverDetector: false,
     sentinelCommandTimeout: timeoutMs,
     sentinelRetryStrategy: () => retryMs,
@@ -110,7 +131,9 @@ function clusterOptions (place: RedisPlace, options: ClientOptions) {
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: options.timeoutMs,
     // A certificate is made for a name, not for its address.
-    ...place.address.isSecure && { dnsLookup: (host: string, found: (error: null, address: string) => void) => found(null, host) }
+    ...place.address.isSecure && {
+      dnsLookup: (host: string, found: (error: null, address: string) => void) => found(null, host)
+    }
   } satisfies ClusterOptions
 }
 

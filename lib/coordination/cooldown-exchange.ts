@@ -1,6 +1,6 @@
 /**
- * Shares through Redis what cools down in each process: none has to find out by calls of its own that a provider fails. Nothing
- * waits for it.
+ * Shares through Redis what cools down in each process: none has to find out by calls of its own that a
+ * provider fails. Nothing waits for it.
  *
  * What cools down is kept in Redis until it is over, for processes that start or connect later.
  */
@@ -22,21 +22,37 @@ export interface SharedCooldown {
 }
 
 export interface CooldownListener {
-  /** Returns what identifies a provider with its credentials, in every process; `undefined` for one that is not shared. */
+  /**
+   * Returns what identifies a provider with its credentials, in every process; `undefined` for one that is
+   * not shared.
+   */
   readonly digestOf: (providerId: string) => string | undefined
   /** @param origin the name of the other process */
   readonly learn: (cooldown: SharedCooldown, origin: string) => void
 }
 
 /** Printed into Redis, where each is one member of a set. */
-type Member = readonly [origin: string, digest: string, providerId: string, modelId: string | null, credential: number | null, keyId?: string | null]
+type Member = readonly [
+  origin: string,
+  digest: string,
+  providerId: string,
+  modelId: string | null,
+  credential: number | null,
+  keyId?: string | null
+]
 
 const cooldownsKey = 'headgate:cooldowns'
-/** A provider that limits requests says so with each answer: a cooldown is reported again only when it ends so much later. */
+/**
+ * A provider that limits requests says so with each answer: a cooldown is reported again only when it ends so
+ * much later.
+ */
 const laterMs = 1000
 /** Models are named by callers: there is no end to what may cool down. */
 const maxReported = 1000
-/** Cooldowns that are read from Redis do not say for how long there were failures before: at least as long as it takes to open a circuit. */
+/**
+ * Cooldowns that are read from Redis do not say for how long there were failures before: at least as long as
+ * it takes to open a circuit.
+ */
 const unknownFailingMs = 5000
 
 /** A cooldown of this process, by the clock of Redis. */
@@ -70,7 +86,14 @@ export class CooldownExchange {
   report ({ providerId, modelId, keyId, credential, forMs, failingMs }: SharedCooldown): void {
     const digest = this.#listener?.digestOf(providerId)
     if (digest === undefined) return
-    const member = JSON.stringify([this.#server.id, digest, providerId, modelId ?? null, credential ?? null, keyId ?? null] satisfies Member)
+    const member = JSON.stringify([
+      this.#server.id,
+      digest,
+      providerId,
+      modelId ?? null,
+      credential ?? null,
+      keyId ?? null
+    ] satisfies Member)
     const nowMs = this.#server.now()
     const untilMs = forMs > 0 ? nowMs + forMs : 0
     if (forMs > 0 && untilMs < (this.#reported.get(member)?.untilMs ?? 0) + laterMs) return
@@ -89,16 +112,27 @@ export class CooldownExchange {
     if (reported === undefined) return
     const nowMs = this.#server.now()
     const forMs = Math.max(0, reported.untilMs - nowMs)
-    const sent = this.#server.run('hgCooldown', [cooldownsKey], [member, Math.round(forMs), Math.round(nowMs - reported.sinceMs)])
-    sent.then(() => {
-      if (forMs === 0 && this.#reported.get(member) === reported) this.#reported.delete(member)
-    }, () => { /* Redis is away, which the server has emitted: it is sent again when it is back */ })
+    const sent = this.#server.run(
+      'hgCooldown',
+      [cooldownsKey],
+      [member, Math.round(forMs), Math.round(nowMs - reported.sinceMs)]
+    )
+    sent.then(
+      () => {
+        if (forMs === 0 && this.#reported.get(member) === reported) this.#reported.delete(member)
+      },
+      () => {
+        /* Redis is away, which the server has emitted: it is sent again when it is back */
+      }
+    )
   }
 
   async #readAll (): Promise<void> {
     const nowMs = this.#server.now()
     try {
-      for (const [member, untilMs] of await this.#server.scored(cooldownsKey, nowMs)) this.#learn(member, untilMs - nowMs, unknownFailingMs)
+      for (const [member, untilMs] of await this.#server.scored(cooldownsKey, nowMs)) {
+        this.#learn(member, untilMs - nowMs, unknownFailingMs)
+      }
     } catch {
       // Redis is away, which the server has emitted: with the next connection it is read again.
     }
@@ -111,8 +145,19 @@ export class CooldownExchange {
   }
 
   #learn (member: string, forMs: number, failingMs: number): void {
-    const [origin, digest, providerId, modelId, credential, keyId] = JSON.parse(member) as Member // written by a process of ours
+    // written by a process of ours
+    const [origin, digest, providerId, modelId, credential, keyId] = JSON.parse(member) as Member
     if (origin === this.#server.id || this.#listener?.digestOf(providerId) !== digest) return
-    this.#listener.learn({ providerId, modelId: modelId ?? undefined, credential: credential ?? undefined, keyId: keyId ?? undefined, forMs, failingMs }, origin)
+    this.#listener.learn(
+      {
+        providerId,
+        modelId: modelId ?? undefined,
+        credential: credential ?? undefined,
+        keyId: keyId ?? undefined,
+        forMs,
+        failingMs
+      },
+      origin
+    )
   }
 }

@@ -21,7 +21,8 @@ export interface RedisAddress {
   readonly authorityFile: string | undefined
 }
 
-const form = /^(?<scheme>rediss?):\/\/(?:(?<username>[^:@/?]*)(?::(?<password>[^@/?]*))?@)?(?<hosts>[^@/?]+)(?:\/(?<database>\d*))?(?:\?sslrootcert=(?<authority>[^&]+))?$/
+const form =
+  /^(?<scheme>rediss?):\/\/(?:(?<username>[^:@/?]*)(?::(?<password>[^@/?]*))?@)?(?<hosts>[^@/?]+)(?:\/(?<database>\d*))?(?:\?sslrootcert=(?<authority>[^&]+))?$/
 
 /** Parses an address; `undefined` when it is none of Redis. */
 export function parseRedisAddress (text: string, defaultPort = 6379): RedisAddress | undefined {
@@ -45,7 +46,9 @@ export function parseRedisAddress (text: string, defaultPort = 6379): RedisAddre
 function parseHost (text: string, defaultPort: number): RedisHost | undefined {
   if (!URL.canParse(`redis://${text}`)) return undefined
   const { hostname, port } = new URL(`redis://${text}`)
-  return hostname === '' ? undefined : { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port) }
+  return hostname === ''
+    ? undefined
+    : { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port) }
 }
 
 /** @throws URIError for what is not percent-encoded */

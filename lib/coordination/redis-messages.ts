@@ -2,17 +2,25 @@
 
 import type { RedisClient } from './connect-redis.ts'
 
-/** @param message `undefined` when messages may have been lost: after each loss of the connection, and first of all */
+/**
+ * @param message `undefined` when messages may have been lost: after each loss of the connection, and first
+ * of all
+ */
 export type MessageListener = (message: string | undefined) => void
 
 export interface RedisMessagesOptions {
   /** The topic of the echoes of this process's own signs of life. */
   readonly echoTopic: string
-  /** Called when no messages arrive: with the first attempt to subscribe that fails after one that succeeded. */
+  /**
+   * Called when no messages arrive: with the first attempt to subscribe that fails after one that succeeded.
+   */
   readonly onFailure: (error: unknown) => void
 }
 
-/** Signs of life without an echo after which the connection counts as dead, or as one to a server that is not the primary any more. */
+/**
+ * Signs of life without an echo after which the connection counts as dead, or as one to a server that is not
+ * the primary any more.
+ */
 const maxSilentBeats = 10
 
 export class RedisMessages {
@@ -39,7 +47,9 @@ export class RedisMessages {
   listen (topic: string, listener: MessageListener): void {
     this.#listeners.set(topic, listener)
     if (this.#client.status === 'ready') void this.#subscribe()
-    else if (this.#client.status === 'wait') this.#client.connect().catch((error: unknown) => this.#fail(error))
+    else if (this.#client.status === 'wait') {
+      this.#client.connect().catch((error: unknown) => this.#fail(error))
+         }
   }
 
   /** Connects again where the client has given up, or receives nothing. Called after each sign of life. */

@@ -1,8 +1,9 @@
 /**
  * Connects to the Redis that gateways on several machines share, and knows whether it is there.
  *
- * A sign of life each second says how many processes there are and what time it is in Redis. Redis counts as away from the
- * first command without a reply in time until a sign of life gets one: a Redis that stalls delays few calls.
+ * A sign of life each second says how many processes there are and what time it is in Redis. Redis counts as
+ * away from the first command without a reply in time until a sign of life gets one: a Redis that stalls
+ * delays few calls.
  */
 
 import { EventEmitter } from 'node:events'
@@ -20,7 +21,10 @@ export interface RedisServerOptions extends RedisPlace {
   readonly beatMs?: number
   /** The name of this process, unlike any other. Default: a new one. */
   readonly id?: string
-  /** Returns true for a process that has exited and whose usage records are stored. Default: none is known to have. */
+  /**
+   * Returns true for a process that has exited and whose usage records are stored. Default: none is known to
+   * have.
+   */
   readonly isGone?: (processName: string) => boolean
 }
 
@@ -41,7 +45,10 @@ interface Events {
 
 /** Signs of life that a process must have missed to count no more. */
 const missedBeats = 10
-/** Milliseconds for which the names of processes stay that are silent or have exited: as long as Redis keeps what they held. */
+/**
+ * Milliseconds for which the names of processes stay that are silent or have exited: as long as Redis keeps
+ * what they held.
+ */
 export const lostAfterMs = 600_000
 
 export class RedisServer extends EventEmitter<Events> {
@@ -77,17 +84,38 @@ export class RedisServer extends EventEmitter<Events> {
     this.#redis = redis
     this.#timeoutMs = timeoutMs
     this.#beatMs = beatMs
-    this.#messages = new RedisMessages(subscriber, { echoTopic: this.#echoTopic, onFailure: error => this.emit('deaf', error) })
+    this.#messages = new RedisMessages(subscriber, {
+      echoTopic: this.#echoTopic,
+      onFailure: error => this.emit('deaf', error)
+    })
     // Commands fail with it, and say less about it.
     redis.on('error', (error: unknown) => { this.#unconnected = error })
     redis.on('ready', () => { this.#unconnected = undefined })
   }
 
-  /** Connects, unless Redis is away: then it goes on trying. @throws the error of the file system when the authority of its certificate cannot be read */
-  static async connect ({ timeoutMs, beatMs = 1000, id = processName(), isGone = () => false, ...place }: RedisServerOptions): Promise<RedisServer> {
+  /**
+   * Connects, unless Redis is away: then it goes on trying. @throws the error of the file system when the
+   * authority of its certificate cannot be read
+   */
+  static async connect ({
+    timeoutMs,
+    beatMs = 1000,
+    id = processName(),
+    isGone = () => false,
+    ...place
+  }: RedisServerOptions): Promise<RedisServer> {
     const options = { timeoutMs, retryMs: beatMs / 4 }
-    const [redis, subscriber] = await Promise.all([createRedisClient(place, options), createRedisClient(place, { ...options, subscribes: true })])
-    const server = new RedisServer(redis, subscriber, { id, timeoutMs, beatMs, isCluster: place.isCluster === true, isGone })
+    const [redis, subscriber] = await Promise.all([
+      createRedisClient(place, options),
+      createRedisClient(place, { ...options, subscribes: true })
+    ])
+    const server = new RedisServer(redis, subscriber, {
+      id,
+      timeoutMs,
+      beatMs,
+      isCluster: place.isCluster === true,
+      isGone
+    })
     await server.#connect()
     await server.#beat()
     server.#timer = setInterval(() => { void server.#beat() }, beatMs).unref()
@@ -118,7 +146,11 @@ export class RedisServer extends EventEmitter<Events> {
    *
    * @throws Error when there is no reply in time: the script may have run all the same
    */
-  async run (script: Exclude<ScriptName, 'hgBeat' | 'hgExited'>, keys: readonly string[], parameters: readonly ScriptArgument[]): Promise<unknown> {
+  async run (
+    script: Exclude<ScriptName, 'hgBeat' | 'hgExited'>,
+    keys: readonly string[],
+    parameters: readonly ScriptArgument[]
+  ): Promise<unknown> {
     try {
       return await this.#redis[script](keys.length, ...keys, ...parameters)
     } catch (error) {
@@ -127,18 +159,26 @@ export class RedisServer extends EventEmitter<Events> {
     }
   }
 
-  /** Returns the members of a sorted set whose score is at least `min`, each with its score. @throws Error when there is no reply in time */
+  /**
+   * Returns the members of a sorted set whose score is at least `min`, each with its score. @throws Error
+   * when there is no reply in time
+   */
   async scored (key: string, min: number): Promise<Array<readonly [member: string, score: number]>> {
     try {
       const replies = await this.#redis.zrangebyscore(key, min, '+inf', 'WITHSCORES')
-      return replies.flatMap((member, index) => index % 2 === 0 ? [[member, Number(replies[index + 1])] as const] : [])
+      return replies.flatMap((member, index) =>
+        index % 2 === 0 ? [[member, Number(replies[index + 1])] as const] : []
+      )
     } catch (error) {
       this.#lose(error)
       throw error
     }
   }
 
-  /** Sends a message to all processes, this one included: the last one of a topic again when Redis is back, which may then arrive twice. */
+  /**
+   * Sends a message to all processes, this one included: the last one of a topic again when Redis is back,
+   * which may then arrive twice.
+   */
   publish (topic: string, message: string): void {
     this.#redis.publish(topic, message).catch((error: unknown) => {
       this.#unsent.set(topic, message)
@@ -162,9 +202,17 @@ export class RedisServer extends EventEmitter<Events> {
     this.#redis.disconnect()
   }
 
-  /** Begins to connect, and waits no longer than for a reply: with Sentinels that are away, or a cluster that is not ready, it may take forever. */
+  /**
+   * Begins to connect, and waits no longer than for a reply: with Sentinels that are away, or a cluster that
+   * is not ready, it may take forever.
+   */
   async #connect (): Promise<void> {
-    await withTimeout(this.#timeoutMs, this.#redis.connect().catch((error: unknown) => { this.#unconnected ??= error }))
+    await withTimeout(
+      this.#timeoutMs,
+      this.#redis.connect().catch((error: unknown) => {
+        this.#unconnected ??= error
+      })
+    )
   }
 
   async #beat (): Promise<void> {
@@ -174,7 +222,15 @@ export class RedisServer extends EventEmitter<Events> {
       // A client gives up when Sentinels change their mind while it connects.
       if (this.#redis.status === 'end') await this.#connect()
       const sentMs = steadyNow()
-      const [nowMs, processes, names] = await this.#redis.hgBeat(1, processesKey, this.id, missedBeats * this.#beatMs, lostAfterMs, this.#echoTopic) as [number, number, string[]] // see the script
+      // see the script
+      const [nowMs, processes, names] = (await this.#redis.hgBeat(
+        1,
+        processesKey,
+        this.id,
+        missedBeats * this.#beatMs,
+        lostAfterMs,
+        this.#echoTopic
+      )) as [number, number, string[]]
       await this.#shareExits(names)
       this.#messages.check()
       this.#aheadMs = nowMs - Math.round((sentMs + steadyNow()) / 2)

@@ -1,12 +1,13 @@
 /**
- * Counts in Redis what limited keys use: one script for all that a turn of a process's loop reserves and settles, which Redis runs
- * as one step.
+ * Counts in Redis what limited keys use: one script for all that a turn of a process's loop reserves and
+ * settles, which Redis runs as one step.
  *
- * Each party, such as a key of the gateway, has these keys in Redis, in one place of a cluster: what its buckets owe, its open calls by the end
- * of their leases, and for each sum and period what was used and the amount each open call holds, and the ends of the leases of those amounts.
- * Those stay as long as the amounts: a party may have no call until long after its leases are lost, and calls of another period or
- * without a sum do not know the amounts. The clock is that of Redis.
- * Numbers in Lua are doubles: amounts are integers below 2^53, as no budget exceeds 10^15 billionths of a dollar.
+ * Each party, such as a key of the gateway, has these keys in Redis, in one place of a cluster: what its
+ * buckets owe, its open calls by the end of their leases, and for each sum and period what was used and the
+ * amount each open call holds, and the ends of the leases of those amounts. Those stay as long as the
+ * amounts: a party may have no call until long after its leases are lost, and calls of another period or
+ * without a sum do not know the amounts. The clock is that of Redis. Numbers in Lua are doubles: amounts are
+ * integers below 2^53, as no budget exceeds 10^15 billionths of a dollar.
  */
 
 import { recordedAfterMs } from '../usage/refunds.ts'
@@ -37,12 +38,14 @@ const buckets = lua`
 `
 
 /**
- * Runs one after the other what a turn of a process's loop has to reserve and to settle: a list for each party, whose keys are those of its
- * rates and its open calls, and then two for each sum: what is known of it, and the ends of the leases of what calls hold.
- * What a list changes is read once and written once. Operations are objects of `limits/redis-counters`, which has their types.
+ * Runs one after the other what a turn of a process's loop has to reserve and to settle: a list for each
+ * party, whose keys are those of its rates and its open calls, and then two for each sum: what is known of
+ * it, and the ends of the leases of what calls hold. What a list changes is read once and written once.
+ * Operations are objects of `limits/redis-counters`, which has their types.
  *
- * The reply is JSON: for each list, for each operation, what it returns; amounts are texts, as numbers would be rounded. A settlement
- * counts the usage of a call whose reservation is there, and nothing when it has been settled before.
+ * The reply is JSON: for each list, for each operation, what it returns; amounts are texts, as numbers would
+ * be rounded. A settlement counts the usage of a call whose reservation is there, and nothing when it has
+ * been settled before.
  */
 const count = lua`${clock}${buckets}
   local lease_ms, lost_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -279,8 +282,9 @@ const count = lua`${clock}${buckets}
 `
 
 /**
- * Shows a process to the others, and to its own connection for messages. One that is silent for longer than ARGV[2] counts no more; its name
- * stays for ARGV[3], so that another one of its machine can see that it has exited.
+ * Shows a process to the others, and to its own connection for messages. One that is silent for longer than
+ * ARGV[2] counts no more; its name stays for ARGV[3], so that another one of its machine can see that it has
+ * exited.
  *
  * @returns now, how many processes there are, and the names of all
  */
@@ -291,7 +295,10 @@ const beat = lua`${clock}
   return { now, redis.call('ZCOUNT', KEYS[1], '(' .. now - tonumber(ARGV[2]), '+inf'), redis.call('ZRANGE', KEYS[1], 0, -1) }
 `
 
-/** Shows the others that a process has exited and that its usage records are stored: what it held may be released. */
+/**
+ * Shows the others that a process has exited and that its usage records are stored: what it held may be
+ * released.
+ */
 const exited = lua`${clock}
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
   redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1])

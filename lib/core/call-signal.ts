@@ -1,11 +1,17 @@
 /** A listener as an `EventTarget` takes it: an object needs no function of its own for each signal. */
 export type AbortListener = ((event?: unknown) => void) | { readonly handleEvent: () => void }
 
-/** The part of an `AbortSignal` that stages use. `standardSignal` of `async/cancellation` makes a real one. */
+/**
+ * The part of an `AbortSignal` that stages use. `standardSignal` of `async/cancellation` makes a real one.
+ */
 export interface CallSignal {
   readonly aborted: boolean
   readonly reason: unknown
-  readonly addEventListener: (type: 'abort', listener: AbortListener, options?: { readonly once?: boolean }) => void
+  readonly addEventListener: (
+    type: 'abort',
+    listener: AbortListener,
+    options?: { readonly once?: boolean }
+  ) => void
   readonly removeEventListener: (type: 'abort', listener: AbortListener) => void
   readonly throwIfAborted: () => void
 }

@@ -1,10 +1,14 @@
-/** Names of the configuration as names of code. Types only: `validation/camel-case-schema` makes the values. */
+/**
+ * Names of the configuration as names of code. Types only: `validation/camel-case-schema` makes the values.
+ */
 
 import type { SecretReference } from '../../schemas/config/secret.ts'
 import type { Secret } from './secret.ts'
 
 /** `first_byte_ms` as a type: `firstByteMs`. */
-export type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<CamelCase<Rest>>}` : Name
+export type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Name
 
 /**
  * The type of a configuration entry as services see it, at every depth: names in camel case, references

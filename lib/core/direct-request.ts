@@ -6,7 +6,10 @@ export interface DirectRequest {
   readonly dialect: DirectDialect
   /** Asks for something other than an answer. */
   readonly action?: 'compact'
-  /** JSON, as it came but for the model and what the gateway has to limit; a large one is printed anew while it is sent. */
+  /**
+   * JSON, as it came but for the model and what the gateway has to limit; a large one is printed anew while
+   * it is sent.
+   */
   readonly body: string | (() => AsyncIterable<Uint8Array>)
   /** Headers of the caller that the provider reads. */
   readonly headers: Readonly<Record<string, string>>

@@ -3,8 +3,21 @@ import type { Reply } from './reply.ts'
 
 /** Every name of an endpoint, as scopes of keys may list them; `pipelines/index` has the endpoints. */
 const names = [
-  'chat', 'completions', 'messages', 'responses', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models',
-  'openapi', 'health', 'livez', 'readyz'
+  'chat',
+  'completions',
+  'messages',
+  'responses',
+  'embeddings',
+  'speech',
+  'transcriptions',
+  'translations',
+  'images',
+  'ocr',
+  'models',
+  'openapi',
+  'health',
+  'livez',
+  'readyz'
 ] as const
 
 export type EndpointName = typeof names[number]
@@ -22,9 +35,15 @@ export interface Endpoint {
   readonly maxBodyBytes: number
   /** The field that makes a body of JSON too large, where it can only be one: for the 413. */
   readonly largeField?: string
-  /** True: the long strings in base64 of a body that is too large for the store are kept as bytes, see `Call.media`. */
+  /**
+   * True: the long strings in base64 of a body that is too large for the store are kept as bytes, see
+   * `Call.media`.
+   */
   readonly keepsMedia?: boolean
-  /** Bodies of JSON from this size on, large requests aside, are kept as they came for as long as the call, see `Call.callerBody`. Default: none. */
+  /**
+   * Bodies of JSON from this size on, large requests aside, are kept as they came for as long as the call,
+   * see `Call.callerBody`. Default: none.
+   */
   readonly keepsTextFromBytes?: number
   /** True: the call says where its request came from, see `Call.connection`. */
   readonly readsConnection?: boolean

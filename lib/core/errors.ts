@@ -31,8 +31,9 @@ export type FaultKind =
 interface CodeRow { status: number, type: ErrorType, message: string, fault?: FaultKind }
 
 /**
- * Every code Headgate sends, with its status, type and default message. Codes with `upstream_` are faults of a provider.
- * Types are the four that clients know, so not each fits its status: a 402 is an `invalid_request_error`.
+ * Every code Headgate sends, with its status, type and default message. Codes with `upstream_` are faults of
+ * a provider. Types are the four that clients know, so not each fits its status: a 402 is an
+ * `invalid_request_error`.
  */
 export const codes = {
   invalid_api_key: {
@@ -41,10 +42,14 @@ export const codes = {
     message: 'Missing or invalid API key. Send it as `Authorization: Bearer <key>` or `X-API-Key`.'
   },
   invalid_credentials: {
-    status: 401, type: 'authentication_error', message: 'The email or the password is wrong.'
+    status: 401,
+    type: 'authentication_error',
+    message: 'The email or the password is wrong.'
   },
   insufficient_permissions: {
-    status: 403, type: 'authentication_error', message: 'Insufficient permissions.'
+    status: 403,
+    type: 'authentication_error',
+    message: 'Insufficient permissions.'
   },
   invalid_provider_key: {
     status: 401,
@@ -53,16 +58,25 @@ export const codes = {
     fault: 'credential'
   },
   invalid_json: {
-    status: 400, type: 'invalid_request_error', message: 'The body must be a JSON object.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The body must be a JSON object.'
   },
   invalid_value: {
-    status: 400, type: 'invalid_request_error', message: 'A parameter has an invalid value.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'A parameter has an invalid value.'
   },
   unsupported_value: {
-    status: 400, type: 'invalid_request_error', message: 'This model does not support this value.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'This model does not support this value.'
   },
   unsupported_parameter: {
-    status: 400, type: 'invalid_request_error', message: 'This model does not support this parameter.', fault: 'unsupported'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'This model does not support this parameter.',
+    fault: 'unsupported'
   },
   context_length_exceeded: {
     status: 400,
@@ -71,25 +85,39 @@ export const codes = {
     fault: 'context_length'
   },
   content_policy_violation: {
-    status: 400, type: 'invalid_request_error', message: 'The provider refused the content of this request.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The provider refused the content of this request.'
   },
   content_refused: {
-    status: 400, type: 'invalid_request_error', message: 'A stage of this gateway refused the content of this call.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'A stage of this gateway refused the content of this call.'
   },
   invalid_document: {
-    status: 400, type: 'invalid_request_error', message: 'The document cannot be processed.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The document cannot be processed.'
   },
   unsupported_format: {
-    status: 400, type: 'invalid_request_error', message: 'The file format is not supported.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The file format is not supported.'
   },
   upstream_invalid_request: {
-    status: 400, type: 'invalid_request_error', message: 'The provider refused the request.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The provider refused the request.'
   },
   unknown_provider: {
-    status: 400, type: 'invalid_request_error', message: 'This provider is not configured.'
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'This provider is not configured.'
   },
   insufficient_quota: {
-    status: 402, type: 'invalid_request_error', message: 'The quota of this account is exhausted.'
+    status: 402,
+    type: 'invalid_request_error',
+    message: 'The quota of this account is exhausted.'
   },
   not_found: { status: 404, type: 'invalid_request_error', message: 'Not found.' },
   model_not_found: {
@@ -104,19 +132,29 @@ export const codes = {
     message: 'No deferred completion has this id, or it has expired.'
   },
   method_not_allowed: {
-    status: 405, type: 'invalid_request_error', message: 'Method not allowed.'
+    status: 405,
+    type: 'invalid_request_error',
+    message: 'Method not allowed.'
   },
   conflict: {
-    status: 409, type: 'invalid_request_error', message: 'The request conflicts with what is there.'
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The request conflicts with what is there.'
   },
   request_timeout: {
-    status: 408, type: 'invalid_request_error', message: 'The request body did not arrive in time.'
+    status: 408,
+    type: 'invalid_request_error',
+    message: 'The request body did not arrive in time.'
   },
   file_too_large: {
-    status: 413, type: 'invalid_request_error', message: 'The request body is too large.'
+    status: 413,
+    type: 'invalid_request_error',
+    message: 'The request body is too large.'
   },
   too_many_values: {
-    status: 413, type: 'invalid_request_error', message: 'The request body has too many values.'
+    status: 413,
+    type: 'invalid_request_error',
+    message: 'The request body has too many values.'
   },
   unsupported_media_type: {
     status: 415,
@@ -124,27 +162,43 @@ export const codes = {
     message: 'Send the body as application/json.'
   },
   rate_limit_exceeded: {
-    status: 429, type: 'rate_limit_error', message: 'Too many requests. Try again later.', fault: 'rate_limit'
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'Too many requests. Try again later.',
+    fault: 'rate_limit'
   },
   client_closed_request: {
-    status: 499, type: 'server_error', message: 'The client closed the connection.'
+    status: 499,
+    type: 'server_error',
+    message: 'The client closed the connection.'
   },
   client_too_slow: {
-    status: 499, type: 'server_error', message: 'The client did not read the answer in time.'
+    status: 499,
+    type: 'server_error',
+    message: 'The client did not read the answer in time.'
   },
   internal_error: {
-    status: 500, type: 'server_error', message: 'Headgate could not handle the request because of an internal error.'
+    status: 500,
+    type: 'server_error',
+    message: 'Headgate could not handle the request because of an internal error.'
   },
   body_already_read: {
     status: 500,
     type: 'server_error',
-    message: 'Middleware in front of Headgate has read the body. Mount Headgate before it, or keep the body in `ctx.request.rawBody`.'
+    message:
+      'Middleware in front of Headgate has read the body. Mount Headgate before it, or keep the body in `ctx.request.rawBody`.'
   },
   upstream_error: {
-    status: 502, type: 'server_error', message: 'The provider failed to answer.', fault: 'transient'
+    status: 502,
+    type: 'server_error',
+    message: 'The provider failed to answer.',
+    fault: 'transient'
   },
   upstream_unreachable: {
-    status: 502, type: 'server_error', message: 'The provider could not be reached.', fault: 'transient'
+    status: 502,
+    type: 'server_error',
+    message: 'The provider could not be reached.',
+    fault: 'transient'
   },
   upstream_invalid_response: {
     status: 502,
@@ -176,13 +230,20 @@ export const codes = {
     message: 'The provider delivered the deferred result, but the gateway did not receive it.'
   },
   upstream_overloaded: {
-    status: 503, type: 'server_error', message: 'The provider is overloaded.', fault: 'transient'
+    status: 503,
+    type: 'server_error',
+    message: 'The provider is overloaded.',
+    fault: 'transient'
   },
   overloaded: {
-    status: 503, type: 'server_error', message: 'Too many concurrent requests. Try again later.'
+    status: 503,
+    type: 'server_error',
+    message: 'Too many concurrent requests. Try again later.'
   },
   shutting_down: {
-    status: 503, type: 'server_error', message: 'Headgate is shutting down.'
+    status: 503,
+    type: 'server_error',
+    message: 'Headgate is shutting down.'
   },
   upstream_timeout: {
     status: 504,
@@ -197,7 +258,9 @@ export const codes = {
     fault: 'transient'
   },
   timeout: {
-    status: 504, type: 'server_error', message: 'The request timed out.'
+    status: 504,
+    type: 'server_error',
+    message: 'The request timed out.'
   }
 } as const satisfies Record<string, CodeRow>
 
@@ -205,16 +268,20 @@ export type ErrorCode = keyof typeof codes
 
 /** Returns the default message of a code; `undefined` for one of another version. */
 export function defaultMessage (code: string | undefined): string | undefined {
-  return code !== undefined && code in codes ? codes[code as ErrorCode].message : undefined // it is one, as just tested
+  // it is one, as just tested
+  return code !== undefined && code in codes ? codes[code as ErrorCode].message : undefined
 }
 
 /**
- * Returns true for the code of an attempt that failed because of the provider, its network or the gateway's account there: not
- * because of the request, of the caller's own key or of a caller who left.
+ * Returns true for the code of an attempt that failed because of the provider, its network or the gateway's
+ * account there: not because of the request, of the caller's own key or of a caller who left.
  */
 export function isProviderFault (code: string): boolean {
   const row: CodeRow | undefined = code in codes ? codes[code as ErrorCode] : undefined // as above
-  return code !== 'invalid_provider_key' && (row?.fault === 'transient' || row?.fault === 'rate_limit' || row?.fault === 'credential')
+  return (
+    code !== 'invalid_provider_key' &&
+    (row?.fault === 'transient' || row?.fault === 'rate_limit' || row?.fault === 'credential')
+  )
 }
 
 export interface GatewayErrorOptions {
@@ -236,11 +303,19 @@ export interface GatewayErrorOptions {
   original?: OriginalError | undefined
   /** Only for the log. */
   cause?: unknown
-  /** True when the provider had accepted the request: it bills for it, so the same model is not tried again. */
+  /**
+   * True when the provider had accepted the request: it bills for it, so the same model is not tried again.
+   */
   acceptedByProvider?: boolean | undefined
-  /** True when the provider may have done the work and bill it: an estimate counts, and the same model may be tried again. */
+  /**
+   * True when the provider may have done the work and bill it: an estimate counts, and the same model may be
+   * tried again.
+   */
   mayBeBilled?: boolean | undefined
-  /** True when the connection had been idle and was closed as the request was sent: over another one, the same may be sent at once. */
+  /**
+   * True when the connection had been idle and was closed as the request was sent: over another one, the same
+   * may be sent at once.
+   */
   staleConnection?: boolean | undefined
 }
 
@@ -277,11 +352,43 @@ export class GatewayError extends Error {
   }
 
   /** Returns the same error with other words, another parameter or cause. */
-  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled' | 'original'>): GatewayError {
-    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, staleConnection, original } = this
+  with (
+    changes: Pick<
+      GatewayErrorOptions,
+      'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled' | 'original'
+    >
+  ): GatewayError {
+    const {
+      code,
+      message,
+      status,
+      type,
+      fault,
+      retryAfterSeconds,
+      rateLimits,
+      cause,
+      acceptedByProvider,
+      mayBeBilled,
+      staleConnection,
+      original
+    } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, mayBeBilled, staleConnection, original, param, shownCode }
+    const same = {
+      message,
+      status,
+      type,
+      fault,
+      retryAfterSeconds,
+      rateLimits,
+      cause,
+      acceptedByProvider,
+      mayBeBilled,
+      staleConnection,
+      original,
+      param,
+      shownCode
+    }
     return new GatewayError(code, { ...same, ...changes })
   }
 
@@ -302,14 +409,26 @@ export class GatewayError extends Error {
    * vain.
    */
   headers (): Record<string, string> {
-    const overloadedHeaders = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s` }
-    const headers: Record<string, string> = { ...this.code === 'overloaded' && overloadedHeaders, ...this.rateLimits }
-    const retryable = this.fault === 'transient' || this.fault === 'rate_limit' ||
-      this.code === 'overloaded' || this.code === 'shutting_down'
+    const overloadedHeaders = {
+      'x-ratelimit-remaining-requests': '0',
+      'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s`
+    }
+    const headers: Record<string, string> = {
+      ...this.code === 'overloaded' && overloadedHeaders,
+      ...this.rateLimits
+    }
+    const retryable =
+      this.fault === 'transient' ||
+      this.fault === 'rate_limit' ||
+      this.code === 'overloaded' ||
+      this.code === 'shutting_down'
     if (this.status === 429 || this.status === 503) {
       headers['retry-after'] = String(this.retryAfterSeconds ?? 1)
     }
-    if (!retryable && (this.status === 402 || this.status === 408 || this.status === 429 || this.status >= 500)) {
+    if (
+      !retryable &&
+      (this.status === 402 || this.status === 408 || this.status === 429 || this.status >= 500)
+    ) {
       headers['x-should-retry'] = 'false'
     }
     return headers
@@ -320,14 +439,17 @@ export class GatewayError extends Error {
 export type ValidationDetail = ValidationErrorBody['detail'][number]
 
 /**
- * A body of the wrong shape: 422 with `{ detail: [...], error }`, one row of `detail` for each field at fault. `error` is about the first of
- * them, for clients that show nothing else.
+ * A body of the wrong shape: 422 with `{ detail: [...], error }`, one row of `detail` for each field at
+ * fault. `error` is about the first of them, for clients that show nothing else.
  */
 export class ValidationError extends GatewayError {
   readonly detail: ValidationDetail[]
 
   constructor (detail: ValidationDetail[]) {
-    super('invalid_value', { status: 422, ...detail[0] === undefined ? { message: 'The request is invalid.' } : errorOf(detail[0]) })
+    super('invalid_value', {
+      status: 422,
+      ...(detail[0] === undefined ? { message: 'The request is invalid.' } : errorOf(detail[0]))
+    })
     this.name = 'ValidationError'
     this.detail = detail
   }
@@ -337,12 +459,21 @@ export class ValidationError extends GatewayError {
   }
 }
 
-function errorOf ({ loc, msg, type }: ValidationDetail): Pick<GatewayErrorOptions, 'message' | 'param' | 'shownCode'> {
+function errorOf ({
+  loc,
+  msg,
+  type
+}: ValidationDetail): Pick<GatewayErrorOptions, 'message' | 'param' | 'shownCode'> {
   const param = pathOf(loc)
-  return param === '' ? { message: `${msg}.`, shownCode: codeOf(type) } : { message: `Invalid value for \`${param}\`: ${msg}.`, param, shownCode: codeOf(type) }
+  return param === ''
+    ? { message: `${msg}.`, shownCode: codeOf(type) }
+    : { message: `Invalid value for \`${param}\`: ${msg}.`, param, shownCode: codeOf(type) }
 }
 
-/** Returns a place as OpenAI writes it, without the `body` or `query` that it begins with: `messages[0].content`. */
+/**
+ * Returns a place as OpenAI writes it, without the `body` or `query` that it begins with:
+ * `messages[0].content`.
+ */
 function pathOf ([, ...loc]: ValidationDetail['loc']): string {
   let path = ''
   for (const step of loc) path += typeof step === 'number' ? `[${step}]` : path === '' ? step : `.${step}`
@@ -354,7 +485,10 @@ function codeOf (type: string): string {
   return type.endsWith('_type') ? 'invalid_type' : 'invalid_value'
 }
 
-/** Returns true for an answer that a stage of the gateway refused: what has begun of it ends as filtered content does. */
+/**
+ * Returns true for an answer that a stage of the gateway refused: what has begun of it ends as filtered
+ * content does.
+ */
 export function isRefused ({ code }: GatewayError): boolean {
   return code === 'content_refused'
 }
@@ -364,7 +498,9 @@ export function asGatewayError (error: unknown): GatewayError {
   return error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error })
 }
 
-/** Returns the error for a pipeline that ended without a value: a stage that lost one, so a mistake of ours. */
+/**
+ * Returns the error for a pipeline that ended without a value: a stage that lost one, so a mistake of ours.
+ */
 export function emptyPipeline (): GatewayError {
   return new GatewayError('internal_error', { cause: 'the pipeline ended without a value' })
 }

@@ -8,7 +8,12 @@
  */
 
 import type { Vector } from './vector.ts'
-import type { TokenLogprob, TranscriptionUsage, TranscriptSegment, TranscriptWord } from '../../schemas/transcription.ts'
+import type {
+  TokenLogprob,
+  TranscriptionUsage,
+  TranscriptSegment,
+  TranscriptWord
+} from '../../schemas/transcription.ts'
 import type { FinishReason } from '../../schemas/completion.ts'
 import type { Usage } from './usage.ts'
 
@@ -86,7 +91,7 @@ export type ChatEvent =
   }
   | { readonly type: 'thinking-block', readonly choice: number, readonly block: ThinkingBlock }
   /** One of `id`, `data` (base64), `transcript`, `expires_at`, in wire form. */
-  | { readonly type: 'audio-delta', readonly choice: number, readonly audio: ExtraFields }
+  | { readonly type: 'audio-delta'; readonly choice: number; readonly audio: ExtraFields }
   | {
     readonly type: 'tool-call-start'
     readonly choice: number
@@ -121,14 +126,23 @@ export type ChatEvent =
     readonly alone?: boolean
   }
   | {
-    readonly type: 'extra'
-    readonly scope: 'choice' | 'message'
-    readonly choice: number
-    readonly fields: ExtraFields
-  }
-  | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason, readonly stopSequence?: string, readonly isContextFull?: true }
-  | { readonly type: 'usage', readonly usage: Usage }
-  /** A message of a provider's stream in the caller's own dialect, passed on as it came. Facts in it may come as events as well. */
+      readonly type: 'extra'
+      readonly scope: 'choice' | 'message'
+      readonly choice: number
+      readonly fields: ExtraFields
+    }
+  | {
+      readonly type: 'choice-end'
+      readonly choice: number
+      readonly reason: FinishReason
+      readonly stopSequence?: string
+      readonly isContextFull?: true
+    }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  /**
+   * A message of a provider's stream in the caller's own dialect, passed on as it came. Facts in it may come
+   * as events as well.
+   */
   | {
     readonly type: 'direct-frame'
     readonly name: string | undefined
@@ -146,7 +160,11 @@ export type ChatEvent =
   }
   | { readonly type: 'tool-result', readonly result: ToolResult }
   /** Only where the request has `toolApproval`. */
-  | { readonly type: 'tools-listed', readonly serverName: string, readonly tools: readonly ListedServerTool[] }
+  | {
+      readonly type: 'tools-listed'
+      readonly serverName: string
+      readonly tools: readonly ListedServerTool[]
+    }
   /** A call that was not run: it waits for the caller's consent, and the answer ends with it. */
   | {
     readonly type: 'tool-approval-needed'

@@ -31,10 +31,15 @@ export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): s
 /** Lists the routes of a call and what ordered them, best first; `undefined` where there was only one. */
 export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
   if (routes === undefined || routes.length < 2) return undefined
-  return routes.slice(0, maxCandidates).map((route, index) => `${cutName(route.modelId)}: ${rankText(route, index)}`)
+  return routes
+    .slice(0, maxCandidates)
+    .map((route, index) => `${cutName(route.modelId)}: ${rankText(route, index)}`)
 }
 
-/** Prints `openai/gpt-5: upstream_timeout` for each of the first attempts: a caller may name thousands of models. */
+/**
+ * Prints `openai/gpt-5: upstream_timeout` for each of the first attempts: a caller may name thousands of
+ * models.
+ */
 export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
   return attempts.slice(0, maxAttempts).map(({ route, reason }) => `${cutName(route.modelId)}: ${reason}`)
 }

@@ -14,7 +14,10 @@ export interface KeyLimits extends CountedAmounts {
   readonly strict?: boolean
 }
 
-/** The names of sums. `…_too_small` says that less is left than the call takes at least, and `…_reserved` that open calls may use it. */
+/**
+ * The names of sums. `…_too_small` says that less is left than the call takes at least, and `…_reserved` that
+ * open calls may use it.
+ */
 export type SumName = 'budget' | SumRefusal
 
 /** Names of what can refuse a call, for the log and for metrics. */
@@ -29,11 +32,15 @@ export interface Budget {
   /** In place of `per`: a length such as `30d`, and the time of the beginning of one of them. */
   readonly every?: string
   readonly from?: string
-  /** Decides about models and fields without a known price. Default `refuse`: what they cost would not count. */
+  /**
+   * Decides about models and fields without a known price. Default `refuse`: what they cost would not count.
+   */
   readonly unpriced?: 'allow' | 'refuse'
 }
 
-export const budgetPeriods = ['hour', 'day', 'week', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
+export const budgetPeriods = ['hour', 'day', 'week', 'month', 'total'] as const satisfies ReadonlyArray<
+  Budget['per']
+>
 
 /** Returns the budget in billionths of a dollar, which is what usage records count in. */
 export function nanoUsdOf ({ usd }: Budget): number {
@@ -43,7 +50,9 @@ export function nanoUsdOf ({ usd }: Budget): number {
 /** Prints `$20 a month`, for people. */
 export function budgetText ({ usd, per = 'month', timeZone, every }: Budget): string {
   if (every !== undefined) return `$${usd} every ${every}`
-  return per === 'total' ? `$${usd} in total` : `$${usd} ${per === 'hour' ? 'an' : 'a'} ${per}${timeZone === undefined ? '' : ` of ${timeZone}`}`
+  return per === 'total'
+    ? `$${usd} in total`
+    : `$${usd} ${per === 'hour' ? 'an' : 'a'} ${per}${timeZone === undefined ? '' : ` of ${timeZone}`}`
 }
 
 /** The owner of a gateway key and what it may do. Never the key itself. */
@@ -58,7 +67,10 @@ export interface ApiKey {
   readonly mcpServers?: readonly string[]
   /** Absent means true for a key that may use all MCP servers, else false. */
   readonly mcpUrls?: boolean
-  /** True: it may use what is stored in the gateway's accounts at providers, which all keys share: files, containers, threads. */
+  /**
+   * True: it may use what is stored in the gateway's accounts at providers, which all keys share: files,
+   * containers, threads.
+   */
   readonly providerObjects?: boolean
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number

@@ -2,15 +2,18 @@
 export type HistoryMark = 'signed_thinking' | 'thought_signature' | 'stored_audio' | 'reasoning_item'
 
 /**
- * Facts about the API of a provider that steps outside its adapters depend on. Data, set by the kind of provider in
- * `providers/kinds`; what is absent is as most servers have it.
+ * Facts about the API of a provider that steps outside its adapters depend on. Data, set by the kind of
+ * provider in `providers/kinds`; what is absent is as most servers have it.
  */
 export interface ProviderTraits {
   /** The network of the server: the operator's own, or the one its address is in. Default: the internet. */
   readonly network?: 'internal' | 'by_address'
   /** Marks in its answers that it alone can check or continue. Default: none. */
   readonly historyMarks?: readonly HistoryMark[]
-  /** True when it takes a system message anywhere; templates of other servers fail on one that is not the first. */
+  /**
+   * True when it takes a system message anywhere; templates of other servers fail on one that is not the
+   * first.
+   */
   readonly systemAnywhere?: boolean
   /** True when a system message may have several parts; templates of many servers take a text only. */
   readonly systemParts?: boolean

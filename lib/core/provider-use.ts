@@ -1,6 +1,7 @@
 /**
- * One thing that a request has a provider do with the gateway's credential, beside answering with the chosen model.
- * Each dialect and each kind of request lists these; `stages/check-uses` alone decides which of them a key may have.
+ * One thing that a request has a provider do with the gateway's credential, beside answering with the chosen
+ * model. Each dialect and each kind of request lists these; `stages/check-uses` alone decides which of them a
+ * key may have.
  */
 export type ProviderUse =
   /** Another model, by its name at the provider. */
@@ -21,9 +22,24 @@ export type ProviderUse =
   | { readonly kind: 'unknown_tool', readonly name: string, readonly param: string }
 
 /** Fields of servers that route to others, such as OpenRouter and LiteLLM. */
-const routerFields = ['models', 'fallbacks', 'fallback_models', 'fallback', 'context_window_fallbacks', 'route', 'router', 'provider', 'providers', 'plugins', 'preset', 'extra_body'] as const
+const routerFields = [
+  'models',
+  'fallbacks',
+  'fallback_models',
+  'fallback',
+  'context_window_fallbacks',
+  'route',
+  'router',
+  'provider',
+  'providers',
+  'plugins',
+  'preset',
+  'extra_body'
+] as const
 
 /** Lists the fields of a request that tell a server what else to use. */
 export function routerUses (request: object): readonly ProviderUse[] {
-  return routerFields.flatMap((param): ProviderUse[] => (Reflect.get(request, param) ?? undefined) === undefined ? [] : [{ kind: 'router_field', param }])
+  return routerFields.flatMap((param): ProviderUse[] =>
+    (Reflect.get(request, param) ?? undefined) === undefined ? [] : [{ kind: 'router_field', param }]
+  )
 }

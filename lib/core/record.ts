@@ -1,6 +1,6 @@
 /**
- * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger and the
- * metrics. No secrets, and no bodies but those that a project keeps.
+ * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger and
+ * the metrics. No secrets, and no bodies but those that a project keeps.
  */
 
 import type { BodyCapture } from './body-capture.ts'
@@ -41,7 +41,10 @@ export interface ToolRun {
   readonly outcome: 'ok' | 'tool_error' | 'server_failed' | 'not_run' | 'cancelled'
 }
 
-/** A request that a provider bills although its answer was not used. Without `usage` it is estimated by the request of the call. */
+/**
+ * A request that a provider bills although its answer was not used. Without `usage` it is estimated by the
+ * request of the call.
+ */
 export interface WastedRequest {
   readonly modelId: string
   readonly usage?: Usage | undefined
@@ -51,7 +54,10 @@ export interface WastedRequest {
 export interface RecordedEstimate {
   /** Counts the tokens of the request. */
   readonly countPrompt: () => number | undefined
-  /** Guesses the tokens of an answer of which nothing is known: what was reserved, unless the caller allows far more than is usual. */
+  /**
+   * Guesses the tokens of an answer of which nothing is known: what was reserved, unless the caller allows
+   * far more than is usual.
+   */
   readonly countAnswer: () => number
   /** Estimates what the request uses, where that follows from it and is not text. */
   readonly estimateUnits: () => EstimatedUnits | undefined
@@ -65,8 +71,8 @@ export interface OpenTurn {
 }
 
 /**
- * Every field is set from the start, so that all records have one shape: fields added later made each function
- * that reads records megamorphic.
+ * Every field is set from the start, so that all records have one shape: fields added later made each
+ * function that reads records megamorphic.
  */
 export class CallRecord {
   // The call.
@@ -125,7 +131,10 @@ export class CallRecord {
   // Its time.
   /** The time of `performance.now()` at which its key was found valid. */
   keyCheckedAtMs: number | undefined = undefined
-  /** Milliseconds spent waiting for others until the head of the answer: providers, pauses between attempts, tool servers. */
+  /**
+   * Milliseconds spent waiting for others until the head of the answer: providers, pauses between attempts,
+   * tool servers.
+   */
   upstreamWaitMs = 0
   /** Milliseconds of the gateway's own until the head of the answer. */
   overheadMs: number | undefined = undefined
@@ -143,8 +152,9 @@ export class CallRecord {
   /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
   usageEstimated: boolean | undefined = undefined
   /**
-   * The usage of each answer that `usage` adds up: each is priced by itself, since a long prompt has a price of its own.
-   * `earlier` is the usage of the call before that answer; a later report with the same one replaces it.
+   * The usage of each answer that `usage` adds up: each is priced by itself, since a long prompt has a price
+   * of its own. `earlier` is the usage of the call before that answer; a later report with the same one
+   * replaces it.
    */
   answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
   /** Estimates what the call uses, for one whose provider does not say. */
@@ -158,8 +168,9 @@ export class CallRecord {
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
   outputCharacters: number | undefined = undefined
   /**
-   * What it used in place of tokens: images that were made, with their size and quality as the provider or the request says; pages
-   * that were read; seconds of a recording as the provider counted them; code points of the text that was spoken.
+   * What it used in place of tokens: images that were made, with their size and quality as the provider or
+   * the request says; pages that were read; seconds of a recording as the provider counted them; code points
+   * of the text that was spoken.
    */
   units: Units | undefined = undefined
 
@@ -170,9 +181,15 @@ export class CallRecord {
   reservation: number | undefined = undefined
   /** The id that its usage record will have, where the reservation names it. */
   rowId: string | undefined = undefined
-  /** The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict` limits. */
+  /**
+   * The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict`
+   * limits.
+   */
   maxCostNanoUsd: number | undefined = undefined
-  /** The amount reserved of the budget of its key or else of its project, in billionths of a dollar; absent where it counts against neither. */
+  /**
+   * The amount reserved of the budget of its key or else of its project, in billionths of a dollar; absent
+   * where it counts against neither.
+   */
   reservedNanoUsd: number | undefined = undefined
   /** The charge for a receipt until its answer is fetched. */
   chargedNanoUsd: number | undefined = undefined
@@ -185,7 +202,10 @@ export class CallRecord {
   bodies: BodyCapture | undefined = undefined
 
   // Kept by `limits/call-recorder`.
-  /** The entry of its row in the journal. Not in a `WeakMap`, whose entries the collector visits at every scavenge. */
+  /**
+   * The entry of its row in the journal. Not in a `WeakMap`, whose entries the collector visits at every
+   * scavenge.
+   */
   journaled: object | undefined = undefined
   /** The wait until it is journaled again. */
   inFlight: object | undefined = undefined
@@ -219,7 +239,9 @@ export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | un
   record.openTurn = undefined
 }
 
-/** Notes that a turn of a tool loop begins: until it has reported as well, what is recorded is not all of it. */
+/**
+ * Notes that a turn of a tool loop begins: until it has reported as well, what is recorded is not all of it.
+ */
 export function beginTurn (record: CallRecord, countPrompt: () => number): void {
   record.openTurn = { attempts: record.attempts, outputCharacters: record.outputCharacters ?? 0, countPrompt }
   if (record.usage !== undefined) record.usageEstimated = true
@@ -234,7 +256,10 @@ export function endTurn (record: CallRecord, reported: boolean): void {
 }
 
 /** Estimates what the open turn has used so far. */
-export function estimatedTurn ({ countPrompt, outputCharacters: before }: OpenTurn, { outputCharacters = 0 }: CallRecord): Usage {
+export function estimatedTurn (
+  { countPrompt, outputCharacters: before }: OpenTurn,
+  { outputCharacters = 0 }: CallRecord
+): Usage {
   const promptTokens = countPrompt()
   const completionTokens = Math.ceil((outputCharacters - before) / charactersPerToken)
   return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
@@ -246,7 +271,10 @@ export function noteOutput (record: CallRecord, characters: number): void {
 }
 
 /** The outcomes of calls that end by their caller. */
-const outcomes: { readonly [code in ErrorCode]?: Outcome } = { client_closed_request: 'client_closed', client_too_slow: 'client_too_slow' }
+const outcomes: { readonly [code in ErrorCode]?: Outcome } = {
+  client_closed_request: 'client_closed',
+  client_too_slow: 'client_too_slow'
+}
 
 /** Notes how a call failed, and returns the outcome that makes it. The first note stays. */
 export function noteError (record: CallRecord, error: unknown): Outcome {
@@ -260,13 +288,16 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
 }
 
 /** Returns the size of a request, with what it takes from stored responses. */
-export function requestBytes ({ bodyBytes, storedInputBytes }: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): number {
+export function requestBytes ({
+  bodyBytes,
+  storedInputBytes
+}: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): number {
   return bodyBytes + storedInputBytes
 }
 
 /**
- * Size of requests of which each step runs in its own turn of the event loop: to check one of 60,000 values, to translate and to
- * print it take 10 to 30 ms each, the first time.
+ * Size of requests of which each step runs in its own turn of the event loop: to check one of 60,000 values,
+ * to translate and to print it take 10 to 30 ms each, the first time.
  */
 export const slowRequestBytes = 256 * 1024
 

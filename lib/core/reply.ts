@@ -26,7 +26,11 @@ export class PrintedJson {
 
 /** Returns a value as a reply in JSON. */
 export function toJsonReply (value: unknown, status = 200): Reply {
-  return { status, headers: jsonReplyHeaders, body: value instanceof PrintedJson ? value.json : JSON.stringify(value) }
+  return {
+    status,
+    headers: jsonReplyHeaders,
+    body: value instanceof PrintedJson ? value.json : JSON.stringify(value)
+  }
 }
 
 /** Returns the time in Unix seconds, as answers give it. */

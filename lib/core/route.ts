@@ -9,15 +9,24 @@ export interface Route {
   readonly modelId: string
   /** The traits of the model, if the catalogue or the operator knows them. */
   readonly traits?: Traits | undefined
-  /** Defaults of the request's fields: those of `defaults`, then those the caller sent in `{ model, settings }`. What the request says wins. */
+  /**
+   * Defaults of the request's fields: those of `defaults`, then those the caller sent in `{ model, settings
+   * }`. What the request says wins.
+   */
   readonly settings?: Readonly<Record<string, unknown>>
-  /** Settings from the configuration (`routes.<name>.models[].settings`). `choose-routes` copies them into `settings`, below those of the caller; nothing reads them afterwards. */
+  /**
+   * Settings from the configuration (`routes.<name>.models[].settings`). `choose-routes` copies them into
+   * `settings`, below those of the caller; nothing reads them afterwards.
+   */
   readonly defaults?: Readonly<Record<string, unknown>>
   /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number
   /** The reason for its place among the routes, where that is not the order in which they were named. */
   readonly ranked?: Ranked
-  /** The reason why it stands before others, whatever ranked it: the message history holds its signed thinking, or a header of the caller names it. */
+  /**
+   * The reason why it stands before others, whatever ranked it: the message history holds its signed
+   * thinking, or a header of the caller names it.
+   */
   readonly preferred?: 'wrote_history' | 'caller_order'
 }
 

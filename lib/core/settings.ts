@@ -16,7 +16,10 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Secret } from './secret.ts'
 import type { CamelCased } from './camel-cased.ts'
 
-export interface ProviderSettings extends Omit<CamelCased<ProviderConfig>, 'kind' | 'baseUrl' | 'listModels' | 'apiKeys' | 'proxy' | 'proxyCredentials'> {
+export interface ProviderSettings extends Omit<
+  CamelCased<ProviderConfig>,
+  'kind' | 'baseUrl' | 'listModels' | 'apiKeys' | 'proxy' | 'proxyCredentials'
+> {
   /** The prefix of its models. */
   readonly id: string
   readonly kind: ProviderKind
@@ -63,8 +66,8 @@ export interface CatalogueSettings extends Catalogue {
 }
 
 /**
- * One entry of `routes:`: a name for a list of models, tried until one answers. A list without a map around it has
- * defaults for all of its fields.
+ * One entry of `routes:`: a name for a list of models, tried until one answers. A list without a map around
+ * it has defaults for all of its fields.
  */
 export interface RouteSettings extends Partial<Omit<CamelCased<RouteMapConfig>, 'models'>> {
   readonly name: string

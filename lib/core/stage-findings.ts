@@ -13,7 +13,9 @@ export class StageFindings {
   readonly #list: Finding[] = []
 
   note (stage: string, point: StagePoint, action: StageAction): void {
-    const known = this.#list.find(finding => finding.stage === stage && finding.point === point && finding.action === action)
+    const known = this.#list.find(
+      finding => finding.stage === stage && finding.point === point && finding.action === action
+    )
     if (known === undefined) this.#list.push({ stage, point, action, count: 1 })
     else known.count++
   }

@@ -1,18 +1,26 @@
 /** What calls use of the units that they are billed by (`schemas/billed-units`). */
 
-import type { NameBesideTokens, NameInsteadOfTokens, TokenKindName, UnitName } from '../../schemas/billed-units.ts'
+import type {
+  NameBesideTokens,
+  NameInsteadOfTokens,
+  TokenKindName,
+  UnitName
+} from '../../schemas/billed-units.ts'
 
 type Always = 'promptTokens' | 'completionTokens'
 
 /**
- * Tokens as the provider counted them, and what it bills beside them. Absent and zero differ: absent was not reported.
- * `cacheWriteHourTokens` are a part of `cacheWriteTokens`, written for an hour.
+ * Tokens as the provider counted them, and what it bills beside them. Absent and zero differ: absent was not
+ * reported. `cacheWriteHourTokens` are a part of `cacheWriteTokens`, written for an hour.
  */
 export interface Usage extends
   Readonly<Record<Always | 'totalTokens', number>>,
   Readonly<Partial<Record<Exclude<TokenKindName, Always> | NameBesideTokens, number>>> {}
 
-/** Characters of text that make about one token in most languages: for estimates, where a provider reports nothing. */
+/**
+ * Characters of text that make about one token in most languages: for estimates, where a provider reports
+ * nothing.
+ */
 export const charactersPerToken = 4
 
 /** Adds up what the turns of an answer used; what none of them reported stays absent. */
@@ -26,7 +34,9 @@ export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usa
 }
 
 /** Units that a call is billed by in place of tokens. */
-export interface Units extends Readonly<Partial<Record<Exclude<NameInsteadOfTokens, 'images'>, number | undefined>>> {
+export interface Units extends Readonly<
+  Partial<Record<Exclude<NameInsteadOfTokens, 'images'>, number | undefined>>
+> {
   readonly images?: Images | undefined
 }
 
@@ -40,7 +50,11 @@ export interface Images {
 type Amounts = Readonly<Partial<Record<UnitName, number>>>
 
 /** Returns the amount of a unit that was used, where it is known. */
-export function amountOf (name: UnitName, usage: Usage | undefined, units: Units | undefined): number | undefined {
+export function amountOf (
+  name: UnitName,
+  usage: Usage | undefined,
+  units: Units | undefined
+): number | undefined {
   if (name === 'images') return units?.images?.count
   const withTokens: Amounts | undefined = usage
   const inPlaceOfTokens = units as Amounts | undefined // but for images, which are above

@@ -29,13 +29,22 @@ export function createTaskAnswerer (
   return async (task, signal) => {
     const { request, routes, ...admitted } = await parseText(task) as DeferredTask // by us
     try {
-      return await runDetached(services, 'chat', { ...admitted, routes, bodyBytes: task.length }, signal, events, async call => {
-        call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
-        const reply = await answer({ ...call, request, routes })
-        const { status, body } = call.record.bodies?.watch(reply) ?? reply
-        if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
-        return { status, body: textWithin(body, services.settings.limits.storedBodyBytes) }
-      })
+      return await runDetached(
+        services,
+        'chat',
+        { ...admitted, routes, bodyBytes: task.length },
+        signal,
+        events,
+        async call => {
+          call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
+          const reply = await answer({ ...call, request, routes })
+          const { status, body } = call.record.bodies?.watch(reply) ?? reply
+          if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+            throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
+          }
+          return { status, body: textWithin(body, services.settings.limits.storedBodyBytes) }
+        }
+      )
     } catch (error) {
       if (signal.aborted || !(error instanceof GatewayError)) throw error // a task that cannot be run at all
       return { status: error.status, body: JSON.stringify(error.toBody()) }
@@ -46,5 +55,7 @@ export function createTaskAnswerer (
 /** @throws GatewayError `file_too_large` */
 function textWithin (body: string | Uint8Array, maxBytes: number): string {
   if (Buffer.byteLength(body) > maxBytes) throw completionTooLarge(maxBytes)
-  return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  return typeof body === 'string'
+    ? body
+    : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
 }

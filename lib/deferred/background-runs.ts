@@ -1,9 +1,9 @@
 /**
  * Runs responses in the background, and gives out their streams, each as often as a caller wants it.
  *
- * A response belongs to the process that runs it (a lease): it is not begun anew when that process dies, since its tools may
- * have done something already, but ends as `failed`. Streams are read here while they are written, and from the store by
- * other processes and afterwards.
+ * A response belongs to the process that runs it (a lease): it is not begun anew when that process dies,
+ * since its tools may have done something already, but ends as `failed`. Streams are read here while they are
+ * written, and from the store by other processes and afterwards.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -106,14 +106,29 @@ export class BackgroundRuns {
     await Promise.all(this.#work)
   }
 
-  /** Begins the work of a response, once it is stored. @throws GatewayError `overloaded` when too many run, or by the store */
+  /**
+   * Begins the work of a response, once it is stored. @throws GatewayError `overloaded` when too many run, or
+   * by the store
+   */
   async begin (work: BackgroundWork): Promise<void> {
     const { keyId, response: { id } } = work.given
     const own = [...this.#running.values()].filter(running => running.keyId === keyId).length
     if (this.#running.size + own >= this.#options.maxRunning()) {
-      throw new GatewayError('overloaded', { message: 'Too many responses run in the background. Try again later.' })
+      throw new GatewayError('overloaded', {
+        message: 'Too many responses run in the background. Try again later.'
+      })
     }
-    const running: Running = { keyId, controller: new AbortController(), isStored: false, frames: [...work.firstFrames], stored: 0, last: work.firstFrames.at(-1), bytes: 0, written: Promise.resolve(), changed: promise() }
+    const running: Running = {
+      keyId,
+      controller: new AbortController(),
+      isStored: false,
+      frames: [...work.firstFrames],
+      stored: 0,
+      last: work.firstFrames.at(-1),
+      bytes: 0,
+      written: Promise.resolve(),
+      changed: promise()
+    }
     this.#running.set(id, running)
     try {
       await this.#store.begin(work.given, this.#lease())
@@ -130,7 +145,10 @@ export class BackgroundRuns {
     this.#work.add(done)
   }
 
-  /** Replaces a response that runs here by what became of it. @throws GatewayError `file_too_large`, `overloaded` */
+  /**
+   * Replaces a response that runs here by what became of it. @throws GatewayError `file_too_large`,
+   * `overloaded`
+   */
   async finish (response: ResponseObject, origin?: ResponseOrigin): Promise<void> {
     await this.#store.finish(response, this.#owner, origin)
   }
@@ -138,7 +156,9 @@ export class BackgroundRuns {
   /** Ends a response that runs anywhere. @returns it as it is then. @throws GatewayError `overloaded` */
   async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
     const ended = await this.#store.cancel(keyId, response)
-    if (ended?.status === 'cancelled') this.#running.get(response.id)?.controller.abort(new GatewayError('client_closed_request'))
+    if (ended?.status === 'cancelled') {
+      this.#running.get(response.id)?.controller.abort(new GatewayError('client_closed_request'))
+    }
     return ended
   }
 
@@ -147,7 +167,12 @@ export class BackgroundRuns {
    *
    * @throws the reason of the signal; GatewayError `overloaded`
    */
-  async * stream (keyId: string, id: string, from: number, signal: CallSignal): AsyncGenerator<string, void, undefined> {
+  async *stream (
+    keyId: string,
+    id: string,
+    from: number,
+    signal: CallSignal
+  ): AsyncGenerator<string, void, undefined> {
     let next = from
     for (let running = this.#running.get(id); running !== undefined; running = this.#running.get(id)) {
       const { changed, frames, stored } = running
@@ -183,8 +208,18 @@ export class BackgroundRuns {
     yield endOfStream
   }
 
-  /** Reads the stored frames of a stream from a number on: their text, the number after them, and the last of them or the one before. */
-  async * #storedFrames (id: string, from: number): AsyncGenerator<{ readonly text: string, readonly number: number, readonly last: string | undefined }, void, undefined> {
+  /**
+   * Reads the stored frames of a stream from a number on: their text, the number after them, and the last of
+   * them or the one before.
+   */
+  async *#storedFrames (
+    id: string,
+    from: number
+  ): AsyncGenerator<
+    { readonly text: string; readonly number: number; readonly last: string | undefined },
+    void,
+    undefined
+  > {
     let at = Math.max(from - 1, 0)
     for await (const frames of this.#store.frames.read(id, at)) {
       const text = frames.slice(Math.max(from - at, 0)).join('')
@@ -193,9 +228,15 @@ export class BackgroundRuns {
     }
   }
 
-  async #run (id: string, running: Running, { given, firstFrames, run, failed }: BackgroundWork): Promise<void> {
+  async #run (
+    id: string,
+    running: Running,
+    { given, firstFrames, run, failed }: BackgroundWork
+  ): Promise<void> {
     const isStreamed = firstFrames.length > 0
-    const writing = setInterval(() => { this.#write(id, running).catch(this.#options.onFailure) }, writeEveryMs)
+    const writing = setInterval(() => {
+      this.#write(id, running).catch(this.#options.onFailure)
+    }, writeEveryMs)
     try {
       if (isStreamed) await this.#write(id, running)
       await this.#store.update({ ...given.response, status: 'in_progress' }, this.#owner)
@@ -204,7 +245,9 @@ export class BackgroundRuns {
     } catch (error) {
       const response = failed(error)
       const isMine = await this.#store.update(response, this.#owner)
-      if (isMine && isStreamed && !endsStream(running.last)) this.#add(running, endingOf(response, running.stored + running.frames.length))
+      if (isMine && isStreamed && !endsStream(running.last)) {
+        this.#add(running, endingOf(response, running.stored + running.frames.length))
+      }
     } finally {
       clearInterval(writing)
       if (isStreamed) await this.#write(id, running)
@@ -216,7 +259,9 @@ export class BackgroundRuns {
     const maxBytes = this.#store.maxStreamBytes
     running.bytes += Buffer.byteLength(text)
     if (running.bytes <= maxBytes) return text
-    throw new GatewayError('file_too_large', { message: `The stream is larger than ${formatMegabytes(maxBytes)}, the most that is stored.` })
+    throw new GatewayError('file_too_large', {
+      message: `The stream is larger than ${formatMegabytes(maxBytes)}, the most that is stored.`
+    })
   }
 
   #add (running: Running, text: string): void {
@@ -246,14 +291,18 @@ export class BackgroundRuns {
 
   async #look (): Promise<void> {
     const ids = [...this.#running.keys()]
-    const stored = ids.filter(id => this.#running.get(id)?.isStored === true) // one that is stored during the renewal may be missed by it
+    // one that is stored during the renewal may be missed by it
+    const stored = ids.filter(id => this.#running.get(id)?.isStored === true)
     if (ids.length > 0) {
       const mine = await this.#store.renew(ids, this.#lease())
       for (const id of stored) {
         if (!mine.has(id)) this.#running.get(id)?.controller.abort(new GatewayError('client_closed_request'))
       }
     }
-    await this.#store.failOrphans(this.#store.now(), { code: 'server_error', message: 'The process that worked on this response has ended.' })
+    await this.#store.failOrphans(this.#store.now(), {
+      code: 'server_error',
+      message: 'The process that worked on this response has ended.'
+    })
   }
 
   #lease (): Lease {
@@ -274,7 +323,10 @@ function endingOf (response: ResponseObject, number: number): string {
   return sseEvent(type, JSON.stringify({ type, response, sequence_number: number }))
 }
 
-/** Returns frames from a place on, as many as are joined in a turn of the event loop: at least one, if there is one. */
+/**
+ * Returns frames from a place on, as many as are joined in a turn of the event loop: at least one, if there
+ * is one.
+ */
 function firstOf (frames: readonly string[], from: number): readonly string[] {
   let to = from
   for (let length = 0; to < frames.length && length < joinedLength; to++) length += frames[to]?.length ?? 0

@@ -23,7 +23,14 @@ export interface Deferrals {
 }
 
 /** Opens the store of deferred completions. @throws the errors of the database */
-export async function openDeferrals (database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'now'>): Promise<Deferrals> {
+export async function openDeferrals (
+  database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'now'>
+): Promise<Deferrals> {
   const store = new DeferredStore(database)
-  return { store, tickets: new SealedTickets(await store.secret()), owner: randomUUID(), events: new EventEmitter() }
+  return {
+    store,
+    tickets: new SealedTickets(await store.secret()),
+    owner: randomUUID(),
+    events: new EventEmitter()
+  }
 }

@@ -60,16 +60,37 @@ export class DeferredStore {
   /** Returns the 32 bytes all processes share; the first makes them. */
   async secret (): Promise<Buffer> {
     const made = { name: 'deferred', value: randomBytes(32).toString('base64') }
-    await retryWhenLocked(async () => await this.#query.insertInto('secrets').values(made)
-      .onConflict(conflict => conflict.column('name').doNothing()).execute())
-    const { value } = await this.#query.selectFrom('secrets').select('value').where('name', '=', 'deferred').executeTakeFirstOrThrow()
+    await retryWhenLocked(
+      async () =>
+        await this.#query
+          .insertInto('secrets')
+          .values(made)
+          .onConflict(conflict => conflict.column('name').doNothing())
+          .execute()
+    )
+    const { value } = await this.#query
+      .selectFrom('secrets')
+      .select('value')
+      .where('name', '=', 'deferred')
+      .executeTakeFirstOrThrow()
     return Buffer.from(value, 'base64')
   }
 
   /** @param takeMemory is called with the size of what is read, before it is read */
-  async find (id: string, nowMs: number, takeMemory: (bytes: number) => void = () => undefined): Promise<DeferredRow | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('deferred').selectAll()
-      .where('id', '=', id).where('expires_at_ms', '>', nowMs).executeTakeFirst())
+  async find (
+    id: string,
+    nowMs: number,
+    takeMemory: (bytes: number) => void = () => undefined
+  ): Promise<DeferredRow | undefined> {
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('deferred')
+          .selectAll()
+          .where('id', '=', id)
+          .where('expires_at_ms', '>', nowMs)
+          .executeTakeFirst()
+    )
     if (row?.body == null) return row
     takeMemory(row.size_bytes)
     const body = await this.#texts.get(id, row.body)
@@ -82,9 +103,21 @@ export class DeferredStore {
    *
    * @returns `undefined` when another process fetches it, or it is done
    */
-  async claim ({ id, keyId }: OwnedRow, lease: Lease, expiresAtMs: number, nowMs: number): Promise<'first' | 'again' | undefined> {
+  async claim (
+    { id, keyId }: OwnedRow,
+    lease: Lease,
+    expiresAtMs: number,
+    nowMs: number
+  ): Promise<'first' | 'again' | undefined> {
     const row = {
-      id, key_id: keyId, size_bytes: 0, state: 'fetching' as const, owner: lease.owner, lease_until_ms: lease.untilMs, expires_at_ms: expiresAtMs, attempts: 0
+      id,
+      key_id: keyId,
+      size_bytes: 0,
+      state: 'fetching' as const,
+      owner: lease.owner,
+      lease_until_ms: lease.untilMs,
+      expires_at_ms: expiresAtMs,
+      attempts: 0
     }
     const made = await this.#use(async () => await this.#query.insertInto('deferred').values(row)
       .onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
@@ -110,12 +143,25 @@ export class DeferredStore {
 
   /** Gives a task back to begin anew, here or elsewhere; this run does not count as an attempt. */
   async requeue (id: string, owner: string): Promise<void> {
-    await this.#use(async () => await this.#query.updateTable('deferred').set(({ eb }) => ({ state: 'queued' as const, lease_until_ms: 0, attempts: eb('attempts', '-', 1) }))
-      .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('deferred')
+          .set(({ eb }) => ({
+            state: 'queued' as const,
+            lease_until_ms: 0,
+            attempts: eb('attempts', '-', 1)
+          }))
+          .where('id', '=', id)
+          .where('owner', '=', owner)
+          .where('state', '=', 'running')
+          .execute()
+    )
   }
 
   /**
-   * Stores an answer and deletes the task, unless the row has another owner now. May be repeated with the same answer after a failure.
+   * Stores an answer and deletes the task, unless the row has another owner now. May be repeated with the
+   * same answer after a failure.
    *
    * @returns true when this call stored it
    */
@@ -130,7 +176,12 @@ export class DeferredStore {
     return (await this.#put(id, owner, answer, expiresAtMs)).isNew
   }
 
-  async #put (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<{ readonly isStored: boolean, readonly isNew: boolean }> {
+  async #put (
+    id: string,
+    owner: string,
+    answer: StoredAnswer,
+    expiresAtMs: number
+  ): Promise<{ readonly isStored: boolean; readonly isNew: boolean }> {
     const textName = `body-${owner}`
     const body = await this.#texts.put(id, textName, answer.body)
     const row = await this.#use(async () => await this.#query.updateTable('deferred')
@@ -157,7 +208,8 @@ export class DeferredStore {
   }
 
   /**
-   * Adds a task, which is not taken before all of it is stored. Of `max` places a key may take half of those that others leave free.
+   * Adds a task, which is not taken before all of it is stored. Of `max` places a key may take half of those
+   * that others leave free.
    *
    * @returns false when there is no place left for this key
    */
@@ -168,52 +220,113 @@ export class DeferredStore {
     const own = waiting.where('key_id', '=', keyId)
     const inPieces = isLong(task)
     const storedByMs = this.now() + storingMs
-    const values = this.#query.selectNoFrom(build => [
-      build.val(id).as('id'), build.val(keyId).as('key'), build.val(inPieces ? '' : task).as('task'), build.val(Buffer.byteLength(task)).as('size'),
-      build.val('queued' as const).as('state'), build.val(inPieces ? storedByMs : 0).as('lease'), build.val(inPieces ? storedByMs : expiresAtMs).as('expires')
-    ]).where(build => build(build(waiting, '+', own), '<', max))
-    const row = await this.#use(async () => await this.#query.insertInto('deferred')
-      .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms']).expression(values)
-      .returning('id').executeTakeFirst())
+    const values = this.#query
+      .selectNoFrom(build => [
+        build.val(id).as('id'),
+        build.val(keyId).as('key'),
+        build.val(inPieces ? '' : task).as('task'),
+        build.val(Buffer.byteLength(task)).as('size'),
+        build.val('queued' as const).as('state'),
+        build.val(inPieces ? storedByMs : 0).as('lease'),
+        build.val(inPieces ? storedByMs : expiresAtMs).as('expires')
+      ])
+      .where(build => build(build(waiting, '+', own), '<', max))
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('deferred')
+          .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms'])
+          .expression(values)
+          .returning('id')
+          .executeTakeFirst()
+    )
     if (row !== undefined && inPieces) {
       const inRow = await this.#texts.put(id, 'task', task)
-      await this.#use(async () => await this.#query.updateTable('deferred').set({ task: inRow, lease_until_ms: 0, expires_at_ms: expiresAtMs })
-        .where('id', '=', id).execute())
+      await this.#use(
+        async () =>
+          await this.#query
+            .updateTable('deferred')
+            .set({ task: inRow, lease_until_ms: 0, expires_at_ms: expiresAtMs })
+            .where('id', '=', id)
+            .execute()
+      )
     }
     return row !== undefined
   }
 
   /** Leases a task that waits, or one whose owner is dead. @param except ids of tasks that are not taken */
   async take (lease: Lease, nowMs: number, except: readonly string[] = []): Promise<LeasedTask | undefined> {
-    const row = await this.#use(async () => await this.#query.updateTable('deferred')
-      .set(({ eb }) => ({ state: 'running' as const, owner: lease.owner, lease_until_ms: lease.untilMs, attempts: eb('attempts', '+', 1) }))
-      .where('id', '=', query => query.selectFrom('deferred').select('id')
-        .where('state', 'in', ['queued', 'running']).where('lease_until_ms', '<=', nowMs)
-        .where('expires_at_ms', '>', nowMs).$if(except.length > 0, others => others.where('id', 'not in', except))
-        .limit(1).$call(this.#skipLocked))
-      .returning(['id', 'task', 'attempts']).executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('deferred')
+          .set(({ eb }) => ({
+            state: 'running' as const,
+            owner: lease.owner,
+            lease_until_ms: lease.untilMs,
+            attempts: eb('attempts', '+', 1)
+          }))
+          .where('id', '=', query =>
+            query
+              .selectFrom('deferred')
+              .select('id')
+              .where('state', 'in', ['queued', 'running'])
+              .where('lease_until_ms', '<=', nowMs)
+              .where('expires_at_ms', '>', nowMs)
+              .$if(except.length > 0, others => others.where('id', 'not in', except))
+              .limit(1)
+              .$call(this.#skipLocked)
+          )
+          .returning(['id', 'task', 'attempts'])
+          .executeTakeFirst()
+    )
     const task = row?.task == null ? undefined : await this.#texts.get(row.id, row.task)
     return row === undefined || task === undefined ? undefined : { id: row.id, task, attempts: row.attempts }
   }
 
   /** @returns false when the task was cancelled or is another process's now: it must stop */
   async renew (id: string, { owner, untilMs }: Lease): Promise<boolean> {
-    const row = await this.#use(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: untilMs })
-      .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').returning('id').executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('deferred')
+          .set({ lease_until_ms: untilMs })
+          .where('id', '=', id)
+          .where('owner', '=', owner)
+          .where('state', '=', 'running')
+          .returning('id')
+          .executeTakeFirst()
+    )
     return row !== undefined
   }
 
   /** @returns false when no task waits or runs under this id */
   async cancel (id: string): Promise<boolean> {
-    const row = await this.#use(async () => await this.#query.updateTable('deferred').set({ state: 'done', owner: null, expires_at_ms: 0 })
-      .where('id', '=', id).where('state', 'in', ['queued', 'running']).returning('id').executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('deferred')
+          .set({ state: 'done', owner: null, expires_at_ms: 0 })
+          .where('id', '=', id)
+          .where('state', 'in', ['queued', 'running'])
+          .returning('id')
+          .executeTakeFirst()
+    )
     if (row !== undefined) await this.#delete([id])
     return row !== undefined
   }
 
   async expire (nowMs: number): Promise<void> {
     for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
-      const rows = await this.#use(async () => await this.#query.selectFrom('deferred').select('id').where('expires_at_ms', '<=', nowMs).limit(rowsAtOnce).execute())
+      const rows = await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('deferred')
+            .select('id')
+            .where('expires_at_ms', '<=', nowMs)
+            .limit(rowsAtOnce)
+            .execute()
+      )
       await this.#delete(rows.map(({ id }) => id))
       deleted = rows.length
     }

@@ -1,4 +1,7 @@
-/** Runs a call whose caller does not wait: with a record and a deadline of its own, for as long as its key is good. */
+/**
+ * Runs a call whose caller does not wait: with a record and a deadline of its own, for as long as its key is
+ * good.
+ */
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
@@ -38,19 +41,32 @@ export interface CallEvents {
 const keyCheckMs = 1000
 
 /**
- * Runs `work` with a call like the one that was admitted. With a key that was revoked or has expired nothing more is spent.
+ * Runs `work` with a call like the one that was admitted. With a key that was revoked or has expired nothing
+ * more is spent.
  *
  * @param events `onEnd` is called with the call when it has ended
  * @param work returns the status of the answer, and whatever else it has to say
- * @throws the reason of the signal when it was aborted; GatewayError for every other failure, which is on record then
+ * @throws the reason of the signal when it was aborted; GatewayError for every other failure, which is on
+ *   record then
  */
 export async function runDetached<T extends { readonly status: number }> (
-  services: DetachedServices, endpoint: EndpointName, admitted: AcceptedCall, signal: AbortSignal, events: CallEvents, work: (call: AuthedCall) => Promise<T>
+  services: DetachedServices,
+  endpoint: EndpointName,
+  admitted: AcceptedCall,
+  signal: AbortSignal,
+  events: CallEvents,
+  work: (call: AuthedCall) => Promise<T>
 ): Promise<T> {
   const revoked = new AbortController()
-  const clock = startDeadline(services.settings.limits.callMs, AbortSignal.any([signal, revoked.signal]), new GatewayError('timeout'))
+  const clock = startDeadline(
+    services.settings.limits.callMs,
+    AbortSignal.any([signal, revoked.signal]),
+    new GatewayError('timeout')
+  )
   const call = callOf(endpoint, admitted, services, clock.signal)
-  const checkKey = (): void => { if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key')) }
+  const checkKey = (): void => {
+    if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key'))
+  }
   const keyChecks = setInterval(checkKey, keyCheckMs)
   try {
     checkKey()
@@ -81,7 +97,12 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 }
 
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
-function callOf (endpoint: EndpointName, { id, key: admitted, routes, bodyBytes, providerKey }: AcceptedCall, { keys, settings, captureBodies }: DetachedServices, signal: AbortSignal): AuthedCall {
+function callOf (
+  endpoint: EndpointName,
+  { id, key: admitted, routes, bodyBytes, providerKey }: AcceptedCall,
+  { keys, settings, captureBodies }: DetachedServices,
+  signal: AbortSignal
+): AuthedCall {
   const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings.limits.defaultKeyLimits)
   const record = new CallRecord(endpoint)
   record.keyId = key.id
@@ -89,12 +110,32 @@ function callOf (endpoint: EndpointName, { id, key: admitted, routes, bodyBytes,
   if (providerKey !== undefined) record.ownProviderKey = true
   record.bodies = captureBodies?.(key, endpoint)
   record.requestedModel = routes.map(route => route.modelId).join(', ')
-  return { id, headers: {}, params: {}, body: async () => undefined, signal, receivedAtMs: performance.now(), record, key }
+  return {
+    id,
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal,
+    receivedAtMs: performance.now(),
+    record,
+    key
+  }
 }
 
-/** Returns the key with its present project, and of the present limits of both those that depend on what a call uses. */
-function usageLimited ({ project: _, ...admitted }: ApiKey, { limits, project }: ApiKey, defaultKeyLimits: KeyLimits = {}): ApiKey {
-  return { ...admitted, limits: usageLimits(limits ?? defaultKeyLimits), ...project !== undefined && { project: usageLimitedProject(project) } }
+/**
+ * Returns the key with its present project, and of the present limits of both those that depend on what a
+ * call uses.
+ */
+function usageLimited (
+  { project: _, ...admitted }: ApiKey,
+  { limits, project }: ApiKey,
+  defaultKeyLimits: KeyLimits = {}
+): ApiKey {
+  return {
+    ...admitted,
+    limits: usageLimits(limits ?? defaultKeyLimits),
+    ...project !== undefined && { project: usageLimitedProject(project) }
+  }
 }
 
 function usageLimitedProject (project: KeyProject): KeyProject {

@@ -24,7 +24,13 @@ import type { Secret } from '../core/secret.ts'
 
 /** A fetch is a short request; one that is not over by then has died with its process. */
 const leaseMs = 120_000
-const fetchTimeouts = { connectMs: 10_000, firstByteMs: 30_000, responseMs: 30_000, idleBytesMs: 10_000, idleEventsMs: 10_000 }
+const fetchTimeouts = {
+  connectMs: 10_000,
+  firstByteMs: 30_000,
+  responseMs: 30_000,
+  idleBytesMs: 10_000,
+  idleEventsMs: 10_000
+}
 
 /** One completion at a provider, and the call that wants it. */
 export interface CompletionFetch {
@@ -52,16 +58,25 @@ export interface FetchOptions {
 }
 
 /**
- * Returns the answer, be it the completion or a failure for good; `undefined` while it is not there, or while another
- * process works on it.
+ * Returns the answer, be it the completion or a failure for good; `undefined` while it is not there, or while
+ * another process works on it.
  *
  * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
  */
-export async function fetchCompletion (fetch: CompletionFetch, deferrals: Deferrals, options: FetchOptions): Promise<StoredAnswer | undefined> {
+export async function fetchCompletion (
+  fetch: CompletionFetch,
+  deferrals: Deferrals,
+  options: FetchOptions
+): Promise<StoredAnswer | undefined> {
   const { id, call, ticket } = fetch
   const nowMs = deferrals.store.now()
   const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
-  const claim = await deferrals.store.claim({ id, keyId: call.key.id }, lease, expiresAtMs(ticket, options.keepMs), nowMs)
+  const claim = await deferrals.store.claim(
+    { id, keyId: call.key.id },
+    lease,
+    expiresAtMs(ticket, options.keepMs),
+    nowMs
+  )
   return claim === undefined ? undefined : await fetchOnce(fetch, claim === 'again', deferrals, options)
 }
 
@@ -71,10 +86,14 @@ function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): numbe
 
 /** @param isRetry another fetch began, and it is not known how it went */
 async function fetchOnce (
-  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, maxStoredBytes, maxBytesPerKey, onSent, complete }: FetchOptions
+  fetch: CompletionFetch,
+  isRetry: boolean,
+  { store, owner }: Deferrals,
+  { keepMs, maxBytes, maxStoredBytes, maxBytesPerKey, onSent, complete }: FetchOptions
 ): Promise<StoredAnswer | undefined> {
   const { call, ticket, id, provider, callerKey } = fetch
-  const keep = async (answer: StoredAnswer): Promise<boolean> => await store.keep(id, owner, answer, expiresAtMs(ticket, keepMs))
+  const keep = async (answer: StoredAnswer): Promise<boolean> =>
+    await store.keep(id, owner, answer, expiresAtMs(ticket, keepMs))
   const gone = async (): Promise<StoredAnswer> => {
     if (isRetry) return await fail(new GatewayError('deferred_result_lost'), call, keep)
     await store.forget(id, owner)
@@ -109,12 +128,14 @@ async function fetchOnce (
     const sizeBytes = Buffer.byteLength(completion.body)
     try {
       if (sizeBytes > maxStoredBytes) await keep(answerOf(completionTooLarge(maxStoredBytes)))
-      else if (await store.keptBytes(call.key.id) + sizeBytes > maxBytesPerKey) await keep(answerOf(noRoomFor(maxBytesPerKey)))
+      else if ((await store.keptBytes(call.key.id)) + sizeBytes > maxBytesPerKey)
+        await keep(answerOf(noRoomFor(maxBytesPerKey)))
       else await keep(completion)
     } catch (error) {
       call.record.cause = error
     }
-    return completion // in any case: the provider does not hand it out again, so no other fetch records what it cost
+    // in any case: the provider does not hand it out again, so no other fetch records what it cost
+    return completion
   }
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
@@ -133,7 +154,10 @@ function refund ({ call: { record }, upstream: { chargedNanoUsd } }: CompletionF
 }
 
 /** Sends it, but not on the caller's signal: a caller who leaves now may come back for it. */
-async function send ({ provider, upstream, callerKey, call }: CompletionFetch, onSent: FetchOptions['onSent']): Promise<UpstreamResponse> {
+async function send (
+  { provider, upstream, callerKey, call }: CompletionFetch,
+  onSent: FetchOptions['onSent']
+): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
   call.record.attempts++
@@ -153,11 +177,18 @@ async function send ({ provider, upstream, callerKey, call }: CompletionFetch, o
   }
 }
 
-function errorOf ({ provider, callerKey, upstream, ticket }: CompletionFetch, { status, headers }: UpstreamResponse, body: unknown): GatewayError {
+function errorOf (
+  { provider, callerKey, upstream, ticket }: CompletionFetch,
+  { status, headers }: UpstreamResponse,
+  body: unknown
+): GatewayError {
   const { adapters, quirks, secrets } = provider
   const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
   const request: ChatInput = { model: ticket.modelId, messages: [] }
-  const failure = adapters.deferred?.error({ status, headers, body }, { request, route, quirks, streamed: false })
+  const failure = adapters.deferred?.error(
+    { status, headers, body },
+    { request, route, quirks, streamed: false }
+  )
   return callerError(new ProviderFailure(failure ?? { kind: 'error' }), secrets, callerKey)
 }
 
@@ -168,7 +199,11 @@ function isGone (status: number, body: unknown): boolean {
 }
 
 /** A failure for good: kept, so that it is the same the next time. */
-async function fail (failure: GatewayError, { record }: AuthedCall, keep: (answer: StoredAnswer) => Promise<unknown>): Promise<StoredAnswer> {
+async function fail (
+  failure: GatewayError,
+  { record }: AuthedCall,
+  keep: (answer: StoredAnswer) => Promise<unknown>
+): Promise<StoredAnswer> {
   noteError(record, failure)
   const answer = answerOf(failure)
   await keep(answer)

@@ -12,17 +12,26 @@ import type { Deferrals } from './deferrals.ts'
  *
  * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's
  */
-export function openTicket ({ params, key, record }: AuthedCall, { tickets }: Deferrals, keepMs: number): { id: string, ticket: DeferredTicket } {
+export function openTicket (
+  { params, key, record }: AuthedCall,
+  { tickets }: Deferrals,
+  keepMs: number
+): { id: string; ticket: DeferredTicket } {
   const given = params['request_id'] ?? ''
   const ticket = tickets.open(given)
   const nowMs = Date.now()
-  if (ticket === undefined || ticket.key !== key.id || ticket.createdSeconds * 1000 + keepMs < nowMs) throw notFound()
+  if (ticket === undefined || ticket.key !== key.id || ticket.createdSeconds * 1000 + keepMs < nowMs) {
+    throw notFound()
+  }
   record.modelId = ticket.modelId
   return { id: digest(given), ticket }
 }
 
 export function notFound (message?: string): GatewayError {
-  return new GatewayError('deferred_completion_not_found', { param: 'request_id', ...message !== undefined && { message } })
+  return new GatewayError('deferred_completion_not_found', {
+    param: 'request_id',
+    ...message !== undefined && { message }
+  })
 }
 
 /** Says which credential requested a completion, without saying the credential. */

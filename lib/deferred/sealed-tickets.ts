@@ -1,6 +1,6 @@
 /**
- * Makes and opens the id of a deferred completion: everything that is needed to fetch it, sealed with a secret of
- * the store, so that every process with the same store can serve it and no one else can read or
+ * Makes and opens the id of a deferred completion: everything that is needed to fetch it, sealed with a
+ * secret of the store, so that every process with the same store can serve it and no one else can read or
  * forge one.
  */
 
@@ -22,7 +22,10 @@ export interface DeferredTicket {
     readonly upstreamId: string
     /** Digest of the credential that requested it: it belongs to the same account. */
     readonly credential: string
-    /** The charge for the receipt, in billionths of a dollar: the most the answer can cost under the budget of its key. */
+    /**
+     * The charge for the receipt, in billionths of a dollar: the most the answer can cost under the budget of
+     * its key.
+     */
     readonly chargedNanoUsd?: number
     /** True when the answer is expected as a deprecated `function_call`. */
     readonly legacy: boolean
@@ -58,7 +61,8 @@ export class SealedTickets {
     const decipher = createDecipheriv(algorithm, this.#secret, bytes.subarray(0, ivBytes))
     decipher.setAuthTag(bytes.subarray(-tagBytes))
     try {
-      const text = decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
+      const text =
+        decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
       return JSON.parse(text) as DeferredTicket // sealed by us
     } catch {
       return undefined

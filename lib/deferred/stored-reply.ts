@@ -4,7 +4,13 @@ import { formatMegabytes } from '../text/format-megabytes.ts'
 import type { AuthedCall } from '../core/call.ts'
 
 /** Returns an answer as it is kept, as a reply. An error is for good: clients need not try again. */
-export function storedReply ({ status, body }: { readonly status: number | null, readonly body: string | null }): Reply {
+export function storedReply ({
+  status,
+  body
+}: {
+  readonly status: number | null
+  readonly body: string | null
+}): Reply {
   const isFinalError = status !== null && status >= 400
   return {
     status: status ?? 200,
@@ -25,12 +31,16 @@ export function pendingReply ({ params, record }: AuthedCall): Reply {
 
 /** Returns the error of a completion that is larger than what is stored. */
 export function completionTooLarge (maxBytes: number): GatewayError {
-  return new GatewayError('file_too_large', { param: 'deferred', message: `The completion is larger than ${formatMegabytes(maxBytes)}, the most that is stored. Send the request without \`deferred\`.` })
+  return new GatewayError('file_too_large', {
+    param: 'deferred',
+    message: `The completion is larger than ${formatMegabytes(maxBytes)}, the most that is stored. Send the request without \`deferred\`.`
+  })
 }
 
 /** Returns the error of a completion that was given out once, as its key keeps too much. */
 export function noRoomFor (maxBytes: number): GatewayError {
   return new GatewayError('insufficient_quota', {
-    status: 429, message: `The completion was given out once and is not kept: the deferred completions of this key take almost ${formatMegabytes(maxBytes)}.`
+    status: 429,
+    message: `The completion was given out once and is not kept: the deferred completions of this key take almost ${formatMegabytes(maxBytes)}.`
   })
 }

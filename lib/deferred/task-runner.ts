@@ -3,7 +3,8 @@
  *
  * A task is leased while it runs, and a dead process loses its lease to another one. A task that two
  * processes did not survive fails: it may be what killed them. Closing gives tasks back, so the next
- * start goes on with them. While the store is away, tasks run on and their answers wait for it: each was paid for.
+ * start goes on with them. While the store is away, tasks run on and their answers wait for it: each was paid
+ * for.
  */
 
 import { sleep } from '../async/sleep.ts'
@@ -19,7 +20,10 @@ export interface TaskRunnerOptions {
   readonly keepMs: () => number
   /** Receives failures of the store, which is tried again, and of tasks that cannot be run at all. */
   readonly onFailure: (error: unknown) => void
-  /** Called when tasks may wait that this process does not take, so that others look at once and not with their next poll. */
+  /**
+   * Called when tasks may wait that this process does not take, so that others look at once and not with
+   * their next poll.
+   */
   readonly onWaiting?: () => void
   /** Tasks that run at once. Default 16. */
   readonly parallel?: number
@@ -128,12 +132,16 @@ export class TaskRunner {
       store.renew(id, this.#lease()).then(mine => { if (!mine) this.#cancel(id) }, onFailure)
     }, leaseMs / 3)
     try {
-      const answer = attempts > maxAttempts ? failed(givenUp()) : await run(task, controller.signal).catch((error: unknown) => {
-        if (controller.signal.aborted) return undefined
-        onFailure(error) // what cannot be run now cannot be run later
-        return failed(new GatewayError('internal_error'))
-      })
-      if (answer === undefined) await store.requeue(id, owner) // a cancelled one is gone already
+      const answer =
+        attempts > maxAttempts
+          ? failed(givenUp())
+          : await run(task, controller.signal).catch((error: unknown) => {
+              if (controller.signal.aborted) return undefined
+              onFailure(error) // what cannot be run now cannot be run later
+              return failed(new GatewayError('internal_error'))
+            })
+      if (answer === undefined)
+        await store.requeue(id, owner) // a cancelled one is gone already
       else await this.#finish(id, answer, controller.signal)
     } finally {
       clearInterval(pulse)

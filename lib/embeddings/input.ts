@@ -29,7 +29,10 @@ export function embeddingsInput (call: ValidCall<EmbeddingsRequest>): ValidCall<
   if (Array.isArray(model) && model.length > 1) throw severalModels()
   const empty = Array.isArray(input) ? input.findIndex(item => item === '') : -1
   if (empty !== -1) {
-    throw new GatewayError('invalid_value', { message: `The text at index ${empty} of \`input\` is empty.`, param: 'input' })
+    throw new GatewayError('invalid_value', {
+      message: `The text at index ${empty} of \`input\` is empty.`,
+      param: 'input'
+    })
   }
   return {
     ...call,

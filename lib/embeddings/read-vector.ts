@@ -24,7 +24,9 @@ export function readVector (json: Buffer, wanted: VectorForm): Vector {
     const vector: Vector = { form: 'base64', json: unescaped(json) }
     if (isFloats(vector.json) && (wanted === 'base64' || isFinite(vector.json))) return vector
   }
-  throw new GatewayError('upstream_invalid_response', { cause: 'a vector is neither a list of numbers nor base64 of 32-bit floats' })
+  throw new GatewayError('upstream_invalid_response', {
+    cause: 'a vector is neither a list of numbers nor base64 of 32-bit floats'
+  })
 }
 
 /**
@@ -47,7 +49,9 @@ function numbersIn (json: Buffer): number[] {
     throw new GatewayError('upstream_invalid_response', { cause })
   }
   if (numbers.every(number => Number.isFinite(Math.fround(number)))) return numbers
-  throw new GatewayError('upstream_invalid_response', { cause: 'a number exceeds the range of 32-bit floats' })
+  throw new GatewayError('upstream_invalid_response', {
+    cause: 'a number exceeds the range of 32-bit floats'
+  })
 }
 
 /** Encodes numbers as little-endian 32-bit floats in base64. */
@@ -93,7 +97,9 @@ function bytesIn (json: Buffer): Buffer {
 
 function floatsIn (json: Buffer): number[] {
   const bytes = bytesIn(json)
-  return Array.from({ length: bytes.length / floatBytes }, (_, index) => bytes.readFloatLE(index * floatBytes))
+  return Array.from({ length: bytes.length / floatBytes }, (_, index) =>
+    bytes.readFloatLE(index * floatBytes)
+  )
 }
 
 /** Seven to nine digits distinguish a 32-bit float from its neighbours; as a double it is printed with 17. */

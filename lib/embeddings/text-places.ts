@@ -3,4 +3,9 @@
 import { modelTexts } from '../chat/model-texts.ts'
 import { PlaceTable, text } from '../json/place-table.ts'
 
-export const embeddingsRequestTexts = new PlaceTable({ ...modelTexts, input: text, 'input[]': text, user: text })
+export const embeddingsRequestTexts = new PlaceTable({
+  ...modelTexts,
+  input: text,
+  'input[]': text,
+  user: text
+})

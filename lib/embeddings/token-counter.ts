@@ -42,7 +42,11 @@ interface Waiting {
 
 const heapMb = 256
 
-export function createTokenCounter ({ jobMs = 5000, idleMs = 60_000, queueLength = 64 }: TokenCounterOptions = {}): TokenCounter {
+export function createTokenCounter ({
+  jobMs = 5000,
+  idleMs = 60_000,
+  queueLength = 64
+}: TokenCounterOptions = {}): TokenCounter {
   const queue: Waiting[] = []
   let worker: Worker | undefined
   let current: Waiting | undefined
@@ -54,7 +58,9 @@ export function createTokenCounter ({ jobMs = 5000, idleMs = 60_000, queueLength
     })
     started.unref()
     // One that was given up may have sent its last message already.
-    started.on('message', ({ excess }: { excess: Excess | undefined }) => { if (worker === started) settle(excess) })
+    started.on('message', ({ excess }: { excess: Excess | undefined }) => {
+      if (worker === started) settle(excess)
+    })
     // After an error it exits; by then there may be another one at work.
     started.on('error', () => undefined)
     started.on('exit', () => { if (worker === started) stop() })

@@ -1,4 +1,7 @@
-/** Keeps what is known of each call: its usage row, its line in the log, and the bodies that its project keeps. */
+/**
+ * Keeps what is known of each call: its usage row, its line in the log, and the bodies that its project
+ * keeps.
+ */
 
 import { CallRecorder } from '../limits/call-recorder.ts'
 import { recordedUsages } from '../limits/units.ts'
@@ -55,12 +58,22 @@ export class CallRecords {
     this.#bodyStore = database && new CallBodyStore(database)
   }
 
-  /** Settles what killed processes had reserved, by their usage rows, and waits for what was settled here, before rows count as spent. */
+  /**
+   * Settles what killed processes had reserved, by their usage rows, and waits for what was settled here,
+   * before rows count as spent.
+   */
   async #settle (imported: readonly UsageRow[]): Promise<void> {
     const { keys, limiter, log, services } = this.#options
-    const usages = recordedUsages(imported, id => keys.find?.(id), services().settings.limits.defaultKeyLimits)
+    const usages = recordedUsages(
+      imported,
+      id => keys.find?.(id),
+      services().settings.limits.defaultKeyLimits
+    )
     await limiter.settleRecorded(usages).catch((error: unknown) => {
-      log.warn({ cause: loggableError(error) }, 'failed to settle what a killed process had reserved; it is released later')
+      log.warn(
+        { cause: loggableError(error) },
+        'failed to settle what a killed process had reserved; it is released later'
+      )
     })
   }
 
@@ -69,13 +82,17 @@ export class CallRecords {
     const store = this.#bodyStore
     if (store === undefined || calls.keepBodies.length === 0) return this.#bodyRecorder
     const { BodyRecorder } = await import('../bodies/body-recorder.ts')
-    return this.#bodyRecorder ??= new BodyRecorder(store, {
+    return (this.#bodyRecorder ??= new BodyRecorder(store, {
       maxMemoryBytes: () => this.#options.services().settings.calls.keptMemoryBytes,
-      onFailure: error => this.#options.log.error({ cause: loggableError(error) }, 'failed to store the bodies of a call')
-    })
+      onFailure: error =>
+        this.#options.log.error({ cause: loggableError(error) }, 'failed to store the bodies of a call')
+    }))
   }
 
-  /** Journals a call whose request has been sent to a provider. @param isFree true for a request that costs nothing */
+  /**
+   * Journals a call whose request has been sent to a provider. @param isFree true for a request that costs
+   * nothing
+   */
   sent (call: Call, isFree?: boolean): void {
     this.#recorder.recordSent(call, isFree)
   }
@@ -89,7 +106,9 @@ export class CallRecords {
     return this.#recorder.recordBeforeLastByte(call)
   }
 
-  /** Completes the record of a call that has ended. An observer that fails keeps no other one from the call. */
+  /**
+   * Completes the record of a call that has ended. An observer that fails keeps no other one from the call.
+   */
   end (call: Call): void {
     const { log, observers } = this.#options
     const safely = <T>(observe: () => T): T | undefined => {

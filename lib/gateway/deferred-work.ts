@@ -1,4 +1,7 @@
-/** Keeps and runs what callers fetch later: deferred completions, stored responses, responses in the background. */
+/**
+ * Keeps and runs what callers fetch later: deferred completions, stored responses, responses in the
+ * background.
+ */
 
 import { deferredChat } from '../../pipelines/chat.ts'
 import { createTaskAnswerer } from '../deferred/answer-task.ts'
@@ -28,7 +31,11 @@ export class DeferredWork {
   readonly backgroundRuns: BackgroundRuns
   readonly #tasks: TaskRunner
 
-  private constructor (database: Database, deferrals: Deferrals, { events, log, onWaiting, services }: DeferredWorkOptions) {
+  private constructor (
+    database: Database,
+    deferrals: Deferrals,
+    { events, log, onWaiting, services }: DeferredWorkOptions
+  ) {
     this.deferrals = deferrals
     this.responseStore = new ResponseStore(database, () => storeOptions(services().settings))
     this.backgroundRuns = new BackgroundRuns(this.responseStore, {
@@ -37,9 +44,11 @@ export class DeferredWork {
       onFailure: error => log.error({ error: String(error) }, 'background response or its store failed')
     })
     this.#tasks = new TaskRunner(deferrals, {
-      run: async (task, signal) => await createTaskAnswerer(services(), deferredChat(services()), events)(task, signal),
+      run: async (task, signal) =>
+        await createTaskAnswerer(services(), deferredChat(services()), events)(task, signal),
       keepMs: () => services().settings.deferred.keepMs,
-      onFailure: error => log.error({ error: String(error) }, 'failed to run or store a deferred completion'),
+      onFailure: error =>
+        log.error({ error: String(error) }, 'failed to run or store a deferred completion'),
       ...onWaiting !== undefined && { onWaiting }
     })
   }
@@ -71,7 +80,10 @@ export class DeferredWork {
   }
 }
 
-function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }: Settings): ResponseStoreOptions {
+function storeOptions ({
+  responses: { store, keepMs, maxBytesPerKey },
+  limits
+}: Settings): ResponseStoreOptions {
   return {
     keeps: store, keepMs, maxBytesPerKey,
     maxBodyBytes: limits.storedBodyBytes, maxItems: limits.chatMessages, maxBytes: limits.jsonBodyTotalBytes

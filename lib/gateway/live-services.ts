@@ -8,9 +8,14 @@ import type { Settings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 import type { Services } from '../services.ts'
 
-/** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
+/**
+ * Longest wait for model lists before a new configuration is used: some model names are known only from them.
+ */
 const modelListTimeoutMs = 5000
-/** The same before the first call is accepted. Shorter: a server that is away delays a start, and no call is served meanwhile. */
+/**
+ * The same before the first call is accepted. Shorter: a server that is away delays a start, and no call is
+ * served meanwhile.
+ */
 const firstModelListTimeoutMs = 1000
 
 export interface LiveServicesOptions {
@@ -84,9 +89,12 @@ export class LiveServices {
     this.#current = services
     this.#digests = providerDigests(settings.providers)
     this.#outgoing.add(before)
-    void this.#options.whenIdle()
+    void this.#options
+      .whenIdle()
       .then(async () => await before.close())
-      .catch((error: unknown) => this.#options.log.error({ error }, 'failed to close services of the previous configuration'))
+      .catch((error: unknown) =>
+        this.#options.log.error({ error }, 'failed to close services of the previous configuration')
+      )
       .finally(() => this.#outgoing.delete(before))
   }
 

@@ -1,4 +1,7 @@
-/** Patterns that stages of the configuration name: what is personal or secret in any text, with the check digits that it has. */
+/**
+ * Patterns that stages of the configuration name: what is personal or secret in any text, with the check
+ * digits that it has.
+ */
 
 import { isIP } from 'node:net'
 
@@ -7,7 +10,10 @@ export interface BuiltInPattern {
   readonly expression: RegExp
   /** Characters of the longest match. */
   readonly maxLength: number
-  /** Returns where a match ends, of which a part may be meant; `undefined` for one that is wrong. Default: it is right. */
+  /**
+   * Returns where a match ends, of which a part may be meant; `undefined` for one that is wrong. Default: it
+   * is right.
+   */
   readonly endOf?: (match: string) => number | undefined
 }
 
@@ -33,7 +39,14 @@ function cardEnd (match: string): number | undefined {
     if (end < match.length && /\d/.test(match[end] ?? '')) continue
     const digits = digitsOf(match.slice(0, end))
     if (digits.length < minCardDigits) return undefined
-    if (/\d/.test(match[end - 1] ?? '') && digits.length <= maxCardDigits && isLuhn(digits) && new Set(digits).size > 1) return end
+    if (
+      /\d/.test(match[end - 1] ?? '') &&
+      digits.length <= maxCardDigits &&
+      isLuhn(digits) &&
+      new Set(digits).size > 1
+    ) {
+      return end
+    }
   }
   return undefined
 }
@@ -75,7 +88,9 @@ function isDni (match: string): boolean {
 /** France: the last two digits say the rest by 97; 2A and 2B are Corsica. */
 function isInsee (match: string): boolean {
   const text = match.replaceAll(/[ .]/g, '').toUpperCase()
-  return 97 - remainder(text.slice(0, 13).replace('2A', '19').replace('2B', '18'), 97) === Number(text.slice(13))
+  return (
+    97 - remainder(text.slice(0, 13).replace('2A', '19').replace('2B', '18'), 97) === Number(text.slice(13))
+  )
 }
 
 /** Germany: ISO 7064, mod 11,10; of the first ten digits one comes twice or three times. */
@@ -99,21 +114,39 @@ function isPhone (match: string): boolean {
 export const builtInPatterns = {
   card_number: { expression: /(?<![\d.])[2-6](?:[ -]?\d){12,18}(?!\d)/g, maxLength: 37, endOf: cardEnd },
   iban: { expression: /\b[A-Za-z]{2}\d\d(?: ?[A-Za-z\d]){11,30}\b/g, maxLength: 64, endOf: ibanEnd },
-  email: { expression: /(?<![\w.%+-])[\w%+-](?:[\w%+-]|\.(?=[\w%+-])){0,63}@(?:[A-Za-z\d](?:[A-Za-z\d-]{0,62})\.){1,4}[A-Za-z]{2,24}(?![\w-])/g, maxLength: 345 },
-  phone: { expression: /(?<![\w+])(?:\+|00)[1-9]\d{0,2}(?:[ .-]?\(?\d{1,5}\)?){2,6}(?!\w)/g, maxLength: 54, endOf: whole(isPhone) },
+  email: {
+    expression:
+      /(?<![\w.%+-])[\w%+-](?:[\w%+-]|\.(?=[\w%+-])){0,63}@(?:[A-Za-z\d](?:[A-Za-z\d-]{0,62})\.){1,4}[A-Za-z]{2,24}(?![\w-])/g,
+    maxLength: 345
+  },
+  phone: {
+    expression: /(?<![\w+])(?:\+|00)[1-9]\d{0,2}(?:[ .-]?\(?\d{1,5}\)?){2,6}(?!\w)/g,
+    maxLength: 54,
+    endOf: whole(isPhone)
+  },
   ip_address: {
-    expression: /(?<![\w.:])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|[\da-fA-F]{1,4}(?::[\da-fA-F]{0,4}){2,6}:[\da-fA-F]{1,4})(?![\w:]|\.\d)/g,
+    expression:
+      /(?<![\w.:])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|[\da-fA-F]{1,4}(?::[\da-fA-F]{0,4}){2,6}:[\da-fA-F]{1,4})(?![\w:]|\.\d)/g,
     maxLength: 39,
     endOf: whole(match => isIP(match) !== 0)
   },
   us_ssn: { expression: /(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-])/g, maxLength: 11 },
-  uk_nino: { expression: /\b(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]\b/gi, maxLength: 13 },
+  uk_nino: {
+    expression: /\b(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]\b/gi,
+    maxLength: 13
+  },
   es_dni: { expression: /\b[XYZ\d]-?\d{7}[ -]?[A-Z]\b/gi, maxLength: 11, endOf: whole(isDni) },
-  fr_insee: { expression: /\b[1-478] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[ABab]) ?\d{3} ?\d{3} ?\d\d\b/g, maxLength: 21, endOf: whole(isInsee) },
+  fr_insee: {
+    expression: /\b[1-478] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[ABab]) ?\d{3} ?\d{3} ?\d\d\b/g,
+    maxLength: 21,
+    endOf: whole(isInsee)
+  },
   de_tax_id: { expression: /\b[1-9]\d ?\d{3} ?\d{3} ?\d{3}\b/g, maxLength: 14, endOf: whole(isGermanTaxId) },
   api_key: {
-    // OpenAI and Anthropic, xAI, Groq, Hugging Face, Google, AWS, GitHub, GitLab, Slack, Stripe, SendGrid, npm, PyPI
-    expression: /\b(?:sk-[\w-]{20,208}|xai-[A-Za-z\d]{20,120}|gsk_[A-Za-z\d]{20,100}|hf_[A-Za-z\d]{30,60}|AIza[\w-]{35}|(?:AKIA|ASIA)[A-Z\d]{16}|gh[pousr]_[A-Za-z\d]{36,100}|github_pat_\w{22,120}|glpat-[\w-]{20,60}|xox[abeoprs]-[A-Za-z\d-]{10,120}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z\d]{16,120}|SG\.[\w-]{16,32}\.[\w-]{16,64}|npm_[A-Za-z\d]{36}|pypi-[\w-]{50,200})(?![\w-])/g,
+    // OpenAI and Anthropic, xAI, Groq, Hugging Face, Google, AWS, GitHub, GitLab, Slack, Stripe, SendGrid,
+    // npm, PyPI
+    expression:
+      /\b(?:sk-[\w-]{20,208}|xai-[A-Za-z\d]{20,120}|gsk_[A-Za-z\d]{20,100}|hf_[A-Za-z\d]{30,60}|AIza[\w-]{35}|(?:AKIA|ASIA)[A-Z\d]{16}|gh[pousr]_[A-Za-z\d]{36,100}|github_pat_\w{22,120}|glpat-[\w-]{20,60}|xox[abeoprs]-[A-Za-z\d-]{10,120}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z\d]{16,120}|SG\.[\w-]{16,32}\.[\w-]{16,64}|npm_[A-Za-z\d]{36}|pypi-[\w-]{50,200})(?![\w-])/g,
     maxLength: 212
   }
 } as const satisfies Readonly<Record<string, BuiltInPattern>>

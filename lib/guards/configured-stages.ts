@@ -26,9 +26,13 @@ export class ConfiguredStages implements TextStages {
 
   /** Neighbours look at a text at once, in the order of the configuration. */
   filter (call: RoutedCall<unknown>, points: readonly TextPoint[]): TextFilter | undefined {
-    const rules = this.#stages.flatMap(({ settings, rules }) => settings.at.some(point => points.includes(point)) && looksAt(settings, call) ? rules : [])
+    const rules = this.#stages.flatMap(({ settings, rules }) =>
+      settings.at.some(point => points.includes(point)) && looksAt(settings, call) ? rules : []
+    )
     const point = points.at(-1)
-    return rules.length === 0 || point === undefined ? undefined : new PatternFilter(rules, point, call.record.findings ??= new StageFindings())
+    return rules.length === 0 || point === undefined
+      ? undefined
+      : new PatternFilter(rules, point, (call.record.findings ??= new StageFindings()))
   }
 }
 
@@ -47,7 +51,9 @@ function looksAt ({ only = {} }: StageSettings, { record, key, routes }: RoutedC
   if (endpoints !== undefined && !endpoints.some(name => name === record.endpoint)) return false
   if (keys !== undefined && !keys.some(name => name === key.id || name === key.name)) return false
   if (projects !== undefined && !projects.some(name => isOfProject(key, name))) return false
-  return models === undefined || routes.some(({ modelId }) => models.some(pattern => isModel(modelId, pattern)))
+  return (
+    models === undefined || routes.some(({ modelId }) => models.some(pattern => isModel(modelId, pattern)))
+  )
 }
 
 function isOfProject ({ project }: ApiKey, name: string): boolean {
@@ -55,5 +61,9 @@ function isOfProject ({ project }: ApiKey, name: string): boolean {
 }
 
 function isModel (modelId: Route['modelId'], pattern: string): boolean {
-  return pattern === modelId || pattern === '*' || (pattern.endsWith('/*') && modelId.startsWith(pattern.slice(0, -1)))
+  return (
+    pattern === modelId ||
+    pattern === '*' ||
+    (pattern.endsWith('/*') && modelId.startsWith(pattern.slice(0, -1)))
+  )
 }

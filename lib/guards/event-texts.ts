@@ -1,6 +1,16 @@
 /** Where the events of an answer hold text. */
 
-import { address, everywhere, fixed, text, toolArguments, toolCall, PlaceTable, type ReplaceText, type TextPlace } from '../json/place-table.ts'
+import {
+  address,
+  everywhere,
+  fixed,
+  text,
+  toolArguments,
+  toolCall,
+  PlaceTable,
+  type ReplaceText,
+  type TextPlace
+} from '../json/place-table.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { isObject } from '../json/guards.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
@@ -33,16 +43,47 @@ const extraFields = new PlaceTable({})
 const annotations = new PlaceTable({ '**': text, '[].url_citation.url': address })
 
 /** Reads the texts of an event. @throws GatewayError as `replace` does */
-export function readEvent (event: ChatEvent, replace: ReplaceText, direct: DirectTexts | undefined): ReadEvent {
+export function readEvent (
+  event: ChatEvent,
+  replace: ReplaceText,
+  direct: DirectTexts | undefined
+): ReadEvent {
   switch (event.type) {
     case 'text-delta':
     case 'refusal-delta':
-      return { event, queue: event.choice, piece: { key: event.type, text: event.text, place: text, with: changed => withoutLogprobs({ ...event, text: changed }) } }
+      return {
+        event,
+        queue: event.choice,
+        piece: {
+          key: event.type,
+          text: event.text,
+          place: text,
+          with: changed => withoutLogprobs({ ...event, text: changed })
+        }
+      }
     case 'reasoning-delta':
-      return { event, queue: event.choice, piece: { key: event.type, text: event.text, place: text, with: changed => ({ ...event, text: changed }) } }
+      return {
+        event,
+        queue: event.choice,
+        piece: {
+          key: event.type,
+          text: event.text,
+          place: text,
+          with: changed => ({ ...event, text: changed })
+        }
+      }
     case 'tool-call-delta': {
       const place = event.kind === 'custom' ? toolCall : toolArguments
-      return { event, queue: event.choice, piece: { key: callKey(event.call), text: event.text, place, with: changed => ({ ...event, text: changed }) } }
+      return {
+        event,
+        queue: event.choice,
+        piece: {
+          key: callKey(event.call),
+          text: event.text,
+          place,
+          with: changed => ({ ...event, text: changed })
+        }
+      }
     }
     case 'tool-call-end':
       return { event, queue: event.choice, ends: callKey(event.call) }
@@ -51,7 +92,16 @@ export function readEvent (event: ChatEvent, replace: ReplaceText, direct: Direc
     case 'audio-delta': {
       const { transcript } = event.audio
       if (typeof transcript !== 'string') return { event, queue: event.choice }
-      return { event, queue: event.choice, piece: { key: event.type, text: transcript, place: text, with: changed => ({ ...event, audio: { ...event.audio, transcript: changed } }) } }
+      return {
+        event,
+        queue: event.choice,
+        piece: {
+          key: event.type,
+          text: transcript,
+          place: text,
+          with: changed => ({ ...event, audio: { ...event.audio, transcript: changed } })
+        }
+      }
     }
     case 'thinking-block':
       if (event.block.type === 'thinking') replace(event.block.thinking, fixed)
@@ -65,7 +115,12 @@ export function readEvent (event: ChatEvent, replace: ReplaceText, direct: Direc
       extraFields.replace(event.fields, replace)
       return { event, queue: event.scope === 'answer' ? 0 : event.choice }
     case 'tool-result': {
-      const result = changedIn(changedIn(event.result, 'arguments', ofTools, replace), 'result', ofTools, replace)
+      const result = changedIn(
+        changedIn(event.result, 'arguments', ofTools, replace),
+        'result',
+        ofTools,
+        replace
+      )
       return { event: result === event.result ? event : { ...event, result }, queue: 0 }
     }
     case 'tool-approval-needed':
@@ -73,13 +128,20 @@ export function readEvent (event: ChatEvent, replace: ReplaceText, direct: Direc
     case 'tool-servers-failed':
       return { event: changedIn(event, 'errors', ofTools, replace), queue: 0 }
     case 'tools-listed': {
-      const tools = event.tools.map(tool => changedIn(changedIn(tool, 'description', ofTools, replace), 'inputSchema', ofTools, replace))
-      return { event: tools.every((tool, index) => tool === event.tools[index]) ? event : { ...event, tools }, queue: 0 }
+      const tools = event.tools.map(tool =>
+        changedIn(changedIn(tool, 'description', ofTools, replace), 'inputSchema', ofTools, replace)
+      )
+      return {
+        event: tools.every((tool, index) => tool === event.tools[index]) ? event : { ...event, tools },
+        queue: 0
+      }
     }
     case 'direct-answer':
       return { event: changedJson(event, direct?.answer ?? everywhere(undefined), replace), queue: 0 }
     case 'direct-frame':
-      return direct === undefined ? { event: changedJson(event, everywhere(undefined), replace), queue: 0 } : readFrame(event, replace, direct)
+      return direct === undefined
+        ? { event: changedJson(event, everywhere(undefined), replace), queue: 0 }
+        : readFrame(event, replace, direct)
     case 'usage':
     case 'response-start':
       return { event, queue: undefined }
@@ -103,7 +165,11 @@ function changedIn<T extends object> (holder: T, name: keyof T, places: PlaceTab
   return value === holder[name] ? holder : { ...holder, [name]: value }
 }
 
-function changedJson<E extends ChatEvent & { readonly json: string }> (event: E, places: PlaceTable, replace: ReplaceText): E {
+function changedJson<E extends ChatEvent & { readonly json: string }> (
+  event: E,
+  places: PlaceTable,
+  replace: ReplaceText
+): E {
   const json = places.replaceIn(event.json, replace)
   return json === event.json ? event : { ...event, json }
 }

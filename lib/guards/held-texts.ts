@@ -1,11 +1,12 @@
 /**
  * Replaces what a filter finds in an answer while it is streamed: a word may be cut anywhere.
  *
- * Events are held, not characters: an event goes on once all characters of its piece, and of those before it in its queue,
- * are decided; one in which nothing is replaced goes on as it came. A character is decided when as many others of its text
- * have come as the longest finding has, or its text has ended. The arguments of a tool are decided when they are complete,
- * since what is in them is JSON. A text that pauses while as many characters of others come in its queue, calls of tools
- * aside, counts as ended: reasoning ends where the answer begins.
+ * Events are held, not characters: an event goes on once all characters of its piece, and of those before it
+ * in its queue, are decided; one in which nothing is replaced goes on as it came. A character is decided when
+ * as many others of its text have come as the longest finding has, or its text has ended. The arguments of a
+ * tool are decided when they are complete, since what is in them is JSON. A text that pauses while as many
+ * characters of others come in its queue, calls of tools aside, counts as ended: reasoning ends where the
+ * answer begins.
  */
 
 import { replaceInJson, type ReplaceText, type TextPlace } from '../json/place-table.ts'
@@ -52,7 +53,10 @@ export class HeldTexts {
     return sum
   }
 
-  /** Takes an event, and appends to `into` those that are decided with it. @throws GatewayError for a finding that refuses the call */
+  /**
+   * Takes an event, and appends to `into` those that are decided with it. @throws GatewayError for a finding
+   * that refuses the call
+   */
   push (event: ChatEvent, into: ChatEvent[]): void {
     const read = readEvent(event, this.#filters.replace, this.#direct)
     if (read.queue === undefined) {
@@ -77,7 +81,9 @@ export class HeldTexts {
     const filter = piece && this.#filters.at(piece.place)
     if (piece === undefined || filter === undefined) return undefined
     let running = queue.texts.get(piece.key)
-    if (running === undefined) queue.texts.set(piece.key, running = new RunningText(piece.place, filter, this.#filters.replace))
+    if (running === undefined) {
+      queue.texts.set(piece.key, (running = new RunningText(piece.place, filter, this.#filters.replace)))
+    }
     queue.characters += piece.text.length
     if (!running.isOfCall) queue.said += piece.text.length
     return { ...piece, running, start: running.add(piece.text) }
@@ -85,7 +91,9 @@ export class HeldTexts {
 
   #queueOf (number: number): Queue {
     let queue = this.#queues.get(number)
-    if (queue === undefined) this.#queues.set(number, queue = { events: [], texts: new Map(), characters: 0, said: 0 })
+    if (queue === undefined) {
+      this.#queues.set(number, (queue = { events: [], texts: new Map(), characters: 0, said: 0 }))
+    }
     return queue
   }
 }

@@ -17,7 +17,8 @@ export interface PatternRule {
 
 /** Returns the rule of a built-in pattern; `undefined` for a name that is none. */
 export function builtInPattern (name: string): BuiltInPattern | undefined {
-  return Object.hasOwn(builtInPatterns, name) ? builtInPatterns[name as BuiltInName] : undefined // it is one of them
+  // it is one of them
+  return Object.hasOwn(builtInPatterns, name) ? builtInPatterns[name as BuiltInName] : undefined
 }
 
 interface Match {
@@ -27,8 +28,8 @@ interface Match {
 }
 
 /**
- * The first match is replaced, and the search goes on behind it; of those that begin at the same place, that of the first rule. What is only
- * reported takes nothing from others.
+ * The first match is replaced, and the search goes on behind it; of those that begin at the same place, that
+ * of the first rule. What is only reported takes nothing from others.
  */
 export class PatternFilter implements TextFilter {
   readonly reach: number
@@ -67,11 +68,17 @@ export class PatternFilter implements TextFilter {
 
   /** Says in its own words which stage may not change what it found. */
   refusal ({ replacement }: TextEdit): GatewayError {
-    return new GatewayError('content_refused', { message: `This call was refused: ${replacement} was found where nothing may be replaced, such as in signed reasoning or an unknown field.` })
+    return new GatewayError('content_refused', {
+      message: `This call was refused: ${replacement} was found where nothing may be replaced, such as in signed reasoning or an unknown field.`
+    })
   }
 
   #report (rule: PatternRule, text: string, from: number, until: number): void {
-    for (let match = nextMatch(rule, text, from, until); match !== undefined; match = nextMatch(rule, text, match.end, until)) {
+    for (
+      let match = nextMatch(rule, text, from, until);
+      match !== undefined;
+      match = nextMatch(rule, text, match.end, until)
+    ) {
       this.#findings.note(rule.stage, this.#point, rule.action)
     }
   }
@@ -91,5 +98,7 @@ function nextMatch (rule: PatternRule, text: string, from: number, until: number
 }
 
 function refusal ({ stage, label }: PatternRule): GatewayError {
-  return new GatewayError('content_refused', { message: `The stage \`${stage}\` refused this call: it holds ${label}.` })
+  return new GatewayError('content_refused', {
+    message: `The stage \`${stage}\` refused this call: it holds ${label}.`
+  })
 }

@@ -4,7 +4,10 @@ import type { GatewayError } from '../core/errors.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 
-/** The texts that a stage sees: all of the request, all of the answer, what tools are called with, what they return. */
+/**
+ * The texts that a stage sees: all of the request, all of the answer, what tools are called with, what they
+ * return.
+ */
 export type TextPoint = 'request' | 'answer' | 'tool_call' | 'tool_result'
 
 /** A finding, and what stands in its place. */
@@ -15,12 +18,15 @@ export interface TextEdit {
 }
 
 export interface TextFilter {
-  /** Characters of the longest finding, and one more: so many after its beginning decide whether there is one. */
+  /**
+   * Characters of the longest finding, and one more: so many after its beginning decide whether there is one.
+   */
   readonly reach: number
   /** False for one that only counts. */
   readonly alters: boolean
   /**
-   * Finds what begins at `from` or behind it and before `until`: in order, without overlaps. What stands before `from` is context.
+   * Finds what begins at `from` or behind it and before `until`: in order, without overlaps. What stands
+   * before `from` is context.
    *
    * @throws GatewayError for a finding that refuses the call
    */
@@ -67,7 +73,10 @@ export class TextFilters {
     }
   }
 
-  /** Replaces what is found in a complete text. @throws GatewayError as `TextFilter.find` does, and for a finding in a fixed text */
+  /**
+   * Replaces what is found in a complete text. @throws GatewayError as `TextFilter.find` does, and for a
+   * finding in a fixed text
+   */
   readonly replace: ReplaceText = (text, place) => {
     const filter = this.at(place)
     return filter === undefined ? text : replaceFindings(filter, text, place.kind === 'fixed')

@@ -20,7 +20,9 @@ export interface AdmissionLimits {
 
 /** Bytes that a call holds, of one kind. */
 export interface Reservation {
-  /** True when half of the budget, and half of what the key may hold, would be left after so many bytes more. */
+  /**
+   * True when half of the budget, and half of what the key may hold, would be left after so many bytes more.
+   */
   readonly isCheap: (bytes: number) => boolean
   /** @throws GatewayError `overloaded`; `file_too_large` for more than there can ever be for one key */
   readonly take: (bytes: number) => void
@@ -105,14 +107,19 @@ export class Admission {
       const isFull = calls.used >= calls.total
       const limit = isFull ? calls.total : calls.maxOf(keyId)
       throw new GatewayError('overloaded', {
-        message: isFull ? undefined : `This API key has reached its share of ${limit} open calls. Try again later.`,
+        message: isFull
+          ? undefined
+          : `This API key has reached its share of ${limit} open calls. Try again later.`,
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
     return new AdmittedCall(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#readers)
   }
 
-  /** Notes whether a caller reads what waits to be sent: while memory is short, those that do not are ended, who has waited longest first. */
+  /**
+   * Notes whether a caller reads what waits to be sent: while memory is short, those that do not are ended,
+   * who has waited longest first.
+   */
   noteReader (reader: WaitingReader, waits: boolean): void {
     if (waits) this.#readers.add(reader)
     else this.#readers.delete(reader)
@@ -133,7 +140,12 @@ export class AdmittedCall {
   #disk: ShareReservation | undefined
   #left = false
 
-  constructor (keyId: string, calls: FairShare, { memory, disk }: Readonly<Record<'memory' | 'disk', FairShare>>, readers: WaitingReaders) {
+  constructor (
+    keyId: string,
+    calls: FairShare,
+    { memory, disk }: Readonly<Record<'memory' | 'disk', FairShare>>,
+    readers: WaitingReaders
+  ) {
     this.memory = new ShareReservation(keyId, memory, 'memory', false, readers)
     this.#keyId = keyId
     this.#calls = calls
@@ -180,11 +192,15 @@ class ShareReservation implements Reservation {
     if (this.#closed || bytes === 0) return
     while (!this.#budget.take(this.#keyId, bytes)) {
       if (this.#bytes + bytes > this.#budget.maxAlone) {
-        throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
+        throw new GatewayError('file_too_large', {
+          message: `The body needs more ${this.#what} than one API key may use.`
+        })
       }
       const isFull = this.#budget.used + bytes > this.#budget.total
       if (this.#readers?.endLongest(isFull ? undefined : this.#keyId) !== true) {
-        throw new GatewayError('overloaded', { message: `The gateway is out of ${this.#what}. Try again later.` })
+        throw new GatewayError('overloaded', {
+          message: `The gateway is out of ${this.#what}. Try again later.`
+        })
       }
     }
     this.#bytes += bytes
@@ -244,9 +260,15 @@ export class FairShare {
     return Math.max(1, Math.floor(this.#total * this.#share))
   }
 
-  /** Returns true when half of everything, and half of what this owner may hold, would still be free with so much more. */
+  /**
+   * Returns true when half of everything, and half of what this owner may hold, would still be free with so
+   * much more.
+   */
   leavesHalf (owner: string, amount: number): boolean {
-    return this.#used + amount <= this.#total / 2 && (this.#amounts.get(owner) ?? 0) + amount <= this.maxOf(owner) / 2
+    return (
+      this.#used + amount <= this.#total / 2 &&
+      (this.#amounts.get(owner) ?? 0) + amount <= this.maxOf(owner) / 2
+    )
   }
 
   /** Takes all of the amount, or nothing and returns false. */

@@ -11,7 +11,13 @@ import { isLoopback } from '../net/loopback.ts'
  * Returns a check of the `Host` header: at a loopback address, the names and addresses of loopback and those
  * in `acceptedHosts`; at any other address all, unless there are `acceptedHosts`. `*` allows all.
  */
-export function allowedHosts ({ host, acceptedHosts }: { readonly host: string, readonly acceptedHosts: readonly string[] }): (header: string) => boolean {
+export function allowedHosts ({
+  host,
+  acceptedHosts
+}: {
+  readonly host: string
+  readonly acceptedHosts: readonly string[]
+}): (header: string) => boolean {
   if (acceptedHosts.includes('*') || (acceptedHosts.length === 0 && !isLoopback(host))) return () => true
   const names = new Set(acceptedHosts.map(name => name.toLowerCase()))
   return header => {

@@ -29,7 +29,9 @@ export interface AnswerOptions {
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
-  /** Milliseconds in which a caller may accept no byte of an answer that waits to be sent. Default: 300,000. */
+  /**
+   * Milliseconds in which a caller may accept no byte of an answer that waits to be sent. Default: 300,000.
+   */
   readonly writeTimeoutMs?: number
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer
@@ -40,11 +42,16 @@ export interface AnswerOptions {
 }
 
 /**
- * Answers a request and resolves once its call has ended. Never rejects: a fault beyond the answer itself ends the connection.
+ * Answers a request and resolves once its call has ended. Never rejects: a fault beyond the answer itself
+ * ends the connection.
  *
  * @param target the endpoint, or why none serves the request
  */
-export type AnswerCall = (context: Context, target: Endpoint | GatewayError, params?: Record<string, string>) => Promise<void>
+export type AnswerCall = (
+  context: Context,
+  target: Endpoint | GatewayError,
+  params?: Record<string, string>
+) => Promise<void>
 
 export interface AnswerParts {
   readonly options: AnswerOptions
@@ -55,8 +62,8 @@ export interface AnswerParts {
 }
 
 /**
- * Returns the function that answers requests. Koa does not write the answers (`ctx.respond = false`): handing it a stream
- * costs half as much again per event, and it would cut a stream that fails without a word.
+ * Returns the function that answers requests. Koa does not write the answers (`ctx.respond = false`): handing
+ * it a stream costs half as much again per event, and it would cut a stream that fails without a word.
  */
 export function answerCalls (parts: AnswerParts): AnswerCall {
   return async (context, target, params = {}) => {
@@ -78,7 +85,12 @@ class CallInFlight extends OpenCall implements WaitingReader {
   readonly #admitted: () => AdmittedCall | undefined
   readonly #close: (onUploadDeleteFailed?: (error: unknown) => void) => void
 
-  constructor (parts: AnswerParts, context: Context, target: Endpoint | GatewayError, params: Record<string, string>) {
+  constructor (
+    parts: AnswerParts,
+    context: Context,
+    target: Endpoint | GatewayError,
+    params: Record<string, string>
+  ) {
     const { req, res } = context
     const limits = parts.limits()
     const endpoint = target instanceof GatewayError ? undefined : target
@@ -131,8 +143,15 @@ class CallInFlight extends OpenCall implements WaitingReader {
 
   async #write (reply: Reply): Promise<void> {
     const noted = this.call.record.bodies?.watch(reply) ?? reply
-    const { admission, options: { beforeLastByte } } = this.#parts
-    await writeReply(this.#response, noted, this.call, { graceMs: this.#graceMs, beforeLastByte, onWait: waits => admission.noteReader(this, waits) })
+    const {
+      admission,
+      options: { beforeLastByte }
+    } = this.#parts
+    await writeReply(this.#response, noted, this.call, {
+      graceMs: this.#graceMs,
+      beforeLastByte,
+      onWait: waits => admission.noteReader(this, waits)
+    })
   }
 
   /** Sends an error; one that comes after the head ends the connection. */
@@ -175,7 +194,10 @@ function pathOf ({ url = '' }: IncomingMessage): string {
   return url.split('?', 1)[0] ?? url
 }
 
-/** Drops the rest of a body for a moment, then closes: the caller may still be sending it and must get to read the answer. */
+/**
+ * Drops the rest of a body for a moment, then closes: the caller may still be sending it and must get to read
+ * the answer.
+ */
 function discardBody (request: IncomingMessage): void {
   // Not the response's `close`: that comes as soon as the answer is written.
   const timer = setTimeout(() => request.destroy(), discardMs)

@@ -1,8 +1,9 @@
 /**
  * The edge: a Koa app that makes calls of requests and answers of replies.
  *
- * A request passes, in this order: middleware of the program that embeds the gateway, CORS, the bound on pipelining, the
- * guards, paths without parameters, paths with parameters, and the refusal of everything else. Nothing goes around Koa.
+ * A request passes, in this order: middleware of the program that embeds the gateway, CORS, the bound on
+ * pipelining, the guards, paths without parameters, paths with parameters, and the refusal of everything
+ * else. Nothing goes around Koa.
  */
 
 import Koa, { type Middleware } from 'koa'
@@ -24,7 +25,10 @@ export interface AppLimits extends CallLimits, AdmissionLimits {
 }
 
 export interface AppOptions extends AnswerOptions {
-  /** Read anew for every call, so that a new configuration is used from the next call on: the same paths in the same order. */
+  /**
+   * Read anew for every call, so that a new configuration is used from the next call on: the same paths in
+   * the same order.
+   */
   readonly endpoints: () => readonly Endpoint[]
   /** In effect until `applyLimits`. */
   readonly limits: AppLimits
@@ -88,5 +92,10 @@ export function createApp (options: AppOptions): App {
 
 /** Joins middleware to one, as a Koa app runs a list: each is given what follows as `next`. */
 function nested (steps: readonly Middleware[]): Middleware {
-  return steps.reduce((outer, inner): Middleware => (context, next) => outer(context, () => inner(context, next) as Promise<unknown>)) // all of ours return one
+  // all of ours return one
+  return steps.reduce(
+    (outer, inner): Middleware =>
+      (context, next) =>
+        outer(context, () => inner(context, next) as Promise<unknown>)
+  )
 }

@@ -1,6 +1,6 @@
 /**
- * The body of a form on its way to the parser: cut off above a limit, in pieces that leave time for other calls, and without what the
- * parser is slow at.
+ * The body of a form on its way to the parser: cut off above a limit, in pieces that leave time for other
+ * calls, and without what the parser is slow at.
  */
 
 import { Transform, type TransformCallback } from 'node:stream'
@@ -13,8 +13,8 @@ import type { RequestBody } from './request-body.ts'
 const bytesPerTurn = 256 * 1024
 
 /**
- * Formidable makes several events of each carriage return, as a boundary may begin there: a body of nothing else would keep the process
- * busy for seconds. Recordings and images have one in 256 bytes.
+ * Formidable makes several events of each carriage return, as a boundary may begin there: a body of nothing
+ * else would keep the process busy for seconds. Recordings and images have one in 256 bytes.
  */
 const carriageReturn = 0x0d
 const windowBytes = 64 * 1024
@@ -51,10 +51,18 @@ export class BoundedBody extends Transform {
     const { maxBytes, maxFramingBytes, partBytes } = this.#options
     if (this.#passedBytes + bytes.length > maxBytes) return done(new GatewayError('file_too_large'))
     if (this.#passedBytes - partBytes() > maxFramingBytes) {
-      return done(new GatewayError('invalid_value', { message: `The boundaries and headers of the form are larger than ${maxFramingBytes / 1024} KB.` }))
+      return done(
+        new GatewayError('invalid_value', {
+          message: `The boundaries and headers of the form are larger than ${maxFramingBytes / 1024} KB.`
+        })
+      )
     }
     if (this.#hasTooManyCarriageReturns(bytes)) {
-      return done(new GatewayError('invalid_value', { message: 'The form has more carriage returns than recordings, images and texts have.' }))
+      return done(
+        new GatewayError('invalid_value', {
+          message: 'The form has more carriage returns than recordings, images and texts have.'
+        })
+      )
     }
     this.#passedBytes += bytes.length
     this.#pieces.push(bytes)
@@ -70,7 +78,11 @@ export class BoundedBody extends Transform {
   }
 
   #hasTooManyCarriageReturns (bytes: Buffer): boolean {
-    for (let at = bytes.indexOf(carriageReturn); at !== -1 && this.#carriageReturns <= maxCarriageReturns; at = bytes.indexOf(carriageReturn, at + 1)) {
+    for (
+      let at = bytes.indexOf(carriageReturn);
+      at !== -1 && this.#carriageReturns <= maxCarriageReturns;
+      at = bytes.indexOf(carriageReturn, at + 1)
+    ) {
       this.#carriageReturns++
     }
     if (this.#carriageReturns > maxCarriageReturns) return true

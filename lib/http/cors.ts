@@ -1,5 +1,6 @@
 /**
- * Lets pages of other sites call the API, where `server.cors_origins` says so. The admin API is for its own page only.
+ * Lets pages of other sites call the API, where `server.cors_origins` says so. The admin API is for its own
+ * page only.
  *
  * @see https://fetch.spec.whatwg.org/#http-cors-protocol
  */
@@ -33,7 +34,10 @@ function isPreflight ({ req: { method, headers } }: Context): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
-/** Callers authenticate by a header that the page itself sends, so any header may be there: a browser adds no credential. */
+/**
+ * Callers authenticate by a header that the page itself sends, so any header may be there: a browser adds no
+ * credential.
+ */
 function answerPreflight (context: Context): void {
   context.status = 204
   context.vary('access-control-request-headers')

@@ -10,9 +10,16 @@ export interface HttpServer {
 }
 
 /** @throws Error for a certificate or a key that cannot be used */
-export async function createHttpServer (options: ServerOptions, handle: RequestListener, tls: (TlsPaths & TlsWatchOptions) | undefined): Promise<HttpServer> {
+export async function createHttpServer (
+  options: ServerOptions,
+  handle: RequestListener,
+  tls: (TlsPaths & TlsWatchOptions) | undefined
+): Promise<HttpServer> {
   if (tls === undefined) return { server: createServer(options, handle), close: () => undefined }
-  const [https, { followTlsFiles, readTlsFiles }] = await Promise.all([import('node:https'), import('./tls-files.ts')])
+  const [https, { followTlsFiles, readTlsFiles }] = await Promise.all([
+    import('node:https'),
+    import('./tls-files.ts')
+  ])
   const server = https.createServer({ ...options, ...readTlsFiles(tls) }, handle)
   return { server, close: followTlsFiles(server, tls, tls) }
 }

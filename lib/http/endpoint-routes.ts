@@ -16,7 +16,10 @@ import type { AnswerCall } from './answer-call.ts'
  *
  * @param endpoints must always return the same paths in the same order
  */
-export function endpointRoutes (endpoints: () => readonly Endpoint[], answer: AnswerCall): readonly Middleware[] {
+export function endpointRoutes (
+  endpoints: () => readonly Endpoint[],
+  answer: AnswerCall
+): readonly Middleware[] {
   const byPath = new Map<string, Map<string, number>>()
   const router = new Router()
   for (const [index, { method, path }] of endpoints().entries()) {
@@ -64,8 +67,14 @@ function isAnswered ({ respond, status, body, headerSent }: Context): boolean {
   return respond === false || status !== 404 || body !== undefined || headerSent
 }
 
-/** Clients that try WebSocket first fall back to POST on 426 at once, and on other statuses only after several tries. */
+/**
+ * Clients that try WebSocket first fall back to POST on 426 at once, and on other statuses only after several
+ * tries.
+ */
 function wrongMethod ({ headers }: IncomingMessage): GatewayError {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return new GatewayError('method_not_allowed')
-  return new GatewayError('method_not_allowed', { status: 426, message: 'WebSocket is not available. Send the request with POST.' })
+  return new GatewayError('method_not_allowed', {
+    status: 426,
+    message: 'WebSocket is not available. Send the request with POST.'
+  })
 }

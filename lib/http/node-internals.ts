@@ -1,8 +1,8 @@
 /**
  * Uses Node beyond its documented behaviour: every such use of the project is in this file.
  *
- * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version of Node works
- * differently; what to do without it stands there too.
+ * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version of Node
+ * works differently; what to do without it stands there too.
  */
 
 import { Server as NetServer } from 'node:net'
@@ -12,10 +12,10 @@ import type { Server, ServerResponse } from 'node:http'
 const copiedBytes = 16 * 1024
 
 /**
- * Writes a piece as one HTTP chunk, mostly with one write to the socket. `node:http` makes four of it (size, line
- * end, text, line end) and looks for non-ASCII text twice. The flag says how the body is framed: it is
- * off while a chunk that is framed already is written. Bytes are framed here as well: Node.js 26 keeps the chunks
- * that it frames itself until the end of the turn, and text written meanwhile would overtake them.
+ * Writes a piece as one HTTP chunk, mostly with one write to the socket. `node:http` makes four of it (size,
+ * line end, text, line end) and looks for non-ASCII text twice. The flag says how the body is framed: it is
+ * off while a chunk that is framed already is written. Bytes are framed here as well: Node.js 26 keeps the
+ * chunks that it frames itself until the end of the turn, and text written meanwhile would overtake them.
  *
  * @returns false when the caller should wait for `drain`
  */
@@ -60,7 +60,10 @@ export function stopAccepting (server: Server): Promise<void> {
   return new Promise(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
 }
 
-/** Keeps a worker alive when its primary is gone: Node would end it at once, before a call is answered or a record stored. */
+/**
+ * Keeps a worker alive when its primary is gone: Node would end it at once, before a call is answered or a
+ * record stored.
+ */
 export function outlivePrimary (worker: { exitedAfterDisconnect: boolean }): void {
   worker.exitedAfterDisconnect = true
 }

@@ -1,13 +1,34 @@
 import { GatewayError } from '../core/errors.ts'
 
-/** Paths of the providers' APIs that clients know and the gateway has not, with what serves instead. The first match counts. */
+/**
+ * Paths of the providers' APIs that clients know and the gateway has not, with what serves instead. The first
+ * match counts.
+ */
 const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
-  [/^\/v1\/(?:messages\/)?batches\b/, 'Batches are not available. Send each request by itself, or with `deferred: true` to POST /v1/chat/completions: xAI defers its models, and the gateway all others where the operator has set `deferred.for_all_providers`.'],
-  [/^\/v1\/(?:files|uploads)\b/, 'Files are not stored here. Send documents and images within the request, as base64.'],
-  [/^\/v1\/(?:assistants|threads|conversations|chatkit)\b/, 'Conversations are kept as responses: use `previous_response_id` of POST /v1/responses.'],
-  [/^\/v1\/vector_stores\b/, 'Vector stores are not available. POST /v1/embeddings makes the vectors for one of your own.'],
-  [/^\/v1\/realtime\b/, 'Realtime sessions are not available. Use POST /v1/audio/speech and POST /v1/audio/transcriptions.'],
-  [/^\/v1\/(?:skills|containers|fine_tuning|evals|moderations|videos)\b/, 'This part of the API is not available. GET /openapi.json lists what is.'],
+  [
+    /^\/v1\/(?:messages\/)?batches\b/,
+    'Batches are not available. Send each request by itself, or with `deferred: true` to POST /v1/chat/completions: xAI defers its models, and the gateway all others where the operator has set `deferred.for_all_providers`.'
+  ],
+  [
+    /^\/v1\/(?:files|uploads)\b/,
+    'Files are not stored here. Send documents and images within the request, as base64.'
+  ],
+  [
+    /^\/v1\/(?:assistants|threads|conversations|chatkit)\b/,
+    'Conversations are kept as responses: use `previous_response_id` of POST /v1/responses.'
+  ],
+  [
+    /^\/v1\/vector_stores\b/,
+    'Vector stores are not available. POST /v1/embeddings makes the vectors for one of your own.'
+  ],
+  [
+    /^\/v1\/realtime\b/,
+    'Realtime sessions are not available. Use POST /v1/audio/speech and POST /v1/audio/transcriptions.'
+  ],
+  [
+    /^\/v1\/(?:skills|containers|fine_tuning|evals|moderations|videos)\b/,
+    'This part of the API is not available. GET /openapi.json lists what is.'
+  ],
   [/^\/v1\/complete\b/, 'Text completions of this form are not available. Use POST /v1/messages.']
 ]
 
@@ -15,8 +36,8 @@ const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
 const maxPathLength = 200
 
 /**
- * Finds what a path that no endpoint serves was meant to be: one of the API below another base URL, or misspelt by an `s`. A
- * lookup or two for each path.
+ * Finds what a path that no endpoint serves was meant to be: one of the API below another base URL, or
+ * misspelt by an `s`. A lookup or two for each path.
  */
 export class NotFound {
   /** Paths of the API without parameters. */
@@ -34,30 +55,53 @@ export class NotFound {
     this.#others = [...new Set(paths.flatMap(path => /^\/(?!v1\/)[^/]+\/v1\//.exec(path) ?? []))]
   }
 
-  /** Returns the error for a path that no endpoint serves, with what to use instead where clients are known to ask for it. */
+  /**
+   * Returns the error for a path that no endpoint serves, with what to use instead where clients are known to
+   * ask for it.
+   */
   errorOf (method: string, path: string): GatewayError {
-    if (path.length > maxPathLength) return new GatewayError('not_found', { message: `Not found: ${method} ${path.slice(0, maxPathLength)}…` })
+    if (path.length > maxPathLength) {
+      return new GatewayError('not_found', {
+        message: `Not found: ${method} ${path.slice(0, maxPathLength)}…`
+      })
+    }
     const hint = this.#hintFor(path)
-    return new GatewayError('not_found', { message: `Not found: ${method} ${path}.${hint === undefined ? '' : ` ${hint}`}` })
+    return new GatewayError('not_found', {
+      message: `Not found: ${method} ${path}.${hint === undefined ? '' : ` ${hint}`}`
+    })
   }
 
   #hintFor (path: string): string | undefined {
     if (this.#others.some(other => path.startsWith(other))) return undefined
-    if (/^\/(?:v1\/?)?$/.test(path)) return 'This is the base URL of the API: clients add paths such as `/chat/completions` to it. GET /v1/models lists the models.'
+    if (/^\/(?:v1\/?)?$/.test(path)) {
+      return 'This is the base URL of the API: clients add paths such as `/chat/completions` to it. GET /v1/models lists the models.'
+    }
     const twice = this.#servedBefore(path)
-    if (twice !== undefined) return `The base URL of the client is a whole path: set it to the part up to \`/v1\`. This is served at \`${twice}\`.`
+    if (twice !== undefined) {
+      return `The base URL of the client is a whole path: set it to the part up to \`/v1\`. This is served at \`${twice}\`.`
+    }
     const below = path.lastIndexOf('/v1/')
     const meant = below === -1 ? `/v1${path}` : path.slice(below)
     const served = this.#served(meant)
-    if (served !== undefined && below === -1) return `\`${served.slice('/v1'.length)}\` is served at \`${served}\`.`
-    if (served !== undefined && below > 0) return `The base URL of the client is too long: this is served at \`${served}\`.`
+    if (served !== undefined && below === -1) {
+      return `\`${served.slice('/v1'.length)}\` is served at \`${served}\`.`
+    }
+    if (served !== undefined && below > 0) {
+      return `The base URL of the client is too long: this is served at \`${served}\`.`
+    }
     const spelt = [`${meant}s`, meant.replace(/s$/, '')].find(candidate => this.#fixed.has(candidate))
-    return spelt === undefined ? elsewhere.find(([pattern]) => pattern.test(meant))?.[1] : `Did you mean \`${spelt}\`?`
+    return spelt === undefined
+      ? elsewhere.find(([pattern]) => pattern.test(meant))?.[1]
+      : `Did you mean \`${spelt}\`?`
   }
 
   /** Returns the path of the API that a client has added one to: `/v1/chat/completions/chat/completions`. */
   #servedBefore (path: string): string | undefined {
-    for (const fixed of this.#fixed) if (path.startsWith(`${fixed}/`) && this.#served(`/v1${path.slice(fixed.length)}`) !== undefined) return this.#served(`/v1${path.slice(fixed.length)}`)
+    for (const fixed of this.#fixed) {
+      if (path.startsWith(`${fixed}/`) && this.#served(`/v1${path.slice(fixed.length)}`) !== undefined) {
+        return this.#served(`/v1${path.slice(fixed.length)}`)
+      }
+    }
     return undefined
   }
 

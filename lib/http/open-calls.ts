@@ -1,6 +1,7 @@
 /**
- * Lists the open calls in the order they came, and ends those whose deadline has passed: with one timer for all of them,
- * set to the earliest deadline. Nearly every call has ended long before, and the timer is not touched for it.
+ * Lists the open calls in the order they came, and ends those whose deadline has passed: with one timer for
+ * all of them, set to the earliest deadline. Nearly every call has ended long before, and the timer is not
+ * touched for it.
  */
 
 import { Ring, RingMember } from '../async/ring.ts'
@@ -68,7 +69,10 @@ export class OpenCalls implements Iterable<OpenCall> {
     this.#timer = setTimeout(() => this.#sweep(), Math.ceil(atMs - performance.now())).unref()
   }
 
-  /** Ends the calls whose deadline has passed. Deadlines need not be in order: a new configuration may have shorter ones. */
+  /**
+   * Ends the calls whose deadline has passed. Deadlines need not be in order: a new configuration may have
+   * shorter ones.
+   */
   #sweep (): void {
     const nowMs = performance.now()
     let earliestMs = Infinity

@@ -6,7 +6,9 @@ import type { ServerSettings } from '../core/settings.ts'
 export interface OpenFiles {
   /** Absent where the system does not say. */
   readonly limit?: number
-  /** For each connection of a caller, another to a provider; and the store, journals and the process's own. */
+  /**
+   * For each connection of a caller, another to a provider; and the store, journals and the process's own.
+   */
   readonly wanted: number
   /** Connections of callers that are accepted: with more, none would be left for providers. */
   readonly connections: number
@@ -15,10 +17,17 @@ export interface OpenFiles {
 const ownFiles = 64
 
 /** Reads the limit, which Node.js has raised to what the system allows. */
-export function openFiles ({ maxClientConnections }: Pick<ServerSettings, 'maxClientConnections'>, path = '/proc/self/limits'): OpenFiles {
+export function openFiles (
+  { maxClientConnections }: Pick<ServerSettings, 'maxClientConnections'>,
+  path = '/proc/self/limits'
+): OpenFiles {
   const limit = readLimit(path)
   const possible = limit === undefined ? Infinity : Math.max(1, Math.floor((limit - ownFiles) / 2))
-  return { ...limit !== undefined && { limit }, wanted: 2 * maxClientConnections + ownFiles, connections: Math.min(maxClientConnections, possible) }
+  return {
+    ...limit !== undefined && { limit },
+    wanted: 2 * maxClientConnections + ownFiles,
+    connections: Math.min(maxClientConnections, possible)
+  }
 }
 
 function readLimit (path: string): number | undefined {

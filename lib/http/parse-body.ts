@@ -51,14 +51,25 @@ function invalidJsonMessage (cause: unknown, text: string): string {
   if (text.trim() === '') return 'The body is empty. Send a JSON object.'
   const message = cause instanceof Error ? cause.message : ''
   const at = /at position (\d+)/.exec(message)?.[1]
-  if (at === undefined) return /end of JSON/.test(message) ? `The body is not JSON: it ends too early, after ${text.length} characters.` : 'The body is not JSON.'
+  if (at === undefined) {
+    return /end of JSON/.test(message)
+      ? `The body is not JSON: it ends too early, after ${text.length} characters.`
+      : 'The body is not JSON.'
+  }
   const before = text.slice(0, Number(at)).split('\n')
-  const reason = /^(?:Bad|Expected|Exponent|No number|Unterminated|Unexpected (?:non-whitespace|end))(?:(?! in JSON| after JSON| or '| at position).)*/.exec(message)?.[0]
+  const reason =
+    /^(?:Bad|Expected|Exponent|No number|Unterminated|Unexpected (?:non-whitespace|end))(?:(?! in JSON| after JSON| or '| at position).)*/.exec(
+      message
+    )?.[0]
   return `The body is not JSON: ${reason === undefined ? 'unexpected character' : reason.charAt(0).toLowerCase() + reason.slice(1)} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`
 }
 
 /** Parses in turns of the event loop; what validates and sends the body takes one of its own. */
-async function parseLarge (pieces: readonly Buffer[], limits: BodyLimits, media: MediaStrings | undefined): Promise<unknown> {
+async function parseLarge (
+  pieces: readonly Buffer[],
+  limits: BodyLimits,
+  media: MediaStrings | undefined
+): Promise<unknown> {
   const { maxDepth, maxStringBytes } = limits
   try {
     const value = await parseInTurns(await joinInTurns(pieces), maxDepth + 1, { media, maxStringBytes })
@@ -76,7 +87,9 @@ function notUtf8 (): GatewayError {
 }
 
 function stringTooLong ({ maxStringBytes }: BodyLimits): GatewayError {
-  return new GatewayError('file_too_large', { message: `The body has a string of more than ${formatMegabytes(maxStringBytes)} that is not base64.` })
+  return new GatewayError('file_too_large', {
+    message: `The body has a string of more than ${formatMegabytes(maxStringBytes)} that is not base64.`
+  })
 }
 
 function tooDeep ({ maxDepth }: BodyLimits): GatewayError {

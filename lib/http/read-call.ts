@@ -47,16 +47,23 @@ export interface AcceptedCall {
   /**
    * Must be called once, when the answer is written or abandoned.
    *
-   * @param onUploadDeleteFailed called with the error when uploaded files could not be deleted: they are deleted with the process
+   * @param onUploadDeleteFailed called with the error when uploaded files could not be deleted: they are
+   *   deleted with the process
    */
   readonly close: (onUploadDeleteFailed?: (error: unknown) => void) => void
 }
 
-/** Bytes of a string that is not media: millions of tokens. A longer one would keep the process from others for too long. */
+/**
+ * Bytes of a string that is not media: millions of tokens. A longer one would keep the process from others
+ * for too long.
+ */
 const maxStringBytes = 16 * 1024 * 1024
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<
+  Endpoint,
+  'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'
+> = { name: 'none', body: 'none', maxBodyBytes: 0 }
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -72,7 +79,15 @@ export function readCall (
   admission: Admission
 ): AcceptedCall {
   const { req: request, res: response } = context
-  const { name, body, maxBodyBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity, readsConnection = false } = endpoint ?? noEndpoint
+  const {
+    name,
+    body,
+    maxBodyBytes,
+    largeField,
+    keepsMedia = false,
+    keepsTextFromBytes = Infinity,
+    readsConnection = false
+  } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
   const onClose = (): void => {
@@ -104,7 +119,15 @@ export function readCall (
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
       const { formFields: maxFields, formFiles: maxFiles } = limits
-      upload = await readForm(context, { maxBytes: maxBodyBytes, maxFields, maxFiles, timeoutMs, signal, memory: entered.memory, disk: entered.disk })
+      upload = await readForm(context, {
+        maxBytes: maxBodyBytes,
+        maxFields,
+        maxFiles,
+        timeoutMs,
+        signal,
+        memory: entered.memory,
+        disk: entered.disk
+      })
       record.bodies?.takeForm(upload.form)
       return upload.form
     }
@@ -119,9 +142,15 @@ export function readCall (
       signal,
       memory: entered.memory,
       record,
-      onParsed: (pieces, { value, text }) => { if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) kept = ParsedText.of(value, pieces, text) },
+      onParsed: (pieces, { value, text }) => {
+        if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) {
+          kept = ParsedText.of(value, pieces, text)
+        }
+      },
       // The store keeps requests as text.
-      mediaOf: keepsMedia ? bytes => bytes > limits.storedBodyBytes ? media = new MediaStrings() : undefined : undefined,
+      mediaOf: keepsMedia
+        ? bytes => (bytes > limits.storedBodyBytes ? (media = new MediaStrings()) : undefined)
+        : undefined,
       largeField
     })
   }
@@ -137,7 +166,9 @@ export function readCall (
     record,
     callerBody: () => kept,
     media: () => media,
-    connection: readsConnection ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket } : undefined
+    connection: readsConnection
+      ? { address: socket.remoteAddress, encrypted: 'encrypted' in socket }
+      : undefined
   }
   return {
     call,
@@ -147,7 +178,11 @@ export function readCall (
       response.off('close', onClose)
       if (isWaiting) socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
-      else void upload.remove().catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
+      else
+        void upload
+          .remove()
+          .catch((error: unknown) => onUploadDeleteFailed?.(error))
+          .finally(() => admitted?.leave())
     }
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Reads a multipart form within limits: fields as texts, files into memory or onto disk as they arrive.
  *
- * koa-body and formidable under it are loaded with the first form. They read the context of the request with a
- * bounded stream in place of its body, because they notice neither a deadline nor a body that never ends.
+ * koa-body and formidable under it are loaded with the first form. They read the context of the request with
+ * a bounded stream in place of its body, because they notice neither a deadline nor a body that never ends.
  */
 
 import { join } from 'node:path'
@@ -105,21 +105,39 @@ function checkHeaders ({ headers }: RequestBody): void {
     throw new GatewayError('unsupported_media_type', { message: 'Send the body as multipart/form-data.' })
   }
   if (encoding.trim().toLowerCase() !== 'identity') {
-    throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
+    throw new GatewayError('unsupported_media_type', {
+      message: 'The content encoding of the body is not supported.'
+    })
   }
-  const boundary = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType)?.slice(1).find(text => text !== undefined)
+  const boundary = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i
+    .exec(contentType)
+    ?.slice(1)
+    .find(text => text !== undefined)
   if (boundary === undefined) throw malformed('The content type of the form has no boundary.')
-  if (boundary.length > maxBoundaryLength) throw malformed(`The boundary of the form is longer than ${maxBoundaryLength} characters.`)
+  if (boundary.length > maxBoundaryLength) {
+    throw malformed(`The boundary of the form is longer than ${maxBoundaryLength} characters.`)
+  }
 }
 
-async function parse (context: Context, body: RequestBody, limits: FormLimits, newWriter: () => UploadWriter): Promise<UploadForm> {
+async function parse (
+  context: Context,
+  body: RequestBody,
+  limits: FormLimits,
+  newWriter: () => UploadWriter
+): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
   const { errors } = await import('formidable')
   const { maxFields, maxFiles, signal, memory } = limits
   if (signal.aborted) throw signal.reason
   let partBytes = 0
-  const source = new BoundedBody(body, { maxBytes: limits.maxBytes + fieldBytes + framingBytes, maxFramingBytes: maxFraming, partBytes: () => partBytes })
-  const onAbort = (): void => { source.destroy(asError(signal.reason)) }
+  const source = new BoundedBody(body, {
+    maxBytes: limits.maxBytes + fieldBytes + framingBytes,
+    maxFramingBytes: maxFraming,
+    partBytes: () => partBytes
+  })
+  const onAbort = (): void => {
+    source.destroy(asError(signal.reason))
+  }
   const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
   /** In the order of the form: the parser hands files over as they finish. */
   const files: NamedFile[] = []
@@ -151,11 +169,16 @@ async function parse (context: Context, body: RequestBody, limits: FormLimits, n
         if (last === undefined) throw new Error('a file is written before it begins')
         return last.writer
       },
-      // What is thrown here, later in `handlePart` or in a listener of a part would end the process: nobody awaits these promises.
+      // What is thrown here, later in `handlePart` or in a listener of a part would end the process: nobody
+      // awaits these promises.
       onPart: (part, handlePart) => {
         if (++parts > maxFields + maxFiles) return refuse(tooManyParts(limits))
-        if (property(part, 'transferEncoding') === 'base64') return refuse(malformed('A part of the form is in base64. Send the bytes as they are.'))
-        part.on('data', (bytes: Buffer) => { partBytes += bytes.length })
+        if (property(part, 'transferEncoding') === 'base64') {
+          return refuse(malformed('A part of the form is in base64. Send the bytes as they are.'))
+        }
+        part.on('data', (bytes: Buffer) => {
+          partBytes += bytes.length
+        })
         if (part.name === null) return
         // The parser takes a part for a file when it has a type. It is one when it has a file name.
         part.mimetype = part.originalFilename === null ? null : part.mimetype ?? 'application/octet-stream'
@@ -196,15 +219,25 @@ async function parse (context: Context, body: RequestBody, limits: FormLimits, n
   return await formOf(context.request.body as UploadForm['fields'], files)
 }
 
-function explained (error: unknown, errors: FormidableErrors, field: string | undefined, limits: FormLimits): unknown {
+function explained (
+  error: unknown,
+  errors: FormidableErrors,
+  field: string | undefined,
+  limits: FormLimits
+): unknown {
   if (error instanceof GatewayError && error.code !== 'file_too_large') return error
   switch (property(error, 'code')) {
     case 'file_too_large':
     case errors.biggerThanMaxFileSize:
     case errors.biggerThanTotalMaxFileSize:
-      return new GatewayError('file_too_large', { message: `The file is larger than ${formatMegabytes(limits.maxBytes)}.`, param: field })
+      return new GatewayError('file_too_large', {
+        message: `The file is larger than ${formatMegabytes(limits.maxBytes)}.`,
+        param: field
+      })
     case errors.maxFieldsSizeExceeded:
-      return new GatewayError('file_too_large', { message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.` })
+      return new GatewayError('file_too_large', {
+        message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.`
+      })
     case errors.maxFieldsExceeded:
     case errors.maxFilesExceeded:
       return tooManyParts(limits)
@@ -228,7 +261,13 @@ async function formOf (fields: UploadForm['fields'], parsed: readonly NamedFile[
   for (const { name, file, writer } of parsed) {
     if (file.size === 0) {
       if ((file.originalFilename ?? '') === '') continue
-      throw new ValidationError([{ loc: ['body', name.replace(/\[\]$/, '')], msg: 'Value error, the file is empty', type: 'value_error' }])
+      throw new ValidationError([
+        {
+          loc: ['body', name.replace(/\[\]$/, '')],
+          msg: 'Value error, the file is empty',
+          type: 'value_error'
+        }
+      ])
     }
     const list = files[name] ??= []
     list.push(await fileOf(file, writer))
@@ -236,7 +275,10 @@ async function formOf (fields: UploadForm['fields'], parsed: readonly NamedFile[
   return { fields, files }
 }
 
-async function fileOf ({ originalFilename, mimetype, size }: ParsedFile, writer: UploadWriter): Promise<UploadedFile> {
+async function fileOf (
+  { originalFilename, mimetype, size }: ParsedFile,
+  writer: UploadWriter
+): Promise<UploadedFile> {
   return {
     name: plainName(originalFilename ?? ''),
     mediaType: mimetype ?? 'application/octet-stream',

@@ -19,7 +19,10 @@ import type { MediaStrings } from '../json/media-strings.ts'
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
 const bytesPerTurn = 64 * 1024
-/** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
+/**
+ * Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all
+ * else.
+ */
 const largeStringBytes = 64 * 1024
 /** A larger body that was compressed further than text can be is made to fill memory, not to save time. */
 const compressionCheckFromBytes = 1024 * 1024
@@ -42,17 +45,23 @@ export interface JsonLimits {
   readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
   readonly memory: Reservation
-  /** Notes the size of the body, and the body itself where it is to be kept: as it came, but for long strings that were taken out. */
+  /**
+   * Notes the size of the body, and the body itself where it is to be kept: as it came, but for long strings
+   * that were taken out.
+   */
   readonly record?: Pick<CallRecord, 'bodyBytes'> & Partial<Pick<CallRecord, 'bodies'>>
-  /** Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be parsed yet. */
+  /**
+   * Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be
+   * parsed yet.
+   */
   readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
   /** Returns what takes the media of a body of so many bytes; `undefined` where it stays in the body. */
   readonly mediaOf?: ((bodyBytes: number) => MediaStrings | undefined) | undefined
 }
 
 /**
- * Reads the body to its end and parses it. A body that arrives in one piece is parsed at once, in the turn in which it
- * came: nothing but the result is a promise.
+ * Reads the body to its end and parses it. A body that arrives in one piece is parsed at once, in the turn in
+ * which it came: nothing but the result is a promise.
  *
  * @throws GatewayError `unsupported_media_type`, `file_too_large` (as soon as it is known),
  *   `request_timeout`, `invalid_json` (also for nesting deeper than `maxDepth`), `overloaded` when
@@ -83,7 +92,10 @@ function checkMediaType (contentType: string): void {
 function inflaterOf (encoding: string): Inflater | undefined {
   const inflate = inflater(encoding)
   if (inflate !== undefined) return inflate === 'identity' ? undefined : inflate
-  throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported here. Send it plain, or as gzip, deflate or br; zstd needs a gateway on Node.js 22.15 or newer.' })
+  throw new GatewayError('unsupported_media_type', {
+    message:
+      'The content encoding of the body is not supported here. Send it plain, or as gzip, deflate or br; zstd needs a gateway on Node.js 22.15 or newer.'
+  })
 }
 
 /** Waits for more of a body that did not come with its head. */
@@ -126,7 +138,10 @@ class BodyReader {
     this.#reject = reject
   }
 
-  /** A body mostly comes with its head, and is there once `node:http` has parsed what it read: then no listener is needed. */
+  /**
+   * A body mostly comes with its head, and is there once `node:http` has parsed what it read: then no
+   * listener is needed.
+   */
   start (): void {
     if (this.#inflate !== undefined) return this.#listen()
     queueMicrotask(() => {
@@ -162,7 +177,11 @@ class BodyReader {
       return this.#fail(error)
     }
     if (bytes.length === this.#sizeBytes) this.#pieces.push(bytes)
-    else this.#small.push(bytes, this.#bodyBytes === undefined ? undefined : this.#bodyBytes - this.#sizeBytes + bytes.length)
+    else
+      this.#small.push(
+        bytes,
+        this.#bodyBytes === undefined ? undefined : this.#bodyBytes - this.#sizeBytes + bytes.length
+      )
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would say so in a later turn
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes >= bytesPerTurn) void this.#pause()
@@ -205,8 +224,14 @@ class BodyReader {
   #check (piece: Buffer): void {
     const [limits, inflate, sizeBytes] = [this.#limits, this.#inflate, this.#sizeBytes]
     if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
-    if (sizeBytes > compressionCheckFromBytes && inflate !== undefined && sizeBytes > limits.maxCompression * inflate.bytesWritten) {
-      throw new GatewayError('file_too_large', { message: `The body is compressed more than ${limits.maxCompression}:1.` })
+    if (
+      sizeBytes > compressionCheckFromBytes &&
+      inflate !== undefined &&
+      sizeBytes > limits.maxCompression * inflate.bytesWritten
+    ) {
+      throw new GatewayError('file_too_large', {
+        message: `The body is compressed more than ${limits.maxCompression}:1.`
+      })
     }
     // Twice: as bytes, and as the text that is parsed or the medium that is decoded.
     limits.memory.take(2 * piece.length)
@@ -218,12 +243,19 @@ class BodyReader {
     const counter = this.#counter
     counter.push(piece)
     if (counter.parseCost > limits.maxValues) throw tooManyValues(limits)
-    if (sizeBytes - counter.largeStringBytes > limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
+    if (
+      sizeBytes - counter.largeStringBytes >
+      limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)
+    ) {
+      throw tooLarge(limits.maxTextBytes)
+    }
   }
 
   #checkComplete (): void {
     const [limits, counter, sizeBytes] = [this.#limits, this.#counter, this.#sizeBytes]
-    if (sizeBytes - (counter?.largeStringBytes ?? 0) > limits.maxTextBytes) throw tooLarge(limits.maxTextBytes)
+    if (sizeBytes - (counter?.largeStringBytes ?? 0) > limits.maxTextBytes) {
+      throw tooLarge(limits.maxTextBytes)
+    }
     const atMost = sizeBytes * valueBytes
     if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
     const values = counter ?? counted(this.#pieces)
@@ -248,7 +280,9 @@ class BodyReader {
     this.#listeners = undefined
     clearTimeout(listeners.timer)
     this.#limits.signal.removeEventListener('abort', listeners.abort)
-    for (const stream of inflate === undefined ? [request] : [inflate, request]) stream.off('error', listeners.error).on('error', ignoreLateError)
+    for (const stream of inflate === undefined ? [request] : [inflate, request]) {
+      stream.off('error', listeners.error).on('error', ignoreLateError)
+    }
     const source = inflate ?? request
     source.off('data', listeners.data).off('end', listeners.end)
     if (inflate !== undefined) request.unpipe(inflate)
@@ -264,16 +298,24 @@ function ignoreLateError (): void {
 }
 
 function tooLarge (maxBytes: number, param?: string): GatewayError {
-  return new GatewayError('file_too_large', { message: `The body is larger than ${formatMegabytes(maxBytes)}.`, param })
+  return new GatewayError('file_too_large', {
+    message: `The body is larger than ${formatMegabytes(maxBytes)}.`,
+    param
+  })
 }
 
-/** Returns true for a body that need not be counted, unless memory is short: whatever is in it, it has neither long strings nor too many values. */
+/**
+ * Returns true for a body that need not be counted, unless memory is short: whatever is in it, it has neither
+ * long strings nor too many values.
+ */
 function isWithinLimits (sizeBytes: number, { maxValues }: JsonLimits): boolean {
   return sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= maxValues
 }
 
 function tooManyValues ({ maxValues }: JsonLimits): GatewayError {
-  return new GatewayError('too_many_values', { message: `The body has more than ${maxValues} values (\`limits.json_values\`); keys, strings, objects and lists each count as eight.` })
+  return new GatewayError('too_many_values', {
+    message: `The body has more than ${maxValues} values (\`limits.json_values\`); keys, strings, objects and lists each count as eight.`
+  })
 }
 
 function counted (pieces: readonly Buffer[]): ValueCounter {

@@ -1,6 +1,6 @@
 /**
- * Answers input that is not a request: bytes that are not HTTP, headers that are too large or do not arrive. It
- * never becomes a call, but the answer has the same form as any other.
+ * Answers input that is not a request: bytes that are not HTTP, headers that are too large or do not arrive.
+ * It never becomes a call, but the answer has the same form as any other.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -9,7 +9,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { jsonReplyHeaders } from '../core/reply.ts'
 
-/** Answers `clientError` of an HTTP server where no answer has begun on the connection, which is closed in any case. */
+/**
+ * Answers `clientError` of an HTTP server where no answer has begun on the connection, which is closed in any
+ * case.
+ */
 export function refuseMalformed (server: Server): void {
   /** Responses of a connection that have not been sent. */
   const open = new WeakMap<Duplex, Set<ServerResponse>>()
@@ -20,7 +23,9 @@ export function refuseMalformed (server: Server): void {
   }
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, note)
   server.on('clientError', (error, socket) => {
-    const hasBegun = [...open.get(socket) ?? []].some(({ headersSent, writableFinished }) => headersSent && !writableFinished)
+    const hasBegun = [...(open.get(socket) ?? [])].some(
+      ({ headersSent, writableFinished }) => headersSent && !writableFinished
+    )
     if (socket.writable && !hasBegun) refuse(error, socket)
     else socket.destroy(error)
   })

@@ -1,4 +1,7 @@
-/** Where the bytes of a body come from: the request, or what middleware in front of the gateway has read of it. */
+/**
+ * Where the bytes of a body come from: the request, or what middleware in front of the gateway has read of
+ * it.
+ */
 
 import { Readable } from 'node:stream'
 import { GatewayError } from '../core/errors.ts'
@@ -10,8 +13,8 @@ import type { Context } from 'koa'
 export type RequestBody = Readable & { readonly headers: IncomingHttpHeaders }
 
 /**
- * Returns the body of a request. One that was read already is taken from `ctx.request.rawBody`, where body parsers
- * keep what they have read and decompressed.
+ * Returns the body of a request. One that was read already is taken from `ctx.request.rawBody`, where body
+ * parsers keep what they have read and decompressed.
  *
  * @throws GatewayError `body_already_read` when it is not there
  */
@@ -21,5 +24,7 @@ export function requestBody ({ req, request }: Pick<Context, 'req' | 'request'>)
   if (typeof raw !== 'string' && !(raw instanceof Uint8Array)) throw new GatewayError('body_already_read')
   const bytes = Buffer.from(raw)
   const { 'content-encoding': _encoding, 'transfer-encoding': _framing, ...headers } = req.headers
-  return Object.assign(Readable.from([bytes], { objectMode: false }), { headers: { ...headers, 'content-length': String(bytes.length) } })
+  return Object.assign(Readable.from([bytes], { objectMode: false }), {
+    headers: { ...headers, 'content-length': String(bytes.length) }
+  })
 }

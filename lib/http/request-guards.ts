@@ -29,7 +29,9 @@ export function boundPipelining (pipelining: Pipelining, answer: AnswerCall): Mi
 }
 
 function tooManyOutstanding (limit: number): GatewayError {
-  return new GatewayError('overloaded', { message: `Too many pipelined requests on this connection (limit ${limit}).` })
+  return new GatewayError('overloaded', {
+    message: `Too many pipelined requests on this connection (limit ${limit}).`
+  })
 }
 
 function refusalOf (context: Context, allowsHost: (header: string) => boolean): GatewayError | undefined {
@@ -40,16 +42,25 @@ function refusalOf (context: Context, allowsHost: (header: string) => boolean): 
   }
   if (![headers.host ?? '', ...hostOfTarget(url)].every(allowsHost)) {
     if (headers.host === undefined) return noHost()
-    return new GatewayError('invalid_value', { status: 421, message: 'The gateway is not served under the host name of the request. The operator can list it in `server.accepted_hosts`.' })
+    return new GatewayError('invalid_value', {
+      status: 421,
+      message:
+        'The gateway is not served under the host name of the request. The operator can list it in `server.accepted_hosts`.'
+    })
   }
   if (httpVersion === '1.1') { // older callers know neither header
     if (headers.host === undefined) return noHost()
     // https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
     if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
-      return new GatewayError('invalid_value', { status: 417, message: 'Only the expectation `100-continue` is supported.' })
+      return new GatewayError('invalid_value', {
+        status: 417,
+        message: 'Only the expectation `100-continue` is supported.'
+      })
     }
   }
-  return hasReadableUrl(context) ? undefined : new GatewayError('invalid_value', { message: 'The URL of the request is not valid.' })
+  return hasReadableUrl(context)
+    ? undefined
+    : new GatewayError('invalid_value', { message: 'The URL of the request is not valid.' })
 }
 
 function noHost (): GatewayError {

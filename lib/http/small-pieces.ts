@@ -1,8 +1,8 @@
 /**
  * Puts small pieces of a body together.
  *
- * `node:http` gives each chunk of a request as a piece, which takes some 250 bytes beside its own, and a caller may put one byte
- * into each.
+ * `node:http` gives each chunk of a request as a piece, which takes some 250 bytes beside its own, and a
+ * caller may put one byte into each.
  */
 
 /** Memory of a piece beside its bytes. */

@@ -1,4 +1,7 @@
-/** The certificate and the key of HTTPS, from files that another program renews: new ones are used from the next connection on. */
+/**
+ * The certificate and the key of HTTPS, from files that another program renews: new ones are used from the
+ * next connection on.
+ */
 
 import { unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext } from 'node:tls'
@@ -30,12 +33,16 @@ export function readTlsFiles ({ certificate, key }: TlsPaths): TlsPair {
 }
 
 /**
- * Gives a server the new pair when one of the files has changed. Files are looked at by their path, not watched by their
- * directory: mounted secrets are links that are swapped somewhere else.
+ * Gives a server the new pair when one of the files has changed. Files are looked at by their path, not
+ * watched by their directory: mounted secrets are links that are swapped somewhere else.
  *
  * @returns a function that ends it
  */
-export function followTlsFiles (server: Server, paths: TlsPaths, { onReload, onFailure, everyMs = 2000 }: TlsWatchOptions): () => void {
+export function followTlsFiles (
+  server: Server,
+  paths: TlsPaths,
+  { onReload, onFailure, everyMs = 2000 }: TlsWatchOptions
+): () => void {
   const reload = (): void => {
     try {
       server.setSecureContext(readTlsFiles(paths))

@@ -1,8 +1,9 @@
 /**
- * Keeps a file of a form while its call is in flight: in memory while there is plenty of it, what comes after that on disk.
+ * Keeps a file of a form while its call is in flight: in memory while there is plenty of it, what comes after
+ * that on disk.
  *
- * A byte that is written to disk and read again costs the process 1.8 ms of CPU time per megabyte, three times as much as
- * everything else that happens to it.
+ * A byte that is written to disk and read again costs the process 1.8 ms of CPU time per megabyte, three
+ * times as much as everything else that happens to it.
  */
 
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
@@ -48,7 +49,11 @@ export class UploadWriter extends Writable {
     const waiting = this.#waiting
     this.#waiting = []
     try {
-      while (this.#onDisk === undefined && waiting[0] !== undefined && memory.isCheap(waiting[0].length + bytesPerPiece)) {
+      while (
+        this.#onDisk === undefined &&
+        waiting[0] !== undefined &&
+        memory.isCheap(waiting[0].length + bytesPerPiece)
+      ) {
         memory.take(waiting[0].length + bytesPerPiece)
         this.#inMemory.push(waiting[0])
         waiting.shift()

@@ -22,9 +22,15 @@ export interface WriteOptions {
  * write per item. When the iterable throws or the caller leaves, the socket is destroyed: a truncated
  * answer never looks like a complete one.
  *
- * Rejects with a TypeError for headers that cannot be sent: nothing is sent then, and `return()` of the body is called.
+ * Rejects with a TypeError for headers that cannot be sent: nothing is sent then, and `return()` of the body
+ * is called.
  */
-export function writeReply (response: ServerResponse, reply: Reply, call: Call, options: WriteOptions = {}): Promise<void> {
+export function writeReply (
+  response: ServerResponse,
+  reply: Reply,
+  call: Call,
+  options: WriteOptions = {}
+): Promise<void> {
   const { body } = reply
   const { record, receivedAtMs } = call
   record.status = reply.status
@@ -37,7 +43,10 @@ export function writeReply (response: ServerResponse, reply: Reply, call: Call, 
 async function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, options: WriteOptions
 ): Promise<void> {
-  response.writeHead(reply.status, { ...headersOf(reply, call), 'content-length': String(Buffer.byteLength(body)) })
+  response.writeHead(reply.status, {
+    ...headersOf(reply, call),
+    'content-length': String(Buffer.byteLength(body))
+  })
   await options.beforeLastByte?.(call)
   if (response.destroyed) return
   response.end(body)
@@ -54,7 +63,9 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   const route = explainRoute(record)
   if (route !== undefined) headers['x-headgate-route'] = route
-  if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
+  if (record.upstreamRequestId !== undefined) {
+    headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
+  }
   return Object.assign(headers, reply.headers, record.limitHeaders)
 }
 
@@ -66,7 +77,9 @@ function printable (text: string): string {
 function writeStream (
   response: ServerResponse, body: AsyncIterable<Piece>, reply: Reply, call: Call, options: WriteOptions
 ): Promise<void> {
-  return new Promise(resolve => { new StreamWriter(response, body[Symbol.asyncIterator](), { ...options, call }, resolve).start(reply) })
+  return new Promise(resolve => {
+    new StreamWriter(response, body[Symbol.asyncIterator](), { ...options, call }, resolve).start(reply)
+  })
 }
 
 interface StreamWriterOptions extends WriteOptions {
@@ -74,8 +87,9 @@ interface StreamWriterOptions extends WriteOptions {
 }
 
 /**
- * Writes the pieces of one stream. Not an `async` function: suspended, that takes 1.1 KB for as long as the stream waits, and what it
- * waits with is made anew for each piece, so that every scavenge has to copy it for all open streams.
+ * Writes the pieces of one stream. Not an `async` function: suspended, that takes 1.1 KB for as long as the
+ * stream waits, and what it waits with is made anew for each piece, so that every scavenge has to copy it for
+ * all open streams.
  */
 class StreamWriter extends TimedMember {
   readonly #response: ServerResponse
@@ -87,7 +101,12 @@ class StreamWriter extends TimedMember {
   /** Sends the head alone where the first piece takes longer than a turn; else both are one packet. */
   #head: NodeJS.Immediate | undefined
 
-  constructor (response: ServerResponse, pieces: AsyncIterator<Piece>, options: StreamWriterOptions, settle: (end: Promise<void>) => void) {
+  constructor (
+    response: ServerResponse,
+    pieces: AsyncIterator<Piece>,
+    options: StreamWriterOptions,
+    settle: (end: Promise<void>) => void
+  ) {
     super()
     this.#response = response
     this.#pieces = pieces
@@ -181,8 +200,9 @@ class StreamWriter extends TimedMember {
 type Piece = string | Uint8Array
 
 /**
- * Gives the system what is written, and returns whether bytes still wait for the caller to read. `write` keeps them until the end of
- * the turn, and says that there is no room for more when they are many; mostly the system takes all of them.
+ * Gives the system what is written, and returns whether bytes still wait for the caller to read. `write`
+ * keeps them until the end of the turn, and says that there is no room for more when they are many; mostly
+ * the system takes all of them.
  */
 function flushedMustWait (response: ServerResponse): boolean {
   response.socket?.uncork()
@@ -197,10 +217,18 @@ function flushedMustWait (response: ServerResponse): boolean {
 function written (response: ServerResponse, signal: CallSignal, options: WriteOptions): Promise<void> {
   if (response.destroyed) return Promise.resolve()
   // The system has taken every byte: the close follows, whatever the signal does.
-  return response.writableLength === 0 ? new Promise(resolve => { response.once('close', resolve) }) : writtenInTime(response, signal, options)
+  return response.writableLength === 0
+    ? new Promise(resolve => {
+        response.once('close', resolve)
+      })
+    : writtenInTime(response, signal, options)
 }
 
-async function writtenInTime (response: ServerResponse, signal: CallSignal, { graceMs = 5000, onWait }: WriteOptions): Promise<void> {
+async function writtenInTime (
+  response: ServerResponse,
+  signal: CallSignal,
+  { graceMs = 5000, onWait }: WriteOptions
+): Promise<void> {
   onWait?.(true)
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }
@@ -211,7 +239,10 @@ async function writtenInTime (response: ServerResponse, signal: CallSignal, { gr
   signal.removeEventListener('abort', giveUp)
 }
 
-/** Resolves when there is room again or the caller has left. An `AbortSignal` for this would cost more than a write. */
+/**
+ * Resolves when there is room again or the caller has left. An `AbortSignal` for this would cost more than a
+ * write.
+ */
 function drained (response: ServerResponse, signal: CallSignal): Promise<void> {
   return new Promise(resolve => {
     const go = (): void => {

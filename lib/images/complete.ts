@@ -5,7 +5,9 @@ import type { Batch } from '../core/batch.ts'
 import type { ImageData, ImageEvent } from '../core/events.ts'
 import { nowSeconds } from '../core/reply.ts'
 
-/** Folds batches into `{ created, data, … }`, with `data` always there: the images of all requests it took. */
+/**
+ * Folds batches into `{ created, data, … }`, with `data` always there: the images of all requests it took.
+ */
 export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): object {
   let answer: ImageEvent & { type: 'image-answer' } | undefined
   const data: ImageData[] = []

@@ -28,7 +28,9 @@ export function imageKind (head: Uint8Array): ImageKind | undefined {
   const text = bytes.toString('latin1')
   if (text.startsWith('\x89PNG\r\n\x1a\n')) return { mediaType: 'image/png', extension: 'png' }
   if (text.startsWith('\xff\xd8\xff')) return { mediaType: 'image/jpeg', extension: 'jpg' }
-  if (text.startsWith('RIFF') && text.slice(8) === 'WEBP') return { mediaType: 'image/webp', extension: 'webp' }
+  if (text.startsWith('RIFF') && text.slice(8) === 'WEBP') {
+    return { mediaType: 'image/webp', extension: 'webp' }
+  }
   return undefined
 }
 
@@ -40,7 +42,13 @@ export function imageKind (head: Uint8Array): ImageKind | undefined {
  */
 export function pngSize (head: Uint8Array): ImageSize | undefined {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength)
-  if (bytes.length < 24 || imageKind(bytes)?.extension !== 'png' || bytes.toString('latin1', 12, 16) !== 'IHDR') return undefined
+  if (
+    bytes.length < 24 ||
+    imageKind(bytes)?.extension !== 'png' ||
+    bytes.toString('latin1', 12, 16) !== 'IHDR'
+  ) {
+    return undefined
+  }
   return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
 }
 
@@ -48,7 +56,8 @@ export function pngSize (head: Uint8Array): ImageSize | undefined {
  * Returns width and height of a PNG, JPEG or WebP, in pixels, as its headers say.
  *
  * @returns undefined where they do not
- * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf B.2.2, https://developers.google.com/speed/webp/docs/riff_container
+ * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf B.2.2,
+ *   https://developers.google.com/speed/webp/docs/riff_container
  */
 export function imageSize (image: Uint8Array): ImageSize | undefined {
   const bytes = Buffer.from(image.buffer, image.byteOffset, image.byteLength)
@@ -68,8 +77,11 @@ function jpegSize (bytes: Buffer): ImageSize | undefined {
   for (let at = 2; at + 9 <= Math.min(bytes.length, maxHeaderBytes);) {
     const marker = bytes[at + 1] ?? 0
     if (bytes[at] !== 0xff) return undefined
-    if (marker === 0xff || marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8)) at += marker === 0xff ? 1 : 2 // no length follows
-    else if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) }
+    // no length follows
+    if (marker === 0xff || marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8))
+      at += marker === 0xff ? 1 : 2
+    else if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker))
+      return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) }
     else at += 2 + bytes.readUInt16BE(at + 2)
   }
   return undefined
@@ -93,16 +105,28 @@ function webpSize (bytes: Buffer): ImageSize | undefined {
  * @throws GatewayError `unsupported_format` for what is no image, `invalid_value` and
  *   `file_too_large` for one the family does not take
  */
-export function checkImageFile (file: UploadedFile, param: string, { files }: Pick<ImageFamily, 'files'>): void {
+export function checkImageFile (
+  file: UploadedFile,
+  param: string,
+  { files }: Pick<ImageFamily, 'files'>
+): void {
   const kind = imageKind(file.head)
   if (kind === undefined) {
-    throw new GatewayError('unsupported_format', { message: `\`${param}\` must be a PNG, JPEG or WebP image.`, param })
+    throw new GatewayError('unsupported_format', {
+      message: `\`${param}\` must be a PNG, JPEG or WebP image.`,
+      param
+    })
   }
   if (files !== 'square_png') return
   const size = pngSize(file.head)
-  if (size === undefined) throw new GatewayError('unsupported_format', { message: `\`${param}\` must be a PNG.`, param })
+  if (size === undefined) {
+    throw new GatewayError('unsupported_format', { message: `\`${param}\` must be a PNG.`, param })
+  }
   if (size.width !== size.height) {
-    throw new GatewayError('invalid_value', { message: `\`${param}\` must be square, not ${size.width}x${size.height}.`, param })
+    throw new GatewayError('invalid_value', {
+      message: `\`${param}\` must be square, not ${size.width}x${size.height}.`,
+      param
+    })
   }
   if (file.sizeBytes >= squarePngBytes) {
     throw new GatewayError('file_too_large', { message: `\`${param}\` must be smaller than 4 MB.`, param })

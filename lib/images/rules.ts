@@ -50,11 +50,24 @@ export function familyOf (traits: ImageTraits | undefined): ImageFamily {
   return traits === undefined ? anyImageFamily : { ...anyImageFamily, ...traits }
 }
 
-/** Returns true when a family has the task and every parameter of a request, whatever their lengths and numbers. */
-export function hasParameters ({ tasks, unsupported, sizes, qualities, maxFiles }: ImageFamily, request: ImageParameters, task: ImageTask): boolean {
+/**
+ * Returns true when a family has the task and every parameter of a request, whatever their lengths and
+ * numbers.
+ */
+export function hasParameters (
+  { tasks, unsupported, sizes, qualities, maxFiles }: ImageFamily,
+  request: ImageParameters,
+  task: ImageTask
+): boolean {
   const { size, quality } = request
-  return tasks.includes(task) && fileCount(request) <= maxFiles && isOneOf(size, sizes) && isOneOf(quality, qualities) &&
-    !unsupported.some(field => isSet(request[field as keyof ImageParameters])) // a name of the catalogue or the configuration
+  return (
+    tasks.includes(task) &&
+    fileCount(request) <= maxFiles &&
+    isOneOf(size, sizes) &&
+    isOneOf(quality, qualities) &&
+    // a name of the catalogue or the configuration
+    !unsupported.some(field => isSet(request[field as keyof ImageParameters]))
+  )
 }
 
 /**
@@ -63,20 +76,34 @@ export function hasParameters ({ tasks, unsupported, sizes, qualities, maxFiles 
  * @throws GatewayError `unsupported_parameter` for what the family does not have, `invalid_value`
  *   for what it has but not like this; both with the parameter's name
  */
-export function checkImageRules (request: ImageParameters, family: ImageFamily, task: ImageTask, model: string): void {
+export function checkImageRules (
+  request: ImageParameters,
+  family: ImageFamily,
+  task: ImageTask,
+  model: string
+): void {
   if (!family.tasks.includes(task)) {
-    throw new GatewayError('unsupported_parameter', { message: `${model} does not support this endpoint. Its tasks are ${family.tasks.join(', ')}.`, param: 'model' })
+    throw new GatewayError('unsupported_parameter', {
+      message: `${model} does not support this endpoint. Its tasks are ${family.tasks.join(', ')}.`,
+      param: 'model'
+    })
   }
   for (const field of family.unsupported) {
-    if (isSet(request[field as keyof ImageParameters])) { // a name of the catalogue or the configuration
-      throw new GatewayError('unsupported_parameter', { message: `${model} does not support \`${field}\`.`, param: field })
+    if (isSet(request[field as keyof ImageParameters])) {
+      // a name of the catalogue or the configuration
+      throw new GatewayError('unsupported_parameter', {
+        message: `${model} does not support \`${field}\`.`,
+        param: field
+      })
     }
   }
   const { prompt = '', n = 1, size, quality } = request
   if (isLonger(prompt, family.maxPromptCharacters)) {
     throw invalid('prompt', `${model} accepts prompts of at most ${family.maxPromptCharacters} characters.`)
   }
-  if (n > family.maxImages) throw invalid('n', `${model} makes at most ${family.maxImages} images per request.`)
+  if (n > family.maxImages) {
+    throw invalid('n', `${model} makes at most ${family.maxImages} images per request.`)
+  }
   if (fileCount(request) > family.maxFiles) {
     throw invalid('image', `${model} accepts at most ${family.maxFiles} image to edit.`)
   }
@@ -107,7 +134,10 @@ function checkOneOf (
   param: string, value: string | undefined, allowed: readonly string[] | undefined, model: string
 ): void {
   if (allowed === undefined || isOneOf(value, allowed)) return
-  throw invalid(param, `For ${model}, \`${param}\` must be one of ${allowed.map(word => `\`${word}\``).join(', ')}.`)
+  throw invalid(
+    param,
+    `For ${model}, \`${param}\` must be one of ${allowed.map(word => `\`${word}\``).join(', ')}.`
+  )
 }
 
 function isOneOf (value: string | undefined, allowed: readonly string[] | undefined): boolean {
@@ -121,7 +151,10 @@ function checkOutput (request: ImageParameters): void {
   }
   // 100 is what a request without the field has anyway, whatever the format.
   if (compression !== undefined && compression !== 100 && format === 'png') {
-    throw invalid('output_compression', '`output_compression` requires `output_format` to be `webp` or `jpeg`.')
+    throw invalid(
+      'output_compression',
+      '`output_compression` requires `output_format` to be `webp` or `jpeg`.'
+    )
   }
 }
 

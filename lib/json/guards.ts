@@ -49,7 +49,10 @@ export function numberOf (value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined
 }
 
-/** Returns the value as a whole number from 0, or `undefined` for what is no number. Negative counts have been seen: 0. */
+/**
+ * Returns the value as a whole number from 0, or `undefined` for what is no number. Negative counts have been
+ * seen: 0.
+ */
 export function countOf (value: unknown): number | undefined {
   const number = numberOf(value)
   return number === undefined ? undefined : Math.max(0, Math.round(number))

@@ -1,10 +1,10 @@
 /**
  * The media of a large JSON text: its long strings in base64, kept as the bytes they came as.
  *
- * A string of 48 MB is 12,000 pages of memory that are used for the first time in one turn of the event loop: 25 ms, and
- * over 100 where a virtual machine gets them from its host. So a short string stands for each until JSON is printed
- * of it. It begins as the long one does, which is all that is looked at; what is cut off its beginning is gone from the
- * long one as well, and it may be put into a longer text.
+ * A string of 48 MB is 12,000 pages of memory that are used for the first time in one turn of the event loop:
+ * 25 ms, and over 100 where a virtual machine gets them from its host. So a short string stands for each
+ * until JSON is printed of it. It begins as the long one does, which is all that is looked at; what is cut
+ * off its beginning is gone from the long one as well, and it may be put into a longer text.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -39,14 +39,19 @@ export class MediaStrings implements RequestMedia {
 
   /**
    * @param bytes what stands between two quotes of a JSON text
-   * @returns what stands for it; `undefined` for a string that is short, or is not base64 with `data:` or nothing before it
+   * @returns what stands for it; `undefined` for a string that is short, or is not base64 with `data:` or
+   *   nothing before it
    */
   async keep (bytes: Buffer): Promise<string | undefined> {
     const headEnd = cutBefore(bytes, headBytes)
     if (headEnd === bytes.length || !mediaHead.test(unescaped(bytes.subarray(0, headEnd)))) return undefined
     const kept = bytes.includes(backslash) ? Buffer.allocUnsafe(bytes.length) : undefined
     let keptBytes = 0
-    for (let from = 0, to = headEnd; from < bytes.length; from = to, to = cutBefore(bytes, from + lookedAtBytes)) {
+    for (
+      let from = 0, to = headEnd;
+      from < bytes.length;
+      from = to, to = cutBefore(bytes, from + lookedAtBytes)
+    ) {
       const text = unescaped(bytes.subarray(from, to))
       if (from > 0 && /[^\w+/=-]/.test(text)) return undefined
       if (kept !== undefined) keptBytes += kept.write(text, keptBytes, 'latin1')
@@ -57,17 +62,27 @@ export class MediaStrings implements RequestMedia {
     return `${medium.toString('latin1', 0, headBytes)}${mark}${String(place).padStart(placeLength, '0')}`
   }
 
-  /** Returns all bytes of the string that a text stands for, without escapes; `undefined` for one that stands for itself. */
+  /**
+   * Returns all bytes of the string that a text stands for, without escapes; `undefined` for one that stands
+   * for itself.
+   */
   bytesOf (text: string): Buffer | undefined {
     return standsForMedia(text) ? this.#strings[Number(text.slice(-placeLength))] : undefined
   }
 
-  /** Puts the strings back into JSON that was printed with what stands for them, a piece in each turn of the event loop. */
+  /**
+   * Puts the strings back into JSON that was printed with what stands for them, a piece in each turn of the
+   * event loop.
+   */
   async * restore (printed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     let rest = Buffer.alloc(0)
     for await (const piece of printed) {
       rest = Buffer.concat([rest, piece])
-      for (let at = rest.indexOf(mark); at !== -1 && at + signLength <= rest.length; at = rest.indexOf(mark)) {
+      for (
+        let at = rest.indexOf(mark);
+        at !== -1 && at + signLength <= rest.length;
+        at = rest.indexOf(mark)
+      ) {
         yield rest.subarray(0, at)
         yield * this.#tailOf(Number(rest.toString('latin1', at + mark.length, at + signLength)))
         rest = rest.subarray(at + signLength)

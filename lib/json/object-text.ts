@@ -1,6 +1,6 @@
 /**
- * Takes the text of a JSON object apart without parsing its values, so that some of its fields can be replaced while all
- * else stays as it was written: the order of keys, `1.0`, spaces, unknown fields.
+ * Takes the text of a JSON object apart without parsing its values, so that some of its fields can be
+ * replaced while all else stays as it was written: the order of keys, `1.0`, spaces, unknown fields.
  */
 
 import { isContainer } from './guards.ts'
@@ -74,7 +74,11 @@ export function readObjectText (text: string): ObjectText | undefined {
 }
 
 /** Returns the text with other values in some of its fields; those it does not have come first. */
-export function replaceFields (text: string, { fields }: ObjectText, values: ReadonlyMap<string, string>): string {
+export function replaceFields (
+  text: string,
+  { fields }: ObjectText,
+  values: ReadonlyMap<string, string>
+): string {
   let added = ''
   for (const [name, value] of values) if (!fields.has(name)) added += `${JSON.stringify(name)}:${value},`
   const opening = text.indexOf('{') + 1
@@ -97,7 +101,9 @@ export function replaceFieldsIn (text: string, name: string, values: ReadonlyMap
   if (outer === undefined || range === undefined) return text
   const inner = text.slice(range.start, range.end)
   const outline = readObjectText(inner)
-  return outline === undefined ? text : text.slice(0, range.start) + replaceFields(inner, outline, values) + text.slice(range.end)
+  return outline === undefined
+    ? text
+    : text.slice(0, range.start) + replaceFields(inner, outline, values) + text.slice(range.end)
 }
 
 /** Counts the keys in all objects of a parsed value: a text that has more of them has some twice. */
@@ -115,7 +121,10 @@ export function countKeys (value: unknown): number {
   return keys
 }
 
-/** Returns the place behind the string that begins at `start`, with its quotes; the end of the text where it has no closing quote. */
+/**
+ * Returns the place behind the string that begins at `start`, with its quotes; the end of the text where it
+ * has no closing quote.
+ */
 export function endOfString (text: string, start: number): number {
   const end = closingQuote(text, start + 1)
   return end === -1 ? text.length : end + 1

@@ -13,16 +13,18 @@ const uncountedLength = 64 * 1024
 const maxParseCost = 500_000
 
 /**
- * Parses JSON that others wrote, on its own or in a string of other JSON. What is nested thousands of levels deep is refused here, because
- * whatever walks it later, as `JSON.stringify` does, would run out of stack.
+ * Parses JSON that others wrote, on its own or in a string of other JSON. What is nested thousands of levels
+ * deep is refused here, because whatever walks it later, as `JSON.stringify` does, would run out of stack.
  *
- * @throws SyntaxError for what is not JSON, nested deeper than 256 levels, or more than half a million values, of which
- *   keys, strings, objects and lists count as eight
+ * @throws SyntaxError for what is not JSON, nested deeper than 256 levels, or more than half a million
+ *   values, of which keys, strings, objects and lists count as eight
  */
 export function parseBounded (text: string): unknown {
   if (text.length > uncountedLength) checkParseCost(text)
   const value: unknown = JSON.parse(text)
-  if (text.length > plainLength && isDeeperThan(value, maxDepth)) throw new SyntaxError(`nested deeper than ${maxDepth} levels`)
+  if (text.length > plainLength && isDeeperThan(value, maxDepth)) {
+    throw new SyntaxError(`nested deeper than ${maxDepth} levels`)
+  }
   return value
 }
 
@@ -39,8 +41,8 @@ function checkParseCost (text: string): void {
 const maxRecursion = 64
 
 /**
- * Returns true when objects and lists are nested in more than so many levels. Beyond some levels it walks without
- * recursion: a hostile text must not choose the depth of our stack.
+ * Returns true when objects and lists are nested in more than so many levels. Beyond some levels it walks
+ * without recursion: a hostile text must not choose the depth of our stack.
  */
 export function isDeeperThan (value: unknown, levels: number): boolean {
   return isDeeper(value, levels, maxRecursion)
@@ -68,8 +70,8 @@ function isDeeperByLevel (value: object, levels: number): boolean {
     if (depth >= levels) return true
     const next: object[] = []
     for (const container of level) {
-      // `for in` over an array makes a string of every index: 50 MB of numbers took 25 s. Strings are no containers:
-      // `Object.values` makes one value of each character, and 20 MB took ten seconds.
+      // `for in` over an array makes a string of every index: 50 MB of numbers took 25 s. Strings are no
+      // containers: `Object.values` makes one value of each character, and 20 MB took ten seconds.
       for (const child of Array.isArray(container) ? container : Object.values(container)) {
         if (isContainer(child)) next.push(child)
       }

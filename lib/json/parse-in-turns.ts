@@ -1,10 +1,10 @@
 /**
  * Parses a large JSON text in parts, one in a turn of the event loop.
  *
- * `JSON.parse` needs a millisecond for a megabyte of one string and forty for a megabyte of small objects, and
- * others wait meanwhile. Here it gets runs of complete members of a list or an object, and long strings in pieces;
- * lists and objects that are larger than a run are put together from them. Each byte is looked at once and parsed
- * once, so the time is linear, about a third more than that of `JSON.parse` alone.
+ * `JSON.parse` needs a millisecond for a megabyte of one string and forty for a megabyte of small objects,
+ * and others wait meanwhile. Here it gets runs of complete members of a list or an object, and long strings
+ * in pieces; lists and objects that are larger than a run are put together from them. Each byte is looked at
+ * once and parsed once, so the time is linear, about a third more than that of `JSON.parse` alone.
  *
  * It accepts what `JSON.parse` accepts, but for keys of more than a megabyte.
  */
@@ -19,7 +19,10 @@ import { closeList, closeObject, colon, comma, isSpace, openList, openObject, qu
 export interface TurnSizes {
   /** Bytes that are parsed at once: 43,000 empty objects take 4 ms. */
   readonly runBytes: number
-  /** Longer strings are read in pieces of so many bytes; so much is looked at in a turn where there is nothing to parse. */
+  /**
+   * Longer strings are read in pieces of so many bytes; so much is looked at in a turn where there is nothing
+   * to parse.
+   */
   readonly pieceBytes: number
 }
 
@@ -45,7 +48,11 @@ export class StringTooLongError extends SyntaxError {}
  * @param maxDepth levels of lists and objects
  * @throws NotUtf8Error, NestedTooDeepError, StringTooLongError, or another SyntaxError for what is not JSON
  */
-export async function parseInTurns (bytes: Buffer, maxDepth: number, options: ParseOptions = {}): Promise<unknown> {
+export async function parseInTurns (
+  bytes: Buffer,
+  maxDepth: number,
+  options: ParseOptions = {}
+): Promise<unknown> {
   if (!isUtf8(bytes)) throw new NotUtf8Error('not UTF-8')
   await yieldFairly()
   const parser = new RunParser(bytes, maxDepth, options)
@@ -82,7 +89,11 @@ class RunParser {
   /** The brackets that are open in the run. */
   #brackets: number[] = []
 
-  constructor (bytes: Buffer, maxDepth: number, { media, maxStringBytes = Infinity, ...sizes }: ParseOptions) {
+  constructor (
+    bytes: Buffer,
+    maxDepth: number,
+    { media, maxStringBytes = Infinity, ...sizes }: ParseOptions
+  ) {
     this.#bytes = bytes
     this.#maxDepth = maxDepth
     this.#sizes = { ...defaultSizes, ...sizes }
@@ -119,7 +130,9 @@ class RunParser {
           break
         case openList:
         case openObject:
-          if (this.#outer.length + this.#brackets.length >= this.#maxDepth) throw new NestedTooDeepError(`nested deeper than ${this.#maxDepth} levels`)
+          if (this.#outer.length + this.#brackets.length >= this.#maxDepth) {
+            throw new NestedTooDeepError(`nested deeper than ${this.#maxDepth} levels`)
+          }
           this.#brackets.push(this.#at)
           this.#at++
           this.#memberStarts.push(this.#at)
@@ -175,16 +188,24 @@ class RunParser {
     while (isSpace(this.#bytes[next])) next++
     if (this.#bytes[next] === colon) throw new SyntaxError('a key of more than a megabyte')
     this.#openBrackets()
-    this.#add(from - 1, await this.#media?.keep(this.#bytes.subarray(from, to)) ?? await this.#readLongString(from, to))
+    this.#add(
+      from - 1,
+      (await this.#media?.keep(this.#bytes.subarray(from, to))) ?? (await this.#readLongString(from, to))
+    )
     this.#at = this.#runStart = this.#memberStarts[0] = to + 1
   }
 
   async #readLongString (from: number, to: number): Promise<string> {
-    if (to - from > this.#maxStringBytes) throw new StringTooLongError(`a string of more than ${this.#maxStringBytes} bytes`)
+    if (to - from > this.#maxStringBytes) {
+      throw new StringTooLongError(`a string of more than ${this.#maxStringBytes} bytes`)
+    }
     return await readLongString(this.#bytes, from, to, this.#sizes.pieceBytes)
   }
 
-  /** Adds a value of its own to the current container: what stands before it in the run is its key, or nothing. */
+  /**
+   * Adds a value of its own to the current container: what stands before it in the run is its key, or
+   * nothing.
+   */
   #add (start: number, value: unknown): void {
     const current = this.#current
     if (current.afterMember) throw new SyntaxError('a comma is missing')
@@ -222,7 +243,9 @@ class RunParser {
   #close (): void {
     const { value } = this.#current
     const outer = this.#outer.pop()
-    if (outer === undefined || Array.isArray(value) !== (this.#bytes[this.#at] === closeList)) throw new SyntaxError('a bracket too many')
+    if (outer === undefined || Array.isArray(value) !== (this.#bytes[this.#at] === closeList)) {
+      throw new SyntaxError('a bracket too many')
+    }
     this.#appendLast()
     this.#current = outer
     this.#runStart = this.#memberStarts[0] = this.#at + 1
@@ -231,7 +254,8 @@ class RunParser {
   /** Parses what stands between the last comma and the end of the current container. */
   #appendLast (): void {
     const { afterMember, afterComma } = this.#current
-    if (afterMember || (!afterComma && this.#isBlank(this.#runStart, this.#at))) this.#expectBlank(this.#runStart, this.#at)
+    if (afterMember || (!afterComma && this.#isBlank(this.#runStart, this.#at)))
+      this.#expectBlank(this.#runStart, this.#at)
     else this.#append(this.#runStart, this.#at)
   }
 
@@ -241,7 +265,9 @@ class RunParser {
     if (this.#root.length !== 1) throw new SyntaxError('more than one value, or none')
   }
 
-  /** Returns the place of the quote that ends a string; `undefined` when the search goes on in the next turn. */
+  /**
+   * Returns the place of the quote that ends a string; `undefined` when the search goes on in the next turn.
+   */
   #endOfString (start: number): number | undefined {
     const from = Math.max(start, this.#searchedTo)
     const searched = this.#bytes.subarray(0, from + this.#sizes.pieceBytes)
@@ -268,7 +294,9 @@ class RunParser {
 }
 
 /** Has a 1 for each byte that says how a text is built. */
-const marks = Uint8Array.from({ length: 256 }, (_, byte) => [quote, comma, openList, closeList, openObject, closeObject].includes(byte) ? 1 : 0)
+const marks = Uint8Array.from({ length: 256 }, (_, byte) =>
+  [quote, comma, openList, closeList, openObject, closeObject].includes(byte) ? 1 : 0
+)
 
 /** Returns the place of the next mark, or `end`. Most bytes of numbers are none. */
 function nextMark (bytes: Buffer, from: number, end: number): number {
@@ -283,6 +311,7 @@ function opened (value: OpenContainer['value']): OpenContainer {
 
 /** Sets a member as the parser does, also `__proto__`. */
 function setOwn (target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, configurable: true, enumerable: true, writable: true })
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, configurable: true, enumerable: true, writable: true })
   else target[key] = value
 }

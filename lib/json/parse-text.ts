@@ -12,7 +12,10 @@ const countedBytes = 1024 * 1024
  *
  * @param takeMemory is called with the bytes that the values will take, before they are made, and may throw
  */
-export async function parseText (text: string, takeMemory: (bytes: number) => void = () => undefined): Promise<unknown> {
+export async function parseText (
+  text: string,
+  takeMemory: (bytes: number) => void = () => undefined
+): Promise<unknown> {
   const bytes = Buffer.from(text)
   const counter = new ValueCounter(Infinity)
   for (let at = 0; at < bytes.length; at += countedBytes) {

@@ -5,9 +5,9 @@ import { countKeys, readObjectText, type ObjectText, type TextRange } from './ob
 /**
  * Keeps a JSON object with the bytes that it was parsed from.
  *
- * Most of a request is sent on as it came. A list or an object in it that still is the very one that was parsed needs no
- * printing: to print and encode 33 KB of messages takes 66 µs, to find them in the bytes and copy them 30; of 1 KB
- * either takes 3, and bytes that are kept cost the collector more (Node.js 20).
+ * Most of a request is sent on as it came. A list or an object in it that still is the very one that was
+ * parsed needs no printing: to print and encode 33 KB of messages takes 66 µs, to find them in the bytes and
+ * copy them 30; of 1 KB either takes 3, and bytes that are kept cost the collector more (Node.js 20).
  */
 export class ParsedText implements CallerBody {
   readonly #value: JsonObject
@@ -29,8 +29,8 @@ export class ParsedText implements CallerBody {
   }
 
   /**
-   * Returns the text, and forgets it: each collection would copy it while its call waits for the provider. If it is needed
-   * again, it is made of the bytes.
+   * Returns the text, and forgets it: each collection would copy it while its call waits for the provider. If
+   * it is needed again, it is made of the bytes.
    */
   text (): string {
     return this.#takeText() ?? this.#bytes().toString()
@@ -78,7 +78,10 @@ export class ParsedText implements CallerBody {
   }
 }
 
-/** Returns where the value of a field is; `undefined` for one with a key that comes twice, of which another parser may take the first. */
+/**
+ * Returns where the value of a field is; `undefined` for one with a key that comes twice, of which another
+ * parser may take the first.
+ */
 function unambiguous ({ fields }: ObjectText, name: string, value: unknown): TextRange | undefined {
   const range = fields.get(name)
   return range?.keys === countKeys(value) ? range : undefined

@@ -1,17 +1,19 @@
 /**
- * Says where a JSON value holds text: a table of paths, of which each is seen and may be replaced, is looked at and never
- * changed, or is not looked at, for a reason.
+ * Says where a JSON value holds text: a table of paths, of which each is seen and may be replaced, is looked
+ * at and never changed, or is not looked at, for a reason.
  *
  * ```ts
  * const places = new PlaceTable({
- *   'messages[].content[](tool_use).input.**': text,   // every string below, of a block whose `type` is `tool_use`
+ * 'messages[].content[](tool_use).input.**': text, // every string below, of a block whose `type` is
+ * `tool_use`
  *   'messages[].content[](thinking).thinking': fixed,
  *   'metadata.*': text,                                // the strings of any member
  *   '**.signature': unseen('belongs to what it signs') // wherever no other line says something
  * })
  * ```
  *
- * The line with the longest path counts. A string that no line is for is looked at and never changed, and so are names of members that no line has.
+ * The line with the longest path counts. A string that no line is for is looked at and never changed, and so
+ * are names of members that no line has.
  */
 
 import { isContainer, type JsonObject } from './guards.ts'
@@ -77,9 +79,13 @@ export class PlaceTable {
     }
   }
 
-  /** Returns the value with other strings in its places; what did not change is the same object, the value itself included. */
+  /**
+   * Returns the value with other strings in its places; what did not change is the same object, the value
+   * itself included.
+   */
   replace<T> (value: T, replace: ReplaceText): T {
-    return this.#replace(value, [this.#root], undefined, replace) as T // strings stay strings, and lists lists
+    // strings stay strings, and lists lists
+    return this.#replace(value, [this.#root], undefined, replace) as T
   }
 
   /** Returns the text of a JSON value with other strings in its places. */
@@ -88,16 +94,33 @@ export class PlaceTable {
     return spliceStrings(json, value, this.replace(value, replace))
   }
 
-  #replace (value: unknown, nodes: readonly Node[], below: TextPlace | undefined, replace: ReplaceText): unknown {
+  #replace (
+    value: unknown,
+    nodes: readonly Node[],
+    below: TextPlace | undefined,
+    replace: ReplaceText
+  ): unknown {
     if (typeof value === 'string') return replaceString(value, placeIn(nodes) ?? below ?? unlisted, replace)
     if (!isContainer(value)) return value
     const place = placeBelow(nodes) ?? below
     if (place?.kind === 'unseen' && !nodes.some(hasChildren)) return value
-    if (Array.isArray(value)) return this.#replaceItems(value, nodes.flatMap(({ item }) => item ?? []), place, replace)
+    if (Array.isArray(value)) {
+      return this.#replaceItems(
+        value,
+        nodes.flatMap(({ item }) => item ?? []),
+        place,
+        replace
+      )
+    }
     return this.#replaceMembers(value as JsonObject, typed(value as JsonObject, nodes), place, replace)
   }
 
-  #replaceItems (list: readonly unknown[], nodes: readonly Node[], below: TextPlace | undefined, replace: ReplaceText): readonly unknown[] {
+  #replaceItems (
+    list: readonly unknown[],
+    nodes: readonly Node[],
+    below: TextPlace | undefined,
+    replace: ReplaceText
+  ): readonly unknown[] {
     let result: unknown[] | undefined
     for (const [index, item] of list.entries()) {
       const replaced = this.#replace(item, nodes, below, replace)
@@ -106,7 +129,12 @@ export class PlaceTable {
     return result ?? list
   }
 
-  #replaceMembers (object: JsonObject, nodes: readonly Node[], below: TextPlace | undefined, replace: ReplaceText): JsonObject {
+  #replaceMembers (
+    object: JsonObject,
+    nodes: readonly Node[],
+    below: TextPlace | undefined,
+    replace: ReplaceText
+  ): JsonObject {
     const under = placeBelow(nodes) ?? below
     let result: JsonObject | undefined
     for (const [name, member] of Object.entries(object)) {
@@ -125,12 +153,15 @@ export class PlaceTable {
 function replaceString (string: string, place: TextPlace, replace: ReplaceText): string {
   if (string === '' || (place.mayBeData === true && /^data:/i.test(string))) return string
   switch (place.kind) {
-    case 'text': return replace(string, place)
-    case 'json': return place.isPiece === true ? replace(string, place) : replaceInJson(string, place, replace)
+    case 'text':
+      return replace(string, place)
+    case 'json':
+      return place.isPiece === true ? replace(string, place) : replaceInJson(string, place, replace)
     case 'fixed':
       replace(string, place)
       return string
-    case 'unseen': return string
+    case 'unseen':
+      return string
   }
 }
 
@@ -178,8 +209,9 @@ function add (roots: readonly Node[], path: string, place: TextPlace): void {
       for (const node of nodes) node.below = place
       return
     }
-    if (item !== undefined) nodes = nodes.map(node => node.item ??= emptyNode())
-    else if (types !== undefined) nodes = nodes.flatMap(node => types.split('|').map(type => childOf(node.types, type)))
+    if (item !== undefined) nodes = nodes.map(node => (node.item ??= emptyNode()))
+    else if (types !== undefined)
+      nodes = nodes.flatMap(node => types.split('|').map(type => childOf(node.types, type)))
     else if (name !== undefined) nodes = nodes.map(node => childOf(node.members, name))
   }
   for (const node of nodes) node.place = place

@@ -1,8 +1,8 @@
 /**
  * Prints large JSON in parts, one in a turn of the event loop.
  *
- * `JSON.stringify` needs 2 ms for a megabyte of one string and fifty for a megabyte of small objects, and to write the
- * text as bytes takes as long again. Here it gets small values and runs of small members.
+ * `JSON.stringify` needs 2 ms for a megabyte of one string and fifty for a megabyte of small objects, and to
+ * write the text as bytes takes as long again. Here it gets small values and runs of small members.
  */
 
 import { isContainer } from './guards.ts'
@@ -10,7 +10,10 @@ import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { RequestMedia } from '../core/request-media.ts'
 
-/** Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a value. */
+/**
+ * Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a
+ * value.
+ */
 const runNodes = 4096
 const charactersPerNode = 32
 /** Characters of a part. */
@@ -44,7 +47,10 @@ async function * print (value: unknown): AsyncGenerator<Uint8Array, void, undefi
  *
  * @param check is called with the bytes in UTF-8 so far, and may throw
  */
-export async function printText (value: unknown, check: (bytes: number) => void = () => undefined): Promise<string> {
+export async function printText (
+  value: unknown,
+  check: (bytes: number) => void = () => undefined
+): Promise<string> {
   let text = ''
   let bytes = 0
   let turnEnd = partLength
@@ -104,7 +110,9 @@ function nodesIn (value: unknown, most: number): number {
   if (!isContainer(value)) return 1
   let nodes = 1
   if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && nodes < most; index++) nodes += nodesIn(value[index], most - nodes)
+    for (let index = 0; index < value.length && nodes < most; index++) {
+      nodes += nodesIn(value[index], most - nodes)
+    }
     return nodes
   }
   for (const key in value) {

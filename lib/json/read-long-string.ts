@@ -10,7 +10,12 @@ const letterU = 0x75
  * @param pieceBytes at least 12
  * @throws SyntaxError for what may not stand in a string
  */
-export async function readLongString (bytes: Buffer, from: number, to: number, pieceBytes: number): Promise<string> {
+export async function readLongString (
+  bytes: Buffer,
+  from: number,
+  to: number,
+  pieceBytes: number
+): Promise<string> {
   const pieces: string[] = []
   for (let start = from, end = from; start < to; start = end) {
     end = start + pieceBytes < to ? cutBefore(bytes, start, start + pieceBytes) : to

@@ -1,11 +1,15 @@
-/** Prints a changed value into the text that it was parsed from: only the strings that differ are written anew. */
+/**
+ * Prints a changed value into the text that it was parsed from: only the strings that differ are written
+ * anew.
+ */
 
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 import { isContainer } from './guards.ts'
 import { endOfString } from './object-text.ts'
 
 /**
- * Returns the text with the strings that differ between two values spliced in; all else stays as it was written.
+ * Returns the text with the strings that differ between two values spliced in; all else stays as it was
+ * written.
  *
  * @param text JSON, by a parser that has read it before
  * @param before the text, parsed; members that are null may be missing
@@ -27,7 +31,10 @@ class Splicer {
     this.#text = text
   }
 
-  /** @returns `undefined` for a text that has a member twice where something changed: another parser may take the first */
+  /**
+   * @returns `undefined` for a text that has a member twice where something changed: another parser may take
+   * the first
+   */
   splice (before: unknown, after: unknown): string | undefined {
     return this.#value(before, after) ? this.#result + this.#text.slice(this.#copied) : undefined
   }
@@ -122,5 +129,13 @@ class Splicer {
 }
 
 function isPunctuation (code: number): boolean {
-  return code === comma || code === colon || code === closeList || code === closeObject || code === openList || code === openObject || code === quote
+  return (
+    code === comma ||
+    code === colon ||
+    code === closeList ||
+    code === closeObject ||
+    code === openList ||
+    code === openObject ||
+    code === quote
+  )
 }

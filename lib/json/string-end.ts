@@ -15,7 +15,9 @@ export function closingQuote (text: string | Buffer, start: number, from = start
   return -1
 }
 
-/** Returns true where an odd number of backslashes stand before an index of a string that begins at `start`. */
+/**
+ * Returns true where an odd number of backslashes stand before an index of a string that begins at `start`.
+ */
 export function isEscaped (text: string | Buffer, at: number, start: number): boolean {
   let first = at
   while (first > start && codeAt(text, first - 1) === backslash) first--

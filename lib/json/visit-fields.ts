@@ -6,7 +6,11 @@ import { isObject } from './guards.ts'
  * @param skipped fields whose values are not looked through
  * @returns whether a visit returned true
  */
-export function visitFields (value: unknown, skipped: ReadonlySet<string>, visit: (name: string, field: unknown) => boolean): boolean {
+export function visitFields (
+  value: unknown,
+  skipped: ReadonlySet<string>,
+  visit: (name: string, field: unknown) => boolean
+): boolean {
   const open: unknown[] = [value]
   while (open.length > 0) {
     const next = open.pop()

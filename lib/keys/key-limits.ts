@@ -16,7 +16,9 @@ export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): KeyLimits
   }
   const { budget, budgets, strict } = wanted
   return {
-    ...Object.fromEntries(limitFields.flatMap(({ name, member }) => wanted[name] === undefined ? [] : [[member, wanted[name]]])),
+    ...Object.fromEntries(
+      limitFields.flatMap(({ name, member }) => (wanted[name] === undefined ? [] : [[member, wanted[name]]]))
+    ),
     ...budget !== undefined && { budget: toBudget(budget) },
     ...budgets !== undefined && { budgets: budgets.map(toBudget) },
     ...strict !== undefined && { strict }
@@ -26,7 +28,11 @@ export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): KeyLimits
 export function fromKeyLimits (limits: KeyLimits): Static<typeof KeyLimitsConfig> {
   const { budget, budgets, strict } = limits
   return {
-    ...Object.fromEntries(limitFields.flatMap(({ name, member }) => limits[member] === undefined ? [] : [[name, limits[member]]])),
+    ...Object.fromEntries(
+      limitFields.flatMap(({ name, member }) =>
+        limits[member] === undefined ? [] : [[name, limits[member]]]
+      )
+    ),
     ...budget !== undefined && { budget: fromBudget(budget) },
     ...budgets !== undefined && { budgets: budgets.map(fromBudget) },
     ...strict !== undefined && { strict }
@@ -34,7 +40,11 @@ export function fromKeyLimits (limits: KeyLimits): Static<typeof KeyLimitsConfig
 }
 
 function toBudget ({ time_zone: timeZone, ...budget }: Static<typeof BudgetConfig>): Budget {
-  return { ...budget.every === undefined && { per: 'month' }, ...budget, ...timeZone !== undefined && { timeZone } }
+  return {
+    ...budget.every === undefined && { per: 'month' },
+    ...budget,
+    ...timeZone !== undefined && { timeZone }
+  }
 }
 
 function fromBudget ({ timeZone, ...budget }: Budget): Static<typeof BudgetConfig> {

@@ -20,12 +20,21 @@ export interface ListedKey extends ApiKey {
   readonly revokedAtMs?: number
 }
 
-/** Returns the entry of a row, and after a rotation one of the digest before; none for a key of an archived project. */
-export function entriesOfRow (row: KeyRow, project: ProjectRow | undefined): Array<readonly [digest: string, entry: KeyEntry]> {
+/**
+ * Returns the entry of a row, and after a rotation one of the digest before; none for a key of an archived
+ * project.
+ */
+export function entriesOfRow (
+  row: KeyRow,
+  project: ProjectRow | undefined
+): Array<readonly [digest: string, entry: KeyEntry]> {
   // Such a key was made while its project was being archived: earlier ones are revoked.
   if (typeof project?.archived_at_ms === 'number') return []
   const key = inProject(fromRow(row), project)
-  const entry = (digest: string, untilMs?: number): readonly [string, KeyEntry] => [digest, { key, digest: Buffer.from(digest, 'base64'), untilMs }]
+  const entry = (digest: string, untilMs?: number): readonly [string, KeyEntry] => [
+    digest,
+    { key, digest: Buffer.from(digest, 'base64'), untilMs }
+  ]
   const { digest, previous_digest: previous, previous_until_ms: untilMs } = row
   return [entry(digest), ...previous === null || untilMs === null ? [] : [entry(previous, untilMs)]]
 }
@@ -38,7 +47,9 @@ function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   return {
     ...key,
     ...models !== undefined && { models },
-    ...(id !== defaultProject || limits !== null) && { project: { id, name, ...limits !== null && { limits: parseLimits(limits) } } }
+    ...(id !== defaultProject || limits !== null) && {
+      project: { id, name, ...limits !== null && { limits: parseLimits(limits) } }
+    }
   }
 }
 
@@ -49,7 +60,17 @@ function parseLimits (text: string): KeyLimits {
 
 /** Returns the key of a row, as it is without its project. */
 export function fromRow (row: KeyRow): ApiKey {
-  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: objects, limits, expires_at_ms: expiresAtMs } = row
+  const {
+    id,
+    name,
+    endpoints,
+    models,
+    mcp_servers: mcpServers,
+    mcp_urls: mcpUrls,
+    provider_objects: objects,
+    limits,
+    expires_at_ms: expiresAtMs
+  } = row
   return {
     id,
     name,

@@ -3,8 +3,8 @@
  *
  * Only SHA-256 digests are stored, never the keys. All active digests are in memory, so that `check` never
  * waits; the store is polled twice a second for keys that another process created or revoked. Polling is one
- * query over a small table, works on any database and any file system, and costs a running gateway some 60 µs a
- * second, where a watch on the file would wake up for every unrelated write.
+ * query over a small table, works on any database and any file system, and costs a running gateway some 60 µs
+ * a second, where a watch on the file would wake up for every unrelated write.
  */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
@@ -74,7 +74,10 @@ export interface KeyStoreOptions {
   readonly pollMs?: number
   /** Milliseconds for which keys stay valid while the store cannot be read. Default: for ever. */
   readonly staleMs?: number
-  /** Called after keys were changed here, to notify other processes. They see it at their next poll in any case. */
+  /**
+   * Called after keys were changed here, to notify other processes. They see it at their next poll in any
+   * case.
+   */
   readonly onChange?: () => void
   /** Called for the first poll that fails after one that succeeded; the loaded keys stay valid. */
   readonly onFailure?: (error: unknown) => void
@@ -102,7 +105,12 @@ type Entries = ReadonlyMap<string, KeyEntry>
 export async function openKeyStore (
   database: Database,
   configured: readonly KeySettings[],
-  { pollMs: everyMs = 500, staleMs = Infinity, onFailure = () => {}, onChange = () => {} }: KeyStoreOptions = {}
+  {
+    pollMs: everyMs = 500,
+    staleMs = Infinity,
+    onFailure = () => {},
+    onChange = () => {}
+  }: KeyStoreOptions = {}
 ): Promise<KeyStore> {
   const { query } = database
   let fromConfiguration = entriesOf(configured.map(fromSettings))
@@ -122,14 +130,21 @@ export async function openKeyStore (
 
   /** Counts rows and their changes: rows are never deleted, so the counts show every change. */
   const count = async (): Promise<string> => {
-    const { made, revoked, changes } = await query.selectFrom('keys')
-      .select(({ fn }) => [fn.countAll().as('made'), fn.count('revoked_at_ms').as('revoked'), fn.sum('changes').as('changes')])
+    const { made, revoked, changes } = await query
+      .selectFrom('keys')
+      .select(({ fn }) => [
+        fn.countAll().as('made'),
+        fn.count('revoked_at_ms').as('revoked'),
+        fn.sum('changes').as('changes')
+      ])
       .executeTakeFirstOrThrow()
     return `${made} ${revoked} ${changes}`
   }
   const read = async (counts: string): Promise<void> => {
     const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
-    const projects = new Map((await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project]))
+    const projects = new Map(
+      (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
+    )
     fromStore = new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id))))
     onReplaced()
     seen = counts
@@ -193,7 +208,20 @@ export async function openKeyStore (
       return key === undefined || isExpired(key) ? undefined : key
     },
 
-    create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits, projectId, createdBy, temporary = false, setByAdmin = [] }) => {
+    create: async ({
+      name,
+      endpoints,
+      models,
+      mcpServers,
+      mcpUrls,
+      providerObjects = false,
+      expiresAtMs,
+      limits,
+      projectId,
+      createdBy,
+      temporary = false,
+      setByAdmin = []
+    }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
       if (taken) throw new DuplicateKeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
@@ -223,7 +251,12 @@ export async function openKeyStore (
     },
 
     list: async () => {
-      const rows = await query.selectFrom('keys').selectAll().where('temporary', 'is', null).orderBy('created_at_ms').execute()
+      const rows = await query
+        .selectFrom('keys')
+        .selectAll()
+        .where('temporary', 'is', null)
+        .orderBy('created_at_ms')
+        .execute()
       return [...configuredKeys(), ...rows.map(listedKey)]
     },
 
@@ -248,7 +281,10 @@ export async function openKeyStore (
 
 /** Returns the error for a key that may have been revoked long ago. */
 function unreadable (): GatewayError {
-  return new GatewayError('overloaded', { message: 'Keys cannot be checked at the moment. Try again later.', retryAfterSeconds: 5 })
+  return new GatewayError('overloaded', {
+    message: 'Keys cannot be checked at the moment. Try again later.',
+    retryAfterSeconds: 5
+  })
 }
 
 function isEntryExpired ({ key, untilMs = Infinity }: KeyEntry): boolean {

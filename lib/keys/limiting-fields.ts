@@ -5,15 +5,25 @@ import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
 
-export const limitingFields = ['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms'] as const
-export type LimitingField = typeof limitingFields[number]
+export const limitingFields = [
+  'endpoints',
+  'models',
+  'mcp_servers',
+  'mcp_urls',
+  'limits',
+  'expires_at_ms'
+] as const
+export type LimitingField = (typeof limitingFields)[number]
 
 /** Returns the fields that members may not change in a key that an admin creates. */
 export function setFields (wanted: KeyChange): LimitingField[] {
   return fieldsWhere(name => wanted[name] !== undefined && wanted[name] !== null)
 }
 
-/** Returns the fields that members may not change after an admin has changed a key; `null` gives a field back to them. */
+/**
+ * Returns the fields that members may not change after an admin has changed a key; `null` gives a field back
+ * to them.
+ */
 export function setFieldsAfter (key: Key, change: KeyChange): LimitingField[] {
   const changed = changedFields(key, change)
   return fieldsWhere(name => changed.includes(name) ? change[name] !== null : key.set_by_admin.includes(name))
@@ -29,17 +39,27 @@ export function protectedField (key: Key, change: KeyChange): LimitingField | un
   return changedFields(key, change).find(name => key.set_by_admin.includes(name))
 }
 
-function changedFields (key: Key, { mcp_servers: servers = key.mcp_servers, mcp_urls: urls, limits, ...change }: KeyChange): LimitingField[] {
+function changedFields (
+  key: Key,
+  { mcp_servers: servers = key.mcp_servers, mcp_urls: urls, limits, ...change }: KeyChange
+): LimitingField[] {
   const wanted: KeyChange = {
     ...change,
     mcp_servers: servers,
-    ...urls !== undefined && { mcp_urls: urls ?? mayNameUrls(servers === null ? {} : { mcpServers: servers }) },
+    ...urls !== undefined && {
+      mcp_urls: urls ?? mayNameUrls(servers === null ? {} : { mcpServers: servers })
+    },
     ...limits !== undefined && { limits: limits && fromKeyLimits(toKeyLimits(limits)) }
   }
-  return limitingFields.filter(name => wanted[name] !== undefined && !isDeepStrictEqual(wanted[name], key[name]))
+  return limitingFields.filter(
+    name => wanted[name] !== undefined && !isDeepStrictEqual(wanted[name], key[name])
+  )
 }
 
-/** Whether servers may be named by URL follows from the servers, unless the key says so: both are protected together. */
+/**
+ * Whether servers may be named by URL follows from the servers, unless the key says so: both are protected
+ * together.
+ */
 function fieldsWhere (isSet: (name: LimitingField) => boolean): LimitingField[] {
   return limitingFields.filter(name => isSet(name) || (name === 'mcp_urls' && isSet('mcp_servers')))
 }

@@ -25,5 +25,8 @@ export async function spentOf (query: Kysely<Tables>, id: string, limits: KeyLim
   const budgets = budgetsIn(limits)
   const counted: readonly Budget[] = budgets.length === 0 ? [{ usd: Infinity, per: 'month' }] : budgets
   const spent = await Promise.all(counted.map(spentIn))
-  return { usd: spent[0] ?? 0, isExhausted: counted.some(({ usd }, index) => (spent[index] ?? 0) >= usd * (1 - leftover)) }
+  return {
+    usd: spent[0] ?? 0,
+    isExhausted: counted.some(({ usd }, index) => (spent[index] ?? 0) >= usd * (1 - leftover))
+  }
 }

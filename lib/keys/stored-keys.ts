@@ -46,13 +46,40 @@ export class StoredKeys {
    * @param options.temporary true for one that lists leave out
    * @throws GatewayError `conflict` when an active key has the name
    */
-  async create (wanted: NewKey, createdBy: string, { byAdmin = true, temporary = false } = {}): Promise<CreatedKey> {
-    const { name, project_id: projectId, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: providerObjects, limits, expires_at_ms: expiresAtMs } = wanted
+  async create (
+    wanted: NewKey,
+    createdBy: string,
+    { byAdmin = true, temporary = false } = {}
+  ): Promise<CreatedKey> {
+    const {
+      name,
+      project_id: projectId,
+      endpoints,
+      models,
+      mcp_servers: mcpServers,
+      mcp_urls: mcpUrls,
+      provider_objects: providerObjects,
+      limits,
+      expires_at_ms: expiresAtMs
+    } = wanted
     try {
-      const { id, key: secret } = await this.#use(async () => await this.#keys.create({
-        name, projectId, createdBy, temporary, endpoints, models, mcpServers, mcpUrls, providerObjects, expiresAtMs, limits: limits && toKeyLimits(limits),
-        setByAdmin: byAdmin ? setFields(wanted) : []
-      }))
+      const { id, key: secret } = await this.#use(
+        async () =>
+          await this.#keys.create({
+            name,
+            projectId,
+            createdBy,
+            temporary,
+            endpoints,
+            models,
+            mcpServers,
+            mcpUrls,
+            providerObjects,
+            expiresAtMs,
+            limits: limits && toKeyLimits(limits),
+            setByAdmin: byAdmin ? setFields(wanted) : []
+          })
+      )
       return { key: await this.require(id), secret }
     } catch (error) {
       throw error instanceof DuplicateKeyNameError ? nameTaken() : error
@@ -67,8 +94,17 @@ export class StoredKeys {
    */
   async update (key: Key, change: KeyChange, byAdmin: boolean): Promise<Key> {
     const { id } = key
-    const { name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: providerObjects, limits, expires_at_ms: expiresAtMs } = change
-    if (name !== undefined && await this.#isTaken(name, id)) throw nameTaken()
+    const {
+      name,
+      endpoints,
+      models,
+      mcp_servers: mcpServers,
+      mcp_urls: mcpUrls,
+      provider_objects: providerObjects,
+      limits,
+      expires_at_ms: expiresAtMs
+    } = change
+    if (name !== undefined && (await this.#isTaken(name, id))) throw nameTaken()
     await this.#change(id, {
       ...name !== undefined && { name },
       ...endpoints !== undefined && { endpoints: printed(endpoints) },
@@ -102,22 +138,40 @@ export class StoredKeys {
 
   /** Returns the id of the active key of the store that has this id, or else this name. */
   async findActive (idOrName: string): Promise<string | undefined> {
-    const found = await this.#use(async () => await this.#query.selectFrom('keys').select('id').where('revoked_at_ms', 'is', null)
-      .where(key => key.or([key('id', '=', idOrName), key('name', '=', idOrName)])).execute())
+    const found = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('keys')
+          .select('id')
+          .where('revoked_at_ms', 'is', null)
+          .where(key => key.or([key('id', '=', idOrName), key('name', '=', idOrName)]))
+          .execute()
+    )
     return (found.find(({ id }) => id === idOrName) ?? found[0])?.id
   }
 
   /** Lists keys, those of the configuration first, then the newest; without temporary ones. */
   async list ({ projects, status, search }: KeyFilter, page: PageRequest): Promise<PageOf<Key>> {
     const now = Date.now()
-    let rows = this.#rows().where('temporary', 'is', null).where(beyond(page, 'keys.created_at_ms', 'keys.id', 'desc'))
+    let rows = this.#rows()
+      .where('temporary', 'is', null)
+      .where(beyond(page, 'keys.created_at_ms', 'keys.id', 'desc'))
     if (projects !== undefined) rows = rows.where('project_id', 'in', [...projects, ''])
     if (status !== undefined) rows = rows.where(sql<boolean>`${statusAt(now)} = ${status}`)
     if (search !== undefined) {
       const pattern = `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-      rows = rows.where(sql<boolean>`(lower(name) like ${pattern} escape '\\' or id like ${pattern} escape '\\')`)
+      rows = rows.where(
+        sql<boolean>`(lower(name) like ${pattern} escape '\\' or id like ${pattern} escape '\\')`
+      )
     }
-    const found = await this.#use(async () => await rows.orderBy('created_at_ms', 'desc').orderBy('id', 'desc').limit(page.limit + 1).execute())
+    const found = await this.#use(
+      async () =>
+        await rows
+          .orderBy('created_at_ms', 'desc')
+          .orderBy('id', 'desc')
+          .limit(page.limit + 1)
+          .execute()
+    )
     const shown = await Promise.all(found.map(async row => await this.#describe(row)))
     const stored = pageOf(shown, page, ({ created_at_ms: ms, id }) => ({ ms: ms ?? 0, id }), key => key)
     const isFirst = page.after === undefined && (projects === undefined || projects.has(defaultProject))
@@ -137,26 +191,51 @@ export class StoredKeys {
   /** @throws GatewayError `not_found` */
   async require (id: string): Promise<Key> {
     const found = await this.find(id)
-    if (found === undefined) throw new GatewayError('not_found', { param: 'key_id', message: 'There is no such key.' })
+    if (found === undefined) {
+      throw new GatewayError('not_found', { param: 'key_id', message: 'There is no such key.' })
+    }
     return found
   }
 
   #rows () {
-    return this.#query.selectFrom('keys').selectAll('keys').select(query => (
-      query.selectFrom('usage').whereRef('usage.key_id', '=', 'keys.id').select(({ fn }) => fn.max('usage.at_ms').as('at_ms')).as('last_used_at_ms')
-    ))
+    return this.#query
+      .selectFrom('keys')
+      .selectAll('keys')
+      .select(query =>
+        query
+          .selectFrom('usage')
+          .whereRef('usage.key_id', '=', 'keys.id')
+          .select(({ fn }) => fn.max('usage.at_ms').as('at_ms'))
+          .as('last_used_at_ms')
+      )
   }
 
   async #change (id: string, values: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#use(async () => await this.#query.updateTable('keys').set({ ...values, changes: sql`changes + 1` }).where('id', '=', id).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('keys')
+          .set({ ...values, changes: sql`changes + 1` })
+          .where('id', '=', id)
+          .execute()
+    )
     await this.#use(async () => await this.#keys.refresh())
   }
 
   async #isTaken (name: string, except: string): Promise<boolean> {
     if (this.#keys.configured().some(key => key.name === name)) return true
-    return await this.#use(async () => (
-      await this.#query.selectFrom('keys').select('id').where('name', '=', name).where('id', '!=', except).where('revoked_at_ms', 'is', null).executeTakeFirst()
-    )) !== undefined
+    return (
+      (await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('keys')
+            .select('id')
+            .where('name', '=', name)
+            .where('id', '!=', except)
+            .where('revoked_at_ms', 'is', null)
+            .executeTakeFirst()
+      )) !== undefined
+    )
   }
 
   async #spent (id: string, limits: KeyLimits | undefined): Promise<Spent> {
@@ -168,17 +247,26 @@ export class StoredKeys {
   }
 
   async #describe (row: KeyRow & { readonly last_used_at_ms: number | null }): Promise<Key> {
-    const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits // written by us, as the lists
+    // written by us, as the lists
+    const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits
     const list = (text: string | null): string[] | null => text === null ? null : JSON.parse(text) as string[]
     const { mcp_servers: servers, mcp_urls: urls, last_used_at_ms: lastUsed } = row
-    const scope = { ...servers !== null && { mcpServers: list(servers) ?? [] }, ...urls !== null && { mcpUrls: urls === 1 } }
+    const scope = {
+      ...servers !== null && { mcpServers: list(servers) ?? [] },
+      ...urls !== null && { mcpUrls: urls === 1 }
+    }
     const { usd: spentUsd, isExhausted } = await this.#spent(row.id, limits)
     return {
       id: row.id,
       name: row.name,
       project_id: row.project_id,
       source: 'store',
-      status: row.revoked_at_ms !== null ? 'revoked' : (row.expires_at_ms ?? Infinity) <= Date.now() ? 'expired' : 'active',
+      status:
+        row.revoked_at_ms !== null
+          ? 'revoked'
+          : (row.expires_at_ms ?? Infinity) <= Date.now()
+            ? 'expired'
+            : 'active',
       hint: row.hint,
       endpoints: list(row.endpoints),
       models: list(row.models),
@@ -186,7 +274,8 @@ export class StoredKeys {
       mcp_urls: mayNameUrls(scope),
       provider_objects: row.provider_objects === 1,
       limits: limits === undefined ? null : fromKeyLimits(limits),
-      set_by_admin: row.set_by_admin === null ? setFieldsOfRow(row) : JSON.parse(row.set_by_admin) as LimitingField[],
+      set_by_admin:
+        row.set_by_admin === null ? setFieldsOfRow(row) : (JSON.parse(row.set_by_admin) as LimitingField[]),
       spent_usd: spentUsd,
       exhausted: isExhausted,
       created_by: row.created_by,
@@ -210,7 +299,21 @@ function printed (list: object | null | undefined): string | null {
   return list === null || list === undefined ? null : JSON.stringify(list)
 }
 
-function describeConfigured ({ id, name, status, endpoints, models, mcpServers, mcpUrls, providerObjects = false, limits, expiresAtMs }: ListedKey, spent: Spent): Key {
+function describeConfigured (
+  {
+    id,
+    name,
+    status,
+    endpoints,
+    models,
+    mcpServers,
+    mcpUrls,
+    providerObjects = false,
+    limits,
+    expiresAtMs
+  }: ListedKey,
+  spent: Spent
+): Key {
   return {
     id,
     name,
@@ -221,7 +324,10 @@ function describeConfigured ({ id, name, status, endpoints, models, mcpServers, 
     endpoints: endpoints === undefined ? null : [...endpoints],
     models: models === undefined ? null : [...models],
     mcp_servers: mcpServers === undefined ? null : [...mcpServers],
-    mcp_urls: mayNameUrls({ ...mcpServers !== undefined && { mcpServers }, ...mcpUrls !== undefined && { mcpUrls } }),
+    mcp_urls: mayNameUrls({
+      ...mcpServers !== undefined && { mcpServers },
+      ...mcpUrls !== undefined && { mcpUrls }
+    }),
     provider_objects: providerObjects,
     limits: limits === undefined ? null : fromKeyLimits(limits),
     set_by_admin: [],
@@ -235,7 +341,13 @@ function describeConfigured ({ id, name, status, endpoints, models, mcpServers, 
   }
 }
 
-function matches ({ name, id, status }: ListedKey, wanted: Key['status'] | undefined, search: string = ''): boolean {
+function matches (
+  { name, id, status }: ListedKey,
+  wanted: Key['status'] | undefined,
+  search: string = ''
+): boolean {
   const text = search.toLowerCase()
-  return (wanted === undefined || status === wanted) && (name.toLowerCase().includes(text) || id.includes(text))
+  return (
+    (wanted === undefined || status === wanted) && (name.toLowerCase().includes(text) || id.includes(text))
+  )
 }

@@ -19,7 +19,8 @@ export async function localModels (providerId: string): Promise<ModelEntry[]> {
     models.push({
       ...common(providerId, 'tts'),
       displayName: 'Local speech (eSpeak NG)',
-      description: 'Speaks wav and pcm with a program of this machine; the voice is a language. No network, no cost.',
+      description:
+        'Speaks wav and pcm with a program of this machine; the voice is a language. No network, no cost.',
       upstreamApi: 'openai/audio/speech',
       capabilities: { audio: true }
     })
@@ -27,7 +28,10 @@ export async function localModels (providerId: string): Promise<ModelEntry[]> {
   return models
 }
 
-function common (providerId: string, model: string): Pick<ModelEntry, 'id' | 'providerId' | 'model' | 'status' | 'price'> {
+function common (
+  providerId: string,
+  model: string
+): Pick<ModelEntry, 'id' | 'providerId' | 'model' | 'status' | 'price'> {
   return {
     id: `${providerId}/${model}`,
     providerId,

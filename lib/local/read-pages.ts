@@ -41,9 +41,13 @@ export async function readPages (
   bytes: Buffer, isPdf: boolean, programs: LocalPrograms, sending: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<readonly string[]> {
   const { signal, keyId = '' } = sending
-  if (!isPdf) return [await semaphore.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
+  if (!isPdf) {
+    return [await semaphore.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
+  }
   const texts = await pageTexts(bytes, keyId, signal)
-  if (texts === undefined) throw new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.')
+  if (texts === undefined) {
+    throw new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.')
+  }
   if (texts.length > maxPages) throw new UnreadableDocument(`The document has more than ${maxPages} pages.`)
   const bare = texts.flatMap((text, index) => text.trim() === '' ? [index] : [])
   if (bare.length === 0 || programs.tesseract === undefined || programs.pdftoppm === undefined) return texts
@@ -51,7 +55,11 @@ export async function readPages (
 }
 
 async function recognisePages (
-  bytes: Buffer, texts: readonly string[], bare: readonly number[], programs: LocalPrograms, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
+  bytes: Buffer,
+  texts: readonly string[],
+  bare: readonly number[],
+  programs: LocalPrograms,
+  { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<readonly string[]> {
   const pages = [...texts]
   const directory = await mkdtemp(join(tmpdir(), 'headgate-ocr-'))
@@ -61,16 +69,23 @@ async function recognisePages (
   try {
     const file = join(directory, 'document.pdf')
     await writeFile(file, bytes, { mode: 0o600, signal: standardSignal(signal) })
-    const results = await Promise.allSettled(bare.map(async index => {
-      try {
-        pages[index] = await semaphore.run(keyId, async () =>
-          await recognise(await paint(file, index + 1, programs, either), programs, either), either)
-      } catch (error) {
-        failed.abort(error)
-        throw error
-      }
-    }))
-    if (results.some(({ status }) => status === 'rejected')) throw signal.aborted ? signal.reason : failed.signal.reason
+    const results = await Promise.allSettled(
+      bare.map(async index => {
+        try {
+          pages[index] = await semaphore.run(
+            keyId,
+            async () => await recognise(await paint(file, index + 1, programs, either), programs, either),
+            either
+          )
+        } catch (error) {
+          failed.abort(error)
+          throw error
+        }
+      })
+    )
+    if (results.some(({ status }) => status === 'rejected')) {
+      throw signal.aborted ? signal.reason : failed.signal.reason
+    }
     return pages
   } finally {
     await rm(directory, { recursive: true, force: true })
@@ -78,7 +93,12 @@ async function recognisePages (
 }
 
 /** @param number of the page, from 1 */
-async function paint (file: string, number: number, { pdftoppm = '' }: LocalPrograms, signal: CallSignal): Promise<Buffer> {
+async function paint (
+  file: string,
+  number: number,
+  { pdftoppm = '' }: LocalPrograms,
+  signal: CallSignal
+): Promise<Buffer> {
   const page = String(number)
   // The longer side of A4 at that resolution, however large a page says it is.
   const args = ['-scale-to', '2245', '-gray', '-png', '-f', page, '-l', page, file]
@@ -86,12 +106,18 @@ async function paint (file: string, number: number, { pdftoppm = '' }: LocalProg
 }
 
 async function recognise (image: Buffer, { tesseract }: LocalPrograms, signal: CallSignal): Promise<string> {
-  if (tesseract === undefined) throw new UnreadableDocument('Images cannot be read here: tesseract is not installed.')
+  if (tesseract === undefined) {
+    throw new UnreadableDocument('Images cannot be read here: tesseract is not installed.')
+  }
   const size = imageSize(image)
   if (size === undefined || size.width * size.height === 0) throw new UnreadableDocument(damaged)
   if (size.width * size.height > maxPixels) throw new UnreadableDocument('The image is too large.')
   try {
-    const text = await runProgram(tesseract, ['stdin', 'stdout', '--dpi', dpi], { input: image, signal, maxBytes: textBytes })
+    const text = await runProgram(tesseract, ['stdin', 'stdout', '--dpi', dpi], {
+      input: image,
+      signal,
+      maxBytes: textBytes
+    })
     return text.toString().replaceAll('\f', '').trim()
   } catch (error) {
     if (signal.aborted) throw signal.reason

@@ -29,11 +29,26 @@ const semaphore = new FairSemaphore(2)
  * @throws Error when the program fails; the signal's reason when that aborts, and the program ends
  */
 export async function speak (
-  { input, voice, speed, format }: Utterance, program: string, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
+  { input, voice, speed, format }: Utterance,
+  program: string,
+  { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<Buffer> {
   const name = /^[a-z]{2,3}(-[a-z0-9]{2,8})*$/.test(voice) ? voice : 'en'
-  const args = ['--stdin', '--stdout', '-b', '1', '-s', String(Math.round(wordsPerMinute * speed)), '-v', name]
-  const wav = await semaphore.run(keyId, async () => await runProgram(program, args, { input: Buffer.from(input), signal, maxBytes }), signal)
+  const args = [
+    '--stdin',
+    '--stdout',
+    '-b',
+    '1',
+    '-s',
+    String(Math.round(wordsPerMinute * speed)),
+    '-v',
+    name
+  ]
+  const wav = await semaphore.run(
+    keyId,
+    async () => await runProgram(program, args, { input: Buffer.from(input), signal, maxBytes }),
+    signal
+  )
   return format === 'wav' ? withLengths(wav) : resampled(wav)
 }
 

@@ -9,7 +9,13 @@ import { localPrograms, type LocalPrograms } from './programs.ts'
 import { readPages, UnreadableDocument } from './read-pages.ts'
 import { speak } from './speak.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
-import type { SendOptions, Transport, UpstreamResponse, UpstreamBody, UpstreamRequest } from '../providers/provider.ts'
+import type {
+  SendOptions,
+  Transport,
+  UpstreamResponse,
+  UpstreamBody,
+  UpstreamRequest
+} from '../providers/provider.ts'
 
 /** Looks for the programs at once, and waits for what it finds with the first call. */
 export function localTransport (): Transport {
@@ -25,7 +31,11 @@ export function localTransport (): Transport {
   }
 }
 
-async function readDocument (request: UpstreamRequest, programs: LocalPrograms, sending: SendOptions): Promise<UpstreamResponse> {
+async function readDocument (
+  request: UpstreamRequest,
+  programs: LocalPrograms,
+  sending: SendOptions
+): Promise<UpstreamResponse> {
   const document = await documentIn(request)
   if (document === undefined) return answer(400, { message: 'The request has no document.' })
   try {
@@ -38,19 +48,33 @@ async function readDocument (request: UpstreamRequest, programs: LocalPrograms, 
 }
 
 /** Speaks a text; without a format as a WAV file: to make an MP3 takes more than a voice. */
-async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sending: SendOptions): Promise<UpstreamResponse> {
-  if (espeak === undefined) return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
+async function say (
+  { body }: UpstreamRequest,
+  { espeak }: LocalPrograms,
+  sending: SendOptions
+): Promise<UpstreamResponse> {
+  if (espeak === undefined) {
+    return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
+  }
   // The adapter writes this body out of a request that was validated.
   const request = JSON.parse((await bufferBody(body)).toString()) as SpeechRequest
   const { input, voice, speed = 1, response_format: format = 'wav' } = request
   if (format !== 'wav' && format !== 'pcm') {
-    return answer(400, { error: { message: 'Only wav and pcm are supported.', code: 'unsupported_parameter', param: 'response_format' } })
+    return answer(400, {
+      error: {
+        message: 'Only wav and pcm are supported.',
+        code: 'unsupported_parameter',
+        param: 'response_format'
+      }
+    })
   }
   return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, sending))
 }
 
 /** Returns the data URL that the adapter has put into the body. */
-async function documentIn ({ body }: UpstreamRequest): Promise<{ bytes: Buffer, isPdf: boolean } | undefined> {
+async function documentIn ({
+  body
+}: UpstreamRequest): Promise<{ bytes: Buffer; isPdf: boolean } | undefined> {
   const text = await bufferBody(body)
   const from = text.indexOf('data:')
   const start = text.indexOf(',', from) + 1

@@ -1,6 +1,7 @@
 /**
- * Writes lines of the log to standard output, many at once, while calls go on. What cannot be written now, as nothing reads it or the
- * disk is full, waits up to a limit. Once there is no place to write to, as a terminal that was closed, lines are dropped.
+ * Writes lines of the log to standard output, many at once, while calls go on. What cannot be written now, as
+ * nothing reads it or the disk is full, waits up to a limit. Once there is no place to write to, as a
+ * terminal that was closed, lines are dropped.
  */
 
 import fs from 'node:fs'
@@ -14,7 +15,10 @@ const retryMs = 100
 /** A longer write is one that nothing reads. An exit tries no longer either. */
 const maxWriteMs = 1000
 
-/** Codes of errors that say that there is no place to write to any more: a closed terminal, pipe or descriptor. */
+/**
+ * Codes of errors that say that there is no place to write to any more: a closed terminal, pipe or
+ * descriptor.
+ */
 const goneCodes: ReadonlySet<unknown> = new Set(['EIO', 'EPIPE', 'EBADF'])
 const busyCodes: ReadonlySet<unknown> = new Set(['EAGAIN', 'EBUSY'])
 
@@ -69,7 +73,10 @@ export class LogOutput {
     this.#callBack()
   }
 
-  /** Writes what is left, without the event loop. Takes no longer than a second, unless the system makes the process wait for a reader. */
+  /**
+   * Writes what is left, without the event loop. Takes no longer than a second, unless the system makes the
+   * process wait for a reader.
+   */
   writeBeforeExit (): void {
     if (this.#isClosed) return
     const isWriting = this.#startedMs !== undefined

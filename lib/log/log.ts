@@ -30,9 +30,15 @@ export function createLog (level: string, stream: DestinationStream = new LogOut
  * @param fields printed: the members of a JSON object, at least one
  * @param message without anything that JSON would escape
  */
-export function writeLine (log: Log, level: 'info' | 'warn' | 'error', fields: string, message: string): void {
+export function writeLine (
+  log: Log,
+  level: 'info' | 'warn' | 'error',
+  fields: string,
+  message: string
+): void {
   const stream = streams.get(log)
-  if (stream === undefined) log[level](JSON.parse(`{${fields}}`), message) // a logger that was created elsewhere
+  // a logger that was created elsewhere
+  if (stream === undefined) log[level](JSON.parse(`{${fields}}`), message)
   else stream.write(`{"level":${log.levels.values[level]}${timestamp()},${fields},"msg":"${message}"}\n`)
 }
 
@@ -50,7 +56,10 @@ let stampedSecond = NaN
 /** The time up to its milliseconds. */
 let second = ''
 
-/** Formats the time as ISO 8601, all but the milliseconds once a second: formatting costs as much as the rest of a line. */
+/**
+ * Formats the time as ISO 8601, all but the milliseconds once a second: formatting costs as much as the rest
+ * of a line.
+ */
 function timestamp (): string {
   const nowMs = Date.now()
   const nowSecond = Math.floor(nowMs / 1000)

@@ -8,7 +8,12 @@
 
 import { nonEmptyText, property } from '../json/guards.ts'
 import { Check } from 'typebox/schema'
-import { Catalogue, capabilityNames, type CatalogueModel, type DefaultModels } from '../../schemas/catalogue.ts'
+import {
+  Catalogue,
+  capabilityNames,
+  type CatalogueModel,
+  type DefaultModels
+} from '../../schemas/catalogue.ts'
 import data from './catalogue.json' with { type: 'json' }
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { ModelTraits } from '../../schemas/traits.ts'
@@ -82,7 +87,11 @@ function entriesOf ({ defaults = {}, models, families }: Catalogue): CatalogueEn
   return {
     defaults,
     models: models.map(toEntry),
-    families: families.map(({ kinds, match, traits }) => ({ kinds, match: new RegExp(match), traits: camelCased(ModelTraits, traits) }))
+    families: families.map(({ kinds, match, traits }) => ({
+      kinds,
+      match: new RegExp(match),
+      traits: camelCased(ModelTraits, traits)
+    }))
   }
 }
 
@@ -94,7 +103,9 @@ function firstError (data: unknown): Error {
   return new Error(`Model catalogue: ${describe(data, instancePath)} ${message}.`)
 }
 
-/** Names the place of a problem, with the model's id where it has one: `/models/3/price/input (openai/gpt-5)`. */
+/**
+ * Names the place of a problem, with the model's id where it has one: `/models/3/price/input (openai/gpt-5)`.
+ */
 function describe (data: unknown, path: string): string {
   const index = /^\/models\/(\d+)/.exec(path)?.[1]
   if (index === undefined) return path === '' ? 'the file' : path

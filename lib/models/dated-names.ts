@@ -1,7 +1,10 @@
-/** Names of model snapshots: `gpt-4o-2024-08-06` is one of `gpt-4o`, and has its price and its capabilities. */
+/**
+ * Names of model snapshots: `gpt-4o-2024-08-06` is one of `gpt-4o`, and has its price and its capabilities.
+ */
 
 /** Day, month and day, or the newest of all: as OpenAI, Anthropic and others append them. */
-const snapshot = /[-@](?:(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|latest)$/
+const snapshot =
+  /[-@](?:(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|latest)$/
 
 /** Returns a name without its date, or `undefined` for one that has none. */
 export function withoutDate (name: string): string | undefined {

@@ -10,14 +10,20 @@ export interface DefaultModel {
 }
 
 /**
- * Returns the models for requests of an endpoint that name none, best first. Whether a provider serves them is not looked
- * at: a request that names no model should not mean another one wherever keys differ.
+ * Returns the models for requests of an endpoint that name none, best first. Whether a provider serves them
+ * is not looked at: a request that names no model should not mean another one wherever keys differ.
  *
  * @throws Error when the catalogue has none
  */
-export function defaultModels (settings: Pick<Settings, 'catalogue'>, endpoint: keyof DefaultModels): readonly [DefaultModel, ...DefaultModel[]] {
+export function defaultModels (
+  settings: Pick<Settings, 'catalogue'>,
+  endpoint: keyof DefaultModels
+): readonly [DefaultModel, ...DefaultModel[]] {
   const { defaults, models } = catalogueOf(settings)
-  const [first, ...others] = (defaults[endpoint] ?? []).map(id => ({ id, traits: models.find(model => model.id === id)?.traits }))
+  const [first, ...others] = (defaults[endpoint] ?? []).map(id => ({
+    id,
+    traits: models.find(model => model.id === id)?.traits
+  }))
   if (first === undefined) throw new Error(`The model catalogue has no default for ${endpoint}.`)
   return [first, ...others]
 }

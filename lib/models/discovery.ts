@@ -74,7 +74,9 @@ export async function listModels (
     streamed: false
   })
   const facts = { path, status: answer.status, mediaType: mediaTypeOf(answer) }
-  if (answer.status !== 200) throw new ModelListFailure(await refusesKey(answer) ? 'credential' : 'status', facts)
+  if (answer.status !== 200) {
+    throw new ModelListFailure((await refusesKey(answer)) ? 'credential' : 'status', facts)
+  }
   const text = (await answer.body.buffer(maxListBytes)).toString()
   const body = attempt((): unknown => JSON.parse(text), () => new ModelListFailure('not_json', facts))
   const entries: ModelEntry[] = []
@@ -86,7 +88,9 @@ export async function listModels (
   return entries
 }
 
-/** Returns true for a refused key: Google and xAI send 400 for one that is wrong. Reads or cancels the body. */
+/**
+ * Returns true for a refused key: Google and xAI send 400 for one that is wrong. Reads or cancels the body.
+ */
 async function refusesKey (answer: UpstreamResponse): Promise<boolean> {
   if (answer.status === 400) return /api[ _]key/i.test(JSON.stringify(await readErrorBody(answer)))
   answer.body.cancel()

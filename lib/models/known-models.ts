@@ -51,14 +51,20 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
   const withStatus = new Set(settings.models.filter(({ status }) => status !== undefined).map(({ id }) => id))
   for (const entry of entries.values()) {
     const { traits, ...complete } = inherited(entry, entries, withStatus.has(entry.id))
-    const merged = mergeTraits(familyTraits(families, providerKinds.get(entry.providerId), entry.model), traits)
+    const merged = mergeTraits(
+      familyTraits(families, providerKinds.get(entry.providerId), entry.model),
+      traits
+    )
     entries.set(entry.id, merged === undefined ? complete : { ...complete, traits: merged })
   }
   return entries
 }
 
 /** Returns the model of which an id names a snapshot, if that is known. */
-export function modelOfSnapshot (id: string, entries: ReadonlyMap<string, ModelEntry>): ModelEntry | undefined {
+export function modelOfSnapshot (
+  id: string,
+  entries: ReadonlyMap<string, ModelEntry>
+): ModelEntry | undefined {
   const name = withoutDate(id)
   return name === undefined ? undefined : entries.get(name)
 }
@@ -71,7 +77,11 @@ export function snapshotOf (base: ModelEntry, id: string): ModelEntry {
 }
 
 /** @param hasOwnStatus true when the operator has set the status of this very model */
-function inherited (entry: ModelEntry, entries: ReadonlyMap<string, ModelEntry>, hasOwnStatus: boolean): ModelEntry {
+function inherited (
+  entry: ModelEntry,
+  entries: ReadonlyMap<string, ModelEntry>,
+  hasOwnStatus: boolean
+): ModelEntry {
   const base = modelOfSnapshot(entry.id, entries)
   const createdAt = entry.createdAt ?? dateIn(entry.id)
   const dated: ModelEntry = createdAt === undefined ? entry : { ...entry, createdAt }
@@ -97,7 +107,11 @@ function withProvider (providerId: string, model: ModelEntry): ModelEntry {
  *
  * @param kind absent for a provider that is not configured, but given by a program
  */
-export function unknownModelEntry (providerId: string, model: string, kind: ProviderKind | undefined): ModelEntry {
+export function unknownModelEntry (
+  providerId: string,
+  model: string,
+  kind: ProviderKind | undefined
+): ModelEntry {
   return {
     id: `${providerId}/${model}`,
     providerId,

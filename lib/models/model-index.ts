@@ -25,7 +25,9 @@ export interface ModelIndex {
   readonly resolve: (id: string) => readonly Route[]
   /** Returns the route to a model of any provider, unless the operator disabled the model. */
   readonly routeTo: (providerId: string, model: string) => Route | undefined
-  /** Returns what is known of a model by id, those of providers without a credential and snapshots included. */
+  /**
+   * Returns what is known of a model by id, those of providers without a credential and snapshots included.
+   */
   readonly find: (id: string) => ModelEntry | undefined
   /** All names that refer to a model. */
   readonly names: () => Iterable<string>
@@ -64,21 +66,33 @@ export function buildIndex (
     const entry = find(modelId)
     // JSON can hold a lone surrogate, and no URL.
     if (entry?.status === 'disabled' || disabled.has(modelId) || !model.isWellFormed()) return undefined
-    return entry === undefined ? withTraits({ providerId, model, modelId }, familyTraits(families, kinds.get(providerId), model)) : routeOf(entry)
+    return entry === undefined
+      ? withTraits({ providerId, model, modelId }, familyTraits(families, kinds.get(providerId), model))
+      : routeOf(entry)
   }
-  /** Returns the provider whose models alone have names like this one, also those the catalogue does not know yet. */
+  /**
+   * Returns the provider whose models alone have names like this one, also those the catalogue does not know
+   * yet.
+   */
   const ownerOf = (name: string): string | undefined => {
-    const owners = [...kinds].filter(([id, kind]) => enabled.has(id) && kindTable[kind].ownNames?.test(name) === true)
+    const owners = [...kinds].filter(
+      ([id, kind]) => enabled.has(id) && kindTable[kind].ownNames?.test(name) === true
+    )
     return (owners.find(([id, kind]) => id === kind) ?? owners[0])?.[0]
   }
-  const patternOf = patternFinder(settings.models.filter(({ alias, id }) => alias !== undefined && isPattern(id)).map(({ id }) => id))
+  const patternOf = patternFinder(
+    settings.models.filter(({ alias, id }) => alias !== undefined && isPattern(id)).map(({ id }) => id)
+  )
   const withoutPatterns = (id: string): readonly Route[] => {
     const known = routes.get(id)
     if (known !== undefined) return known
     const slash = id.indexOf('/')
     const providerId = slash === -1 ? ownerOf(id) : id.slice(0, slash)
     const model = id.slice(slash + 1)
-    const route = model !== '' && providerId !== undefined && enabled.has(providerId) ? routeTo(providerId, model) : undefined
+    const route =
+      model !== '' && providerId !== undefined && enabled.has(providerId)
+        ? routeTo(providerId, model)
+        : undefined
     return route === undefined ? [] : [route]
   }
   const unlisted = memoized((id: string): readonly Route[] => {
@@ -96,8 +110,13 @@ export function buildIndex (
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
-  const aliases = new Set([...settings.models.map(({ id }) => id), ...settings.routes.map(({ name }) => name)])
-  for (const name of idsByName.keys()) if (!aliases.has(name) && patternOf(name) !== undefined) routes.delete(name)
+  const aliases = new Set([
+    ...settings.models.map(({ id }) => id),
+    ...settings.routes.map(({ name }) => name)
+  ])
+  for (const name of idsByName.keys()) {
+    if (!aliases.has(name) && patternOf(name) !== undefined) routes.delete(name)
+  }
 
   const hidden = new Set(settings.models.filter(model => model.hidden).map(model => model.id))
   const listed = usable
@@ -108,14 +127,17 @@ export function buildIndex (
 }
 
 /**
- * Sorts models by their providers: those named after their kind first, then as in the configuration. The order in which
- * providers listed their models, another one at each start, does not count.
+ * Sorts models by their providers: those named after their kind first, then as in the configuration. The
+ * order in which providers listed their models, another one at each start, does not count.
  */
 function byPreference (
-  models: readonly ModelEntry[], { providers }: Pick<Settings, 'providers'>, kinds: ReadonlyMap<string, ProviderKind>
+  models: readonly ModelEntry[],
+  { providers }: Pick<Settings, 'providers'>,
+  kinds: ReadonlyMap<string, ProviderKind>
 ): readonly ModelEntry[] {
   const places = new Map(providers.map(({ id }, place) => [id, place]))
-  const placeOf = ({ providerId }: ModelEntry): number => kinds.get(providerId) === providerId ? -1 : places.get(providerId) ?? providers.length
+  const placeOf = ({ providerId }: ModelEntry): number =>
+    kinds.get(providerId) === providerId ? -1 : (places.get(providerId) ?? providers.length)
   return models.toSorted((a, b) => placeOf(a) - placeOf(b))
 }
 
@@ -133,7 +155,9 @@ function preferred (
 
 /** Follows aliases and routes through one another. Of a route within another one only the models count. */
 function resolveAliases (
-  { models, routes }: Settings, entries: ReadonlyMap<string, ModelEntry>, resolved: (id: string) => readonly Route[]
+  { models, routes }: Settings,
+  entries: ReadonlyMap<string, ModelEntry>,
+  resolved: (id: string) => readonly Route[]
 ): ReadonlyMap<string, readonly Route[]> {
   const steps = new Map<string, string | RouteSettings>(routes.map(route => [route.name, route]))
   for (const { id, alias } of models) if (alias !== undefined && !steps.has(id)) steps.set(id, alias)

@@ -1,4 +1,7 @@
-/** Explains to the operator why the model list of a provider could not be read: mostly the key or the base URL is wrong. */
+/**
+ * Explains to the operator why the model list of a provider could not be read: mostly the key or the base URL
+ * is wrong.
+ */
 
 import type { ProviderSettings } from '../core/settings.ts'
 import { describeError } from '../text/describe-error.ts'
@@ -44,10 +47,14 @@ export function describeListFailure (error: unknown, provider: Entry): string {
   const request = `GET ${addressOf(provider, path)}`
   const hint = hintOf(provider, path)
   switch (reason) {
-    case 'credential': return refusedKey(provider, status)
-    case 'status': return `${request} failed with status ${status}${status === 404 ? `: ${hint}` : '.'}`
-    case 'not_json': return `The response of ${request} is not JSON${mediaType === undefined ? '' : ` but ${mediaType}`}: ${hint}`
-    case 'no_list': return `The response of ${request} is no list of models: ${hint}`
+    case 'credential':
+      return refusedKey(provider, status)
+    case 'status':
+      return `${request} failed with status ${status}${status === 404 ? `: ${hint}` : '.'}`
+    case 'not_json':
+      return `The response of ${request} is not JSON${mediaType === undefined ? '' : ` but ${mediaType}`}: ${hint}`
+    case 'no_list':
+      return `The response of ${request} is no list of models: ${hint}`
   }
 }
 

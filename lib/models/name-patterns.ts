@@ -3,7 +3,10 @@ export function isPattern (name: string): boolean {
   return name.includes('*')
 }
 
-/** Makes the search for the pattern that matches a name: of several, the one with the most characters beside its wildcards. */
+/**
+ * Makes the search for the pattern that matches a name: of several, the one with the most characters beside
+ * its wildcards.
+ */
 export function patternFinder (patterns: Iterable<string>): (name: string) => string | undefined {
   const known = [...patterns].map(pattern => ({ pattern, parts: pattern.split('*') }))
     .toSorted((a, b) => b.parts.join('').length - a.parts.join('').length)

@@ -7,8 +7,8 @@ const cheapestUsd = 0.1
 const mostExpensiveUsd = 100
 
 /**
- * Returns USD per million tokens, with three input tokens counted for each output token, as is usual; `undefined`
- * where no price is known.
+ * Returns USD per million tokens, with three input tokens counted for each output token, as is usual;
+ * `undefined` where no price is known.
  */
 export function blendedPrice (price: ModelEntry['price']): number | undefined {
   if (price?.input === undefined) return undefined

@@ -28,10 +28,17 @@ interface Need {
 /** Translates what an agent is to be like into what its model must be like. Other names mean themselves. */
 function needsOf ([name, amount]: [string, number]): Need[] {
   switch (name) {
-    case 'complexity': return [{ attribute: 'intelligence', amount, weight: 1 }]
-    case 'efficiency': return [{ attribute: 'speed', amount, weight: 0.5 }, { attribute: 'cost', amount, weight: 0.5 }]
-    case 'cost': return [{ attribute: 'cost', amount: 1 - amount, weight: 1 }]
-    default: return [{ attribute: name, amount, weight: 1 }]
+    case 'complexity':
+      return [{ attribute: 'intelligence', amount, weight: 1 }]
+    case 'efficiency':
+      return [
+        { attribute: 'speed', amount, weight: 0.5 },
+        { attribute: 'cost', amount, weight: 0.5 }
+      ]
+    case 'cost':
+      return [{ attribute: 'cost', amount: 1 - amount, weight: 1 }]
+    default:
+      return [{ attribute: name, amount, weight: 1 }]
   }
 }
 
@@ -66,5 +73,11 @@ function termOf ({ attribute, amount, weight }: Need, attributes: Attributes, ne
   const value = Object.hasOwn(attributes, attribute) ? attributes[attribute] : undefined
   const actual = value !== undefined && attribute === 'cost' ? 1 - value : value
   const met = actual === undefined ? amount / 2 : Math.min(amount, actual)
-  return { attribute, required: amount, weight, ...actual !== undefined && { actual }, share: weight * met / needed }
+  return {
+    attribute,
+    required: amount,
+    weight,
+    ...actual !== undefined && { actual },
+    share: (weight * met) / needed
+  }
 }

@@ -29,17 +29,23 @@ export function orderRoutes (
       }
     }
   }
-  const routes = unique(models.flatMap(id => resolved(id).map(({ ranked: _, ...route }): Route => {
-    const place = ranked(route, id)
-    const own = defaults[id]
-    return {
-      ...route,
-      ...own !== undefined && { defaults: mergeSettings(route.defaults ?? {}, own) },
-      ...hedgeAfterMs !== undefined && { hedgeAfterMs },
-      ...place !== undefined && { ranked: place }
-    }
-  })))
-  return strategy === 'cheapest' ? routes.toSorted((a, b) => valueOf(a, Infinity) - valueOf(b, Infinity)) : routes
+  const routes = unique(
+    models.flatMap(id =>
+      resolved(id).map(({ ranked: _, ...route }): Route => {
+        const place = ranked(route, id)
+        const own = defaults[id]
+        return {
+          ...route,
+          ...own !== undefined && { defaults: mergeSettings(route.defaults ?? {}, own) },
+          ...hedgeAfterMs !== undefined && { hedgeAfterMs },
+          ...place !== undefined && { ranked: place }
+        }
+      })
+    )
+  )
+  return strategy === 'cheapest'
+    ? routes.toSorted((a, b) => valueOf(a, Infinity) - valueOf(b, Infinity))
+    : routes
 }
 
 /** Inputs that differ from call to call. */
@@ -56,7 +62,11 @@ export interface OrderingInputs {
  * Returns the routes in the order of this call. By weight: each place is drawn among those that are
  * left. By time to the first byte: a model without a measurement is tried first, to get one.
  */
-export function orderForCall (routes: readonly Route[], streamed: boolean, inputs: OrderingInputs): readonly Route[] {
+export function orderForCall (
+  routes: readonly Route[],
+  streamed: boolean,
+  inputs: OrderingInputs
+): readonly Route[] {
   const { random, latency } = inputs
   switch (routes[0]?.ranked?.by) {
     case 'weight': return byNumber(routes.map(route => [route, sampleKey(valueOf(route, 1), random)]))
@@ -73,7 +83,11 @@ export function orderForCall (routes: readonly Route[], streamed: boolean, input
  * Orders by the time a further request would take if those that wait were served one by one. A model
  * without a measurement counts as fast as the fastest; equals come in an order by chance.
  */
-function byLoad (routes: readonly Route[], streamed: boolean, { random, latency, load = () => 0 }: OrderingInputs): readonly Route[] {
+function byLoad (
+  routes: readonly Route[],
+  streamed: boolean,
+  { random, latency, load = () => 0 }: OrderingInputs
+): readonly Route[] {
   const measured = routes.map(({ modelId }) => latency(modelId, streamed))
   const fastestMs = Math.min(...measured.flatMap(ms => ms ?? []), Infinity)
   const assumedMs = fastestMs === Infinity ? 1 : fastestMs

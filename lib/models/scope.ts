@@ -11,9 +11,12 @@ import type { ApiKey } from '../core/key.ts'
 /** Returns whether a key may use the model with this id. A key without patterns may use all. */
 export function mayUseModel ({ models }: ApiKey, modelId: string): boolean {
   if (models === undefined) return true
-  return models.some(pattern =>
-    pattern === modelId || pattern === '*' ||
-    (pattern.endsWith('/*') && modelId.startsWith(pattern.slice(0, -1))))
+  return models.some(
+    pattern =>
+      pattern === modelId ||
+      pattern === '*' ||
+      (pattern.endsWith('/*') && modelId.startsWith(pattern.slice(0, -1)))
+  )
 }
 
 /** Returns whether a key lists this very name, which allows every model the name refers to. */
@@ -22,14 +25,18 @@ export function listsName ({ models }: ApiKey, name: string): boolean {
 }
 
 /**
- * Returns the patterns that two lists have in common; absent lists allow all. A name of an alias or a route is in a list only
- * as itself or by `*`.
+ * Returns the patterns that two lists have in common; absent lists allow all. A name of an alias or a route
+ * is in a list only as itself or by `*`.
  */
-export function commonModels (models: readonly string[] | undefined, others: readonly string[] | undefined): readonly string[] | undefined {
+export function commonModels (
+  models: readonly string[] | undefined,
+  others: readonly string[] | undefined
+): readonly string[] | undefined {
   if (models === undefined || others === undefined) return models ?? others
-  const covers = (wide: string, narrow: string): boolean => (
+  const covers = (wide: string, narrow: string): boolean =>
     wide === narrow || wide === '*' || (wide.endsWith('/*') && narrow.startsWith(wide.slice(0, -1)))
+  const common = models.flatMap(model =>
+    others.flatMap(other => (covers(other, model) ? [model] : covers(model, other) ? [other] : []))
   )
-  const common = models.flatMap(model => others.flatMap(other => covers(other, model) ? [model] : covers(model, other) ? [other] : []))
   return [...new Set(common)]
 }

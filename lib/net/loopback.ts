@@ -1,6 +1,8 @@
 import { isIP } from 'node:net'
 
-/** Returns whether a host name or an address, in brackets or not, is this machine's own and reaches no other. */
+/**
+ * Returns whether a host name or an address, in brackets or not, is this machine's own and reaches no other.
+ */
 export function isLoopback (host: string): boolean {
   const name = host.replace(/^\[|\]$/g, '')
   return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))

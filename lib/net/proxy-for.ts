@@ -15,24 +15,48 @@ export interface EnvironmentProxies {
 
 /** Services of clouds that give credentials to whoever asks from the machine itself. */
 const metadataHosts: ReadonlySet<string> = new Set([
-  'metadata', 'metadata.google.internal', 'instance-data', 'instance-data.ec2.internal', '100.100.100.200', '168.63.129.16', 'fd00:ec2::254'
+  'metadata',
+  'metadata.google.internal',
+  'instance-data',
+  'instance-data.ec2.internal',
+  '100.100.100.200',
+  '168.63.129.16',
+  'fd00:ec2::254'
 ])
 
-/** Returns true for this machine, link-local addresses and metadata services: what a proxy reaches there is its own, or nothing. */
+/**
+ * Returns true for this machine, link-local addresses and metadata services: what a proxy reaches there is
+ * its own, or nothing.
+ */
 export function isNeverProxied (server: URL): boolean {
   const host = hostOf(server)
-  return isLoopback(host) || metadataHosts.has(host) || (isIP(host) !== 0 && ipaddr.process(host).range() === 'linkLocal')
+  return (
+    isLoopback(host) ||
+    metadataHosts.has(host) ||
+    (isIP(host) !== 0 && ipaddr.process(host).range() === 'linkLocal')
+  )
 }
 
-/** Returns the address of the proxy for a server, as the environment has it; `undefined` where it is reached directly. */
-export function proxyFor (server: URL, { https, http, exceptions = '' }: EnvironmentProxies): string | undefined {
+/**
+ * Returns the address of the proxy for a server, as the environment has it; `undefined` where it is reached
+ * directly.
+ */
+export function proxyFor (
+  server: URL,
+  { https, http, exceptions = '' }: EnvironmentProxies
+): string | undefined {
   const isSecure = server.protocol === 'https:'
   const port = server.port || (isSecure ? '443' : '80')
-  const isException = exceptions.split(/[\s,]+/).some(entry => entry !== '' && matches(entry.toLowerCase(), hostOf(server), port))
+  const isException = exceptions
+    .split(/[\s,]+/)
+    .some(entry => entry !== '' && matches(entry.toLowerCase(), hostOf(server), port))
   return isException || isNeverProxied(server) ? undefined : isSecure ? https : http
 }
 
-/** @param entry `*`, a host with all below it (`example.com`, `.example.com`, `*.example.com`), an address or a range; maybe with a port */
+/**
+ * @param entry `*`, a host with all below it (`example.com`, `.example.com`, `*.example.com`), an address or
+ * a range; maybe with a port
+ */
 function matches (entry: string, host: string, port: string): boolean {
   if (entry === '*') return true
   if (ipaddr.isValidCIDR(entry)) return isInRange(host, entry)

@@ -1,19 +1,26 @@
 /**
  * Judges texts that a server may take for the address of something to fetch.
  *
- * Parsers of URLs disagree: some drop tabs, some trim, some read `\` as `/` and `0177.1` as a number. So a text counts as an address if
- * any of them could read one, and passes only in the one spelling that all of them read alike.
+ * Parsers of URLs disagree: some drop tabs, some trim, some read `\` as `/` and `0177.1` as a number. So a
+ * text counts as an address if any of them could read one, and passes only in the one spelling that all of
+ * them read alike.
  */
 
 /** What some parser drops anywhere, and at the beginning. */
 const dropped = /[\p{Cc}\p{Cf}]/gu
 const trimmed = /^\p{Z}+/u
 
-/** Returns true for a text that some parser reads as a URL of any scheme but `data:`, or as one without a scheme. */
+/**
+ * Returns true for a text that some parser reads as a URL of any scheme but `data:`, or as one without a
+ * scheme.
+ */
 export function isWrittenAddress (text: string): boolean {
   const head = text.slice(0, maxSchemeLength)
   const kept = head.replace(dropped, '').replace(trimmed, '')
-  const start = kept.length === head.length ? kept : text.replace(dropped, '').replace(trimmed, '').slice(0, maxSchemeLength)
+  const start =
+    kept.length === head.length
+      ? kept
+      : text.replace(dropped, '').replace(trimmed, '').slice(0, maxSchemeLength)
   return /^[\\/]{2}/.test(start) || (/^[a-z][a-z0-9+.-]*:/i.test(start) && !/^data:/i.test(start))
 }
 
@@ -33,14 +40,17 @@ function isBase64 (text: string): boolean {
 
 const maxHostLength = 255
 
-/** Sound begins with `//` in base64, as an address without a scheme does. No name of a host is as long, and none has these characters. */
+/**
+ * Sound begins with `//` in base64, as an address without a scheme does. No name of a host is as long, and
+ * none has these characters.
+ */
 function isLongBase64 (text: string): boolean {
   return text.length > maxHostLength && text.startsWith('//') && isBase64(text)
 }
 
 /**
- * Returns the URL of an http or https address that every parser reads alike: the host as it is sent, no user name, and nothing that
- * a parser drops.
+ * Returns the URL of an http or https address that every parser reads alike: the host as it is sent, no user
+ * name, and nothing that a parser drops.
  */
 export function plainUrl (text: string): URL | undefined {
   const [, authority] = /^https?:\/\/([^\\/?#@%]+)(?:\/|$)/i.exec(text) ?? []

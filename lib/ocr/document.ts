@@ -31,43 +31,76 @@ const param = 'document'
  *   `file_too_large`, `unsupported_format` for bytes that are neither PDF nor PNG, JPEG or WebP;
  *   the reason of the signal
  */
-export async function readDocument (text: string | Buffer, maxBytes: number, signal: CallSignal): Promise<OcrDocument> {
-  const head = typeof text === 'string' ? text.slice(0, maxHeadLength) : text.toString('latin1', 0, maxHeadLength)
+export async function readDocument (
+  text: string | Buffer,
+  maxBytes: number,
+  signal: CallSignal
+): Promise<OcrDocument> {
+  const head =
+    typeof text === 'string' ? text.slice(0, maxHeadLength) : text.toString('latin1', 0, maxHeadLength)
   if (!/^data:/i.test(head)) return readAddress(text)
   const prefix = /^data:[\x20-\x2b\x2d-\x7e]*;base64,/i.exec(head)?.[0]
   if (prefix === undefined) throw invalid('A data URL must contain base64: `data:application/pdf;base64,…`.')
-  const bytes = await decode(typeof text === 'string' ? Buffer.from(text) : text, prefix.length, maxBytes, signal)
+  const bytes = await decode(
+    typeof text === 'string' ? Buffer.from(text) : text,
+    prefix.length,
+    maxBytes,
+    signal
+  )
   const mediaType = documentType(bytes)
   if (mediaType === undefined) {
-    throw new GatewayError('unsupported_format', { message: 'The document is neither PDF nor PNG, JPEG or WebP.', param })
+    throw new GatewayError('unsupported_format', {
+      message: 'The document is neither PDF nor PNG, JPEG or WebP.',
+      param
+    })
   }
   return { kind: 'bytes', mediaType, bytes }
 }
 
-/** Recognises a document by its first bytes. A PDF may have up to a kilobyte of anything before its own first line. */
+/**
+ * Recognises a document by its first bytes. A PDF may have up to a kilobyte of anything before its own first
+ * line.
+ */
 export function documentType (bytes: Buffer): DocumentType | undefined {
-  return imageKind(bytes)?.mediaType ?? (bytes.subarray(0, 1024).includes('%PDF-') ? 'application/pdf' : undefined)
+  return (
+    imageKind(bytes)?.mediaType ??
+    (bytes.subarray(0, 1024).includes('%PDF-') ? 'application/pdf' : undefined)
+  )
 }
 
 function readAddress (text: string | Buffer): OcrDocument {
-  if (typeof text !== 'string' || text.length > maxUrlLength) throw invalid('The URL of the document is too long.')
+  if (typeof text !== 'string' || text.length > maxUrlLength) {
+    throw invalid('The URL of the document is too long.')
+  }
   let url: URL
   try {
     url = new URL(text)
   } catch (cause) {
-    throw new GatewayError('invalid_value', { message: 'The document must be an https URL or a data URL.', param, cause })
+    throw new GatewayError('invalid_value', {
+      message: 'The document must be an https URL or a data URL.',
+      param,
+      cause
+    })
   }
   if (url.protocol !== 'https:') throw invalid('The document must be an https URL or a data URL.')
-  if (url.username !== '' || url.password !== '') throw invalid('The URL of the document must not contain credentials.')
+  if (url.username !== '' || url.password !== '') {
+    throw invalid('The URL of the document must not contain credentials.')
+  }
   return { kind: 'address', url: url.href, isImage: /\.(?:png|jpe?g|webp)$/i.test(url.pathname) }
 }
 
-/** Decodes into memory that a worker can share. A large document takes a tenth of a second, so other calls run between the pieces. */
+/**
+ * Decodes into memory that a worker can share. A large document takes a tenth of a second, so other calls run
+ * between the pieces.
+ */
 async function decode (text: Buffer, from: number, maxBytes: number, signal: CallSignal): Promise<Buffer> {
   const padding = /={0,2}$/.exec(text.toString('latin1', Math.max(from, text.length - 2)))?.[0].length ?? 0
   const sizeBytes = Math.floor((text.length - from - padding) * 3 / 4)
   if (sizeBytes > maxBytes) {
-    throw new GatewayError('file_too_large', { message: `The document is larger than ${formatMegabytes(maxBytes)}.`, param })
+    throw new GatewayError('file_too_large', {
+      message: `The document is larger than ${formatMegabytes(maxBytes)}.`,
+      param
+    })
   }
   const bytes = Buffer.from(new SharedArrayBuffer(sizeBytes))
   let written = 0

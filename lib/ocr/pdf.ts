@@ -20,7 +20,11 @@ const semaphore = new FairSemaphore(2)
  * @returns undefined when it cannot be counted within 20 seconds
  * @throws the signal's reason
  */
-export async function countPages (bytes: Uint8Array, owner: string, signal: CallSignal): Promise<number | undefined> {
+export async function countPages (
+  bytes: Uint8Array,
+  owner: string,
+  signal: CallSignal
+): Promise<number | undefined> {
   if (!hasIndex(bytes)) return undefined
   const pages = await inWorker('count', bytes, owner, signal)
   return typeof pages === 'number' ? pages : undefined
@@ -40,14 +44,23 @@ export async function pageTexts (
 }
 
 /**
- * Returns whether a document has a cross-reference table. Without one a reader has to search byte by byte, which
- * takes ten times the size of the file in memory, and real PDFs are not like that.
+ * Returns whether a document has a cross-reference table. Without one a reader has to search byte by byte,
+ * which takes ten times the size of the file in memory, and real PDFs are not like that.
  */
 function hasIndex (bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')
 }
 
-async function inWorker (job: PdfJob, bytes: Uint8Array, owner: string, signal: CallSignal): Promise<unknown> {
+async function inWorker (
+  job: PdfJob,
+  bytes: Uint8Array,
+  owner: string,
+  signal: CallSignal
+): Promise<unknown> {
   const worker = { workerData: { bytes, job }, limitMs, resourceLimits, signal }
-  return await semaphore.run(owner, async () => await runInWorker(new URL('./pdf-worker.js', import.meta.url), worker), signal)
+  return await semaphore.run(
+    owner,
+    async () => await runInWorker(new URL('./pdf-worker.js', import.meta.url), worker),
+    signal
+  )
 }

@@ -8,8 +8,8 @@ import type { AnyStage, Connected, FirstIn, LastOut } from './stage-list.ts'
 const chained = new WeakMap<AnyStage, readonly AnyStage[]>()
 
 /**
- * Returns stages that do the same, with one for neighbours that are one run: steps, then at most one source for each value, then
- * transformers. Stages of a `chain` are taken one by one.
+ * Returns stages that do the same, with one for neighbours that are one run: steps, then at most one source
+ * for each value, then transformers. Stages of a `chain` are taken one by one.
  */
 export function fuse (stages: readonly AnyStage[]): AnyStage[] {
   const fused: AnyStage[] = []
@@ -28,19 +28,29 @@ function join (one: RunParts | undefined, next: RunParts | undefined): RunParts 
   const beginsWithSteps = one.open === undefined && one.begins.length === 0
   const endsWithTransformers = next.open === undefined && next.steps.length === 0
   if (!beginsWithSteps && !endsWithTransformers) return undefined
-  return { steps: [...one.steps, ...next.steps], open: one.open ?? next.open, begins: [...one.begins, ...next.begins] }
+  return {
+    steps: [...one.steps, ...next.steps],
+    open: one.open ?? next.open,
+    begins: [...one.begins, ...next.begins]
+  }
 }
 
 /**
- * Returns several stages as one, fused as those of a pipeline are: for a stage that runs other stages, and for what several
- * pipelines have in common. `chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())`
+ * Returns several stages as one, fused as those of a pipeline are: for a stage that runs other stages, and
+ * for what several pipelines have in common. `chain(capAnswer(services), providerCall(services, 'chat'),
+ * recordUsage())`
  */
-export function chain<const L extends readonly AnyStage[]> (...list: Connected<L>): Stage<FirstIn<L>, LastOut<L>> {
+export function chain<const L extends readonly AnyStage[]> (
+  ...list: Connected<L>
+): Stage<FirstIn<L>, LastOut<L>> {
   const stages = fuse(list as readonly AnyStage[]) // by its type
   const [first, ...others] = stages
-  const stage = others.length === 0 && first !== undefined
-    ? first
-    : (source: AsyncIterable<unknown>) => stages.reduce((before, next) => next(before as AsyncIterable<never>), source) // as each takes it
+  const stage =
+    others.length === 0 && first !== undefined
+      ? first
+      : // as each takes it
+        (source: AsyncIterable<unknown>) =>
+          stages.reduce((before, next) => next(before as AsyncIterable<never>), source)
   if (stages.length > 1) chained.set(stage, stages)
   return stage as Stage<FirstIn<L>, LastOut<L>>
 }

@@ -1,6 +1,6 @@
 /**
- * The types of stages in a row: each must take what the one before it gives. One recursive type for any number of
- * stages; the compiler names the first that does not fit.
+ * The types of stages in a row: each must take what the one before it gives. One recursive type for any
+ * number of stages; the compiler names the first that does not fit.
  */
 
 import type { Sink, Stage } from './stage.ts'
@@ -16,11 +16,13 @@ export interface StageDoesNotFit<Place extends number, Given, Takes> {
 }
 
 /**
- * Says what a generic stage gives, by what it is given: a conditional type sees only the bound of a type parameter.
+ * Says what a generic stage gives, by what it is given: a conditional type sees only the bound of a type
+ * parameter.
  *
  * ```ts
  * interface Dated extends StageKind { readonly out: this['in'] & { readonly at: Date } }
- * declare function dated (): GenericStage<<T extends object>(source: AsyncIterable<T>) => AsyncIterable<T & { at: Date }>, Dated>
+ * declare function dated (): GenericStage<<T extends object>(source: AsyncIterable<T>) => AsyncIterable<T & {
+ * at: Date }>, Dated>
  * ```
  *
  * A stage that gives the type it is given (`PassThroughStage`) needs none.
@@ -44,14 +46,22 @@ export type Connected<L extends readonly unknown[]> = L extends readonly [infer 
   : L
 
 /** What the first of a list takes. */
-export type FirstIn<L extends readonly unknown[]> = L extends readonly [infer First, ...unknown[]] ? InOf<First> : never
+export type FirstIn<L extends readonly unknown[]> = L extends readonly [infer First, ...unknown[]]
+  ? InOf<First>
+  : never
 
 /** What the last of a list gives. */
-export type LastOut<L extends readonly unknown[], In = FirstIn<L>> = L extends readonly [infer S, ...infer Rest]
+export type LastOut<L extends readonly unknown[], In = FirstIn<L>> = L extends readonly [
+  infer S,
+  ...infer Rest
+]
   ? LastOut<Rest, OutOf<S, In>>
   : In
 
-type Following<L extends readonly unknown[], In, Before extends readonly unknown[]> = L extends readonly [infer S, ...infer Rest]
+type Following<L extends readonly unknown[], In, Before extends readonly unknown[]> = L extends readonly [
+  infer S,
+  ...infer Rest
+]
   ? S extends (source: AsyncIterable<In>) => unknown
     ? readonly [S, ...Following<Rest, OutOf<S, In>, readonly [...Before, 1]>]
     : readonly [StageDoesNotFit<Before['length'], In, InOf<S>>, ...Rest]

@@ -1,9 +1,10 @@
 /**
- * A run of stages: steps on each value, a source for each, and transformers of what that gives, read by one iterator.
+ * A run of stages: steps on each value, a source for each, and transformers of what that gives, read by one
+ * iterator.
  *
- * A stream waits with a promise for each iterator between the socket and its caller, each made anew for every event: with
- * thousands of streams, their number decides memory and lateness, not the number of stages. So what waits here is one
- * `then`; what happens once a call is written plainly.
+ * A stream waits with a promise for each iterator between the socket and its caller, each made anew for every
+ * event: with thousands of streams, their number decides memory and lateness, not the number of stages. So
+ * what waits here is one `then`; what happens once a call is written plainly.
  */
 
 /** Keeps the state of one run of a stage. */
@@ -37,12 +38,17 @@ type Result<T> = IteratorResult<T, undefined>
 
 export const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
-/** Reads a source through the functions of stages. `next` must not be called before the last one has settled. */
+/**
+ * Reads a source through the functions of stages. `next` must not be called before the last one has settled.
+ */
 export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #source: AsyncIterator<unknown>
   readonly #parts: RunParts
   readonly #transformers: readonly AnyTransformer[]
-  /** The source that is read: that of the present value, or the source of the run where its values are read as they are. */
+  /**
+   * The source that is read: that of the present value, or the source of the run where its values are read as
+   * they are.
+   */
   #inner: AsyncIterator<unknown> | undefined
   /** The last values; set once the source has ended or failed. */
   #rest: AsyncIterator<Out, undefined> | undefined
@@ -58,7 +64,9 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
   next (): Promise<Result<Out>> {
     if (this.#rest !== undefined) return this.#rest.next()
     if (this.#left) return Promise.resolve(done)
-    return this.#inner === undefined ? this.#advance() : this.#inner.next().then(this.#onResult, this.#onFailure)
+    return this.#inner === undefined
+      ? this.#advance()
+      : this.#inner.next().then(this.#onResult, this.#onFailure)
   }
 
   /** Returns the sources at once, also while a read waits. */
@@ -72,7 +80,8 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
     return this
   }
 
-  readonly #onResult = (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> => this.#take(result) ?? this.#advance()
+  readonly #onResult = (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> =>
+    this.#take(result) ?? this.#advance()
 
   readonly #onFailure = async (error: unknown): Promise<Result<Out>> => await this.#end(0, { error })
 
@@ -90,7 +99,10 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
     }
   }
 
-  /** Takes the next value of the source through the steps. Returns it; `undefined` where it has a source of its own now. */
+  /**
+   * Takes the next value of the source through the steps. Returns it; `undefined` where it has a source of
+   * its own now.
+   */
   async #openNext (): Promise<IteratorResult<unknown> | undefined> {
     const result = await this.#source.next()
     if (result.done === true || this.#left) return done
@@ -133,7 +145,10 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
     return await this.#rest.next()
   }
 
-  /** Yields the last values of each transformer, taken through those after it. An error of one, or of the source, is the next one's. */
+  /**
+   * Yields the last values of each transformer, taken through those after it. An error of one, or of the
+   * source, is the next one's.
+   */
   async * #lastValues (from: number, failure: Failure | undefined): AsyncGenerator<Out, undefined> {
     let failed = failure
     for (let at = from; at < this.#transformers.length; at++) {
@@ -141,7 +156,9 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
       let called = at
       const taken = (value: unknown): unknown => {
         let out = value
-        for (called = at + 1; called < this.#transformers.length && out !== undefined; called++) out = this.#transformers[called]?.push(out)
+        for (called = at + 1; called < this.#transformers.length && out !== undefined; called++) {
+          out = this.#transformers[called]?.push(out)
+        }
         called = at
         return out
       }

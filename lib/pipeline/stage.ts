@@ -10,8 +10,8 @@
  * }
  * ```
  *
- * Of one made by `map`, `flatMap` or `transform` it is also known which functions it calls: when a pipeline is built, those
- * of neighbours become one `StageRun` (`fuse` of `pipeline/chain`).
+ * Of one made by `map`, `flatMap` or `transform` it is also known which functions it calls: when a pipeline
+ * is built, those of neighbours become one `StageRun` (`fuse` of `pipeline/chain`).
  */
 
 import { StageRun, done, type RunParts, type Transformer } from './stage-run.ts'
@@ -33,7 +33,8 @@ export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
  * @throws whatever `step` throws; before the provider is called that is an HTTP error.
  */
 export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In, Out> {
-  return stageOf({ steps: [step as RunParts['steps'][number]], begins: [] }) // it is given what its type says, as below
+  // it is given what its type says, as below
+  return stageOf({ steps: [step as RunParts['steps'][number]], begins: [] })
 }
 
 /**

@@ -18,8 +18,23 @@ export interface Ready {
 }
 
 /** Prints the banner if the log level includes `info`; a new key in any case. */
-export function announce ({ address, settings, models, key, linkToken }: Ready, log: Log, { notice }: Pick<Terminal, 'notice'>): void {
+export function announce (
+  { address, settings, models, key, linkToken }: Ready,
+  log: Log,
+  { notice }: Pick<Terminal, 'notice'>
+): void {
   const providers = settings.providers.filter(({ enabled }) => enabled)
-  if (log.isLevelEnabled('info')) notice(banner({ address, providers, models, key, linkToken, hasDashboard: isDashboardServed(settings), publicUrl: settings.server.publicUrl }))
+  if (log.isLevelEnabled('info'))
+    notice(
+      banner({
+        address,
+        providers,
+        models,
+        key,
+        linkToken,
+        hasDashboard: isDashboardServed(settings),
+        publicUrl: settings.server.publicUrl
+      })
+    )
   else if (key !== undefined) notice(keyNotice(key))
 }

@@ -22,7 +22,15 @@ export interface BannerFacts {
 }
 
 /** Returns lines that can be pasted into a shell, once `$HEADGATE_API_KEY` is set where it is used. */
-export function banner ({ address, providers, models, key, hasDashboard = false, linkToken, publicUrl }: BannerFacts): string {
+export function banner ({
+  address,
+  providers,
+  models,
+  key,
+  hasDashboard = false,
+  linkToken,
+  publicUrl
+}: BannerFacts): string {
   const url = urlOf(address)
   const model = exampleModel(providers, models)
   const bearer = key ?? '$HEADGATE_API_KEY'
@@ -31,24 +39,30 @@ export function banner ({ address, providers, models, key, hasDashboard = false,
     ` -H "Content-Type: application/json" -d '${JSON.stringify(request)}'`
   return [
     `Headgate listens on ${url}${isEverywhere(address) ? ' and all other addresses of this machine' : ''}`,
-    ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or the key of another provider.'] : [],
-    ...providers.map(({ id, kind }) => kinds[kind].inProcess === 'simulator'
-      ? `  ${id}: a simulator; answers are simulated and cost nothing`
-      : `  ${id}`),
+    ...(providers.length === 0
+      ? ['No provider is enabled: set OPENAI_API_KEY or the key of another provider.']
+      : []),
+    ...providers.map(({ id, kind }) =>
+      kinds[kind].inProcess === 'simulator'
+        ? `  ${id}: a simulator; answers are simulated and cost nothing`
+        : `  ${id}`
+    ),
     '',
-    ...key === undefined ? lostKeyNotice : [keyNotice(key)],
-    ...hasDashboard ? dashboardNotice(publicUrl ?? url, linkToken) : [],
+    ...(key === undefined ? lostKeyNotice : [keyNotice(key)]),
+    ...(hasDashboard ? dashboardNotice(publicUrl ?? url, linkToken) : []),
     '',
-    ...providers.length === 0 ? [] : [
-      key === undefined ? 'Try it with one of your keys in HEADGATE_API_KEY:' : 'Try it:',
-      '',
-      curl('', { model, messages: hello }),
-      '',
-      curl('-N ', { model, stream: true, messages: hello }),
-      '',
-      curl('', { model, messages: question, tools: [weather] }),
-      ''
-    ]
+    ...(providers.length === 0
+      ? []
+      : [
+          key === undefined ? 'Try it with one of your keys in HEADGATE_API_KEY:' : 'Try it:',
+          '',
+          curl('', { model, messages: hello }),
+          '',
+          curl('-N ', { model, stream: true, messages: hello }),
+          '',
+          curl('', { model, messages: question, tools: [weather] }),
+          ''
+        ])
   ].join('\n')
 }
 
@@ -78,12 +92,19 @@ const weather = {
   }
 }
 
-/** Chooses the simulator if it is enabled, else the cheapest model that chats and calls tools, else a placeholder. */
+/**
+ * Chooses the simulator if it is enabled, else the cheapest model that chats and calls tools, else a
+ * placeholder.
+ */
 function exampleModel (providers: readonly ProviderSettings[], models: Pick<ModelRegistry, 'list'>): string {
   const sandbox = providers.find(({ kind }) => kinds[kind].inProcess === 'simulator')
   if (sandbox !== undefined) return `${sandbox.id}/echo`
-  const [cheapest] = models.list()
-    .filter(({ status, capabilities }) => status === 'enabled' && capabilities['text'] === true && capabilities['tools'] === true)
+  const [cheapest] = models
+    .list()
+    .filter(
+      ({ status, capabilities }) =>
+        status === 'enabled' && capabilities['text'] === true && capabilities['tools'] === true
+    )
     .toSorted((a, b) => (a.price?.output ?? Infinity) - (b.price?.output ?? Infinity))
   return cheapest?.id ?? `${providers[0]?.id ?? 'provider'}/MODEL`
 }

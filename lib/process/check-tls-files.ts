@@ -8,6 +8,9 @@ export async function checkTlsFiles ({ tls }: Pick<ServerSettings, 'tls'>): Prom
   try {
     readTlsFiles(tls)
   } catch (cause) {
-    throw new CommandError(`cannot serve HTTPS with server.tls: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new CommandError(
+      `cannot serve HTTPS with server.tls: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause }
+    )
   }
 }

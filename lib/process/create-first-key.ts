@@ -5,15 +5,22 @@ import { DuplicateKeyNameError, type KeyStore } from '../keys/key-store.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Enough to try things by a program; models of the operator's own servers have no price. */
-const loggedKeyLimits: KeyLimits = { requestsPerMinute: 600, budget: { usd: 5, per: 'day', unpriced: 'allow' } }
+const loggedKeyLimits: KeyLimits = {
+  requestsPerMinute: 600,
+  budget: { usd: 5, per: 'day', unpriced: 'allow' }
+}
 
 /**
  * Creates a key if there never was one, configured or stored. Revoked keys count: an operator who revoked
- * them all wants no caller. Where no person reads the terminal, the key ends in a log that many may read, so it has limits.
+ * them all wants no caller. Where no person reads the terminal, the key ends in a log that many may read, so
+ * it has limits.
  *
  * @returns the text of the new key, if one was created
  */
-export async function createFirstKey (keys: KeyStore, { interactive }: Pick<Terminal, 'interactive'>): Promise<string | undefined> {
+export async function createFirstKey (
+  keys: KeyStore,
+  { interactive }: Pick<Terminal, 'interactive'>
+): Promise<string | undefined> {
   if ((await keys.list()).length > 0) return undefined
   try {
     return (await keys.create({ name: 'first', ...!interactive && { limits: loggedKeyLimits } })).key

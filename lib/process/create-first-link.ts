@@ -10,7 +10,11 @@ import type { Terminal } from './terminal.ts'
  *
  * @returns its token
  */
-export async function createFirstLink (database: Database, settings: Settings, { interactive }: Pick<Terminal, 'interactive'>): Promise<string | undefined> {
+export async function createFirstLink (
+  database: Database,
+  settings: Settings,
+  { interactive }: Pick<Terminal, 'interactive'>
+): Promise<string | undefined> {
   if (!interactive || !isDashboardServed(settings)) return undefined
   const { Accounts } = await import('../accounts/accounts.ts')
   const accounts = new Accounts(database)

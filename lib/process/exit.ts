@@ -8,7 +8,10 @@ export const closeGraceMs = 1200
 const maxOutputMs = 1000
 
 /** Exits with 1 once a stop has taken longer than its settings allow, whatever hangs. */
-export function exitIfStopHangs ({ shutdownDelayMs, drainMs }: Pick<ServerSettings, 'shutdownDelayMs' | 'drainMs'>): void {
+export function exitIfStopHangs ({
+  shutdownDelayMs,
+  drainMs
+}: Pick<ServerSettings, 'shutdownDelayMs' | 'drainMs'>): void {
   setTimeout(() => exitNow(1), shutdownDelayMs + drainMs + closeGraceMs).unref()
 }
 

@@ -13,7 +13,11 @@ export class Heartbeats<P> {
   readonly #timer: NodeJS.Timeout
   #checkedMs: number
 
-  constructor (timeoutMs: number, onSilent: (process: P) => void, now: () => number = () => performance.now()) {
+  constructor (
+    timeoutMs: number,
+    onSilent: (process: P) => void,
+    now: () => number = () => performance.now()
+  ) {
     this.#timeoutMs = timeoutMs
     this.#onSilent = onSilent
     this.#now = now

@@ -13,7 +13,11 @@ export interface MetricsServer {
 }
 
 /** @throws the system error when the address cannot be used */
-export async function serveMetrics (at: Address, families: () => Family[] | Promise<Family[]>, log: Log): Promise<MetricsServer> {
+export async function serveMetrics (
+  at: Address,
+  families: () => Family[] | Promise<Family[]>,
+  log: Log
+): Promise<MetricsServer> {
   const isAllowed = allowedHosts({ host: at.host, acceptedHosts: [] })
   const server = createServer(({ method, url, headers }, response) => {
     if (!isAllowed(headers.host ?? '')) {
@@ -24,12 +28,17 @@ export async function serveMetrics (at: Address, families: () => Family[] | Prom
       response.writeHead(404).end()
       return
     }
-    Promise.resolve().then(families).then(found => {
-      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(printFamilies(found))
-    }).catch((error: unknown) => {
-      log.error({ cause: loggableError(error) }, 'failed to render metrics')
-      response.writeHead(500).end()
-    })
+    Promise.resolve()
+      .then(families)
+      .then(found => {
+        response
+          .writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
+          .end(printFamilies(found))
+      })
+      .catch((error: unknown) => {
+        log.error({ cause: loggableError(error) }, 'failed to render metrics')
+        response.writeHead(500).end()
+      })
   })
   const address = await listen(server, at)
   server.on('error', error => log.error({ error }, 'metrics server failed to accept a connection'))

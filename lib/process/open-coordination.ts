@@ -1,6 +1,6 @@
 /**
- * Opens what gateways on several machines share besides the store: limits, what cools down, and which keys were changed or tasks
- * wait.
+ * Opens what gateways on several machines share besides the store: limits, what cools down, and which keys
+ * were changed or tasks wait.
  */
 
 import { RedisServer, type RedisServerOptions } from '../coordination/redis-server.ts'
@@ -43,24 +43,41 @@ const tasksTopic = 'headgate:tasks'
  * @throws CommandError when the address is none of Redis, or the file of an authority in it cannot be read
  */
 export async function openCoordination (
-  { coordination: settings }: Pick<Settings, 'coordination'>, { usageDatabase, log, without }: CoordinationParts
+  { coordination: settings }: Pick<Settings, 'coordination'>,
+  { usageDatabase, log, without }: CoordinationParts
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
   const { directory } = usageDatabase
   // Of a process with another directory, nobody here knows whether its usage records are stored.
-  const isGone = (name: string): boolean => (
+  const isGone = (name: string): boolean =>
     processState(name) === 'exited' && worksIn(name, directory) && !hasAbandonedJournal(directory)
-  )
-  const server = await connect(placeOf(settings, settings.url), { timeoutMs: settings.timeoutMs, id: processName(directory), isGone })
+  const server = await connect(placeOf(settings, settings.url), {
+    timeoutMs: settings.timeoutMs,
+    id: processName(directory),
+    isGone
+  })
   const limiter = new RedisLimiter(server, {
     without,
     readUsed: readUsedFrom(usageDatabase),
-    onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count what Redis knows')
+    onFailure: error =>
+      log.error(
+        { cause: loggableError(error) },
+        'failed to read past spending; budgets count what Redis knows'
+      )
   })
-  server.on('away', cause => log.warn({ cause: loggableError(cause) }, 'redis is away; deciding on limits without it'))
+  server.on('away', cause =>
+    log.warn({ cause: loggableError(cause) }, 'redis is away; deciding on limits without it')
+  )
   server.on('back', () => log.info('redis is back; counting limits together'))
-  server.on('deaf', cause => log.warn({ cause: loggableError(cause) }, 'redis delivers no messages; changes of keys are polled'))
-  if (!server.isUp) log.warn({ cause: loggableError(server.failure) }, 'redis cannot be reached; deciding on limits without it')
+  server.on('deaf', cause =>
+    log.warn({ cause: loggableError(cause) }, 'redis delivers no messages; changes of keys are polled')
+  )
+  if (!server.isUp) {
+    log.warn(
+      { cause: loggableError(server.failure) },
+      'redis cannot be reached; deciding on limits without it'
+    )
+  }
   return {
     limiter,
     cooldowns: new CooldownExchange(server),
@@ -76,17 +93,30 @@ export async function openCoordination (
   }
 }
 
-/** Reads where Redis is. @throws CommandError when the address is none of Redis, or of several servers that are neither Sentinels nor a cluster */
-function placeOf ({ sentinel, sentinelPassword, cluster }: Settings['coordination'], url: Secret): RedisPlace {
+/**
+ * Reads where Redis is. @throws CommandError when the address is none of Redis, or of several servers that
+ * are neither Sentinels nor a cluster
+ */
+function placeOf (
+  { sentinel, sentinelPassword, cluster }: Settings['coordination'],
+  url: Secret
+): RedisPlace {
   const address = parseRedisAddress(url.reveal(), sentinel === undefined ? 6379 : 26379)
-  if (address === undefined) throw new CommandError('`coordination.url` is not an address such as redis://user:password@host:6379.')
+  if (address === undefined) {
+    throw new CommandError('`coordination.url` is not an address such as redis://user:password@host:6379.')
+  }
   if (address.hosts.length > 1 && sentinel === undefined && !cluster) {
-    throw new CommandError('`coordination.url` names several servers: set `coordination.sentinel` or `coordination.cluster`.')
+    throw new CommandError(
+      '`coordination.url` names several servers: set `coordination.sentinel` or `coordination.cluster`.'
+    )
   }
   return { address, sentinel, sentinelPassword, isCluster: cluster }
 }
 
-async function connect (place: RedisPlace, options: Pick<RedisServerOptions, 'timeoutMs' | 'id' | 'isGone'>): Promise<RedisServer> {
+async function connect (
+  place: RedisPlace,
+  options: Pick<RedisServerOptions, 'timeoutMs' | 'id' | 'isGone'>
+): Promise<RedisServer> {
   try {
     return await RedisServer.connect({ ...place, ...options })
   } catch (error) {

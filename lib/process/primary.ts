@@ -39,11 +39,17 @@ export async function runPrimary ({ started, log }: ServeOptions, terminal: Term
   return 0
 }
 
-async function runWorkersWith (database: Database, started: AppliedConfiguration, log: Log, terminal: Terminal): Promise<void> {
+async function runWorkersWith (
+  database: Database,
+  started: AppliedConfiguration,
+  log: Log,
+  terminal: Terminal
+): Promise<void> {
   const { settings } = started
   const key = await makeFirstKey(database, settings, terminal)
   const linkToken = await createFirstLink(database, settings, terminal)
-  // What follows is done for calls of all workers: none of them waits while another program has locked the store.
+  // What follows is done for calls of all workers: none of them waits while another program has locked the
+  // store.
   database.stopWaiting()
   const limiter = createLimiter(database, log)
   const configuration = new SharedConfiguration(started)
@@ -59,7 +65,9 @@ async function runWorkersWith (database: Database, started: AppliedConfiguration
         },
         onReady: address => {
           forget = noteRunning(settings.server.dataDir, urlOf(address))
-          modelsOf(settings).then(models => announce({ address, settings, models, key, linkToken }, log, terminal)).catch(reject)
+          modelsOf(settings)
+            .then(models => announce({ address, settings, models, key, linkToken }, log, terminal))
+            .catch(reject)
         },
         onFailure: reason => reject(new CommandError(reason)),
         onEnd: resolve
@@ -78,11 +86,19 @@ async function openSharedMetrics (
 ): Promise<{ readonly shared: SharedMetrics, readonly close: () => Promise<void> }> {
   const shared = new SharedMetrics()
   const own = new ProcessMetrics()
-  const close = await startMetrics(at, async () => mergeFamilies([await shared.families(), own.families()]), log)
+  const close = await startMetrics(
+    at,
+    async () => mergeFamilies([await shared.families(), own.families()]),
+    log
+  )
   return { shared, close }
 }
 
-async function makeFirstKey (database: Database, settings: Settings, terminal: Terminal): Promise<string | undefined> {
+async function makeFirstKey (
+  database: Database,
+  settings: Settings,
+  terminal: Terminal
+): Promise<string | undefined> {
   const keys = await openKeyStore(database, settings.keys)
   keys.close()
   return await createFirstKey(keys, terminal)

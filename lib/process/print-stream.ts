@@ -2,8 +2,8 @@ import { pipeline } from 'node:stream/promises'
 import type { Writable } from 'node:stream'
 
 /**
- * Prints pieces of text, each once there is room for it. When the reader of the output has gone, as `head` does, the source
- * is returned and everything is well.
+ * Prints pieces of text, each once there is room for it. When the reader of the output has gone, as `head`
+ * does, the source is returned and everything is well.
  */
 export async function printStream (pieces: AsyncIterable<string>, output: Writable): Promise<void> {
   try {

@@ -17,7 +17,10 @@ export function noteRunning (dataDir: string, url: string): () => void {
   return () => { if (noteIn(dataDir)?.pid === process.pid) rmSync(nameIn(dataDir), { force: true }) }
 }
 
-/** Returns the address of the gateway that runs on this machine with a data directory; `undefined` where none does. */
+/**
+ * Returns the address of the gateway that runs on this machine with a data directory; `undefined` where none
+ * does.
+ */
 export function runningAt (dataDir: string): string | undefined {
   const note = noteIn(dataDir)
   return note !== undefined && isAlive(note.pid) ? note.url : undefined

@@ -27,7 +27,9 @@ export interface ServeOptions {
   readonly limiter?: Limiter
   /** Passes metrics on to the process that serves them. Default: this process, at `settings.metrics`. */
   readonly publishMetrics?: (families: () => Family[]) => void
-  /** Resolves when this process may listen, to the port to use instead of the configured one. Default: at once */
+  /**
+   * Resolves when this process may listen, to the port to use instead of the configured one. Default: at once
+   */
   readonly waitToListen?: () => Promise<number | undefined>
   /** The sources of the settings, to notice changes. */
   readonly sources: ConfigSources
@@ -60,10 +62,20 @@ export interface Serving {
  *
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
-export async function serve (
-  { sources, started, current = started, onReload, log, prepare, prepareLink, limiter, waitToListen, publishMetrics }: ServeOptions
-): Promise<Serving> {
-  const inEffect = (configuration: AppliedConfiguration): Settings => keepRestartOnly(started.settings, configuration.settings)
+export async function serve ({
+  sources,
+  started,
+  current = started,
+  onReload,
+  log,
+  prepare,
+  prepareLink,
+  limiter,
+  waitToListen,
+  publishMetrics
+}: ServeOptions): Promise<Serving> {
+  const inEffect = (configuration: AppliedConfiguration): Settings =>
+    keepRestartOnly(started.settings, configuration.settings)
   const settings = inEffect(current)
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
@@ -74,12 +86,20 @@ export async function serve (
     closing.push(database.close)
     const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
     closing.push(usageDatabase.close)
-    const coordination = await coordinationOf(settings, { usageDatabase, log, without: () => gateway.services.settings.limits.withoutCoordination })
+    const coordination = await coordinationOf(settings, {
+      usageDatabase,
+      log,
+      without: () => gateway.services.settings.limits.withoutCoordination
+    })
     if (coordination !== undefined) closing.push(coordination.close)
     const keys = await openKeyStore(database, settings.keys, {
       staleMs: settings.store.keysStaleMs,
       ...coordination !== undefined && { onChange: coordination.notifyOfKeys },
-      onFailure: error => log.warn({ cause: loggableError(error) }, 'store unreadable; continuing with the keys already loaded')
+      onFailure: error =>
+        log.warn(
+          { cause: loggableError(error) },
+          'store unreadable; continuing with the keys already loaded'
+        )
     })
     closing.push(keys.close)
     coordination?.onKeyChange(keys.poll)
@@ -95,9 +115,15 @@ export async function serve (
       log,
       database,
       usageDatabase,
-      degraded: () => [...isInvalid ? ['configuration'] : [], ...keys.isStale() ? ['keys'] : [], ...coordination?.load().isAway === true ? ['coordination'] : []],
+      degraded: () => [
+        ...(isInvalid ? ['configuration'] : []),
+        ...(keys.isStale() ? ['keys'] : []),
+        ...(coordination?.load().isAway === true ? ['coordination'] : [])
+      ],
       observers: metrics === undefined ? [] : [metrics.observe],
-      ...coordination === undefined ? limiter !== undefined && { limiter } : { limiter: coordination.limiter, coordination }
+      ...(coordination === undefined
+        ? limiter !== undefined && { limiter }
+        : { limiter: coordination.limiter, coordination })
     })
     closing.push(gateway.close)
     if (metrics !== undefined && settings.metrics !== undefined) {
@@ -117,7 +143,15 @@ export async function serve (
       log.info({ changed, pid: process.pid }, 'configuration reloaded')
       if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
     }
-    const watch = watchForChanges({ sources, inUse: current, reload, onInvalid: () => { isInvalid = true }, log })
+    const watch = watchForChanges({
+      sources,
+      inUse: current,
+      reload,
+      onInvalid: () => {
+        isInvalid = true
+      },
+      log
+    })
     closing.push(() => watch?.close())
     logUncaught(log)
     return { gateway, address, key, linkToken, close }
@@ -127,18 +161,31 @@ export async function serve (
   }
 }
 
-/** Opens what several machines share, which most gateways are not: loaded where the configuration names it. */
-async function coordinationOf (settings: Settings, parts: CoordinationParts): Promise<Coordination | undefined> {
+/**
+ * Opens what several machines share, which most gateways are not: loaded where the configuration names it.
+ */
+async function coordinationOf (
+  settings: Settings,
+  parts: CoordinationParts
+): Promise<Coordination | undefined> {
   if (settings.coordination.url === undefined) return undefined
   const { openCoordination } = await import('./open-coordination.ts')
   return await openCoordination(settings, parts)
 }
 
-async function listen (gateway: Gateway, at: ServerSettings, waitToListen: ServeOptions['waitToListen']): Promise<Address> {
+async function listen (
+  gateway: Gateway,
+  at: ServerSettings,
+  waitToListen: ServeOptions['waitToListen']
+): Promise<Address> {
   try {
     return await gateway.listen(waitToListen)
   } catch (cause) {
-    throw listenError(cause, at, 'Choose another with PORT and HOST, or server.port and server.host in the configuration.')
+    throw listenError(
+      cause,
+      at,
+      'Choose another with PORT and HOST, or server.port and server.host in the configuration.'
+    )
   }
 }
 
@@ -154,16 +201,27 @@ interface Watching {
 /** Watches the configuration; without it the gateway still runs. */
 function watchForChanges ({ sources, inUse, reload, onInvalid, log }: Watching): SettingsWatch | undefined {
   try {
-    return watchSettings(sources, (_settings, warnings, { settings, hasFile, hasEntries, text }) => {
-      logWarnings(warnings, log)
-      reload({ settings, hasFile, hasEntries, text }).catch((error: unknown) => {
+    return watchSettings(
+      sources,
+      (_settings, warnings, { settings, hasFile, hasEntries, text }) => {
+        logWarnings(warnings, log)
+        reload({ settings, hasFile, hasEntries, text }).catch((error: unknown) => {
+          onInvalid()
+          log.error(
+            { cause: loggableError(error) },
+            'failed to reload the configuration; keeping the current one'
+          )
+        })
+      },
+      error => {
         onInvalid()
-        log.error({ cause: loggableError(error) }, 'failed to reload the configuration; keeping the current one')
-      })
-    }, error => {
-      onInvalid()
-      log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one')
-    }, inUse)
+        log.error(
+          { problems: formatProblems(error).split('\n') },
+          'invalid configuration; keeping the current one'
+        )
+      },
+      inUse
+    )
   } catch (error) {
     log.warn({ cause: loggableError(error) }, 'cannot watch the configuration; changes need a restart')
     return undefined
@@ -173,13 +231,25 @@ function watchForChanges ({ sources, inUse, reload, onInvalid, log }: Watching):
 /** Logs that the system allows too few open files for the callers that may connect. */
 export function logLowFileLimit (server: ServerSettings, log: Log): void {
   const { limit, wanted, connections } = openFiles(server)
-  if (connections < server.maxClientConnections) log.warn({ limit, wanted, connections }, 'limit of open files is low: fewer connections of callers are accepted; raise it, or lower server.max_client_connections')
+  if (connections < server.maxClientConnections) {
+    log.warn(
+      { limit, wanted, connections },
+      'limit of open files is low: fewer connections of callers are accepted; raise it, or lower server.max_client_connections'
+    )
+  }
 }
 
-/** Logs that the file of the store is there and empty, as after a disk that was full or a copy that failed. */
+/**
+ * Logs that the file of the store is there and empty, as after a disk that was full or a copy that failed.
+ */
 export function logEmptyStore ({ server, store }: Settings, log: Log): void {
   const file = databasePath(server.dataDir)
-  if (store.url === undefined && isEmptyFile(file)) log.warn({ file }, 'the file of the store is empty: a new store begins in it; if there was one, stop and restore a backup')
+  if (store.url === undefined && isEmptyFile(file)) {
+    log.warn(
+      { file },
+      'the file of the store is empty: a new store begins in it; if there was one, stop and restore a backup'
+    )
+  }
 }
 
 export function logWarnings (warnings: readonly Problem[], log: Log): void {
@@ -189,5 +259,7 @@ export function logWarnings (warnings: readonly Problem[], log: Log): void {
 /** Logs uncaught exceptions and unhandled rejections; from here on no input may end the process. */
 function logUncaught (log: Log): void {
   process.on('uncaughtException', error => log.error({ cause: loggableError(error) }, 'uncaught exception'))
-  process.on('unhandledRejection', error => log.error({ cause: loggableError(error) }, 'unhandled rejection'))
+  process.on('unhandledRejection', error =>
+    log.error({ cause: loggableError(error) }, 'unhandled rejection')
+  )
 }

@@ -12,7 +12,9 @@ import { stopSignal } from './signals.ts'
 import { v8Flag } from './v8-flag.ts'
 import { stopMessage } from './worker.ts'
 
-/** Workers that exit sooner than this are restarted after a wait that doubles each time, up to the maximum. */
+/**
+ * Workers that exit sooner than this are restarted after a wait that doubles each time, up to the maximum.
+ */
 const minHealthyUptimeMs = 10_000
 const initialRestartMs = 100
 const maxRestartMs = 30_000
@@ -20,8 +22,8 @@ const maxRestartMs = 30_000
 export const stopGraceMs = 1350
 
 /**
- * Workers accept connections themselves. A primary that accepts and hands them over keeps those that it gave to a worker that has just
- * been killed: their callers would never get an answer.
+ * Workers accept connections themselves. A primary that accepts and hands them over keeps those that it gave
+ * to a worker that has just been killed: their callers would never get an answer.
  */
 const acceptInWorkers = cluster.SCHED_NONE
 
@@ -38,7 +40,11 @@ export interface WorkerEvents {
 
 type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs'>
 
-export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
+export function startWorkers (
+  settings: WorkerSettings,
+  log: Log,
+  { onFork, onReady, onFailure, onEnd }: WorkerEvents
+): void {
   const { workers: count, shutdownDelayMs, drainMs, workerTimeoutMs } = settings
   const serving = new Set<Worker>()
   /** Known once the first worker listens. */
@@ -90,7 +96,10 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
         abort(`a worker exited while starting (${signal ?? `exit code ${code}`})`)
         return
       }
-      waitMs = performance.now() - startedMs > minHealthyUptimeMs ? initialRestartMs : Math.min(waitMs * 2, maxRestartMs)
+      waitMs =
+        performance.now() - startedMs > minHealthyUptimeMs
+          ? initialRestartMs
+          : Math.min(waitMs * 2, maxRestartMs)
       log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'worker exited; restarting')
       setTimeout(() => { if (!stopping) fork() }, waitMs)
       if (serving.size === 0) port = address?.port
@@ -108,10 +117,16 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       else worker.process.kill('SIGKILL')
     }
     if (workers().length === 0) onEnd()
-    setTimeout(() => {
-      log.error({ pids: workers().map(worker => worker.process.pid) }, 'workers did not stop in time; killing them')
-      killWorkers()
-    }, shutdownDelayMs + drainMs + stopGraceMs).unref()
+    setTimeout(
+      () => {
+        log.error(
+          { pids: workers().map(worker => worker.process.pid) },
+          'workers did not stop in time; killing them'
+        )
+        killWorkers()
+      },
+      shutdownDelayMs + drainMs + stopGraceMs
+    ).unref()
   }
   cluster.schedulingPolicy = acceptInWorkers
   void stopSignal(killWorkers).then(stop)
@@ -125,7 +140,8 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
  * has closed as well, and a stop that waits for it would not end.
  */
 function workers (): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter(worker => worker?.isDead() === false) as Worker[] // undefined is not
+  // undefined is not
+  return Object.values(cluster.workers ?? {}).filter(worker => worker?.isDead() === false) as Worker[]
 }
 
 function killWorkers (): void {

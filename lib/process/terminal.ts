@@ -5,9 +5,13 @@ export interface Terminal {
   readonly cwd: string
   /** One or more lines to standard output, without the last line end. */
   readonly out: (text: string) => void
-  /** Prints pieces of text to standard output as fast as it is read; ends them early when its reader has gone. */
+  /**
+   * Prints pieces of text to standard output as fast as it is read; ends them early when its reader has gone.
+   */
   readonly stream: (pieces: AsyncIterable<string>) => Promise<void>
-  /** The same as `out` for a person beside the log: to standard error unless standard output is a terminal. */
+  /**
+   * The same as `out` for a person beside the log: to standard error unless standard output is a terminal.
+   */
   readonly notice: (text: string) => void
   /** True when a person reads the notices, not a log. */
   readonly interactive: boolean

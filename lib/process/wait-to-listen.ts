@@ -1,6 +1,6 @@
 /**
- * Has a worker ask its primary before it listens: once all workers were down, the primary knows the port that the gateway
- * has had from the start (`server.port: 0` would give another one).
+ * Has a worker ask its primary before it listens: once all workers were down, the primary knows the port that
+ * the gateway has had from the start (`server.port: 0` would give another one).
  */
 
 import { isObject } from '../json/guards.ts'
@@ -24,7 +24,9 @@ export async function waitToListen (primary: IpcChannel<Message>): Promise<numbe
 /** @param portOf called when the worker is about to listen; returns the port to use */
 export function allowListening (worker: IpcChannel<Message>, portOf: () => number | undefined): void {
   worker.on('message', message => {
-    if (isMessage(message) && message.listen === 'ready') sendMessage(worker, { listen: 'go', port: portOf() })
+    if (isMessage(message) && message.listen === 'ready') {
+      sendMessage(worker, { listen: 'go', port: portOf() })
+    }
   })
 }
 

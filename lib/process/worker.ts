@@ -63,7 +63,8 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
 /**
  * Resolves when the primary sends the stop message or is gone: open calls may end then as well. Signals are
  * ignored: Ctrl-C reaches all of the process group, and together with the primary's message would count as a
- * second signal. The SIGHUP of a terminal that is closed reaches all of it as well; the watch on the configuration listens to it too.
+ * second signal. The SIGHUP of a terminal that is closed reaches all of it as well; the watch on the
+ * configuration listens to it too.
  */
 async function stopMessageReceived (): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {})

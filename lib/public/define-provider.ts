@@ -14,5 +14,15 @@ export function defineProvider (parts: ProviderParts): Provider {
   const [configured] = defaultSettings().providers
   if (configured === undefined) throw new Error('the default configuration has no provider')
   const { timeouts, retries, onDisconnect } = configured
-  return { enabled: true, secrets: [], authorize: () => ({}), timeouts, retries, onDisconnect, quirks: {}, traits: {}, ...parts }
+  return {
+    enabled: true,
+    secrets: [],
+    authorize: () => ({}),
+    timeouts,
+    retries,
+    onDisconnect,
+    quirks: {},
+    traits: {},
+    ...parts
+  }
 }

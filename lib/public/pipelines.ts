@@ -15,7 +15,12 @@ export { listModels, retrieveModel } from '../../pipelines/models.ts'
 export { countTokens, messages } from '../../pipelines/messages.ts'
 export { ocr } from '../../pipelines/ocr.ts'
 export { compact, countInputTokens, responses } from '../../pipelines/responses.ts'
-export { cancelResponse, deleteResponse, listInputItems, retrieveResponse } from '../../pipelines/stored-responses.ts'
+export {
+  cancelResponse,
+  deleteResponse,
+  listInputItems,
+  retrieveResponse
+} from '../../pipelines/stored-responses.ts'
 export { speech } from '../../pipelines/speech.ts'
 export { transcription, translation } from '../../pipelines/recordings.ts'
 export type { Call } from '../core/call.ts'

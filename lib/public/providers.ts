@@ -10,8 +10,25 @@ export type { ProviderSettings, Timeouts } from '../core/settings.ts'
 export type { HistoryMark, ProviderTraits } from '../core/provider-traits.ts'
 export type { Quirks } from '../core/quirks.ts'
 export type {
-  Adapter, AdapterOf, Adapters, Ask, BodyReader, Capability, EventOf, Join, Provider, Providers, RequestOf, SendOptions,
-  StreamReader, Transport, UpstreamResponse, UpstreamBody, UpstreamFailure, UpstreamHead, UpstreamRequest
+  Adapter,
+  AdapterOf,
+  Adapters,
+  Ask,
+  BodyReader,
+  Capability,
+  EventOf,
+  Join,
+  Provider,
+  Providers,
+  RequestOf,
+  SendOptions,
+  StreamReader,
+  Transport,
+  UpstreamResponse,
+  UpstreamBody,
+  UpstreamFailure,
+  UpstreamHead,
+  UpstreamRequest
 } from '../providers/provider.ts'
 export type {
   ChatEvent, EmbeddingsEvent, FinishReason, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent

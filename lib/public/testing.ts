@@ -3,7 +3,7 @@
  * network, services around it, and a call.
  *
  *     const services = testServices(sandboxProvider())
- *     const call = callFrom<ChatInput>({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'Hello' }] })
+ * const call = callFrom<ChatInput>({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'Hello' }] })
  *     const handle = pipeline(providerCall(services, 'chat'), myStage(), normalise(), reply)
  *     const { status } = await handle(call)
  */
@@ -53,7 +53,10 @@ export interface CallOptions {
  *
  * @param request `model` names the provider and its model, `sandbox/echo`
  */
-export function callFrom<R extends { readonly model?: unknown }> (request: R, options: CallOptions = {}): RoutedCall<R> {
+export function callFrom<R extends { readonly model?: unknown }> (
+  request: R,
+  options: CallOptions = {}
+): RoutedCall<R> {
   const { headers = {}, key = testKey, signal = new AbortController().signal } = options
   const modelId = String(request.model)
   const [providerId = ''] = modelId.split('/', 1)
@@ -77,7 +80,9 @@ export async function textOf ({ body }: Reply): Promise<string> {
   const pieces = body instanceof Uint8Array ? [body] : body
   const decoder = new TextDecoder()
   let text = ''
-  for await (const piece of pieces) text += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })
+  for await (const piece of pieces) {
+    text += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })
+  }
   return text + decoder.decode()
 }
 

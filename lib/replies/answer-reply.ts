@@ -1,4 +1,6 @@
-/** Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece. */
+/**
+ * Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece.
+ */
 
 import { collected, peek } from '../async/peek.ts'
 import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
@@ -20,7 +22,9 @@ const keepAlive = { text: ': ping\n', everyMs: 15_000 }
 /** Answers from this size on are printed in turns of the event loop. */
 const largeAnswerBytes = 1024 * 1024
 
-/** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
+/**
+ * Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects.
+ */
 export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
   return async source => {
     const { first, all } = await peek(source)
@@ -30,7 +34,9 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
       ? streamed(encode(start), all)
       : await toAnswerReply(await complete(start, await collected(all)), call.record)
     // Spreading `reply` in front of `headers` costs 3 µs.
-    return headers === undefined ? reply : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(call)) })
+    return headers === undefined
+      ? reply
+      : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(call)) })
   }
 }
 
@@ -54,12 +60,25 @@ function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncI
  * @param silence what to write after a while of it. Default: a comment
  */
 export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence?: () => string): Reply {
-  return { status: 200, headers: streamHeaders, body: frames, keepAlive: silence === undefined ? keepAlive : { ...keepAlive, text: silence } }
+  return {
+    status: 200,
+    headers: streamHeaders,
+    body: frames,
+    keepAlive: silence === undefined ? keepAlive : { ...keepAlive, text: silence }
+  }
 }
 
-/** Returns what became of the complete answer of a provider as a reply in JSON; only a large one is waited for. */
-export function toAnswerReply (value: unknown, { answerBytes }: Pick<CallRecord, 'answerBytes'>): Reply | Promise<Reply> {
-  return answerBytes < largeAnswerBytes || value instanceof PrintedJson ? toJsonReply(value) : toLargeReply(value)
+/**
+ * Returns what became of the complete answer of a provider as a reply in JSON; only a large one is waited
+ * for.
+ */
+export function toAnswerReply (
+  value: unknown,
+  { answerBytes }: Pick<CallRecord, 'answerBytes'>
+): Reply | Promise<Reply> {
+  return answerBytes < largeAnswerBytes || value instanceof PrintedJson
+    ? toJsonReply(value)
+    : toLargeReply(value)
 }
 
 /** Returns a value as a reply in JSON, a large one printed in turns of the event loop. */

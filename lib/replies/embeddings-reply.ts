@@ -28,15 +28,27 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
       for (const event of events) {
         if (event.type !== 'usage') vectors.push(...event.vectors)
       }
-      const pieces = printed(vectors, request.encoding_format ?? 'float', route.modelId, record.usage ?? noUsage)
+      const pieces = printed(
+        vectors,
+        request.encoding_format ?? 'float',
+        route.modelId,
+        record.usage ?? noUsage
+      )
       const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
-      return { status: 200, headers: jsonReplyHeaders, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
+      return {
+        status: 200,
+        headers: jsonReplyHeaders,
+        body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf))
+      }
     }
     throw emptyPipeline()
   }
 }
 
-/** Yields the text of the answer in pieces; vectors that stand in the provider's answer as they will in this one are one piece, not copied. */
+/**
+ * Yields the text of the answer in pieces; vectors that stand in the provider's answer as they will in this
+ * one are one piece, not copied.
+ */
 function * printed (
   vectors: readonly Vector[], form: VectorForm, model: string, { promptTokens, totalTokens }: Usage
 ): Generator<Buffer | string, void, undefined> {
@@ -56,7 +68,10 @@ function * printed (
   yield `${vectors.length === 0 ? '' : '}'}],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${promptTokens},"total_tokens":${totalTokens}}}`
 }
 
-/** Returns two pieces with what stands between them, if that is this text and all of it is there one after the other. */
+/**
+ * Returns two pieces with what stands between them, if that is this text and all of it is there one after the
+ * other.
+ */
 function joined (one: Buffer | string, between: string, other: Buffer | string): Buffer | undefined {
   if (typeof one === 'string' || typeof other === 'string' || one.buffer !== other.buffer) return undefined
   if (other.byteOffset - one.byteOffset - one.length !== between.length) return undefined

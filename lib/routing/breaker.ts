@@ -1,6 +1,6 @@
 /**
- * A circuit breaker for one model at one provider, for calls of one key or of all (see `model-circuit`), so that calls with other
- * routes need not find out for themselves that it fails.
+ * A circuit breaker for one model at one provider, for calls of one key or of all (see `model-circuit`), so
+ * that calls with other routes need not find out for themselves that it fails.
  *
  *     closed ── 5 failures in a row, or half of the last 20 ──► open ── cooldown ──► one probe
  *        ▲                                                       ▲                     │     │
@@ -32,7 +32,10 @@ export const initialAttempt: CircuitAttempt = { generation: 0, isProbe: false }
 
 export class Breaker {
   readonly #maxFailuresOfKey: number
-  /** The last outcomes: of a failure the key whose call it was, else `undefined`. The newest is at `#next - 1`. */
+  /**
+   * The last outcomes: of a failure the key whose call it was, else `undefined`. The newest is at `#next -
+   * 1`.
+   */
   readonly #ring: Array<string | undefined> = []
   #next = 0
   #failures = 0
@@ -65,7 +68,9 @@ export class Breaker {
     return this.#probeAtMs !== undefined
   }
 
-  /** Milliseconds until a probe may be made, 0 while one is in flight; `undefined` when a call may be sent. */
+  /**
+   * Milliseconds until a probe may be made, 0 while one is in flight; `undefined` when a call may be sent.
+   */
   openForMs (nowMs: number): number | undefined {
     if (this.#probeAtMs === undefined) return undefined
     if (nowMs < this.#probeAtMs) return this.#probeAtMs - nowMs

@@ -53,7 +53,9 @@ export interface ChooseRoutesOptions<R> {
 }
 
 /** The parts of a call that decide its routes; the requested model is noted in its record. */
-type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
+type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin'> & {
+  readonly record: Pick<CallRecord, 'requestedModel'>
+}
 
 export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey'> {
   /** Models of the request that are not tried, and why. */
@@ -61,9 +63,9 @@ export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'prov
 }
 
 /**
- * Chooses the routes of a call: at least one, and no model twice, in the order in which they were named or by the
- * attributes that the request wants. A list with an unknown model is refused entirely: a mistyped name would otherwise
- * show only on the day when the others fail.
+ * Chooses the routes of a call: at least one, and no model twice, in the order in which they were named or by
+ * the attributes that the request wants. A list with an unknown model is refused entirely: a mistyped name
+ * would otherwise show only on the day when the others fail.
  *
  * @throws GatewayError `model_not_found`, `insufficient_permissions`, `unknown_provider`,
  *   `invalid_value`; ValidationError for a request without model, or with a list of more than
@@ -82,10 +84,13 @@ export function chooseRoutes<R extends ModelRequest> (
   const chosenAs: Array<readonly [modelId: string, ModelChoice]> = []
   for (const choice of choices) {
     const name = nameOf(choice)
-    const found = byHeader === undefined
-      ? models.routes(name, call.request.stream === true)
-      : routesByChoice(byHeader, name, models, providers)
-    if (found.length === 0) throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
+    const found =
+      byHeader === undefined
+        ? models.routes(name, call.request.stream === true)
+        : routesByChoice(byHeader, name, models, providers)
+    if (found.length === 0) {
+      throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
+    }
     const usable = allowed(found, name, call.key, models)
     const given = settings === undefined ? undefined : settingsGiven(choice, settings)
     for (const route of usable) {
@@ -99,19 +104,31 @@ export function chooseRoutes<R extends ModelRequest> (
     ? byAttributes(unique(routes), new Map(chosenAs.toReversed()), models, attributes?.(call.request))
     : routes
   const preferences = readPreferences(call.headers)
-  const wanted = preferences === undefined ? { routes: ranked, skipped: none } : applyPreferences(ranked, preferences, models.find)
+  const wanted =
+    preferences === undefined
+      ? { routes: ranked, skipped: none }
+      : applyPreferences(ranked, preferences, models.find)
   const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
-  const fitting = needed === undefined ? { routes: wanted.routes, skipped: none } : skipUnfit(wanted.routes, needed, models.find)
-  const capable = needed === undefined ? fitting.routes : historyFirst(fitting.routes, needed, {
-    marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
-    providerOf: id => routeHealth?.toolCalls.providerOf(id)
-  })
+  const fitting =
+    needed === undefined
+      ? { routes: wanted.routes, skipped: none }
+      : skipUnfit(wanted.routes, needed, models.find)
+  const capable =
+    needed === undefined
+      ? fitting.routes
+      : historyFirst(fitting.routes, needed, {
+          marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
+          providerOf: id => routeHealth?.toolCalls.providerOf(id)
+        })
   const continuing = call.origin === undefined ? capable : originFirst(capable, call.origin)
   const chosen = preferences === undefined ? continuing : inCallerOrder(continuing, preferences)
   // Every choice has given at least one route, and there is at least one choice.
   if (!isFilled(chosen)) throw missingModel()
-  const skipped = wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped]
-  return byHeader?.key === undefined ? { routes: chosen, skipped } : { routes: chosen, skipped, providerKey: byHeader.key }
+  const skipped =
+    wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped]
+  return byHeader?.key === undefined
+    ? { routes: chosen, skipped }
+    : { routes: chosen, skipped, providerKey: byHeader.key }
 }
 
 const none: readonly never[] = []
@@ -129,7 +146,10 @@ function nameOf (choice: ModelChoice): string {
   return typeof choice === 'string' ? choice : choice.model
 }
 
-function settingsGiven (choice: ModelChoice, read: NonNullable<ChooseRoutesOptions<never>['settings']>): Route['settings'] {
+function settingsGiven (
+  choice: ModelChoice,
+  read: NonNullable<ChooseRoutesOptions<never>['settings']>
+): Route['settings'] {
   return typeof choice === 'string' || choice.settings == null ? undefined : read(choice.settings)
 }
 
@@ -146,14 +166,18 @@ function withSettings (route: Route, given: Route['settings']): Route {
  * @param choiceOf by model id, the first choice that led to it
  */
 function byAttributes (
-  routes: readonly Route[], choiceOf: ReadonlyMap<string, ModelChoice>, models: ModelRegistry, requested: RequestedAttributes = {}
+  routes: readonly Route[],
+  choiceOf: ReadonlyMap<string, ModelChoice>,
+  models: ModelRegistry,
+  requested: RequestedAttributes = {}
 ): readonly Route[] {
   const { models: attributesByName = {}, agent } = requested
   const sources = [...Object.values(attributesByName), ...[...choiceOf.values()].map(attributesOf)]
   const names = new Set(sources.flatMap(attributes => Object.keys(attributes)))
   if (agent === undefined && names.size === 0) return routes
 
-  const requestedFor = (name: string): Attributes => Object.hasOwn(attributesByName, name) ? attributesByName[name] ?? {} : {}
+  const requestedFor = (name: string): Attributes =>
+    Object.hasOwn(attributesByName, name) ? (attributesByName[name] ?? {}) : {}
   const candidates = routes.map(route => {
     const choice = choiceOf.get(route.modelId) ?? route.modelId
     const { price, attributes } = models.find(route.modelId) ?? {}
@@ -185,11 +209,18 @@ function attributesOf (choice: ModelChoice): Attributes {
  *
  * @throws GatewayError `insufficient_permissions` when none is left
  */
-function allowed (routes: readonly Route[], name: string, key: ApiKey, models: ModelRegistry): readonly Route[] {
+function allowed (
+  routes: readonly Route[],
+  name: string,
+  key: ApiKey,
+  models: ModelRegistry
+): readonly Route[] {
   if (key.models === undefined) return routes
   const modelsOfName = new Set(models.routes(name).map(({ modelId }) => modelId))
   const byName = listsName(key, name)
-  const usable = routes.filter(({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUseModel(key, modelId))
+  const usable = routes.filter(
+    ({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUseModel(key, modelId)
+  )
   if (usable.length > 0) return usable
   // Only a model of the caller's own choice is named: the target of an alias is not shown.
   const replaced = routes.find(({ modelId }) => !modelsOfName.has(modelId))
@@ -201,7 +232,10 @@ function allowed (routes: readonly Route[], name: string, key: ApiKey, models: M
 function modelNotFound (name: string, models: ModelRegistry): GatewayError {
   const known = models.find(name)
   if (known !== undefined && known.status !== 'disabled') {
-    return new GatewayError('model_not_found', { message: `The model ${quote(name)} is not available: the provider ${quote(known.providerId)} is not enabled here.`, param: 'model' })
+    return new GatewayError('model_not_found', {
+      message: `The model ${quote(name)} is not available: the provider ${quote(known.providerId)} is not enabled here.`,
+      param: 'model'
+    })
   }
   const suggestion = models.suggest(name)
   const hint = suggestion === undefined ? '' : ` Did you mean ${quote(suggestion)}?`
@@ -213,7 +247,8 @@ function modelNotFound (name: string, models: ModelRegistry): GatewayError {
 /** Explains a name that the caller did not write. */
 function defaultNotFound (name: string): GatewayError {
   return new GatewayError('model_not_found', {
-    message: `\`model\` is required: the default of this endpoint, ${quote(name)}, is not enabled here.`, param: 'model'
+    message: `\`model\` is required: the default of this endpoint, ${quote(name)}, is not enabled here.`,
+    param: 'model'
   })
 }
 

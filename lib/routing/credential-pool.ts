@@ -1,8 +1,9 @@
 /**
  * Chooses among several credentials of one provider: drawn by weight, those that are cooling down last.
  *
- * A credential cools down when the provider limits or rejects it, or reports that its quota is used up; the others do not. A provider may also
- * reject what a call names, so a credential that is rejected rests for that gateway key alone until it is rejected for another one.
+ * A credential cools down when the provider limits or rejects it, or reports that its quota is used up; the
+ * others do not. A provider may also reject what a call names, so a credential that is rejected rests for
+ * that gateway key alone until it is rejected for another one.
  */
 
 import type { GatewayError } from '../core/errors.ts'
@@ -49,15 +50,28 @@ export class CredentialPool {
     this.#weights = weights
   }
 
-  /** Returns the place of a credential that is ready for a gateway key, drawn by weight; else of the one that is ready first. */
+  /**
+   * Returns the place of a credential that is ready for a gateway key, drawn by weight; else of the one that
+   * is ready first.
+   */
   choose (keyId: string): number {
     const places = this.#weights.map((_, place) => place)
-    return this.#draw(places.filter(place => this.#restMs(place, keyId) === 0)) ?? places.toSorted((a, b) => this.#restMs(a, keyId) - this.#restMs(b, keyId))[0] ?? 0
+    return (
+      this.#draw(places.filter(place => this.#restMs(place, keyId) === 0)) ??
+      places.toSorted((a, b) => this.#restMs(a, keyId) - this.#restMs(b, keyId))[0] ??
+      0
+    )
   }
 
-  /** Returns the place of another credential that is ready for a gateway key; `undefined` when there is none. */
+  /**
+   * Returns the place of another credential that is ready for a gateway key; `undefined` when there is none.
+   */
   another (tried: ReadonlySet<number>, keyId: string): number | undefined {
-    return this.#draw(this.#weights.map((_, place) => place).filter(place => !tried.has(place) && this.#restMs(place, keyId) === 0))
+    return this.#draw(
+      this.#weights
+        .map((_, place) => place)
+        .filter(place => !tried.has(place) && this.#restMs(place, keyId) === 0)
+    )
   }
 
   /**
@@ -66,10 +80,17 @@ export class CredentialPool {
    * @param keyId of the gateway key whose call it was
    * @returns milliseconds from now, 0 where it rests for that key alone
    */
-  onFailure (place: number, { code, fault, retryAfterSeconds = 0 }: CredentialFailure, keyId: string): number {
-    const forMs = retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs
+  onFailure (
+    place: number,
+    { code, fault, retryAfterSeconds = 0 }: CredentialFailure,
+    keyId: string
+  ): number {
+    const forMs =
+      retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs
     const before = this.#rejected[place]
-    const isOfKey = code === 'upstream_auth_failed' && (before === undefined || before.keyId === keyId || before.untilMs <= this.#now())
+    const isOfKey =
+      code === 'upstream_auth_failed' &&
+      (before === undefined || before.keyId === keyId || before.untilMs <= this.#now())
     if (isOfKey) this.#rejected[place] = { keyId, untilMs: this.#now() + forMs }
     else this.rest(place, forMs)
     return this.#restMs(place)
@@ -93,7 +114,10 @@ export class CredentialPool {
   /** @param keyId of a gateway key for whose calls alone it may rest as well */
   #restMs (place: number, keyId?: string): number {
     const rejected = this.#rejected[place]
-    const untilMs = Math.max(this.#notBeforeMs[place] ?? 0, rejected !== undefined && rejected.keyId === keyId ? rejected.untilMs : 0)
+    const untilMs = Math.max(
+      this.#notBeforeMs[place] ?? 0,
+      rejected !== undefined && rejected.keyId === keyId ? rejected.untilMs : 0
+    )
     return untilMs === 0 ? 0 : Math.max(0, untilMs - this.#now())
   }
 

@@ -24,21 +24,38 @@ export interface DecisionParts {
 }
 
 /** Decides without calling a provider or changing anything. Weights are drawn anew by every call. */
-export function decide ({ requested, routes, health, keyId, skipped = [], canServe, expectedNanoUsd = () => undefined }: DecisionParts): RouteDecision {
+export function decide ({
+  requested,
+  routes,
+  health,
+  keyId,
+  skipped = [],
+  canServe,
+  expectedNanoUsd = () => undefined
+}: DecisionParts): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,
     provider: route.providerId,
-    ...route.ranked?.by === 'score' && { score: route.ranked.value, ...route.ranked.terms !== undefined && { terms: [...route.ranked.terms] } },
+    ...route.ranked?.by === 'score' && {
+      score: route.ranked.value,
+      ...route.ranked.terms !== undefined && { terms: [...route.ranked.terms] }
+    },
     ...costOf(expectedNanoUsd(route)),
     ...credentialsOf(health.credentials(route.providerId)),
-    ...canServe(route) ? stateOf(health.cooldown(route, keyId)) : { state: 'unsuitable' },
+    ...(canServe(route) ? stateOf(health.cooldown(route, keyId)) : { state: 'unsuitable' }),
     reason: rankText(route, index)
   }))
-  const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))
+  const inState = (...states: Array<RouteCandidate['state']>) =>
+    found.filter(({ state }) => states.includes(state))
   const unsuitable = skipped.map(({ route, reason }): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId, provider: route.providerId, state: 'unsuitable', reason
   }))
-  const ordered = [...inState('ready'), ...inState('rate_limited', 'circuit_open'), ...inState('unsuitable'), ...unsuitable]
+  const ordered = [
+    ...inState('ready'),
+    ...inState('rate_limited', 'circuit_open'),
+    ...inState('unsuitable'),
+    ...unsuitable
+  ]
   return {
     object: 'route.decision',
     requested,

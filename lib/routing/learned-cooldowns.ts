@@ -1,6 +1,6 @@
 /**
- * Remembers what other processes say of providers and models, by their names: for how long each cools down, unless this
- * process knows better.
+ * Remembers what other processes say of providers and models, by their names: for how long each cools down,
+ * unless this process knows better.
  */
 
 /** Names whose last success is remembered: models are named by callers, so there is no end to them. */
@@ -8,7 +8,10 @@ const maxNames = 1000
 
 export class LearnedCooldowns {
   readonly #now: () => number
-  readonly #entries = new Map<string, { readonly untilMs: number, readonly learnedMs: number, readonly origin: string }>()
+  readonly #entries = new Map<
+    string,
+    { readonly untilMs: number; readonly learnedMs: number; readonly origin: string }
+  >()
   /** By name, the time when the last attempt that succeeded here began. */
   readonly #workedMs = new Map<string, number>()
 
@@ -34,7 +37,9 @@ export class LearnedCooldowns {
     const nowMs = this.#now()
     if (forMs > 0) {
       const workedMs = this.#workedMs.get(name)
-      if (workedMs === undefined || workedMs < nowMs - failingMs) this.#entries.set(name, { untilMs: nowMs + forMs, learnedMs: nowMs, origin })
+      if (workedMs === undefined || workedMs < nowMs - failingMs) {
+        this.#entries.set(name, { untilMs: nowMs + forMs, learnedMs: nowMs, origin })
+      }
     } else if (this.#entries.get(name)?.origin === origin) this.#entries.delete(name)
   }
 

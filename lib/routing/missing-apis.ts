@@ -4,8 +4,9 @@ import type { Provider } from '../providers/provider.ts'
 export const missingMs = 15 * 60_000
 
 /**
- * Remembers the servers that turned out not to have the API of a dialect that their kind has. One that has shown that it has the
- * API never counts as such: what it says later is about the request. Of this process, until the configuration is reloaded.
+ * Remembers the servers that turned out not to have the API of a dialect that their kind has. One that has
+ * shown that it has the API never counts as such: what it says later is about the request. Of this process,
+ * until the configuration is reloaded.
  */
 export class MissingApis {
   readonly #now: () => number
@@ -22,7 +23,10 @@ export class MissingApis {
     this.#served.add(provider)
   }
 
-  /** Notes that a server has said that it does not have the API, and the same request then succeeded translated. */
+  /**
+   * Notes that a server has said that it does not have the API, and the same request then succeeded
+   * translated.
+   */
   noteMissing (provider: Provider): void {
     this.#untilMs.set(provider, this.#now() + missingMs)
   }

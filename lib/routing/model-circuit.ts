@@ -1,8 +1,9 @@
 /**
  * The circuits of a model: one for each gateway key that has seen it fail, and one for all keys.
  *
- * What a key sends can make a model fail: requests that no provider can answer in time, that crash a server, or whose answer is too
- * large. Such failures open the circuit of that key alone; a few of them count for all, too few to open the circuit of all.
+ * What a key sends can make a model fail: requests that no provider can answer in time, that crash a server,
+ * or whose answer is too large. Such failures open the circuit of that key alone; a few of them count for
+ * all, too few to open the circuit of all.
  */
 
 import { Breaker, initialAttempt, type CircuitAttempt } from './breaker.ts'
@@ -43,7 +44,10 @@ export class ModelCircuit {
     return this.#all.isOpen || [...this.#own.values()].some(({ isOpen }) => isOpen)
   }
 
-  /** Milliseconds until a key may make a probe, 0 while one is in flight; `undefined` when its calls may be sent. */
+  /**
+   * Milliseconds until a key may make a probe, 0 while one is in flight; `undefined` when its calls may be
+   * sent.
+   */
   openForMs (keyId: string, nowMs: number): number | undefined {
     return this.#own.get(keyId)?.openForMs(nowMs) ?? this.#all.openForMs(nowMs)
   }
@@ -52,7 +56,11 @@ export class ModelCircuit {
   begin (keyId: string, nowMs: number): ModelAttempt {
     const own = this.#own.get(keyId)
     const waits = own?.openForMs(nowMs) !== undefined
-    return { keyId, own: own?.begin(nowMs) ?? initialAttempt, all: waits ? { generation: this.#all.generation, isProbe: false } : this.#all.begin(nowMs) }
+    return {
+      keyId,
+      own: own?.begin(nowMs) ?? initialAttempt,
+      all: waits ? { generation: this.#all.generation, isProbe: false } : this.#all.begin(nowMs)
+    }
   }
 
   succeeded ({ keyId, own, all }: ModelAttempt, nowMs: number): void {

@@ -49,13 +49,19 @@ export function readPreferences (headers: Call['headers']): Preferences | undefi
 export function applyPreferences (
   routes: readonly Route[], { only, maxPrice }: Preferences, find: (modelId: string) => ModelEntry | undefined
 ): FilteredRoutes {
-  const wanted = only === undefined ? { routes, skipped: [] } : splitByObjection(routes, route => placeIn(only, route) < 0 ? 'not_in_only' : undefined)
+  const wanted =
+    only === undefined
+      ? { routes, skipped: [] }
+      : splitByObjection(routes, route => (placeIn(only, route) < 0 ? 'not_in_only' : undefined))
   if (wanted.routes.length === 0) throw nothingLeft('X-Headgate-Only')
-  const affordable = maxPrice === undefined ? { routes: wanted.routes, skipped: [] } : splitByObjection(wanted.routes, ({ modelId }) => {
-    const price = blendedPrice(find(modelId)?.price)
-    if (price === undefined) return 'price_unknown'
-    return price > maxPrice ? 'over_max_price' : undefined
-  })
+  const affordable =
+    maxPrice === undefined
+      ? { routes: wanted.routes, skipped: [] }
+      : splitByObjection(wanted.routes, ({ modelId }) => {
+          const price = blendedPrice(find(modelId)?.price)
+          if (price === undefined) return 'price_unknown'
+          return price > maxPrice ? 'over_max_price' : undefined
+        })
   if (affordable.routes.length === 0) throw nothingLeft('X-Headgate-Max-Price')
   return { routes: affordable.routes, skipped: [...wanted.skipped, ...affordable.skipped] }
 }
@@ -72,15 +78,22 @@ export function inCallerOrder (routes: readonly Route[], { order }: Preferences)
   ]
 }
 
-/** Returns the place of the first name that means the route: its provider, its id, or its name without prefix. */
+/**
+ * Returns the place of the first name that means the route: its provider, its id, or its name without prefix.
+ */
 function placeIn (names: readonly string[], { providerId, modelId, model }: Route): number {
-  return names.findIndex(name => name === providerId || name === `${providerId}/*` || name === modelId || name === model)
+  return names.findIndex(
+    name => name === providerId || name === `${providerId}/*` || name === modelId || name === model
+  )
 }
 
 function namesIn (header: string | string[], name: string): string[] {
   const names = [header].flat().join(',').split(',').map(text => text.trim()).filter(text => text !== '')
   if (names.length >= 1 && names.length <= maxNames) return names
-  throw new GatewayError('invalid_value', { message: `${name} must list 1 to ${maxNames} providers or models, separated by commas.`, param: name })
+  throw new GatewayError('invalid_value', {
+    message: `${name} must list 1 to ${maxNames} providers or models, separated by commas.`,
+    param: name
+  })
 }
 
 function usdIn (header: string | string[]): number {
@@ -93,5 +106,8 @@ function usdIn (header: string | string[]): number {
 }
 
 function nothingLeft (name: string): GatewayError {
-  return new GatewayError('invalid_value', { message: `${name} excludes every model of this call.`, param: name })
+  return new GatewayError('invalid_value', {
+    message: `${name} excludes every model of this call.`,
+    param: name
+  })
 }

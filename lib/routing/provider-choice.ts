@@ -80,7 +80,9 @@ export function routesByChoice (
   const known = models.routes(name)
   const providerId = choice.providerId ?? known[0]?.providerId ?? prefixOf(name)
   const provider = providers.get(providerId)
-  if (provider === undefined || !(provider.enabled || choice.key !== undefined)) throw unknownProvider(providers, choice.key !== undefined)
+  if (provider === undefined || !(provider.enabled || choice.key !== undefined)) {
+    throw unknownProvider(providers, choice.key !== undefined)
+  }
   if (choice.model === undefined) {
     // Aliases, names without prefix and configured routes; all of a route when no provider was
     // named, so that `checkOneProvider` refuses one that stands for several.

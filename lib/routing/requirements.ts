@@ -47,7 +47,9 @@ export function chatRequirements (request: ChatInput): Requirements {
       if (toReasoningItem(block) !== undefined) history.add('reasoning_item')
       else if (isSigned(block)) history.add('signed_thinking')
     }
-    if (message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) history.add('thought_signature')
+    if (message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) {
+      history.add('thought_signature')
+    }
     // The sound itself stays at the provider.
     if (message.audio !== undefined && message.audio !== null) history.add('stored_audio')
     for (const { id } of message.tool_calls ?? []) toolCallIds.push(id)
@@ -75,7 +77,10 @@ export function skipUnfit (
 }
 
 /** Divides routes by what speaks against each, if anything does. */
-export function splitByObjection (routes: readonly Route[], objection: (route: Route) => string | undefined): FilteredRoutes {
+export function splitByObjection (
+  routes: readonly Route[],
+  objection: (route: Route) => string | undefined
+): FilteredRoutes {
   const left: Route[] = []
   const skipped: FailedAttempt[] = []
   for (const route of routes) {
@@ -86,7 +91,10 @@ export function splitByObjection (routes: readonly Route[], objection: (route: R
   return { routes: left, skipped }
 }
 
-function reasonUnsuitable ({ capabilities, promptTokens = 0 }: Requirements, model: ModelEntry | undefined): string | undefined {
+function reasonUnsuitable (
+  { capabilities, promptTokens = 0 }: Requirements,
+  model: ModelEntry | undefined
+): string | undefined {
   if (model === undefined) return undefined
   for (const name of capabilities) if (model.capabilities[name] === false) return `lacks_${name}`
   const limit = model.capabilities['input_token_limit']
@@ -101,8 +109,8 @@ export interface HistoryOrigins {
 }
 
 /**
- * Puts the providers first to which the history is bound: those that made its tool calls, else those of a kind that
- * has signed parts of it or keeps them. The order is otherwise kept.
+ * Puts the providers first to which the history is bound: those that made its tool calls, else those of a
+ * kind that has signed parts of it or keeps them. The order is otherwise kept.
  */
 export function historyFirst (
   routes: readonly Route[], { history, toolCallIds }: Requirements, { marksOf, providerOf }: HistoryOrigins
@@ -110,7 +118,9 @@ export function historyFirst (
   const makers = new Set(toolCallIds.map(providerOf))
   const made = routes.some(({ providerId }) => makers.has(providerId))
   if (!made && history.size === 0) return routes
-  return writersFirst(routes, ({ providerId }) => made ? makers.has(providerId) : marksOf(providerId).some(mark => history.has(mark)))
+  return writersFirst(routes, ({ providerId }) =>
+    made ? makers.has(providerId) : marksOf(providerId).some(mark => history.has(mark))
+  )
 }
 
 /** Puts the routes of the provider first that keeps what a call continues. The order is otherwise kept. */
@@ -122,7 +132,9 @@ function writersFirst (routes: readonly Route[], isWriter: (route: Route) => boo
   const wrote = routes.map(isWriter)
   if (!wrote.includes(true) || !wrote.includes(false)) return routes
   return [
-    ...routes.filter((_, index) => wrote[index]).map((route): Route => ({ ...route, preferred: 'wrote_history' })),
+    ...routes
+      .filter((_, index) => wrote[index])
+      .map((route): Route => ({ ...route, preferred: 'wrote_history' })),
     ...routes.filter((_, index) => !wrote[index])
   ]
 }

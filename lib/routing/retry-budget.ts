@@ -48,9 +48,14 @@ export class RetryBudget {
    *
    * @param waits false when what it said holds for one of several credentials only
    */
-  onFailure ({ code, fault, retryAfterSeconds }: Pick<GatewayError, 'code' | 'fault' | 'retryAfterSeconds'>, waits = true): void {
+  onFailure (
+    { code, fault, retryAfterSeconds }: Pick<GatewayError, 'code' | 'fault' | 'retryAfterSeconds'>,
+    waits = true
+  ): void {
     this.#attemptedAtMs = this.#now()
-    if (fault === 'transient' || fault === 'rate_limit') this.#attemptsLeft = Math.max(0, this.#attemptsLeft - 1)
+    if (fault === 'transient' || fault === 'rate_limit') {
+      this.#attemptsLeft = Math.max(0, this.#attemptsLeft - 1)
+    }
     if (!waits) return
     const saidMs = (retryAfterSeconds ?? 0) * 1000
     const waitMs = saidMs === 0 && code === 'upstream_quota_exhausted' ? quotaMs : saidMs

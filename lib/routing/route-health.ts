@@ -1,7 +1,7 @@
 /**
  * Holds what this process knows of the providers behind its own credentials: which limit requests, which
- * models fail, how soon they answer. All endpoints share one; every process has its own, and may learn from others what cools
- * down there.
+ * models fail, how soon they answer. All endpoints share one; every process has its own, and may learn from
+ * others what cools down there.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -38,7 +38,10 @@ export class RouteHealth {
   readonly slowStreamBudget = new ExtraRequestBudget()
   /** The providers that made the tool calls of recent answers. */
   toolCalls = new ToolCallOrigins()
-  /** The servers without an API that their kind has. Not taken over: a configuration that was reloaded may name other ones. */
+  /**
+   * The servers without an API that their kind has. Not taken over: a configuration that was reloaded may
+   * name other ones.
+   */
   readonly missingApis: MissingApis
   readonly #budgets = new Map<string, RetryBudget>()
   /** Pools of providers with several credentials. */
@@ -74,13 +77,17 @@ export class RouteHealth {
    */
   adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
     this.toolCalls = before.toolCalls
-    for (const [providerId, budget] of before.#budgets) if (isSame(providerId)) this.#budgets.set(providerId, budget)
+    for (const [providerId, budget] of before.#budgets) {
+      if (isSame(providerId)) this.#budgets.set(providerId, budget)
+    }
     for (const [providerId, pool] of before.#pools) if (isSame(providerId)) this.#pools.set(providerId, pool)
     for (const [modelId, circuit] of before.#circuits) {
       if (isSame(providerOf(modelId))) this.#circuits.set(modelId, circuit)
     }
     this.#learned.adopt(before.#learned, name => isSame(providerOf(name)))
-    this.#learnedOfKeys.adopt(before.#learnedOfKeys, name => isSame(providerOf(name.slice(name.indexOf(' ') + 1))))
+    this.#learnedOfKeys.adopt(before.#learnedOfKeys, name =>
+      isSame(providerOf(name.slice(name.indexOf(' ') + 1)))
+    )
     this.#latencies.complete.adopt(before.#latencies.complete, isSame)
     this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
   }
@@ -103,7 +110,10 @@ export class RouteHealth {
   }
 
   #ownPauseMs (providerId: string): number {
-    return Math.max(this.#budgets.get(providerId)?.cooldownMs ?? 0, this.#pools.get(providerId)?.cooldownMs ?? 0)
+    return Math.max(
+      this.#budgets.get(providerId)?.cooldownMs ?? 0,
+      this.#pools.get(providerId)?.cooldownMs ?? 0
+    )
   }
 
   /** Returns the budget of the gateway's credentials at a provider. */
@@ -118,13 +128,22 @@ export class RouteHealth {
   }
 
   /** Returns why this route is better tried later by calls of a key; mostly nothing. */
-  cooldown ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>, keyId: string): Cooldown | undefined {
+  cooldown (
+    { providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>,
+    keyId: string
+  ): Cooldown | undefined {
     return this.#pause(providerId) ?? this.#openCircuit(modelId, keyId)
   }
 
   #pause (providerId: string): Cooldown | undefined {
     const forMs = this.pauseMs(providerId)
-    return forMs === 0 ? undefined : { reason: 'rate_limited', forMs, origin: this.#ownPauseMs(providerId) > 0 ? 'this_process' : 'another_process' }
+    return forMs === 0
+      ? undefined
+      : {
+          reason: 'rate_limited',
+          forMs,
+          origin: this.#ownPauseMs(providerId) > 0 ? 'this_process' : 'another_process'
+        }
   }
 
   #openCircuit (modelId: string, keyId: string): Cooldown | undefined {
@@ -137,10 +156,24 @@ export class RouteHealth {
   /** Yields every provider and model that cools down now for calls of a key. */
   * cooldowns (keyId: string): Generator<readonly [name: string, cooldown: Cooldown], void, undefined> {
     const learned = this.#learned.names()
-    const providers = new Set([...this.#budgets.keys(), ...this.#pools.keys(), ...learned.filter(name => !name.includes('/'))])
-    const learnedOfKey = this.#learnedOfKeys.names().filter(name => name.startsWith(`${keyId} `)).map(name => name.slice(keyId.length + 1))
-    const models = new Set([...this.#circuits.keys(), ...learned.filter(name => name.includes('/')), ...learnedOfKey])
-    for (const [names, look] of [[providers, (name: string) => this.#pause(name)], [models, (name: string) => this.#openCircuit(name, keyId)]] as const) {
+    const providers = new Set([
+      ...this.#budgets.keys(),
+      ...this.#pools.keys(),
+      ...learned.filter(name => !name.includes('/'))
+    ])
+    const learnedOfKey = this.#learnedOfKeys
+      .names()
+      .filter(name => name.startsWith(`${keyId} `))
+      .map(name => name.slice(keyId.length + 1))
+    const models = new Set([
+      ...this.#circuits.keys(),
+      ...learned.filter(name => name.includes('/')),
+      ...learnedOfKey
+    ])
+    for (const [names, look] of [
+      [providers, (name: string) => this.#pause(name)],
+      [models, (name: string) => this.#openCircuit(name, keyId)]
+    ] as const) {
       for (const name of names) {
         const cooldown = look(name)
         if (cooldown !== undefined) yield [name, cooldown]
@@ -162,12 +195,20 @@ export class RouteHealth {
    * @param keyId of the key whose call it is
    * @param onSkip called for each route before which another one is tried
    */
-  candidates (routes: readonly Route[], keyId: string, onSkip: (route: Route, cooldown: Cooldown) => void): Iterable<Route> {
+  candidates (
+    routes: readonly Route[],
+    keyId: string,
+    onSkip: (route: Route, cooldown: Cooldown) => void
+  ): Iterable<Route> {
     return routes.length < 2 ? routes : this.#eligibleFirst(routes, keyId, onSkip)
   }
 
-  * #eligibleFirst (routes: readonly Route[], keyId: string, onSkip: (route: Route, cooldown: Cooldown) => void): Generator<Route, void, undefined> {
-    const waiting: Array<{ readonly route: Route, readonly cooldown: Cooldown }> = []
+  *#eligibleFirst (
+    routes: readonly Route[],
+    keyId: string,
+    onSkip: (route: Route, cooldown: Cooldown) => void
+  ): Generator<Route, void, undefined> {
+    const waiting: Array<{ readonly route: Route; readonly cooldown: Cooldown }> = []
     let reported = 0
     for (const [index, route] of routes.entries()) {
       const isLast = index === routes.length - 1 && waiting.length === 0
@@ -193,12 +234,16 @@ export class RouteHealth {
   succeeded (route: Route, attempt: ModelAttempt, streamed: boolean, ms: number): void {
     this.retryBudget(route.providerId).onAnswer()
     const circuit = this.#circuits.get(route.modelId)
-    if (circuit !== undefined) this.#change(route, circuit, attempt.keyId, () => circuit.succeeded(attempt, this.#now()))
+    if (circuit !== undefined) {
+      this.#change(route, circuit, attempt.keyId, () => circuit.succeeded(attempt, this.#now()))
+    }
     if (this.#onCooldown !== undefined) {
       for (const name of [route.providerId, route.modelId]) this.#learned.worked(name, this.#now() - ms)
       this.#learnedOfKeys.worked(`${attempt.keyId} ${route.modelId}`, this.#now() - ms)
     }
-    if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') this.latencies(streamed).note(route.modelId, ms)
+    if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') {
+      this.latencies(streamed).note(route.modelId, ms)
+    }
   }
 
   /**
@@ -214,14 +259,21 @@ export class RouteHealth {
     if (credential !== undefined && pool !== undefined) {
       const forMs = pool.onFailure(credential, failure, attempt.keyId)
       if (forMs > 0) this.#onCooldown?.({ providerId, credential, forMs, failingMs: 0 })
-    } else if (budget.cooldownMs > 0) this.#onCooldown?.({ providerId, forMs: budget.cooldownMs, failingMs: 0 })
+    } else if (budget.cooldownMs > 0) {
+      this.#onCooldown?.({ providerId, forMs: budget.cooldownMs, failingMs: 0 })
+           }
     if (failure.fault !== 'transient') return
     const circuit = this.#circuit(modelId)
     this.#change(route, circuit, attempt.keyId, () => circuit.failed(attempt, this.#now()))
   }
 
   /** Changes the circuits of a model, and reports those that have been opened or closed. */
-  #change ({ providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>, circuit: ModelCircuit, keyId: string, change: () => void): void {
+  #change (
+    { providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>,
+    circuit: ModelCircuit,
+    keyId: string,
+    change: () => void
+  ): void {
     const before = { all: circuit.all.generation, own: circuit.own(keyId)?.generation ?? 0 }
     change()
     if (circuit.all.generation !== before.all) this.#report({ providerId, modelId }, circuit.all)
@@ -231,7 +283,11 @@ export class RouteHealth {
 
   #report (name: Pick<SharedCooldown, 'providerId' | 'modelId' | 'keyId'>, breaker: Breaker): void {
     const nowMs = this.#now()
-    this.#onCooldown?.({ ...name, forMs: breaker.openForMs(nowMs) ?? 0, failingMs: nowMs - breaker.failingSinceMs })
+    this.#onCooldown?.({
+      ...name,
+      forMs: breaker.openForMs(nowMs) ?? 0,
+      failingMs: nowMs - breaker.failingSinceMs
+    })
   }
 
   /** Counts the answer to an attempt that had succeeded as a failure: it was cut off. */
@@ -254,7 +310,10 @@ export class RouteHealth {
     return this.#waiting.get(modelId) ?? 0
   }
 
-  /** Yields the id of every model that has failed recently, and whether its circuit is open, for all keys or for one. */
+  /**
+   * Yields the id of every model that has failed recently, and whether its circuit is open, for all keys or
+   * for one.
+   */
   * circuits (): Generator<readonly [modelId: string, isOpen: boolean], void, undefined> {
     for (const [modelId, { isOpen }] of this.#circuits) yield [modelId, isOpen]
   }

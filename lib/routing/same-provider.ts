@@ -6,19 +6,38 @@ import type { ProviderSettings } from '../core/settings.ts'
  * Returns true for the ids of providers that both settings know as the same server, called with the same
  * credential: what was learned of it holds on.
  */
-export function sameProviders (before: readonly ProviderSettings[], now: readonly ProviderSettings[]): (id: string) => boolean {
+export function sameProviders (
+  before: readonly ProviderSettings[],
+  now: readonly ProviderSettings[]
+): (id: string) => boolean {
   const identities = new Map(before.map(provider => [provider.id, identityOf(provider)]))
-  const same = new Set(now.filter(provider => identities.get(provider.id) === identityOf(provider)).map(({ id }) => id))
+  const same = new Set(
+    now.filter(provider => identities.get(provider.id) === identityOf(provider)).map(({ id }) => id)
+  )
   return id => same.has(id)
 }
 
-/** Returns, by their ids, what providers of several processes have in common that are the same server with the same credential. */
+/**
+ * Returns, by their ids, what providers of several processes have in common that are the same server with the
+ * same credential.
+ */
 export function providerDigests (providers: readonly ProviderSettings[]): ReadonlyMap<string, string> {
-  return new Map(providers.map(provider => [provider.id, createHash('sha256').update(identityOf(provider)).digest('base64url').slice(0, 16)]))
+  return new Map(
+    providers.map(provider => [
+      provider.id,
+      createHash('sha256').update(identityOf(provider)).digest('base64url').slice(0, 16)
+    ])
+  )
 }
 
 /** Not to be kept: it holds the credential. */
 function identityOf ({ kind, baseUrl, apiKey, apiKeys = [], headers }: ProviderSettings): string {
   const revealed = (secret: Secret | undefined): string | undefined => secret?.reveal()
-  return JSON.stringify([kind, baseUrl, revealed(apiKey), apiKeys.map(({ key }) => revealed(key)), Object.entries(headers).map(([name, value]) => [name, revealed(value)])])
+  return JSON.stringify([
+    kind,
+    baseUrl,
+    revealed(apiKey),
+    apiKeys.map(({ key }) => revealed(key)),
+    Object.entries(headers).map(([name, value]) => [name, revealed(value)])
+  ])
 }

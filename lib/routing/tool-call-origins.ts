@@ -4,8 +4,8 @@ const maxIds = 10_000
 const maxLength = 256
 
 /**
- * Remembers which provider made a tool call, for the histories that come back with its id: ids look alike at most
- * providers. Of this process; a call at another one goes by what the history says itself.
+ * Remembers which provider made a tool call, for the histories that come back with its id: ids look alike at
+ * most providers. Of this process; a call at another one goes by what the history says itself.
  */
 export class ToolCallOrigins {
   readonly #providers = new Map<string, string>()

@@ -67,13 +67,18 @@ export function composeAnswer (request: AnswerRequest): ChatAnswer {
     createdSeconds: nowSeconds(),
     model,
     fingerprint: `fp_${hash(model).toString(16).padStart(8, '0')}`,
-    choices: Array.from({ length: count }, (_, index) => limited(composeChoice(request, calls, index), limit)),
+    choices: Array.from({ length: count }, (_, index) =>
+      limited(composeChoice(request, calls, index), limit)
+    ),
     promptTokens: countPrompt(body, question)
   }
 }
 
 /** Tokens of the choices together: reasoning, text, arguments. */
-export function countCompletion ({ choices }: ChatAnswer): { readonly total: number, readonly reasoning: number } {
+export function countCompletion ({ choices }: ChatAnswer): {
+  readonly total: number
+  readonly reasoning: number
+} {
   let total = 0
   let reasoning = 0
   for (const choice of choices) {
@@ -84,9 +89,18 @@ export function countCompletion ({ choices }: ChatAnswer): { readonly total: num
   return { total, reasoning }
 }
 
-function composeChoice (request: AnswerRequest, planned: readonly PlannedCall[], index: number): AnswerChoice {
+function composeChoice (
+  request: AnswerRequest,
+  planned: readonly PlannedCall[],
+  index: number
+): AnswerChoice {
   const { body, character, directives } = request
-  const calls = planned.map(({ kind, name, text }) => ({ id: toolCallId(), kind, name, tokens: tokensOf(text) }))
+  const calls = planned.map(({ kind, name, text }) => ({
+    id: toolCallId(),
+    kind,
+    name,
+    tokens: tokensOf(text)
+  }))
   const filtered = directives.fault === 'filter' && calls.length === 0
   const text = calls.length > 0 ? [] : tokensOf(stopped(contentOf(request, index), body.stop))
   return {
@@ -146,7 +160,9 @@ function countPrompt ({ messages, tools, functions }: ChatBody, { attachments }:
   let count = 0
   for (const message of messages) {
     count += tokensPerMessage + countTokens(contentText(message.content))
-    if (message.role === 'assistant' && message.tool_calls) count += countTokens(JSON.stringify(message.tool_calls))
+    if (message.role === 'assistant' && message.tool_calls) {
+      count += countTokens(JSON.stringify(message.tool_calls))
+    }
   }
   if (tools !== undefined) count += countTokens(JSON.stringify(tools))
   if (functions !== undefined) count += countTokens(JSON.stringify(functions))

@@ -23,7 +23,9 @@ function failed (script: Script, directives: Directives, streamed: boolean): Scr
   const { status, code, retryAfterSeconds, fault, after } = directives
   if (status !== undefined) return new Refusal(status, sentence, { code, retryAfterSeconds }).toScript()
   if (fault === undefined || fault === 'filter') return script
-  if (after === undefined && fault === 'stall') return { ...script, before: [{ type: 'pause', ms: Infinity }] }
+  if (after === undefined && fault === 'stall') {
+    return { ...script, before: [{ type: 'pause', ms: Infinity }] }
+  }
   if (after === undefined && fault === 'cut') return { ...script, before: [{ type: 'lose' }] }
   if (streamed) {
     const ending = streamFaults[fault](code)

@@ -30,7 +30,10 @@ export function usageOf (answer: ChatAnswer): object {
     total_tokens: answer.promptTokens + total,
     prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
     completion_tokens_details: {
-      reasoning_tokens: reasoning, audio_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0
+      reasoning_tokens: reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0
     }
   }
 }
@@ -48,7 +51,9 @@ function messageOf ({ reasoning, text, refused, calls }: AnswerChoice): object {
 }
 
 function callsOf (first: AnswerCall, calls: readonly AnswerCall[]): object {
-  if (first.kind === 'legacy') return { function_call: { name: first.name, arguments: first.tokens.join('') } }
+  if (first.kind === 'legacy') {
+    return { function_call: { name: first.name, arguments: first.tokens.join('') } }
+  }
   return {
     tool_calls: calls.map(({ id, kind, name, tokens }) => kind === 'custom'
       ? { id, type: 'custom', custom: { name, input: tokens.join('') } }

@@ -21,9 +21,14 @@ export async function chatCompletions (request: UpstreamRequest, options: Sandbo
   const model = body.model.replace(/^sandbox\//, '')
   const character = characters.get(model)
   if (character === undefined) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available models: ${[...characters.keys()].join(', ')}.`, {
-      code: 'model_not_found', param: 'model'
-    })
+    throw new Refusal(
+      404,
+      `The model '${model}' does not exist. Available models: ${[...characters.keys()].join(', ')}.`,
+      {
+        code: 'model_not_found',
+        param: 'model'
+      }
+    )
   }
   checkPromptLength(body)
   const question = readQuestion(body.messages)
@@ -36,7 +41,11 @@ export async function chatCompletions (request: UpstreamRequest, options: Sandbo
     : {
         before: [],
         status: 200,
-        headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+        headers: {
+          ...headers,
+          'content-type': 'text/event-stream; charset=utf-8',
+          'cache-control': 'no-cache'
+        },
         body: streamOf(answer, body, directives.pace ?? character.wordsPerSecond ?? options.wordsPerSecond)
       }
   return applyDirectives(script, directives, streamed)

@@ -18,7 +18,11 @@ interface Piece {
 }
 
 /** @param wordsPerSecond 0 is without a pause */
-export function * streamOf (answer: ChatAnswer, body: ChatBody, wordsPerSecond: number): Generator<Step, void> {
+export function* streamOf (
+  answer: ChatAnswer,
+  body: ChatBody,
+  wordsPerSecond: number
+): Generator<Step, void> {
   const withUsage = body.stream_options?.include_usage === true
   const frame = (choices: readonly object[], usage: object | null): string => dataOf({
     id: answer.id,
@@ -46,7 +50,10 @@ export function dataOf (value: unknown): string {
 export const done = 'data: [DONE]\n\n'
 
 /** Yields a piece of each choice, then the next of each, until all have ended. */
-function * inTurns (choices: readonly AnswerChoice[], body: ChatBody): Generator<[index: number, piece: Piece], void> {
+function* inTurns (
+  choices: readonly AnswerChoice[],
+  body: ChatBody
+): Generator<[index: number, piece: Piece], void> {
   let open = choices.map(choice => ({ index: choice.index, pieces: piecesOf(choice, body) }))
   while (open.length > 0) {
     const still: typeof open = []
@@ -68,7 +75,8 @@ function * piecesOf (choice: AnswerChoice, body: ChatBody): Generator<Piece, voi
   for (const token of reasoning) yield { delta: { reasoning_content: token }, words: 1 }
   for (const [position, token] of text.entries()) {
     const delta = refused ? { refusal: token } : { content: token }
-    const logprobs = body.logprobs === true ? logprobsOf(choice, [tokenLogprobs(token, position, top)]) : undefined
+    const logprobs =
+      body.logprobs === true ? logprobsOf(choice, [tokenLogprobs(token, position, top)]) : undefined
     yield { delta, logprobs, words: 1 }
   }
   for (const [index, call] of calls.entries()) {

@@ -92,7 +92,9 @@ function itemsOf (inner: string, match: string): Map<string, string> {
     if (item === '') continue
     const [name = '', value = ''] = item.toLowerCase().split('=', 2)
     if (!understood(name, value)) {
-      throw new Refusal(400, `The sandbox does not understand "${item}" in "${match.trim()}".`, { code: 'invalid_directive' })
+      throw new Refusal(400, `The sandbox does not understand "${item}" in "${match.trim()}".`, {
+        code: 'invalid_directive'
+      })
     }
     items.set(name, value)
   }

@@ -35,17 +35,31 @@ interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_for
 export async function embeddings (
   request: UpstreamRequest, _options: SandboxOptions, { signal }: Pick<SendOptions, 'signal'>
 ): Promise<Script> {
-  const { model, input, encoding_format: form, dimensions = embeddingModel.dimensions } = await readBody(request)
+  const {
+    model,
+    input,
+    encoding_format: form,
+    dimensions = embeddingModel.dimensions
+  } = await readBody(request)
   const name = model.replace(/^sandbox\//, '')
   if (name !== embeddingModel.name) {
-    throw new Refusal(404, `The model '${name}' makes no embeddings. Available model: ${embeddingModel.name}.`, {
-      code: 'model_not_found', param: 'model'
-    })
+    throw new Refusal(
+      404,
+      `The model '${name}' makes no embeddings. Available model: ${embeddingModel.name}.`,
+      {
+        code: 'model_not_found',
+        param: 'model'
+      }
+    )
   }
   if (dimensions > embeddingModel.dimensions) {
-    throw new Refusal(400, `Vectors have ${embeddingModel.dimensions} dimensions at most.`, { param: 'dimensions' })
+    throw new Refusal(400, `Vectors have ${embeddingModel.dimensions} dimensions at most.`, {
+      param: 'dimensions'
+    })
   }
-  const texts = inputsOf(input).map(one => typeof one === 'string' ? one : one.map(token => `<${token}>`).join(' '))
+  const texts = inputsOf(input).map(one =>
+    typeof one === 'string' ? one : one.map(token => `<${token}>`).join(' ')
+  )
   const tokens = texts.map(countTokens)
   if (tokens.some(count => count > embeddingModel.inputTokenLimit)) {
     throw new Refusal(400, `Inputs have ${embeddingModel.inputTokenLimit} tokens at most.`, {
@@ -57,13 +71,23 @@ export async function embeddings (
     if (index > 0) await yieldFairly() // all 2048 at once would hold up other calls for tenths of a second
     signal.throwIfAborted()
     const vector = vectorOf(withoutDirectives(text), dimensions)
-    data.push(JSON.stringify({ object: 'embedding', index, embedding: form === 'base64' ? base64Of(vector) : vector }))
+    data.push(
+      JSON.stringify({
+        object: 'embedding',
+        index,
+        embedding: form === 'base64' ? base64Of(vector) : vector
+      })
+    )
   }
   const total = tokens.reduce((sum, count) => sum + count, 0)
   const usage = JSON.stringify({ prompt_tokens: total, total_tokens: total })
-  const script = jsonTextScript(200, `{"object":"list","data":[${data.join()}],"model":${JSON.stringify(model)},"usage":${usage}}`, {
-    'x-request-id': `req_${randomUUID()}`
-  })
+  const script = jsonTextScript(
+    200,
+    `{"object":"list","data":[${data.join()}],"model":${JSON.stringify(model)},"usage":${usage}}`,
+    {
+      'x-request-id': `req_${randomUUID()}`
+    }
+  )
   return applyDirectives(script, readDirectives(texts.at(-1) ?? '', name, 1), false)
 }
 

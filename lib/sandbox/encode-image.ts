@@ -13,7 +13,9 @@ export type ImageFormat = 'png' | 'jpeg' | 'webp'
 export async function encodeImage (raster: Raster, format: ImageFormat, quality: number): Promise<Buffer> {
   if (format === 'png') return await encodePng(raster)
   const { default: sharp } = await import('sharp').catch(() => {
-    throw new Refusal(400, 'The sandbox makes only PNG here: sharp is not installed.', { param: 'output_format' })
+    throw new Refusal(400, 'The sandbox makes only PNG here: sharp is not installed.', {
+      param: 'output_format'
+    })
   })
   const { pixels, width, height } = raster
   const image = sharp(pixels, { raw: { width, height, channels: 4 } })

@@ -13,7 +13,9 @@ const longest = 4000
 
 export function hintsIn (question: string): Hints {
   const text = question.slice(0, longest)
-  const quoted = [...text.matchAll(/(?<!\p{L})["“'`]([^"”'`]{1,200})["”'`](?!\p{L})/gu)].map(([, inside = '']) => inside)
+  const quoted = [...text.matchAll(/(?<!\p{L})["“'`]([^"”'`]{1,200})["”'`](?!\p{L})/gu)].map(
+    ([, inside = '']) => inside
+  )
   const names = [...text.matchAll(/(?<=[\p{L}\p{N},] )\p{Lu}[\p{L}\p{N}-]*(?: \p{Lu}[\p{L}\p{N}-]*)*/gu)]
   return {
     text,

@@ -1,4 +1,6 @@
-/** Answers the image paths, with real image files of the size that was requested, painted out of the prompt. */
+/**
+ * Answers the image paths, with real image files of the size that was requested, painted out of the prompt.
+ */
 
 import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
@@ -27,22 +29,39 @@ export async function changeImages (request: UpstreamRequest, options: SandboxOp
   return await imagesScript(request, options, 'image_edit')
 }
 
-async function imagesScript (request: UpstreamRequest, { wordsPerSecond }: SandboxOptions, prefix: string): Promise<Script> {
+async function imagesScript (
+  request: UpstreamRequest,
+  { wordsPerSecond }: SandboxOptions,
+  prefix: string
+): Promise<Script> {
   const body = await readImageBody(request)
   const model = body.model.replace(/^sandbox\//, '')
   if (model !== imageModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${imageModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${imageModel}.`, {
+      code: 'model_not_found',
+      param: 'model'
+    })
   }
   const directives = readDirectives(body.text, model, 1)
   const text = withoutDirectives(body.text)
   const created = nowSeconds()
   const script = body.streamed
     ? await streamScript({ ...body, text }, directives.pace ?? wordsPerSecond, created, prefix)
-    : jsonScript(200, { created, data: await pictures({ ...body, text }), ...aboutOf(body), usage: usageOf(text, body.n) })
+    : jsonScript(200, {
+        created,
+        data: await pictures({ ...body, text }),
+        ...aboutOf(body),
+        usage: usageOf(text, body.n)
+      })
   return applyDirectives(script, directives, body.streamed)
 }
 
-async function streamScript (body: ImageBody, wordsPerSecond: number, created: number, prefix: string): Promise<Script> {
+async function streamScript (
+  body: ImageBody,
+  wordsPerSecond: number,
+  created: number,
+  prefix: string
+): Promise<Script> {
   const steps: Step[] = []
   const send = (type: string, fields: object): void => {
     if (wordsPerSecond > 0) steps.push({ type: 'pause', ms: 1000 * wordsPerPicture / wordsPerSecond })
@@ -52,11 +71,19 @@ async function streamScript (body: ImageBody, wordsPerSecond: number, created: n
   }
   for (let number = 0; number < body.n; number++) {
     for (let index = 0; index < body.partialImages; index++) {
-      send('partial_image', { b64_json: await picture(body, number, 2 ** (index + 1)), partial_image_index: index })
+      send('partial_image', {
+        b64_json: await picture(body, number, 2 ** (index + 1)),
+        partial_image_index: index
+      })
     }
     send('completed', { b64_json: await picture(body, number), usage: usageOf(body.text, 1) })
   }
-  return { before: [], status: 200, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: steps }
+  return {
+    before: [],
+    status: 200,
+    headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+    body: steps
+  }
 }
 
 /** Makes them one after the other: a large one takes a hundred megabytes while it is made. */

@@ -59,7 +59,9 @@ class Composer {
 
   value (given: unknown, place: Place): unknown {
     if (++this.#values > maxValues || place.depth > deepest) {
-      throw new Refusal(400, 'The sandbox makes no value as large as this schema asks for.', { param: 'schema' })
+      throw new Refusal(400, 'The sandbox makes no value as large as this schema asks for.', {
+        param: 'schema'
+      })
     }
     const schema = this.#flat(given, place.depth)
     if ('const' in schema) return schema['const']
@@ -86,7 +88,9 @@ class Composer {
       if (Array.isArray(branches)) parts.push(depth < deep ? branches[0] : plainest(branches))
     }
     if (parts.length === 0 && typeof ref !== 'string') return schema
-    if (followed > deepest) throw new Refusal(400, 'The schema refers to itself without end.', { param: 'schema' })
+    if (followed > deepest) {
+      throw new Refusal(400, 'The schema refers to itself without end.', { param: 'schema' })
+    }
     schema = rest
     if (typeof ref === 'string') schema = this.#merged(schema, this.#target(ref, depth, followed))
     for (const part of parts) schema = this.#merged(schema, this.#flat(part, depth, followed + 1))
@@ -97,13 +101,17 @@ class Composer {
   #target (ref: string, depth: number, followed: number): Schema {
     const key = `${depth < deep} ${ref}`
     let target = this.#resolved.get(key)
-    if (target === undefined) this.#resolved.set(key, target = this.#flat(resolved(this.#root, ref), depth, followed + 1))
+    if (target === undefined) {
+      this.#resolved.set(key, (target = this.#flat(resolved(this.#root, ref), depth, followed + 1)))
+    }
     return target
   }
 
   #merged (a: Schema, b: Schema): Schema {
     this.#steps += sizeOf(a) + sizeOf(b)
-    if (this.#steps > maxSteps) throw new Refusal(400, 'The schema is too large for the sandbox.', { param: 'schema' })
+    if (this.#steps > maxSteps) {
+      throw new Refusal(400, 'The schema is too large for the sandbox.', { param: 'schema' })
+    }
     return merged(a, b)
   }
 
@@ -191,7 +199,8 @@ function merged (a: Schema, b: Schema): Schema {
     const [one, two] = [a[key], b[key]]
     if (two === undefined) continue
     if (key === 'properties') both[key] = { ...objectOf(one), ...objectOf(two) }
-    else if (key === 'required' && Array.isArray(one) && Array.isArray(two)) both[key] = [...new Set<unknown>([...one, ...two])]
+    else if (key === 'required' && Array.isArray(one) && Array.isArray(two))
+      both[key] = [...new Set<unknown>([...one, ...two])]
     else if (key === 'enum' && Array.isArray(one) && Array.isArray(two)) both[key] = common(one, two)
     else if (typeof one === 'number' && typeof two === 'number') {
       both[key] = /^(?:min|exclusiveMin)/.test(key) ? Math.max(one, two) : Math.min(one, two)
@@ -207,14 +216,22 @@ function common (one: readonly unknown[], two: readonly unknown[]): unknown[] {
 
 /** Counts what merging walks over: the keywords, and the entries of the largest of them. */
 function sizeOf ({ properties, required, enum: values, ...others }: Schema): number {
-  const lists = [required, values].map(list => Array.isArray(list) ? list.length : 0)
-  return Object.keys(others).length + Object.keys(objectOf(properties) ?? {}).length + lists.reduce((sum, size) => sum + size, 0)
+  const lists = [required, values].map(list => (Array.isArray(list) ? list.length : 0))
+  return (
+    Object.keys(others).length +
+    Object.keys(objectOf(properties) ?? {}).length +
+    lists.reduce((sum, size) => sum + size, 0)
+  )
 }
 
 /** The branch that ends soonest: no reference, and neither object nor array if there is a choice. */
 function plainest (branches: readonly unknown[]): unknown {
   const plain = branches.filter(branch => objectOf(branch)?.['$ref'] === undefined)
-  return plain.find(branch => !['object', 'array'].includes(typeOf(objectOf(branch) ?? {}))) ?? plain[0] ?? branches[0]
+  return (
+    plain.find(branch => !['object', 'array'].includes(typeOf(objectOf(branch) ?? {}))) ??
+    plain[0] ??
+    branches[0]
+  )
 }
 
 /** Follows a reference into the same document. */

@@ -26,7 +26,9 @@ export interface Question {
 
 export function readQuestion (conversation: readonly Message[]): Question {
   const messages = conversation.filter((message, index) => !showsResults(message, conversation[index - 1]))
-  const lastUser = messages.findLastIndex(({ role, content }) => role === 'user' && !(typeof content === 'string' && isReminder(content)))
+  const lastUser = messages.findLastIndex(
+    ({ role, content }) => role === 'user' && !(typeof content === 'string' && isReminder(content))
+  )
   const raw = lastUser < 0 ? '' : questionText(messages[lastUser]?.content)
   const instructions = messages
     .filter(({ role }) => role === 'system' || role === 'developer')
@@ -42,7 +44,9 @@ export function readQuestion (conversation: readonly Message[]): Question {
   }
 }
 
-/** Agents put reminders around a prompt, full of words that would be taken for directives and names of tools. */
+/**
+ * Agents put reminders around a prompt, full of words that would be taken for directives and names of tools.
+ */
 function questionText (content: unknown): string {
   if (!Array.isArray(content)) return contentText(content)
   const texts = content.map(part => contentText([part])).filter(text => text !== '')

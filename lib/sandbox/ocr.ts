@@ -24,12 +24,25 @@ export async function readDocuments (
 ): Promise<Script> {
   const { model, url } = await readBody(body)
   if (model.replace(/^sandbox\//, '') !== ocrModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${ocrModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${ocrModel}.`, {
+      code: 'model_not_found',
+      param: 'model'
+    })
   }
   const count = await pagesOf(url, sending)
-  const seed = createHash('sha256').update(String(url.length)).update(url.subarray(0, hashedLength)).update(url.subarray(-hashedLength)).digest().readUInt32BE()
+  const seed = createHash('sha256')
+    .update(String(url.length))
+    .update(url.subarray(0, hashedLength))
+    .update(url.subarray(-hashedLength))
+    .digest()
+    .readUInt32BE()
   return jsonScript(200, {
-    pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count), images: [], dimensions: null })),
+    pages: Array.from({ length: count }, (_, index) => ({
+      index,
+      markdown: pageText(seed, index, count),
+      images: [],
+      dimensions: null
+    })),
     model: ocrModel,
     usage_info: { pages_processed: count, doc_size_bytes: url.length }
   })
@@ -48,7 +61,10 @@ async function readBody (body: UpstreamRequest['body']): Promise<{ model: string
 }
 
 /** Counts one page for what is not a PDF, cannot be read, or is elsewhere. */
-async function pagesOf (url: Buffer, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>): Promise<number> {
+async function pagesOf (
+  url: Buffer,
+  { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
+): Promise<number> {
   const prefix = 'data:application/pdf;base64,'
   if (url.toString('latin1', 0, prefix.length) !== prefix) return 1
   const bytes = await decoded(url, prefix.length)

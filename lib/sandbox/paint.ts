@@ -36,7 +36,12 @@ export function paint ({ text, number, width, height, transparent, squares }: Pi
   for (let y = 0; y < height; y++) {
     const half = transparent ? Math.sqrt(0.25 - (y / height - 0.5) ** 2) : 0.5
     const from = Math.ceil((0.5 - half) * width)
-    bands[Math.floor(y * squares / height)]?.copy(pixels, (y * width + from) * 4, from * 4, (width - from) * 4)
+    bands[Math.floor((y * squares) / height)]?.copy(
+      pixels,
+      (y * width + from) * 4,
+      from * 4,
+      (width - from) * 4
+    )
   }
   return { width, height, pixels }
 }

@@ -27,7 +27,12 @@ export async function encodePng ({ width, height, pixels }: Raster): Promise<Buf
     // Each row begins with its filter; 0 is none.
     pixels.copy(rows, y * (rowBytes + 1) + 1, y * rowBytes, (y + 1) * rowBytes)
   }
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', await compress(rows)), chunk('IEND', Buffer.alloc(0))])
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', header),
+    chunk('IDAT', await compress(rows)),
+    chunk('IEND', Buffer.alloc(0))
+  ])
 }
 
 function chunk (name: string, data: Buffer): Buffer {

@@ -1,6 +1,7 @@
 /**
- * Reads a form of `wire/multipart`: the parser of `Response.formData` needs 90 ms in one turn of the event loop for a
- * recording of 24 MB, to search for the boundary takes ten. Files are views of the body: as `Blob`s they would be copied twice.
+ * Reads a form of `wire/multipart`: the parser of `Response.formData` needs 90 ms in one turn of the event
+ * loop for a recording of 24 MB, to search for the boundary takes ten. Files are views of the body: as
+ * `Blob`s they would be copied twice.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -17,7 +18,10 @@ export interface SandboxFormPart {
 }
 
 /** @throws TypeError for what is no form, or none that the adapters write */
-export async function readFormBody ({ body, headers }: Pick<UpstreamRequest, 'body' | 'headers'>): Promise<SandboxFormPart[]> {
+export async function readFormBody ({
+  body,
+  headers
+}: Pick<UpstreamRequest, 'body' | 'headers'>): Promise<SandboxFormPart[]> {
   const boundary = /^multipart\/form-data; boundary=([\w-]+)$/.exec(headers['content-type'] ?? '')?.[1]
   if (boundary === undefined) throw new TypeError('no form')
   const bytes = await bufferBody(body)
@@ -34,9 +38,16 @@ export async function readFormBody ({ body, headers }: Pick<UpstreamRequest, 'bo
 
 function partOf (part: Buffer): SandboxFormPart {
   const headEnd = part.indexOf(lineEnd + lineEnd)
-  const [, name, fileName] = /^Content-Disposition: form-data; name="([^"]*)"(?:; filename="([^"]*)")?/.exec(part.toString('utf8', 0, Math.max(0, headEnd))) ?? []
+  const [, name, fileName] =
+    /^Content-Disposition: form-data; name="([^"]*)"(?:; filename="([^"]*)")?/.exec(
+      part.toString('utf8', 0, Math.max(0, headEnd))
+    ) ?? []
   if (headEnd === -1 || name === undefined) throw new TypeError('a part without a name')
-  return { name: unescaped(name), bytes: part.subarray(headEnd + 2 * lineEnd.length), ...fileName !== undefined && { fileName: unescaped(fileName) } }
+  return {
+    name: unescaped(name),
+    bytes: part.subarray(headEnd + 2 * lineEnd.length),
+    ...fileName !== undefined && { fileName: unescaped(fileName) }
+  }
 }
 
 function unescaped (name: string): string {

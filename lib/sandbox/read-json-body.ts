@@ -12,9 +12,14 @@ const maxDepth = 1000
  * @param media takes its media
  * @throws Refusal 400 for what is not JSON
  */
-export async function readJsonBody (body: UpstreamRequest['body'], media = new MediaStrings()): Promise<unknown> {
+export async function readJsonBody (
+  body: UpstreamRequest['body'],
+  media = new MediaStrings()
+): Promise<unknown> {
   try {
-    return typeof body === 'string' ? JSON.parse(body) : await parseInTurns(await bufferBody(body), maxDepth, { media })
+    return typeof body === 'string'
+      ? JSON.parse(body)
+      : await parseInTurns(await bufferBody(body), maxDepth, { media })
   } catch {
     throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
   }

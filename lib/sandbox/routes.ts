@@ -11,7 +11,11 @@ import type { Script } from './script.ts'
 import type { SendOptions, UpstreamRequest } from '../providers/provider.ts'
 
 /** @throws Refusal for a request that a provider would refuse */
-export type SandboxRoute = (request: UpstreamRequest, options: SandboxOptions, sending: SendOptions) => Script | Promise<Script>
+export type SandboxRoute = (
+  request: UpstreamRequest,
+  options: SandboxOptions,
+  sending: SendOptions
+) => Script | Promise<Script>
 
 export const routes: ReadonlyMap<string, SandboxRoute> = new Map<string, SandboxRoute>([
   ['POST /chat/completions', chatCompletions],

@@ -32,7 +32,12 @@ export const inputTokenLimit = 250_000
 export const outputTokenLimit = 32_768
 
 /** The one model that makes vectors. */
-export const embeddingModel = { name: 'embedding', dimensions: 256, inputTokenLimit: 8192, requestTokenLimit: 300_000 } as const
+export const embeddingModel = {
+  name: 'embedding',
+  dimensions: 256,
+  inputTokenLimit: 8192,
+  requestTokenLimit: 300_000
+} as const
 
 export const sandboxModels: readonly ModelEntry[] = [
   entry('echo', 'Sandbox echo (simulator)', 'repeats the question and calls the tools named in it'),
@@ -50,7 +55,11 @@ export const sandboxModels: readonly ModelEntry[] = [
     capabilities: { text: true, vision: true }
   },
   {
-    ...entry(embeddingModel.name, 'Sandbox embedding (simulator)', 'makes vectors of the words and letters of a text'),
+    ...entry(
+      embeddingModel.name,
+      'Sandbox embedding (simulator)',
+      'makes vectors of the words and letters of a text'
+    ),
     upstreamApi: 'openai/embeddings',
     capabilities: { text: true, input_token_limit: embeddingModel.inputTokenLimit },
     traits: {

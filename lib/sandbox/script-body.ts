@@ -60,7 +60,9 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
     for await (const bytes of this) {
       sizeBytes += bytes.length
       if (sizeBytes > maxBytes) {
-        throw new GatewayError('upstream_invalid_response', { message: 'The answer of the provider is too large.' })
+        throw new GatewayError('upstream_invalid_response', {
+          message: 'The answer of the provider is too large.'
+        })
       }
       hold?.(bytes.length)
       pieces.push(bytes)

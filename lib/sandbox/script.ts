@@ -24,12 +24,20 @@ export interface Script {
 }
 
 /** Returns a script that answers at once with one JSON value. */
-export function jsonScript (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Script {
+export function jsonScript (
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {}
+): Script {
   return jsonTextScript(status, JSON.stringify(value), headers)
 }
 
 /** Returns the same with a value that is JSON already. */
-export function jsonTextScript (status: number, json: string, headers: Readonly<Record<string, string>>): Script {
+export function jsonTextScript (
+  status: number,
+  json: string,
+  headers: Readonly<Record<string, string>>
+): Script {
   return {
     before: [],
     status,

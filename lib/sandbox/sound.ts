@@ -15,7 +15,9 @@ const writers: Readonly<Record<SpeechFormat, ((seconds: number) => Buffer) | und
 }
 
 /** The formats that there are. */
-export const soundFormats = Object.entries(writers).flatMap(([format, write]) => write === undefined ? [] : [format])
+export const soundFormats = Object.entries(writers).flatMap(([format, write]) =>
+  write === undefined ? [] : [format]
+)
 
 /**
  * @param seconds length; codecs round up to their next frame, of at most 43 milliseconds
@@ -25,7 +27,9 @@ export function soundFile (format: SpeechFormat, seconds: number): Buffer | unde
   return writers[format]?.(seconds)
 }
 
-/** Returns a quiet A below middle C. It repeats itself every 1,200 samples, and a minute of it has a million. */
+/**
+ * Returns a quiet A below middle C. It repeats itself every 1,200 samples, and a minute of it has a million.
+ */
 function tone (seconds: number): Buffer {
   const period = Buffer.alloc(1200 * 2)
   for (let index = 0; index < 1200; index++) {
@@ -52,14 +56,20 @@ function wav (seconds: number): Buffer {
   return Buffer.concat([head, samples])
 }
 
-/** Returns silence in MPEG-2 layer III, 48 kbit/s: frames of 576 samples whose side information says nothing follows. */
+/**
+ * Returns silence in MPEG-2 layer III, 48 kbit/s: frames of 576 samples whose side information says nothing
+ * follows.
+ */
 function mp3 (seconds: number): Buffer {
   const frame = Buffer.alloc(144)
   frame.set([0xff, 0xf3, 0x64, 0xc0])
   return repeated(frame, seconds * rate / 576)
 }
 
-/** Returns silence in AAC-LC in ADTS: frames of 1,024 samples, each one channel element without any spectral band. */
+/**
+ * Returns silence in AAC-LC in ADTS: frames of 1,024 samples, each one channel element without any spectral
+ * band.
+ */
 function aac (seconds: number): Buffer {
   const frame = Buffer.from([0xff, 0xf1, 0x58, 0x40, 0x01, 0x7f, 0xfc, 0, 0, 0, 0x07])
   return repeated(frame, seconds * rate / 1024)

@@ -16,7 +16,9 @@ import type { UpstreamRequest } from '../providers/provider.ts'
 const charactersPerSecond = 15
 const tokensPerSecond = 20
 
-type SpeechBody = Pick<SpeechRequest, 'input' | 'response_format' | 'speed' | 'stream_format'> & { readonly model: string }
+type SpeechBody = Pick<SpeechRequest, 'input' | 'response_format' | 'speed' | 'stream_format'> & {
+  readonly model: string
+}
 
 /** @throws Refusal 404 for another model, 400 for a format that needs an encoder */
 export async function speak (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
@@ -24,7 +26,10 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   const body = JSON.parse((await bufferBody(request.body)).toString()) as SpeechBody
   const model = body.model.replace(/^sandbox\//, '')
   if (model !== speechModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${speechModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${speechModel}.`, {
+      code: 'model_not_found',
+      param: 'model'
+    })
   }
   const { input, response_format: format = 'mp3', speed = 1 } = body
   const directives = readDirectives(input, model, 1)
@@ -33,7 +38,11 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   const words = Math.max(1, countTokens(text))
   const sound = soundFile(format, seconds)
   if (sound === undefined) {
-    throw new Refusal(400, `The sandbox writes no ${format}. Send a \`response_format\` of ${soundFormats.join(', ')}.`, { code: 'unsupported_parameter', param: 'response_format' })
+    throw new Refusal(
+      400,
+      `The sandbox writes no ${format}. Send a \`response_format\` of ${soundFormats.join(', ')}.`,
+      { code: 'unsupported_parameter', param: 'response_format' }
+    )
   }
   const pieces = cut(sound, words)
   const pace = directives.pace ?? options.wordsPerSecond
@@ -47,10 +56,17 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   }
   if (streamed) {
     const total = usage.input_tokens + usage.output_tokens
-    steps.push({ type: 'send', bytes: dataOf({ type: 'speech.audio.done', usage: { ...usage, total_tokens: total } }) + done })
+    steps.push({
+      type: 'send',
+      bytes: dataOf({ type: 'speech.audio.done', usage: { ...usage, total_tokens: total } }) + done
+    })
   }
   const type = streamed ? 'text/event-stream; charset=utf-8' : 'application/octet-stream'
-  return applyDirectives({ before: [], status: 200, headers: { 'content-type': type }, body: steps }, directives, true)
+  return applyDirectives(
+    { before: [], status: 200, headers: { 'content-type': type }, body: steps },
+    directives,
+    true
+  )
 }
 
 /** Returns as many pieces as there are words to say, in even numbers of bytes. */

@@ -32,7 +32,9 @@ const formats: Readonly<Record<string, (variant: number) => string>> = {
 export function stringFor (schema: Schema, { variant, hint }: StringOptions): string {
   const least = numberOf(schema['minLength']) ?? 0
   const most = numberOf(schema['maxLength']) ?? Infinity
-  if (least > longest) throw new Refusal(400, `The sandbox writes no string of ${least} characters.`, { param: 'schema' })
+  if (least > longest) {
+    throw new Refusal(400, `The sandbox writes no string of ${least} characters.`, { param: 'schema' })
+  }
 
   const { pattern, format } = schema
   if (typeof pattern === 'string') {

@@ -47,7 +47,9 @@ function refuseLonger (length: number): void {
   if (length > longest) throw new PatternError(`has matches of more than ${longest} characters only`)
 }
 
-/** Chooses the letter a, or else the first printable character. A character that is written stands for itself. */
+/**
+ * Chooses the letter a, or else the first printable character. A character that is written stands for itself.
+ */
 function codeIn (ranges: readonly CodeRange[]): number {
   const [range] = ranges
   if (ranges.length === 1 && range !== undefined && range[0] === range[1]) return range[0]

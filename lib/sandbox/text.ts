@@ -12,16 +12,38 @@ const maxInstructionsLength = 400
 const storyWords = 120
 
 const heroes = [
-  'a young engineer', 'the old lighthouse', 'a patient robot', 'the night train', 'a curious fox', 'the last librarian'
+  'a young engineer',
+  'the old lighthouse',
+  'a patient robot',
+  'the night train',
+  'a curious fox',
+  'the last librarian'
 ]
-const deeds = ['found', 'repaired', 'followed', 'remembered', 'built', 'listened to', 'wrote down', 'carried']
+const deeds = [
+  'found',
+  'repaired',
+  'followed',
+  'remembered',
+  'built',
+  'listened to',
+  'wrote down',
+  'carried'
+]
 const things = [
-  'a quiet river', 'the missing key', 'seven small lanterns', 'a letter without an address', 'the broken clock',
+  'a quiet river',
+  'the missing key',
+  'seven small lanterns',
+  'a letter without an address',
+  'the broken clock',
   'a song about rain'
 ]
 const places = [
-  'beyond the harbour', 'under the bridge', 'before the morning came', 'in a town without streets',
-  'while the snow fell', 'at the edge of the map'
+  'beyond the harbour',
+  'under the bridge',
+  'before the morning came',
+  'in a town without streets',
+  'while the snow fell',
+  'at the edge of the map'
 ]
 const thoughts = [
   'First I look at the question.',
@@ -63,14 +85,18 @@ export function composeReasoning (effort: ChatBody['reasoning_effort']): string 
 
 function echoOf ({ text, instructions, attachments }: Question): string {
   const parts = ["This is Headgate's sandbox, a simulator without a model behind it."]
-  if (instructions !== '') parts.push(`My instructions are: "${instructions.slice(0, maxInstructionsLength)}".`)
+  if (instructions !== '') {
+    parts.push(`My instructions are: "${instructions.slice(0, maxInstructionsLength)}".`)
+  }
   parts.push(text === '' ? 'Your message is empty.' : `You said: "${text.slice(0, maxQuoteLength)}".`)
   if (attachments.length > 0) parts.push(`With it came ${attachments.join(' and ')}.`)
   return parts.join(' ')
 }
 
 function reportOf ({ results }: Question): string {
-  return results.map(({ name, text }) => `The tool ${name} returned: ${text.slice(0, maxQuoteLength)}`).join('\n')
+  return results
+    .map(({ name, text }) => `The tool ${name} returned: ${text.slice(0, maxQuoteLength)}`)
+    .join('\n')
 }
 
 /** Finds `a story of 300 words`: the number, within reason. */

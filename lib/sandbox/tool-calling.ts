@@ -36,7 +36,21 @@ interface Choice {
 
 /** Words of a tool's name that say nothing about its subject. */
 const verbs = new Set([
-  'get', 'set', 'list', 'fetch', 'find', 'read', 'create', 'make', 'run', 'do', 'call', 'use', 'tool', 'current', 'the'
+  'get',
+  'set',
+  'list',
+  'fetch',
+  'find',
+  'read',
+  'create',
+  'make',
+  'run',
+  'do',
+  'call',
+  'use',
+  'tool',
+  'current',
+  'the'
 ])
 
 // Tools are looked for in so much of a question; what follows is pasted material.
@@ -54,7 +68,9 @@ export function planCalls (body: ChatBody, original: Question, rounds: number): 
   const { mode, only } = choiceOf(body)
   const missing = only?.find(name => !offered.some(tool => tool.name === name))
   if (missing !== undefined) {
-    throw new Refusal(400, `The tool '${missing}' is not among the tools of this request.`, { param: 'tool_choice' })
+    throw new Refusal(400, `The tool '${missing}' is not among the tools of this request.`, {
+      param: 'tool_choice'
+    })
   }
   const tools = offered.filter(tool => only === undefined || only.includes(tool.name))
   const [first] = tools
@@ -149,7 +165,10 @@ function wordsOf (name: string): string[] {
 /** Returns a call with the text after its name: JSON, or for a custom tool a quote; else made up. */
 function callAt (tool: Tool, question: Question, from: number): PlannedCall {
   const rest = question.text.slice(from)
-  const prefix = /^[`"']?\s*(?:tool|function)?[\s:(,]*(?:with|using)?\s*(?:(?:the )?(?:arguments?|input))?[\s:]*/i.exec(rest)?.[0] ?? ''
+  const prefix =
+    /^[`"']?\s*(?:tool|function)?[\s:(,]*(?:with|using)?\s*(?:(?:the )?(?:arguments?|input))?[\s:]*/i.exec(
+      rest
+    )?.[0] ?? ''
   const given = rest.slice(prefix.length)
   const { kind, name } = tool
   if (given.startsWith('{')) return { kind, name, text: balanced(given) }

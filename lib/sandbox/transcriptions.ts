@@ -1,4 +1,7 @@
-/** Answers the paths that listen, with a made-up transcript that says what was sent: the same for the same file. */
+/**
+ * Answers the paths that listen, with a made-up transcript that says what was sent: the same for the same
+ * file.
+ */
 
 import { srt, vtt } from '../audio/subtitles.ts'
 import { applyDirectives } from './apply-directives.ts'
@@ -33,13 +36,23 @@ export async function translate (request: UpstreamRequest, options: SandboxOptio
   return await listen(request, options, true)
 }
 
-async function listen (request: UpstreamRequest, options: SandboxOptions, toEnglish: boolean): Promise<Script> {
+async function listen (
+  request: UpstreamRequest,
+  options: SandboxOptions,
+  toEnglish: boolean
+): Promise<Script> {
   const parts = await partsOf(request)
-  const all = (name: string): string[] => parts.filter(part => part.name === name && part.fileName === undefined).map(({ bytes }) => bytes.toString())
+  const all = (name: string): string[] =>
+    parts
+      .filter(part => part.name === name && part.fileName === undefined)
+      .map(({ bytes }) => bytes.toString())
   const text = (name: string): string => all(name)[0] ?? ''
   const model = text('model').replace(/^sandbox\//, '')
   if (model !== transcriptionModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${transcriptionModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${transcriptionModel}.`, {
+      code: 'model_not_found',
+      param: 'model'
+    })
   }
   const file = parts.find(part => part.name === 'file')
   if (file?.fileName === undefined) throw new Refusal(400, 'The form has no file.', { param: 'file' })
@@ -49,7 +62,12 @@ async function listen (request: UpstreamRequest, options: SandboxOptions, toEngl
   const streamed = text('stream') === 'true'
   const script = streamed
     ? streamOf(heard, withLogprobs, directives.pace ?? options.wordsPerSecond)
-    : completeOf(heard, text('response_format'), all('timestamp_granularities[]').includes('word'), withLogprobs)
+    : completeOf(
+        heard,
+        text('response_format'),
+        all('timestamp_granularities[]').includes('word'),
+        withLogprobs
+      )
   return applyDirectives(script, directives, streamed)
 }
 
@@ -63,9 +81,13 @@ async function partsOf (request: UpstreamRequest): Promise<SandboxFormPart[]> {
 
 function hear (name: string, bytes: Buffer, language: string): Heard {
   const isWav = bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.length >= 44
-  const seconds = isWav ? (bytes.length - 44) / Math.max(1, bytes.readUInt32LE(28)) : bytes.length / bytesPerSecond
+  const seconds = isWav
+    ? (bytes.length - 44) / Math.max(1, bytes.readUInt32LE(28))
+    : bytes.length / bytesPerSecond
   const sentences = [
-    'This is the sandbox, which hears nothing.', `It was given ${name}, which has ${bytes.length} bytes.`, `That is ${seconds.toFixed(2)} seconds of sound.`
+    'This is the sandbox, which hears nothing.',
+    `It was given ${name}, which has ${bytes.length} bytes.`,
+    `That is ${seconds.toFixed(2)} seconds of sound.`
   ]
   return { language: language === '' ? 'english' : language, seconds, sentences, text: sentences.join(' ') }
 }
@@ -73,19 +95,30 @@ function hear (name: string, bytes: Buffer, language: string): Heard {
 function completeOf (heard: Heard, format: string, withWords: boolean, withLogprobs: boolean): Script {
   const { text, seconds, language } = heard
   switch (format) {
-    case 'text': return textScript(`${text}\n`)
-    case 'srt': return textScript(srt(segmentsOf(heard)))
-    case 'vtt': return textScript(vtt(segmentsOf(heard)))
-    case 'verbose_json': return jsonScript(200, {
-      task: 'transcribe',
-      language,
-      duration: seconds,
-      text,
-      segments: segmentsOf(heard),
-      ...withWords && { words: timed(text.split(' '), seconds).map(({ text: word, start, end }) => ({ word, start, end })) },
-      usage: { type: 'duration', seconds: Math.ceil(seconds) }
-    })
-    default: return jsonScript(200, { text, ...withLogprobs && { logprobs: logprobsOf(text) }, usage: usageOf(heard) })
+    case 'text':
+      return textScript(`${text}\n`)
+    case 'srt':
+      return textScript(srt(segmentsOf(heard)))
+    case 'vtt':
+      return textScript(vtt(segmentsOf(heard)))
+    case 'verbose_json':
+      return jsonScript(200, {
+        task: 'transcribe',
+        language,
+        duration: seconds,
+        text,
+        segments: segmentsOf(heard),
+        ...withWords && {
+          words: timed(text.split(' '), seconds).map(({ text: word, start, end }) => ({ word, start, end }))
+        },
+        usage: { type: 'duration', seconds: Math.ceil(seconds) }
+      })
+    default:
+      return jsonScript(200, {
+        text,
+        ...withLogprobs && { logprobs: logprobsOf(text) },
+        usage: usageOf(heard)
+      })
   }
 }
 
@@ -95,15 +128,32 @@ function streamOf (heard: Heard, withLogprobs: boolean, wordsPerSecond: number):
   for (const [position, delta] of tokensOf(text).entries()) {
     if (wordsPerSecond > 0) steps.push({ type: 'pause', ms: 1000 / wordsPerSecond })
     const logprobs = withLogprobs ? { logprobs: [logprobOf(delta, position)] } : {}
-    steps.push({ type: 'send', bytes: dataOf({ type: 'transcript.text.delta', delta, ...logprobs }), words: 1 })
+    steps.push({
+      type: 'send',
+      bytes: dataOf({ type: 'transcript.text.delta', delta, ...logprobs }),
+      words: 1
+    })
   }
   const all = withLogprobs ? { logprobs: logprobsOf(text) } : {}
-  steps.push({ type: 'send', bytes: dataOf({ type: 'transcript.text.done', text, ...all, usage: usageOf(heard) }) + done })
-  return { before: [], status: 200, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: steps }
+  steps.push({
+    type: 'send',
+    bytes: dataOf({ type: 'transcript.text.done', text, ...all, usage: usageOf(heard) }) + done
+  })
+  return {
+    before: [],
+    status: 200,
+    headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+    body: steps
+  }
 }
 
 function textScript (text: string): Script {
-  return { before: [], status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: [{ type: 'send', bytes: text }] }
+  return {
+    before: [],
+    status: 200,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: [{ type: 'send', bytes: text }]
+  }
 }
 
 function segmentsOf ({ sentences, seconds }: Heard) {
@@ -122,7 +172,10 @@ function segmentsOf ({ sentences, seconds }: Heard) {
 }
 
 /** Texts one after the other, each as long as its share of the characters. */
-function timed (texts: readonly string[], seconds: number): Array<{ text: string, start: number, end: number }> {
+function timed (
+  texts: readonly string[],
+  seconds: number
+): Array<{ text: string; start: number; end: number }> {
   const characters = texts.reduce((sum, text) => sum + text.length, 0)
   let start = 0
   return texts.map(text => {

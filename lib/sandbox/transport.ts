@@ -41,7 +41,11 @@ function headLimitMs ({ streamed, timeouts }: SendOptions): number {
   return streamed ? timeouts.firstByteMs : timeouts.responseMs
 }
 
-async function scriptFor (request: UpstreamRequest, options: SandboxOptions, sending: SendOptions): Promise<Script> {
+async function scriptFor (
+  request: UpstreamRequest,
+  options: SandboxOptions,
+  sending: SendOptions
+): Promise<Script> {
   try {
     const route = routes.get(`${request.method} ${request.path}`)
     if (route === undefined) {

@@ -45,13 +45,20 @@ type NeededServices = Pick<Services, 'settings' | 'admin'>
 /**
  * Authenticates a call of the admin API: one in, the same one with its principal out.
  *
- * A request with a cookie must come from our own pages, unless it is one that only redirects: browsers say where a request comes from, and each
- * carries the token that only pages of our origin have: the cookie goes to other ports of the host as well. An admin key is nothing that a browser adds by itself, and needs neither.
+ * A request with a cookie must come from our own pages, unless it is one that only redirects: browsers say
+ * where a request comes from, and each carries the token that only pages of our origin have: the cookie goes
+ * to other ports of the host as well. An admin key is nothing that a browser adds by itself, and needs
+ * neither.
  *
- * @throws GatewayError `invalid_api_key` without a session or a key that works; `insufficient_permissions` for a request from
- *   another site, without the token, of too low a role or without the scope; `not_found` where the dashboard is off
+ * @throws GatewayError `invalid_api_key` without a session or a key that works; `insufficient_permissions`
+ *   for a request from another site, without the token, of too low a role or without the scope; `not_found`
+ *   where the dashboard is off
  */
-export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec: AdminRouteSpec, method: string): Stage<Call, AdminCall> {
+export function adminAuth (
+  { settings, admin: openAdmin }: NeededServices,
+  spec: AdminRouteSpec,
+  method: string
+): Stage<Call, AdminCall> {
   return map(async call => {
     const admin = await openAdmin?.()
     if (admin === undefined) throw new GatewayError('not_found')
@@ -68,29 +75,53 @@ export function adminAuth ({ settings, admin: openAdmin }: NeededServices, spec:
     const cookie = readCookie(call.headers, 'session', origin.secure)
     const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)
     if (cookie === undefined || principal === undefined) throw noSession()
-    if (!provesOrigin(principal.session.csrfDigest, call.headers['x-headgate-csrf'])) throw method === 'GET' ? noSession() : noProof()
+    if (!provesOrigin(principal.session.csrfDigest, call.headers['x-headgate-csrf'])) {
+      throw method === 'GET' ? noSession() : noProof()
+    }
     checkRights(principal, spec)
-    if (spec.role !== 'self' && !isLoopback(settings.server.host) && !await admin.accounts.users.haveCredential(principal.id)) throw noCredential()
+    if (
+      spec.role !== 'self' &&
+      !isLoopback(settings.server.host) &&
+      !await admin.accounts.users.haveCredential(principal.id)
+    ) {
+      throw noCredential()
+    }
     return extend(call, { admin, origin, principal, credential: cookie })
   })
 }
 
-/** Returns the current principal of a call, for a long-lived answer; `undefined` once the session or the key has ended, or the role is too low. */
-export async function currentPrincipal ({ admin, principal, credential }: AdminCall, least: Role): Promise<Principal | undefined> {
-  const now = principal?.session === undefined ? await keyPrincipal(admin, credential) : await sessionPrincipal(admin, credential)
+/**
+ * Returns the current principal of a call, for a long-lived answer; `undefined` once the session or the key
+ * has ended, or the role is too low.
+ */
+export async function currentPrincipal (
+  { admin, principal, credential }: AdminCall,
+  least: Role
+): Promise<Principal | undefined> {
+  const now =
+    principal?.session === undefined
+      ? await keyPrincipal(admin, credential)
+      : await sessionPrincipal(admin, credential)
   return now !== undefined && isAtLeast(now.role, least) ? now : undefined
 }
 
 function noSession (): GatewayError {
-  return new GatewayError('invalid_api_key', { message: 'There is no session, or it has ended. Sign in, or send an admin key as `Authorization: Bearer hga_…`.' })
+  return new GatewayError('invalid_api_key', {
+    message:
+      'There is no session, or it has ended. Sign in, or send an admin key as `Authorization: Bearer hga_…`.'
+  })
 }
 
 function noProof (): GatewayError {
-  return new GatewayError('insufficient_permissions', { message: 'Send the `csrf_token` of the sign-in as `X-Headgate-CSRF`.' })
+  return new GatewayError('insufficient_permissions', {
+    message: 'Send the `csrf_token` of the sign-in as `X-Headgate-CSRF`.'
+  })
 }
 
 function bearerOf ({ headers: { authorization } }: Call): string | undefined {
-  return typeof authorization === 'string' && /^bearer /i.test(authorization) ? authorization.slice('bearer '.length) : undefined
+  return typeof authorization === 'string' && /^bearer /i.test(authorization)
+    ? authorization.slice('bearer '.length)
+    : undefined
 }
 
 async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Principal | undefined> {
@@ -102,7 +133,9 @@ async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Princ
 
 /** Beyond loopback a link must not be all that keeps others out. */
 function noCredential (): GatewayError {
-  return new GatewayError('insufficient_permissions', { message: 'Set a password or add a passkey first: the dashboard is reachable from other machines.' })
+  return new GatewayError('insufficient_permissions', {
+    message: 'Set a password or add a passkey first: the dashboard is reachable from other machines.'
+  })
 }
 
 interface SessionPrincipal extends Principal {
@@ -114,12 +147,19 @@ async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<S
   if (found === undefined) return undefined
   const { session, user } = found
   await accounts.users.seen(user)
-  const projects = seesAllProjects(user.role) ? undefined : (await accounts.users.projectsOf([user.id])).get(user.id) ?? []
+  const projects = seesAllProjects(user.role)
+    ? undefined
+    : ((await accounts.users.projectsOf([user.id])).get(user.id) ?? [])
   return {
     id: user.id,
     name: user.name,
     role: user.role,
-    session: { id: session.id, csrfDigest: session.csrf_token, expiresAtMs: session.expires_at_ms, byLink: session.by_link === 1 && Date.now() - session.created_at_ms < setPasswordMs },
+    session: {
+      id: session.id,
+      csrfDigest: session.csrf_token,
+      expiresAtMs: session.expires_at_ms,
+      byLink: session.by_link === 1 && Date.now() - session.created_at_ms < setPasswordMs
+    },
     ...projects !== undefined && { projects: new Set(projects) }
   }
 }
@@ -127,9 +167,14 @@ async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<S
 /** @throws GatewayError `insufficient_permissions` for what a page of another site has sent */
 function checkSite ({ headers }: Call, { publicUrl }: ServerSettings): void {
   const { 'sec-fetch-site': site = 'same-origin', origin, host } = headers
-  const isOwnOrigin = origin === undefined || hostOf(origin) === host || (publicUrl !== undefined && hostOf(origin) === hostOf(publicUrl))
+  const isOwnOrigin =
+    origin === undefined ||
+    hostOf(origin) === host ||
+    (publicUrl !== undefined && hostOf(origin) === hostOf(publicUrl))
   const isOwn = (site === 'same-origin' || site === 'none') && isOwnOrigin
-  if (!isOwn) throw new GatewayError('insufficient_permissions', { message: 'The request comes from another site.' })
+  if (!isOwn) {
+    throw new GatewayError('insufficient_permissions', { message: 'The request comes from another site.' })
+  }
 }
 
 function hostOf (origin: string | string[]): string | undefined {
@@ -139,23 +184,40 @@ function hostOf (origin: string | string[]): string | undefined {
 function checkRights ({ role, scopes, session }: Principal, { role: least, scope }: AdminRouteSpec): void {
   if (least === 'none') return
   if (least === 'self') {
-    if (session === undefined) throw new GatewayError('insufficient_permissions', { message: 'An admin key has no session.' })
+    if (session === undefined) {
+      throw new GatewayError('insufficient_permissions', { message: 'An admin key has no session.' })
+    }
     return
   }
-  if (!isAtLeast(role, least)) throw new GatewayError('insufficient_permissions', { message: `This needs the role \`${least}\`.` })
+  if (!isAtLeast(role, least)) {
+    throw new GatewayError('insufficient_permissions', { message: `This needs the role \`${least}\`.` })
+  }
   if (scopes !== undefined && scope !== undefined && !scopes.includes(scope)) {
-    throw new GatewayError('insufficient_permissions', { message: `The admin key does not have the scope \`${scope}\`.` })
+    throw new GatewayError('insufficient_permissions', {
+      message: `The admin key does not have the scope \`${scope}\`.`
+    })
   }
 }
 
-function originOf ({ headers, connection }: Call, { host, port, publicUrl, trustProxy }: ServerSettings): Origin {
+function originOf (
+  { headers, connection }: Call,
+  { host, port, publicUrl, trustProxy }: ServerSettings
+): Origin {
   const { 'x-forwarded-for': chain, 'x-forwarded-proto': scheme } = headers
-  const secure = connection?.encrypted === true || (trustProxy && String(scheme ?? '').split(',', 1)[0]?.trim() === 'https')
+  const secure =
+    connection?.encrypted === true ||
+    (trustProxy &&
+      String(scheme ?? '')
+        .split(',', 1)[0]
+        ?.trim() === 'https')
   const named = String(headers.host ?? '')
   const authority = isAuthority.test(named) ? named : `${host}:${port}`
   return {
     address: clientAddress(connection?.address, chain, trustProxy),
     secure,
-    url: publicUrl === undefined ? `${secure ? 'https' : 'http'}://${authority}` : withoutTrailingSlashes(publicUrl)
+    url:
+      publicUrl === undefined
+        ? `${secure ? 'https' : 'http'}://${authority}`
+        : withoutTrailingSlashes(publicUrl)
   }
 }

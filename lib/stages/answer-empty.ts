@@ -7,17 +7,23 @@ import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Answers calls for no tokens, in dialects that have such calls: one call in, the same call out, unless it is one. They
- * warm the cache of a provider of that dialect, and other providers have none to warm.
+ * Answers calls for no tokens, in dialects that have such calls: one call in, the same call out, unless it is
+ * one. They warm the cache of a provider of that dialect, and other providers have none to warm.
  *
  * @throws EarlyReply with the empty answer of the dialect
  */
 export function answerEmpty<C> (
-  { providers }: Pick<Services, 'providers'>, { empty, directDialect }: Pick<Dialect<never, C>, 'empty' | 'directDialect'>
+  { providers }: Pick<Services, 'providers'>,
+  { empty, directDialect }: Pick<Dialect<never, C>, 'empty' | 'directDialect'>
 ): Stage<RoutedCall<ChatInput>> {
   if (empty === undefined) return map(call => call)
   return map(call => {
-    if (call.request.max_completion_tokens !== 0 || call.routes.some(({ providerId }) => isDirect(providers.get(providerId), directDialect))) return call
+    if (
+      call.request.max_completion_tokens !== 0 ||
+      call.routes.some(({ providerId }) => isDirect(providers.get(providerId), directDialect))
+    ) {
+      return call
+    }
     throw new EarlyReply(empty({ ...call, context: call.context as C })) // by the `input` of the same dialect
   })
 }

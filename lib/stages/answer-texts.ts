@@ -14,11 +14,13 @@ import type { DirectTexts } from '../dialects/dialect.ts'
 const uncountedBytes = 64 * 1024
 
 /**
- * Replaces what the stages find in the answers of another stage: batches come out with the events that are decided. The first
- * comes once there is something for the caller to see, so that an answer which is refused before that has a status.
+ * Replaces what the stages find in the answers of another stage: batches come out with the events that are
+ * decided. The first comes once there is something for the caller to see, so that an answer which is refused
+ * before that has a status.
  *
  * @param direct the texts of answers that pass as they came
- * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words replaced
+ * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words
+ *   replaced
  */
 export function answerTexts<R> (
   stages: TextStages, direct: DirectTexts | undefined, answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
@@ -30,8 +32,11 @@ export function answerTexts<R> (
   })
 }
 
-async function * filtered<R> (
-  source: AsyncIterable<Batch<R, ChatEvent>>, { takeMemory }: RoutedCall<R>, filters: TextFilters, direct: DirectTexts | undefined
+async function* filtered<R> (
+  source: AsyncIterable<Batch<R, ChatEvent>>,
+  { takeMemory }: RoutedCall<R>,
+  filters: TextFilters,
+  direct: DirectTexts | undefined
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const held = new HeldTexts(filters, direct)
   const batches = source[Symbol.asyncIterator]()
@@ -71,7 +76,9 @@ async function * filtered<R> (
       if (isBegun ? events.length > 0 : events.some(isSeen)) yield taken(last)
     }
     held.end(events)
-    if (last !== undefined && events.length > 0 && (isBegun || failure === undefined || events.some(isSeen))) yield taken(last)
+    if (last !== undefined && events.length > 0 && (isBegun || failure === undefined || events.some(isSeen))) {
+      yield taken(last)
+    }
   } finally {
     await batches.return?.()
   }
@@ -90,7 +97,10 @@ function withReplacedWords (error: unknown, { replace }: TextFilters): unknown {
   const { original } = error
   const body = original === undefined ? undefined : replacedBody(original.body, replace)
   if (message === error.message && body === original?.body) return error
-  return error.with({ message, ...original !== undefined && body !== undefined && { original: { ...original, body } } })
+  return error.with({
+    message,
+    ...original !== undefined && body !== undefined && { original: { ...original, body } }
+  })
 }
 
 function replacedBody (body: string, replace: TextFilters['replace']): string {

@@ -8,15 +8,20 @@ import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Authenticates a call: one in, the same one with its key out. The key comes as `Authorization: Bearer <key>`,
- * where everything after the first space is the key, or as `X-API-Key`. Some clients fill both: one good key is enough, and `Authorization` wins
- * where both are good.
+ * Authenticates a call: one in, the same one with its key out. The key comes as `Authorization: Bearer
+ * <key>`, where everything after the first space is the key, or as `X-API-Key`. Some clients fill both: one
+ * good key is enough, and `Authorization` wins where both are good.
  *
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
  */
-export function auth ({ keys, captureBodies, recordAnswer }: Pick<Services, 'keys' | 'captureBodies' | 'recordAnswer'>): Stage<Call, AuthedCall> {
-  const check = (presented: string | undefined): ApiKey | undefined => presented === undefined ? undefined : keys.check(presented)
+export function auth ({
+  keys,
+  captureBodies,
+  recordAnswer
+}: Pick<Services, 'keys' | 'captureBodies' | 'recordAnswer'>): Stage<Call, AuthedCall> {
+  const check = (presented: string | undefined): ApiKey | undefined =>
+    presented === undefined ? undefined : keys.check(presented)
   return map(call => {
     const [first, second] = presentedKeys(call.headers)
     const key = check(first) ?? check(second)
@@ -35,7 +40,10 @@ export function auth ({ keys, captureBodies, recordAnswer }: Pick<Services, 'key
   })
 }
 
-/** Says what was presented, for the log: keys by the characters that lists show of them, and nothing of what may be a key of another service. */
+/**
+ * Says what was presented, for the log: keys by the characters that lists show of them, and nothing of what
+ * may be a key of another service.
+ */
 function describeRefused (presented: string | undefined): string {
   if (presented === undefined || presented === '') return 'no key'
   if (presented.startsWith('hga_')) return 'an admin key'
@@ -43,7 +51,10 @@ function describeRefused (presented: string | undefined): string {
 }
 
 /** Returns the keys a caller presents, the one that counts first. */
-function presentedKeys ({ authorization, 'x-api-key': apiKey }: Call['headers']): ReadonlyArray<string | undefined> {
+function presentedKeys ({
+  authorization,
+  'x-api-key': apiKey
+}: Call['headers']): ReadonlyArray<string | undefined> {
   const second = typeof apiKey === 'string' ? apiKey : undefined
   if (typeof authorization !== 'string' || !/^bearer /i.test(authorization)) return [second]
   return [authorization.slice('bearer '.length), second]

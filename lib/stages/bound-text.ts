@@ -8,13 +8,21 @@ import type { TextInput } from '../chat/input.ts'
 /** As OpenAI's API has it: without a limit some servers would write until their context is full. */
 const defaults = { max_tokens: 16 }
 
-/** Limits text completions that neither their request nor the settings of their model limit: one call in, one out. */
+/**
+ * Limits text completions that neither their request nor the settings of their model limit: one call in, one
+ * out.
+ */
 export function boundText (): Stage<RoutedCall<TextInput>> {
   return map(call => {
     const { request, routes: [first, ...others] } = call
     if (limitsAnswer(request)) return call
-    if (call.routes.every(({ settings }) => settings === undefined)) return refine(call, { request: refine(request, defaults) })
-    const bounded = (route: Route): Route => ({ ...route, settings: mergeSettings(route.settings ?? {}, defaults) })
+    if (call.routes.every(({ settings }) => settings === undefined)) {
+      return refine(call, { request: refine(request, defaults) })
+    }
+    const bounded = (route: Route): Route => ({
+      ...route,
+      settings: mergeSettings(route.settings ?? {}, defaults)
+    })
     return refine(call, { routes: [bounded(first), ...others.map(bounded)] as const })
   })
 }

@@ -16,8 +16,9 @@ export interface CapAnswerOptions<R> {
 }
 
 /**
- * Caps the answer. One call in, one out: the same, or one whose answer has at most the tokens that the reservation
- * pays for after the prompt and the turns before. Only calls of keys with a budget and `strict` limits are changed (`limits`).
+ * Caps the answer. One call in, one out: the same, or one whose answer has at most the tokens that the
+ * reservation pays for after the prompt and the turns before. Only calls of keys with a budget and `strict`
+ * limits are changed (`limits`).
  *
  * @throws GatewayError `insufficient_quota` when not even a short answer can be paid
  */
@@ -36,12 +37,28 @@ export function capAnswer<R extends ChatInput = ChatInput> (
   })
 }
 
-/** Limits a request, which wins over settings; where these alone have limits, each route keeps its own or gets a lower one. */
+/**
+ * Limits a request, which wins over settings; where these alone have limits, each route keeps its own or gets
+ * a lower one.
+ */
 function capped<C extends RoutedCall<ChatInput>> (call: C, maxTokens: number): C {
-  const { request, routes: [first, ...others] } = call
-  if (limitsAnswer(request) || !call.routes.some(({ settings }) => settings !== undefined && mayLimitAnswer(settings))) {
+  const {
+    request,
+    routes: [first, ...others]
+  } = call
+  if (
+    limitsAnswer(request) ||
+    !call.routes.some(({ settings }) => settings !== undefined && mayLimitAnswer(settings))
+  ) {
     return { ...call, request: limitAnswer(request, maxTokens) }
   }
-  const cappedRoute = (route: Route): Route => ({ ...route, settings: limitAnswer(route.settings ?? {}, maxTokens) })
-  return { ...call, request: limitConfig(request, maxTokens), routes: [cappedRoute(first), ...others.map(cappedRoute)] as const }
+  const cappedRoute = (route: Route): Route => ({
+    ...route,
+    settings: limitAnswer(route.settings ?? {}, maxTokens)
+  })
+  return {
+    ...call,
+    request: limitConfig(request, maxTokens),
+    routes: [cappedRoute(first), ...others.map(cappedRoute)] as const
+  }
 }

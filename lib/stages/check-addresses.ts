@@ -40,19 +40,29 @@ export type Resolve = (name: string) => Promise<readonly string[]>
  * @throws GatewayError `invalid_value` naming the part or the field whose address is not public
  */
 export function checkAddresses (
-  { settings, providers }: CheckAddressesServices, { directDialect }: Pick<Dialect, 'directDialect'>, resolve: Resolve = resolveName
+  { settings, providers }: CheckAddressesServices,
+  { directDialect }: Pick<Dialect, 'directDialect'>,
+  resolve: Resolve = resolveName
 ): PassThroughStage<RoutedCall<ChatInput>> {
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
   const internal = new InternalProviders(settings.providers, resolve)
   const getsOwnWords = (id: string): boolean => isDirect(providers.get(id), directDialect)
 
-  const check = async <C extends RoutedCall<ChatInput>>(call: C, addresses: readonly NamedAddress[]): Promise<C> => {
-    const { request: { asWritten }, routes, signal } = call
+  const check = async <C extends RoutedCall<ChatInput>>(
+    call: C,
+    addresses: readonly NamedAddress[]
+  ): Promise<C> => {
+    const {
+      request: { asWritten },
+      routes,
+      signal
+    } = call
     const ids = [...new Set(routes.map(({ providerId }) => providerId))]
     const found = await Promise.all(ids.map(async id => await internal.has(id)))
     const internalIds = ids.filter((_, index) => found[index])
     if (internalIds.length === 0) return call
-    const written = asWritten !== undefined && internalIds.some(getsOwnWords) ? addressesAsWritten(asWritten) : []
+    const written =
+      asWritten !== undefined && internalIds.some(getsOwnWords) ? addressesAsWritten(asWritten) : []
     await abortable(checkEach([...addresses, ...written], allowed, resolve), signal)
     return call
   }
@@ -60,8 +70,10 @@ export function checkAddresses (
     const { request, routes } = call
     if (!routes.some(({ providerId }) => internal.mayHave(providerId))) return call
     const addresses = addressesIn(request)
-    const isChecked = addresses.length > 0 ||
-      (request.asWritten !== undefined && routes.some(({ providerId }) => internal.mayHave(providerId) && getsOwnWords(providerId)))
+    const isChecked =
+      addresses.length > 0 ||
+      (request.asWritten !== undefined &&
+        routes.some(({ providerId }) => internal.mayHave(providerId) && getsOwnWords(providerId)))
     return isChecked ? check(call, addresses) : call
   })
 }
@@ -82,7 +94,10 @@ class InternalProviders {
     }
   }
 
-  /** Returns false for a provider that is known to be on the internet: its calls need no look at their addresses. */
+  /**
+   * Returns false for a provider that is known to be on the internet: its calls need no look at their
+   * addresses.
+   */
   mayHave (id: string): boolean {
     return (this.#known.get(id) ?? this.#baseUrls.has(id)) !== false
   }
@@ -113,7 +128,9 @@ function addressesIn ({ messages }: ChatInput): NamedAddress[] {
     for (const [position, part] of content.entries()) {
       const param = `messages[${index}].content[${position}]`
       if (part.type === 'image_url') add(part.image_url.url, `${param}.image_url.url`)
-      if (part.type === 'file' && typeof part.file.file_data === 'string') add(part.file.file_data, `${param}.file.file_data`)
+      if (part.type === 'file' && typeof part.file.file_data === 'string') {
+        add(part.file.file_data, `${param}.file.file_data`)
+      }
       if (part.type === 'input_audio') add(part.input_audio.data, `${param}.input_audio.data`)
     }
   }
@@ -126,19 +143,75 @@ function addressesIn ({ messages }: ChatInput): NamedAddress[] {
 
 /** Fields that describe something, or record what has been read already: nothing in them is fetched. */
 const descriptions: ReadonlySet<string> = new Set([
-  'parameters', 'schema', 'input_schema', 'arguments', 'metadata', 'attributes', 'annotations', 'citations', 'action', 'actions', 'operation',
-  'headers', 'logprobs'
+  'parameters',
+  'schema',
+  'input_schema',
+  'arguments',
+  'metadata',
+  'attributes',
+  'annotations',
+  'citations',
+  'action',
+  'actions',
+  'operation',
+  'headers',
+  'logprobs'
 ])
 
-/** Fields whose strings a model reads, or that name something: a server fetches none of them. In any other field a string may be an address. */
+/**
+ * Fields whose strings a model reads, or that name something: a server fetches none of them. In any other
+ * field a string may be an address.
+ */
 const texts: ReadonlySet<string> = new Set([
-  'text', 'content', 'input', 'instructions', 'output', 'refusal', 'summary', 'thinking', 'signature', 'encrypted_content', 'title', 'context',
-  'description', 'server_description', 'definition', 'code', 'logs', 'error', 'reason', 'message', 'query', 'queries', 'stop', 'stop_sequences',
-  'id', 'item_id', 'call_id', 'tool_use_id', 'approval_request_id', 'previous_response_id', 'model', 'name', 'namespace', 'type', 'role',
-  'status', 'filename', 'server_label', 'authorization', 'user', 'safety_identifier', 'prompt_cache_key', 'system'
+  'text',
+  'content',
+  'input',
+  'instructions',
+  'output',
+  'refusal',
+  'summary',
+  'thinking',
+  'signature',
+  'encrypted_content',
+  'title',
+  'context',
+  'description',
+  'server_description',
+  'definition',
+  'code',
+  'logs',
+  'error',
+  'reason',
+  'message',
+  'query',
+  'queries',
+  'stop',
+  'stop_sequences',
+  'id',
+  'item_id',
+  'call_id',
+  'tool_use_id',
+  'approval_request_id',
+  'previous_response_id',
+  'model',
+  'name',
+  'namespace',
+  'type',
+  'role',
+  'status',
+  'filename',
+  'server_label',
+  'authorization',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'system'
 ])
 
-/** Returns what a server may fetch of a request in the caller's own words: its conversation may lack items and parts that the server reads. */
+/**
+ * Returns what a server may fetch of a request in the caller's own words: its conversation may lack items and
+ * parts that the server reads.
+ */
 function addressesAsWritten (request: object): NamedAddress[] {
   const found: NamedAddress[] = []
   const open: Array<readonly [param: string, value: unknown]> = [['', request]]
@@ -152,7 +225,10 @@ function addressesAsWritten (request: object): NamedAddress[] {
       for (const [name, field] of Object.entries(value)) {
         if (!descriptions.has(name) && !(isText(name) && isStrings(field))) open.push([name, field])
       }
-    } else if (typeof value === 'string' && (holdsMedia(param) ? !holdsBytes(value) : isWrittenAddress(value))) {
+    } else if (
+      typeof value === 'string' &&
+      (holdsMedia(param) ? !holdsBytes(value) : isWrittenAddress(value))
+    ) {
       found.push({ url: value, param })
     }
   }
@@ -168,7 +244,11 @@ function holdsMedia (field: string): boolean {
   return /^(?:url|data|image|images|audio|video|file)$|_(?:url|urls|data)$/.test(field)
 }
 
-async function checkEach (addresses: readonly NamedAddress[], allowed: AllowedAddresses, resolve: Resolve): Promise<void> {
+async function checkEach (
+  addresses: readonly NamedAddress[],
+  allowed: AllowedAddresses,
+  resolve: Resolve
+): Promise<void> {
   const names = new Map<string, Promise<readonly string[]>>()
   for (const { url, param } of addresses) {
     if (url.length > maxUrlLength) throw refused(param, `has more than ${maxUrlLength} characters`)
@@ -182,7 +262,8 @@ async function checkEach (addresses: readonly NamedAddress[], allowed: AllowedAd
     if (names.size > maxNames) throw refused(param, `exceeds the ${maxNames} hosts that one request may name`)
     const resolved = await found.catch(() => [])
     if (resolved.length === 0) throw refused(param, 'cannot be resolved')
-    const isAllowed = (address: string): boolean => isPublicAddress(address) || allowed.admit(host, port, protocol, address)
+    const isAllowed = (address: string): boolean =>
+      isPublicAddress(address) || allowed.admit(host, port, protocol, address)
     if (!resolved.every(isAllowed)) throw refused(param, 'is not public')
   }
 }

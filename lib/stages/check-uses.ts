@@ -1,6 +1,6 @@
 /**
- * The one place for rights to what a provider does with the gateway's credential. Dialects and kinds of requests list
- * what a request asks for (`ProviderUse`); this decides which of it a key may have.
+ * The one place for rights to what a provider does with the gateway's credential. Dialects and kinds of
+ * requests list what a request asks for (`ProviderUse`); this decides which of it a key may have.
  */
 
 import { chatUses } from '../chat/provider-uses.ts'
@@ -28,15 +28,17 @@ const usesOf: { readonly [C in Capability]: (request: RequestOf<C>) => readonly 
   images: () => [],
   imageEdits: () => [],
   imageVariations: () => [],
-  ocr: ({ document }) => document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : [],
-  speech: ({ voice }) => voice.startsWith('voice_') ? [{ kind: 'object', param: 'voice' }] : [],
+  ocr: ({ document }) =>
+    document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : [],
+  speech: ({ voice }) => (voice.startsWith('voice_') ? [{ kind: 'object', param: 'voice' }] : []),
   transcription: () => [],
-  translation: () => [],
+  translation: () => []
 }
 
 /**
- * Checks what a request has its provider do, beside answering with the chosen model, against the rights of its key: one
- * call in, the same call out. Stands behind `routeModel`, since providers and models must be known.
+ * Checks what a request has its provider do, beside answering with the chosen model, against the rights of
+ * its key: one call in, the same call out. Stands behind `routeModel`, since providers and models must be
+ * known.
  *
  * @param dialect lists what a request in the caller's own words asks for
  * @throws GatewayError `insufficient_permissions` naming the field
@@ -45,7 +47,9 @@ export function checkUses<K extends Capability, C> (
   { providers, settings }: Pick<Services, 'providers' | 'settings'>, capability: K,
   dialect: Pick<Dialect<never, C>, 'uses' | 'directDialect'> = {}
 ): PassThroughStage<RoutedCall<RequestOf<K>>> {
-  const hosts = new Map(settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)]))
+  const hosts = new Map(
+    settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)])
+  )
   return map(<T extends RoutedCall<RequestOf<K>>>(call: T): T => {
     const asWritten = dialect.uses?.(call.context as C) ?? [] // by the `input` of the same dialect
     for (const use of usesOf[capability](call.request)) check(use, call, false)
@@ -53,53 +57,84 @@ export function checkUses<K extends Capability, C> (
     return call
   })
 
-  /** Other models, servers and tools count only where a provider gets the caller's own words: translations leave them out. */
+  /**
+   * Other models, servers and tools count only where a provider gets the caller's own words: translations
+   * leave them out.
+   */
   function check (use: ProviderUse, call: RoutedCall<unknown>, isAsWritten: boolean): void {
     const { key, routes } = call
-    const direct = isAsWritten ? routes.filter(({ providerId }) => isDirect(providers.get(providerId), dialect.directDialect)) : []
+    const direct = isAsWritten
+      ? routes.filter(({ providerId }) => isDirect(providers.get(providerId), dialect.directDialect))
+      : []
     switch (use.kind) {
       case 'object': return checkObject(call, use.param)
       case 'address':
-        if (routes.some(({ providerId }) => isAt(use.url, hosts.get(providerId) ?? []))) checkObject(call, use.param)
+        if (routes.some(({ providerId }) => isAt(use.url, hosts.get(providerId) ?? []))) {
+          checkObject(call, use.param)
+        }
         return
       case 'model': return checkModel(use.name, use.param)
       case 'default_model': return checkModel('*', use.param)
       case 'tool_server':
-        if (direct.length > 0 && !mayNameUrls(key)) throw refused('This API key may not use MCP servers by URL.', use.param)
+        if (direct.length > 0 && !mayNameUrls(key)) {
+          throw refused('This API key may not use MCP servers by URL.', use.param)
+        }
         return
       case 'unpriced':
         if (direct.length > 0) checkPriced(use.param, budgetsOf(call, settings))
         return
       case 'router_field':
-        if (direct.length === 0 && !routes.some(({ providerId }) => passesOn(providers.get(providerId), use.param))) return
+        if (
+          direct.length === 0 &&
+          !routes.some(({ providerId }) => passesOn(providers.get(providerId), use.param))
+        ) {
+          return
+        }
         checkPriced(use.param, budgetsOf(call, settings))
-        if (key.models !== undefined) throw refused(`This API key may use some models only, and \`${use.param}\` may choose another: leave it out.`, use.param)
+        if (key.models !== undefined) {
+          throw refused(
+            `This API key may use some models only, and \`${use.param}\` may choose another: leave it out.`,
+            use.param
+          )
+        }
         return
       case 'unknown_tool':
         if (direct.length === 0) return
         checkPriced(use.param, budgetsOf(call, settings))
-        if (key.models !== undefined) checkModel('*', use.param, `a tool of the type \`${shortened(use.name)}\``)
+        if (key.models !== undefined) {
+          checkModel('*', use.param, `a tool of the type \`${shortened(use.name)}\``)
+        }
         return
       default: use satisfies never
     }
 
-    /** A later attempt may send the same words to another provider of the dialect. `*` stands for any model of it. */
-    function checkModel (name: string, param: string, what = name === '*' ? 'the default model of this tool' : `the model \`${shortened(name)}\``): void {
+    /**
+     * A later attempt may send the same words to another provider of the dialect. `*` stands for any model of
+     * it.
+     */
+    function checkModel (
+      name: string,
+      param: string,
+      what = name === '*' ? 'the default model of this tool' : `the model \`${shortened(name)}\``
+    ): void {
       if (direct.every(({ providerId }) => mayUseModel(key, `${providerId}/${name}`))) return
-      throw refused(`This API key may not use ${what}.${name === '*' ? ' Name a model that the key may use, or leave the tool out.' : ''}`, param)
+      throw refused(
+        `This API key may not use ${what}.${name === '*' ? ' Name a model that the key may use, or leave the tool out.' : ''}`,
+        param
+      )
     }
   }
 }
 
 /**
- * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach what belongs to
- * another. A caller with an account of their own may do with it as they like.
+ * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach
+ * what belongs to another. A caller with an account of their own may do with it as they like.
  */
 function checkObject ({ key, providerKey }: RoutedCall<unknown>, param: string): void {
   if (providerKey !== undefined || key.providerObjects === true) return
   throw refused(
     `${param}: this API key may not use what is stored in the gateway's account at the provider, such as files, recordings, containers, ` +
-    'caches and conversations. Send the content itself, such as a file in base64, or your own key in X-Provider-Key.',
+      'caches and conversations. Send the content itself, such as a file in base64, or your own key in X-Provider-Key.',
     param
   )
 }
@@ -114,8 +149,9 @@ function hostsOf (...baseUrls: ReadonlyArray<string | undefined>): readonly stri
 }
 
 /**
- * Returns true for an address at one of the hosts, and for one that no other server than the provider could read (`gs://`). One that is
- * longer than addresses may be is not parsed, which takes a second for some megabytes, and counts as such.
+ * Returns true for an address at one of the hosts, and for one that no other server than the provider could
+ * read (`gs://`). One that is longer than addresses may be is not parsed, which takes a second for some
+ * megabytes, and counts as such.
  */
 function isAt (url: string, hosts: readonly string[]): boolean {
   if (url.length > maxUrlLength) return true

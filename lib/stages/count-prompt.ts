@@ -18,23 +18,36 @@ export interface CountedPrompt {
 }
 
 export interface CountPromptOptions {
-  /** Clients wait for a count before they send the prompt: an estimate in time is worth more than a late count. Default 5 seconds. */
+  /**
+   * Clients wait for a count before they send the prompt: an estimate in time is worth more than a late
+   * count. Default 5 seconds.
+   */
   readonly maxMs?: number
-  /** True where clients act on what a provider of their own dialect says of a prompt: its error is thrown. Default: false. */
+  /**
+   * True where clients act on what a provider of their own dialect says of a prompt: its error is thrown.
+   * Default: false.
+   */
   readonly passesErrors?: boolean
 }
 
 /**
- * Counts the tokens of each call's prompt: by the provider of its first route where that counts, else by an estimate. A
- * provider that fails or takes longer than `maxMs` leaves it to the estimate as well, unless `passesErrors`.
+ * Counts the tokens of each call's prompt: by the provider of its first route where that counts, else by an
+ * estimate. A provider that fails or takes longer than `maxMs` leaves it to the estimate as well, unless
+ * `passesErrors`.
  */
 export function countPrompt<C> (
-  services: ProviderCallServices & Pick<Services, 'models'>, dialect: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
-  estimate: (request: ChatInput) => number, { maxMs = 5000, passesErrors = false }: CountPromptOptions = {}
+  services: ProviderCallServices & Pick<Services, 'models'>,
+  dialect: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
+  estimate: (request: ChatInput) => number,
+  { maxMs = 5000, passesErrors = false }: CountPromptOptions = {}
 ): Stage<RoutedCall<ChatInput>, CountedPrompt> {
   const count = chain(fitRoutes(services, dialect, 'tokenCount'), providerCall(services, 'tokenCount'))
   const countBy = async (call: RoutedCall<ChatInput>): Promise<CountedPrompt> => {
-    for await (const { events: [event] } of count(once(call))) if (event !== undefined) return { id: call.id, by: 'provider', tokens: event.result }
+    for await (const {
+      events: [event]
+    } of count(once(call))) {
+      if (event !== undefined) return { id: call.id, by: 'provider', tokens: event.result }
+    }
     throw new GatewayError('upstream_invalid_response', { cause: 'no count' })
   }
   return map(async call => {

@@ -7,7 +7,9 @@ import { GatewayError } from '../core/errors.ts'
  * aborts `ms` milliseconds from now. The timer is cleared when the stages after this one have ended.
  */
 export function deadline (ms: number) {
-  return async function * <C extends Pick<Call, 'signal'>> (source: AsyncIterable<C>): AsyncGenerator<Omit<C, 'signal'> & Pick<Call, 'signal'>> {
+  return async function* <C extends Pick<Call, 'signal'>> (
+    source: AsyncIterable<C>
+  ): AsyncGenerator<Omit<C, 'signal'> & Pick<Call, 'signal'>> {
     for await (const call of source) {
       const { signal, end } = startDeadline(ms, call.signal, new GatewayError('timeout'))
       try {

@@ -2,8 +2,8 @@
  * Calls that are to be completed later: a receipt now, the completion under its `request_id`.
  *
  * A provider that can defer does it itself. For the others, where the operator wants it, the call
- * is stored and run by the gateway, unless it is too large for that; otherwise they answer at once, as if `deferred`
- * were not set.
+ * is stored and run by the gateway, unless it is too large for that; otherwise they answer at once, as if
+ * `deferred` were not set.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -38,10 +38,16 @@ import { nowSeconds, toJsonReply } from '../core/reply.ts'
  *   provider key of the caller; `overloaded` when too many wait; `insufficient_quota` when too much
  *   is kept for the key
  */
-export function defer (services: DeferServices, ask: AskLater, finish: Stage<ChatBatch>): Stage<RoutedChatCall> {
+export function defer (
+  services: DeferServices,
+  ask: AskLater,
+  finish: Stage<ChatBatch>
+): Stage<RoutedChatCall> {
   const { deferrals } = services
   if (deferrals === undefined) return map(call => call)
-  return map(call => call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask, finish }) : call)
+  return map(call =>
+    call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask, finish }) : call
+  )
 }
 
 type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings'>
@@ -54,22 +60,35 @@ interface DeferStages {
 }
 
 async function deferOrPass (
-  call: RoutedChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, { ask, finish }: DeferStages
+  call: RoutedChatCall,
+  deferrals: Deferrals,
+  { providers, settings }: DeferServices,
+  { ask, finish }: DeferStages
 ): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
-  const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
+  const canDefer = ({ providerId }: Route): boolean =>
+    providers.get(providerId)?.adapters.deferred !== undefined
   const native = canDefer(first)
-  if (!native && (!settings.deferred.forAllProviders || call.record.bodyBytes > settings.limits.storedBodyBytes)) return call
+  if (
+    !native &&
+    (!settings.deferred.forAllProviders || call.record.bodyBytes > settings.limits.storedBodyBytes)
+  ) {
+    return call
+  }
   refuseUnsupported(call.request)
   await checkKept(call, deferrals, settings.deferred.maxBytesPerKey)
   call.record.deferred = true
   if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
-  for await (const { route, events } of ask(once(extend(call, { routes: [first, ...others.filter(canDefer)] as const })))) {
+  for await (const { route, events } of ask(
+    once(extend(call, { routes: [first, ...others.filter(canDefer)] as const }))
+  )) {
     const [event] = events
     const provider = providers.get(route.providerId)
     if (event === undefined || provider === undefined) continue
-    if (typeof event.result !== 'string') throw await completionAtOnce({ call, route, events: event.result.completion }, finish)
+    if (typeof event.result !== 'string') {
+      throw await completionAtOnce({ call, route, events: event.result.completion }, finish)
+    }
     throw receipt(deferrals.tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
   }
   throw new GatewayError('upstream_invalid_response', { cause: 'the response has no request_id' })
@@ -90,8 +109,15 @@ async function checkKept ({ key }: RoutedChatCall, { store }: Deferrals, maxByte
   })
 }
 
-/** Charges the call what was reserved for it, until the answer is fetched: the provider makes it in any case. */
-function ticketOf (call: RoutedChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredTicket {
+/**
+ * Charges the call what was reserved for it, until the answer is fetched: the provider makes it in any case.
+ */
+function ticketOf (
+  call: RoutedChatCall,
+  { providerId, model, modelId }: Route,
+  provider: Provider,
+  upstreamId: string
+): DeferredTicket {
   const { reservedNanoUsd: chargedNanoUsd } = call.record
   call.record.chargedNanoUsd = chargedNanoUsd
   return {
@@ -110,7 +136,9 @@ function ticketOf (call: RoutedChatCall, { providerId, model, modelId }: Route, 
 }
 
 async function storeTask (
-  { id, key, request, routes, providerKey }: RoutedChatCall, { tickets, store, events }: Deferrals, { keepMs, maxPending }: Services['settings']['deferred']
+  { id, key, request, routes, providerKey }: RoutedChatCall,
+  { tickets, store, events }: Deferrals,
+  { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
     throw unsupported('deferred', 'Calls with X-Provider-Key cannot be deferred: the key is not stored.')
@@ -119,8 +147,16 @@ async function storeTask (
   const { deferred: _, credentials: _credentials, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
   const text = await printText(task)
-  const added = await store.add({ id: digest(requestId), keyId: key.id, task: text }, store.now() + keepMs, maxPending)
-  if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are pending. Try again later.' })
+  const added = await store.add(
+    { id: digest(requestId), keyId: key.id, task: text },
+    store.now() + keepMs,
+    maxPending
+  )
+  if (!added) {
+    throw new GatewayError('overloaded', {
+      message: 'Too many deferred calls are pending. Try again later.'
+    })
+  }
   events.emit('added')
   return requestId
 }

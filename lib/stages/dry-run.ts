@@ -21,7 +21,10 @@ import type { Services } from '../services.ts'
 type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings'>
 
 export interface DryRunOptions<R> {
-  /** Estimates a request, for what it would cost and for the prices that it needs. Default: the cost is not known. */
+  /**
+   * Estimates a request, for what it would cost and for the prices that it needs. Default: the cost is not
+   * known.
+   */
   readonly estimate?: EstimateRequest<R>
 }
 
@@ -29,9 +32,14 @@ export interface DryRunOptions<R> {
  * Ends a dry run early: one call in, the same call out, unless it is a dry run.
  *
  * @param capability what a provider must have to serve the endpoint
- * @throws EarlyReply with the `RouteDecision` of a dry run; for a key with a budget, what `pricedRoutes` throws
+ * @throws EarlyReply with the `RouteDecision` of a dry run; for a key with a budget, what `pricedRoutes`
+ *   throws
  */
-export function dryRun<R = unknown> (services: DryRunServices, capability: Capability, options: DryRunOptions<R> = {}): PassThroughStage<RoutedCall<R>> {
+export function dryRun<R = unknown> (
+  services: DryRunServices,
+  capability: Capability,
+  options: DryRunOptions<R> = {}
+): PassThroughStage<RoutedCall<R>> {
   return map(<C extends RoutedCall<R>>(call: C): C => {
     if (isDryRun(call)) throw new EarlyReply(decisionOn(call, services, capability, options))
     return call
@@ -53,9 +61,12 @@ function decisionOn<R> (
   const { record, providerKey, request } = call
   let { routes } = call
   const tokens = estimate?.(request, routes)
-  for (const budget of budgetsOf(call, settings)) routes = pricedRoutes({ routes, record }, models, budget, tokens)
+  for (const budget of budgetsOf(call, settings)) {
+    routes = pricedRoutes({ routes, record }, models, budget, tokens)
+  }
   record.dryRun = true
-  const expected = new Map<Route['settings'], Usage | undefined>() // models without settings have one in common
+  // models without settings have one in common
+  const expected = new Map<Route['settings'], Usage | undefined>()
   const decision = decide({
     requested: record.requestedModel ?? '',
     routes,
@@ -65,7 +76,9 @@ function decisionOn<R> (
     canServe: canServe(providers, capability),
     expectedNanoUsd: route => {
       const { settings, modelId } = route
-      if (estimate !== undefined && !expected.has(settings)) expected.set(settings, usageOf(estimate(request, [route])))
+      if (estimate !== undefined && !expected.has(settings)) {
+        expected.set(settings, usageOf(estimate(request, [route])))
+      }
       const usage = expected.get(settings)
       return usage && costNanoUsd(usage, models.find(modelId)?.price)
     }
@@ -75,5 +88,7 @@ function decisionOn<R> (
 
 /** Returns the tokens of a call that is paid by them. */
 function usageOf ({ prompt, completion, units }: Estimate): Usage | undefined {
-  return units === undefined ? { promptTokens: prompt, completionTokens: completion, totalTokens: prompt + completion } : undefined
+  return units === undefined
+    ? { promptTokens: prompt, completionTokens: completion, totalTokens: prompt + completion }
+    : undefined
 }

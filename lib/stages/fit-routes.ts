@@ -9,8 +9,8 @@ import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Has the request fitted to each route that is tried, where the dialect wants it: one call in, one out. A provider that
- * speaks the dialect itself gets the caller's own words.
+ * Has the request fitted to each route that is tried, where the dialect wants it: one call in, one out. A
+ * provider that speaks the dialect itself gets the caller's own words.
  */
 export function fitRoutes<C> (
   { models, providers }: Pick<Services, 'models' | 'providers'>,
@@ -21,13 +21,28 @@ export function fitRoutes<C> (
   return map(call => {
     const context = call.context as C // by the `input` of the same dialect
     return refine(call, {
-      fit: (given: unknown, route: Route, { credential, isTranslated = false }: FitOptions = {}): FittedRequest => {
+      fit: (
+        given: unknown,
+        route: Route,
+        { credential, isTranslated = false }: FitOptions = {}
+      ): FittedRequest => {
         const request = given as ChatInput // of this call, perhaps with other limits
         const provider = providers.get(route.providerId)
-        const account = (): string => provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
-        const target = { route, provider: provider?.traits ?? {}, quirks: provider?.quirks, model: models.find(route.modelId), account }
+        const account = (): string =>
+          provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
+        const target = {
+          route,
+          provider: provider?.traits ?? {},
+          quirks: provider?.quirks,
+          model: models.find(route.modelId),
+          account
+        }
         if (directRequest !== undefined && !isTranslated && isDirect(provider, directDialect, capability)) {
-          const direct = directRequest(request === call.request ? call : extend(call, { request }), target, context)
+          const direct = directRequest(
+            request === call.request ? call : extend(call, { request }),
+            target,
+            context
+          )
           if (direct !== undefined) return { request, direct }
         }
         return { request: fit?.(request, target, context) ?? request }

@@ -48,15 +48,27 @@ export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
   { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
-  const waits = (decision: LimitDecision): decision is Refused => !decision.admitted && waitForCapacity && (decision.waitMs > 0)
-  const reserve = <C extends RoutedCall<R>>(call: C, estimated: RequestEstimate<R>, parties: readonly Party[]): C | Promise<C> => {
+  const waits = (decision: LimitDecision): decision is Refused =>
+    !decision.admitted && waitForCapacity && decision.waitMs > 0
+  const reserve = <C extends RoutedCall<R>>(
+    call: C,
+    estimated: RequestEstimate<R>,
+    parties: readonly Party[]
+  ): C | Promise<C> => {
     const { record } = call
     const tokens = estimated.made
     const units = wantedUnits(tokens)
-    const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined)
-    const budgets = accounts.flatMap(account => account.counting === 'sum' ? account.budget ?? [] : [])
-    const routes = budgets.reduce<RoutedCall<R>['routes']>((left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens), call.routes)
-    const isStrict = estimate !== undefined && accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
+    const accounts = accountsOf(parties, record.ownProviderKey !== true).filter(
+      ({ unit }) => !isInsteadOfTokens(unit) || units[unit] !== undefined
+    )
+    const budgets = accounts.flatMap(account => (account.counting === 'sum' ? (account.budget ?? []) : []))
+    const routes = budgets.reduce<RoutedCall<R>['routes']>(
+      (left, budget) => pricedRoutes({ ...call, routes: left }, models, budget, tokens),
+      call.routes
+    )
+    const isStrict =
+      estimate !== undefined &&
+      accounts.some(account => account.counting === 'sum' && account.unit === 'nanoUsd' && account.strict)
     const request: ReservationRequest = {
       accounts,
       // Where it counts in a sum, its record settles the reservation should this process be killed.
@@ -68,13 +80,17 @@ export function limits<R = unknown> (
       }
     }
     const admit = (decision: LimitDecision): C => {
-      record.limitHeaders = decision.admitted ? rateLimitHeaders(decision.rateLimits) : refusalHeaders(decision, accounts)
+      record.limitHeaders = decision.admitted
+        ? rateLimitHeaders(decision.rateLimits)
+        : refusalHeaders(decision, accounts)
       if (!decision.admitted) {
         record.refusedBy = decision.reason
         throw refusal(decision, accounts)
       }
       record.reservation = decision.reservation
-      if (budgets.length > 0) record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
+      if (budgets.length > 0) {
+        record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : request.wanted.nanoUsd?.usual
+      }
       if (isStrict) {
         record.maxCostNanoUsd = decision.granted.nanoUsd
         estimated.countMedia(maxMediaOf(tokens, routes, requestBytes(record)))
@@ -83,9 +99,15 @@ export function limits<R = unknown> (
     }
     const decision = limiter.reserve(request)
     // Without a promise where this process decides: most do.
-    return decision instanceof Promise || waits(decision) ? reserveLater(request, decision, call.signal).then(admit) : admit(decision)
+    return decision instanceof Promise || waits(decision)
+      ? reserveLater(request, decision, call.signal).then(admit)
+      : admit(decision)
   }
-  const reserveLater = async (request: ReservationRequest, first: LimitDecision | Promise<LimitDecision>, signal: CallSignal): Promise<LimitDecision> => {
+  const reserveLater = async (
+    request: ReservationRequest,
+    first: LimitDecision | Promise<LimitDecision>,
+    signal: CallSignal
+  ): Promise<LimitDecision> => {
     let decision = await untilAborted(limiter, first, signal)
     while (waits(decision)) {
       await sleep(Math.min(decision.waitMs, maxPauseMs), signal)
@@ -93,20 +115,55 @@ export function limits<R = unknown> (
     }
     return decision
   }
-  const maxMediaOf = ({ media = noMedia }: Estimate, routes: readonly Route[], bodyBytes: number): number => (
-    Math.max(...routes.map(({ modelId }) => maxMediaTokens({ ...media, bodyBytes, prompts: 1 }, models.find(modelId))))
-  )
-  /** Returns what a call may cost: usually, and for strict budgets the most it can cost and the least that is of use. */
-  const costsOf = (tokens: Estimate, routes: readonly Route[], isStrict: boolean, bodyBytes: number): Wanted => {
-    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache, searches = 0 } = tokens
+  const maxMediaOf = ({ media = noMedia }: Estimate, routes: readonly Route[], bodyBytes: number): number =>
+    Math.max(
+      ...routes.map(({ modelId }) =>
+        maxMediaTokens({ ...media, bodyBytes, prompts: 1 }, models.find(modelId))
+      )
+    )
+  /**
+   * Returns what a call may cost: usually, and for strict budgets the most it can cost and the least that is
+   * of use.
+   */
+  const costsOf = (
+    tokens: Estimate,
+    routes: readonly Route[],
+    isStrict: boolean,
+    bodyBytes: number
+  ): Wanted => {
+    const {
+      prompt,
+      maxPrompt = prompt,
+      completion,
+      minCompletion = 0,
+      answers = 1,
+      choices = 1,
+      units,
+      writesCache,
+      searches = 0
+    } = tokens
     const usual = maxCostOf(routes, models, { prompt, completion, units, writesCache })
     if (!isStrict) return { most: usual, usual }
     const { maxUnits = units, minUnits = maxUnits, media = noMedia } = tokens
     const read = (prompts: number): SentMedia => ({ ...media, bodyBytes, prompts })
     const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
     return {
-      most: maxCostOf(routes, models, { prompt: maxPrompt * answers, media: read(answers), completion: maxCompletion, units: maxUnits, writesCache, searches: searches * answers }),
-      least: maxCostOf(routes, models, { prompt: maxPrompt * choices, media: read(choices), completion: minCompletion * choices, units: minUnits, writesCache, searches }),
+      most: maxCostOf(routes, models, {
+        prompt: maxPrompt * answers,
+        media: read(answers),
+        completion: maxCompletion,
+        units: maxUnits,
+        writesCache,
+        searches: searches * answers
+      }),
+      least: maxCostOf(routes, models, {
+        prompt: maxPrompt * choices,
+        media: read(choices),
+        completion: minCompletion * choices,
+        units: minUnits,
+        writesCache,
+        searches
+      }),
       usual
     }
   }
@@ -119,20 +176,37 @@ export function limits<R = unknown> (
   })
 }
 
-/** Waits for a decision on a call that may end while another process decides: what is reserved for it then is released. */
-async function untilAborted (limiter: Limiter, decision: LimitDecision | Promise<LimitDecision>, signal: CallSignal): Promise<LimitDecision> {
+/**
+ * Waits for a decision on a call that may end while another process decides: what is reserved for it then is
+ * released.
+ */
+async function untilAborted (
+  limiter: Limiter,
+  decision: LimitDecision | Promise<LimitDecision>,
+  signal: CallSignal
+): Promise<LimitDecision> {
   if (!(decision instanceof Promise)) return decision
   try {
     return await abortable(decision, signal)
   } catch (error) {
-    decision.then(late => { if (late.admitted) limiter.settle(late.reservation, { used: {} }) }, () => { /* nothing is reserved */ })
+    decision.then(
+      late => {
+        if (late.admitted) limiter.settle(late.reservation, { used: {} })
+      },
+      () => {
+        /* nothing is reserved */
+      }
+    )
     throw error
   }
 }
 
 const noTokens: Estimate = { prompt: 0, completion: 0 }
 
-/** The estimate of one request, made once for all who ask: it reads every text of the request, which of the largest takes 8 ms. */
+/**
+ * The estimate of one request, made once for all who ask: it reads every text of the request, which of the
+ * largest takes 8 ms.
+ */
 class RequestEstimate<R> implements RecordedEstimate {
   readonly #estimate: EstimateRequest<R> | undefined
   /** Until the estimate is made. */
@@ -150,7 +224,8 @@ class RequestEstimate<R> implements RecordedEstimate {
 
   get made (): Estimate {
     if (this.#made === undefined) {
-      this.#made = this.#estimate?.(this.#request as R, this.#routes) ?? noTokens // of the request: it is there until now
+      // of the request: it is there until now
+      this.#made = this.#estimate?.(this.#request as R, this.#routes) ?? noTokens
       this.#request = undefined
     }
     return this.#made
@@ -181,10 +256,17 @@ class RequestEstimate<R> implements RecordedEstimate {
  * Counts use: one call in, the same call out, and what it turns out to have used counts. It passes
  * in any case: its provider does now what an earlier call was admitted for.
  */
-export function countOnly ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
+export function countOnly ({
+  limiter,
+  settings
+}: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, parties: readonly Party[]): Promise<C> => {
     const accounts = accountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
-    const decision = await untilAborted(limiter, limiter.reserve({ accounts, wanted: {}, alreadyAdmitted: true }), call.signal)
+    const decision = await untilAborted(
+      limiter,
+      limiter.reserve({ accounts, wanted: {}, alreadyAdmitted: true }),
+      call.signal
+    )
     if (decision.admitted) call.record.reservation = decision.reservation
     return call
   }
@@ -199,26 +281,53 @@ type Refused = Extract<LimitDecision, { readonly admitted: false }>
 /** Longest wait that a refusal asks for, in seconds. */
 const maxRetrySeconds = 60
 
-function refusal ({ account: place, reason, waitMs, endMs }: Refused, accounts: readonly Account[]): GatewayError {
+function refusal (
+  { account: place, reason, waitMs, endMs }: Refused,
+  accounts: readonly Account[]
+): GatewayError {
   const account = accounts[place] as Account // the limiter counts those it was given
   const name = partyNames[account.party]
   const retryAfterSeconds = Math.min(maxRetrySeconds, Math.max(1, Math.ceil(waitMs / 1000)))
   if (account.counting !== 'sum') {
     const { allows, note } = allowed(account)
-    return new GatewayError('rate_limit_exceeded', { message: `This ${name} allows ${account.amount} ${allows}.${note === undefined ? '' : ` ${note}`}`, retryAfterSeconds })
+    return new GatewayError('rate_limit_exceeded', {
+      message: `This ${name} allows ${account.amount} ${allows}.${note === undefined ? '' : ` ${note}`}`,
+      retryAfterSeconds
+    })
   }
-  const untilEnd = endMs === undefined || endMs === Infinity ? undefined : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
+  const untilEnd =
+    endMs === undefined || endMs === Infinity
+      ? undefined
+      : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
   if (account.budget === undefined) {
     const message = `This ${name} allows ${account.amount} ${allowed(account).allows}.`
-    return new GatewayError('rate_limit_exceeded', { message, retryAfterSeconds: waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds) })
+    return new GatewayError('rate_limit_exceeded', {
+      message,
+      retryAfterSeconds:
+        waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds)
+    })
   }
   const budget = `budget of this ${name} (${budgetText(account.budget)})`
-  if (reason === 'budget_reserved') return new GatewayError('rate_limit_exceeded', { message: `Open calls may exhaust the ${budget}.`, retryAfterSeconds })
-  const message = reason === 'budget' ? `The ${budget} is exhausted.` : `What is left of the ${budget} is too small for this call.`
-  return new GatewayError('insufficient_quota', { message, ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd } })
+  if (reason === 'budget_reserved') {
+    return new GatewayError('rate_limit_exceeded', {
+      message: `Open calls may exhaust the ${budget}.`,
+      retryAfterSeconds
+    })
+  }
+  const message =
+    reason === 'budget'
+      ? `The ${budget} is exhausted.`
+      : `What is left of the ${budget} is too small for this call.`
+  return new GatewayError('insufficient_quota', {
+    message,
+    ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd }
+  })
 }
 
 /** Returns what a limit allows, in words. */
 function allowed ({ unit, counting }: Account): CountedLimit {
-  return Object.values<CountedLimit>(countedLimits).find(row => row.unit === unit && row.counting === counting) as CountedLimit // it comes from a row
+  // it comes from a row
+  return Object.values<CountedLimit>(countedLimits).find(
+    row => row.unit === unit && row.counting === counting
+  ) as CountedLimit
 }

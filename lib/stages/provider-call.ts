@@ -23,35 +23,61 @@ import type { Route } from '../core/route.ts'
 import type { Capability, EventOf, RequestOf } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
 
-export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
+export interface ProviderCallServices
+  extends
+    Pick<Services, 'providers'>,
+    Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
   readonly settings: { readonly limits: ProviderCallOptions }
 }
 
 /**
- * Calls the provider and yields its answer: at least one batch, the first of which holds visible output or the
- * end of the answer. A complete answer is one batch.
+ * Calls the provider and yields its answer: at least one batch, the first of which holds visible output or
+ * the end of the answer. A complete answer is one batch.
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
  *   `on_disconnect: drain`; `routeHealth` is what is known of the gateway's own credentials: calls with
- *   `X-Provider-Key` neither use nor update it. Default: a new instance of each. `recordSent` is called with each request
+ * `X-Provider-Key` neither use nor update it. Default: a new instance of each. `recordSent` is called with
+ * each request
  * @param options replace those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the
  *   answer broke off
  */
 export function providerCall<C extends Capability> (
-  { providers, settings, abandonedAnswers: abandoned = new AbandonedAnswers(), recordSent, routeHealth = new RouteHealth() }: ProviderCallServices,
+  {
+    providers,
+    settings,
+    abandonedAnswers: abandoned = new AbandonedAnswers(),
+    recordSent,
+    routeHealth = new RouteHealth()
+  }: ProviderCallServices,
   capability: C,
   options: Partial<ProviderCallOptions> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const shared: SharedByRequests = { abandoned, recordSent, isFree: capability === 'tokenCount', missingApis: routeHealth.missingApis }
-  const prepare = (call: RoutedCall<R>, route: Route, mayGiveUp: ProviderCallOptions['mayGiveUp']): RouteRequest<OpenAttempt<E>> | undefined => {
+  const shared: SharedByRequests = {
+    abandoned,
+    recordSent,
+    isFree: capability === 'tokenCount',
+    missingApis: routeHealth.missingApis
+  }
+  const prepare = (
+    call: RoutedCall<R>,
+    route: Route,
+    mayGiveUp: ProviderCallOptions['mayGiveUp']
+  ): RouteRequest<OpenAttempt<E>> | undefined => {
     const provider = providers.get(route.providerId)
     const adapter = provider?.adapters[capability]
     if (provider === undefined || adapter === undefined) return undefined
-    return new PreparedRequest<R, E>(call, route, provider, adapter, mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }, shared)
+    return new PreparedRequest<R, E>(
+      call,
+      route,
+      provider,
+      adapter,
+      mayGiveUp === undefined ? limits : { ...limits, mayGiveUp },
+      shared
+    )
   }
   /** Returns who decides about streams that are too slow; `undefined` where none can be. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {

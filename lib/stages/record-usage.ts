@@ -5,14 +5,18 @@ import type { AnswerEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 
 export interface RecordUsageOptions<R> {
-  /** Estimates the usage of an answer of one batch that reports none. Default: the ledger does, at the end. */
+  /**
+   * Estimates the usage of an answer of one batch that reports none. Default: the ledger does, at the end.
+   */
   readonly estimate?: (request: R) => Usage
 }
 
 /**
  * Writes what an answer used into the record of its call: tokens as the provider reports them, added to
- * those of earlier turns; the length of its text so far; images, pages, seconds of audio, characters that were spoken. Batches
- * pass unchanged. In the first place of a `chain`, name what it passes: `recordUsage<ChatInput, ChatEvent>()`. `usage/usage-meter` is the definition, for answers that are read on without their caller as well.
+ * those of earlier turns; the length of its text so far; images, pages, seconds of audio, characters that
+ * were spoken. Batches pass unchanged. In the first place of a `chain`, name what it passes:
+ * `recordUsage<ChatInput, ChatEvent>()`. `usage/usage-meter` is the definition, for answers that are read on
+ * without their caller as well.
  */
 export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
   options: RecordUsageOptions<R> = {}

@@ -17,18 +17,23 @@ export interface RequestTexts<R> {
 }
 
 /**
- * Replaces what the stages find in a request: one call in, one out, the same where they find nothing. Where they may change the answer,
- * it is asked for as text alone.
+ * Replaces what the stages find in a request: one call in, one out, the same where they find nothing. Where
+ * they may change the answer, it is asked for as text alone.
  *
  * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` says
  */
-export function requestTexts<R> (stages: TextStages, { replaceTexts, asTextAnswer = call => call }: RequestTexts<R>): Stage<RoutedCall<R>> {
+export function requestTexts<R> (
+  stages: TextStages,
+  { replaceTexts, asTextAnswer = call => call }: RequestTexts<R>
+): Stage<RoutedCall<R>> {
   return map(given => {
     const call = altersAnswer(stages, given) ? asTextAnswer(given) : given
     const filters = new TextFilters(stages, call, 'request')
     if (filters.isEmpty) return call
     try {
-      return isSlowRequest(call.record) ? replaceInTurns(call, filters, replaceTexts).catch((error: unknown) => refuse(call, error)) : replaceTexts(call, filters.replace)
+      return isSlowRequest(call.record)
+        ? replaceInTurns(call, filters, replaceTexts).catch((error: unknown) => refuse(call, error))
+        : replaceTexts(call, filters.replace)
     } catch (error) {
       return refuse(call, error)
     }
@@ -49,7 +54,11 @@ interface Found {
   readonly place: TextPlace
 }
 
-async function replaceInTurns<R> (call: RoutedCall<R>, filters: TextFilters, replaceTexts: ReplaceTexts<R>): Promise<RoutedCall<R>> {
+async function replaceInTurns<R> (
+  call: RoutedCall<R>,
+  filters: TextFilters,
+  replaceTexts: ReplaceTexts<R>
+): Promise<RoutedCall<R>> {
   const found: Found[] = []
   replaceTexts(call, (text, place) => {
     found.push({ text, place })
@@ -69,7 +78,9 @@ async function replaceInTurns<R> (call: RoutedCall<R>, filters: TextFilters, rep
       await yieldFairly()
       call.signal.throwIfAborted()
     }
-    replaced.push(text.length <= turnLength ? filters.replace(text, place) : await replaceLong(filter, text, place))
+    replaced.push(
+      text.length <= turnLength ? filters.replace(text, place) : await replaceLong(filter, text, place)
+    )
   }
   let next = 0
   return replaceTexts(call, text => replaced[next++] ?? text)

@@ -1,9 +1,16 @@
 import { refine, type RoutedCall, type ValidCall } from '../core/call.ts'
 import { map } from '../pipeline/stage.ts'
 import type { GenericStage, StageKind } from '../pipeline/stage-list.ts'
-import { chooseRoutes, type ChooseRoutesOptions, type ChooseRoutesServices, type ModelRequest } from '../routing/choose-routes.ts'
+import {
+  chooseRoutes,
+  type ChooseRoutesOptions,
+  type ChooseRoutesServices,
+  type ModelRequest
+} from '../routing/choose-routes.ts'
 
-type RoutingStage<Extra> = <R extends ModelRequest & Extra>(source: AsyncIterable<ValidCall<R>>) => AsyncIterable<RoutedCall<R>>
+type RoutingStage<Extra> = <R extends ModelRequest & Extra>(
+  source: AsyncIterable<ValidCall<R>>
+) => AsyncIterable<RoutedCall<R>>
 
 interface Routing extends StageKind {
   readonly out: this['in'] extends ValidCall<infer R> ? RoutedCall<R> : never
@@ -17,11 +24,13 @@ interface Routing extends StageKind {
 export function routeModel<Extra = unknown> (
   services: ChooseRoutesServices, options: ChooseRoutesOptions<Extra> = {}
 ): GenericStage<RoutingStage<Extra>, Routing> {
-  const stage: RoutingStage<Extra> = map(<R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
-    const { routes, providerKey, skipped } = chooseRoutes(call, services, options)
-    if (skipped.length > 0) call.record.failedAttempts = [...skipped]
-    if (providerKey !== undefined) call.record.ownProviderKey = true
-    return providerKey === undefined ? refine(call, { routes }) : refine(call, { routes, providerKey })
-  })
+  const stage: RoutingStage<Extra> = map(
+    <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
+      const { routes, providerKey, skipped } = chooseRoutes(call, services, options)
+      if (skipped.length > 0) call.record.failedAttempts = [...skipped]
+      if (providerKey !== undefined) call.record.ownProviderKey = true
+      return providerKey === undefined ? refine(call, { routes }) : refine(call, { routes, providerKey })
+    }
+  )
   return stage
 }

@@ -5,6 +5,8 @@ import type { AnswerDialect, ChatBatch } from '../dialects/dialect.ts'
 import type { Stage } from '../pipeline/stage.ts'
 
 /** Prints batches of `normalise` as the event stream of a dialect. Default: chat completions. */
-export function sseEncode (dialect: Pick<AnswerDialect<never>, 'encode'> = chatCompletions): Stage<ChatBatch, string> {
+export function sseEncode (
+  dialect: Pick<AnswerDialect<never>, 'encode'> = chatCompletions
+): Stage<ChatBatch, string> {
   return sseFrames<ChatBatch>(first => dialect.encode(answerStart<never>(first)))
 }

@@ -7,8 +7,8 @@
  * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
  * the same turn have been run and reported. An answer that ends although server calls are pending
  * shows those calls, and says why in `tool_loop_stopped`: `max_turns`, `deadline`,
- * `tokens`, `budget`, `calls_per_turn` or `repeated_call`. In dialects that report server tools they are results with
- * that reason.
+ * `tokens`, `budget`, `calls_per_turn` or `repeated_call`. In dialects that report server tools they are
+ * results with that reason.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
@@ -31,9 +31,9 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
 }
 
 /**
- * Runs the tool loop: one call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
- * `choice-end` per choice, at most one `usage`, which is the sum over the turns where all report theirs. All turns after
- * the first go to the route that served it.
+ * Runs the tool loop: one call in, its answer out, with the shape `ask` alone would give it: one
+ * `response-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns where
+ * all report theirs. All turns after the first go to the route that served it.
  *
  * @param ask the provider-call stage, with `recordUsage` after it: limits of tokens count what is recorded
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
@@ -41,11 +41,20 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
  */
 export function toolExecute (services: ToolServices, ask: AnswerTurn): AnswerTurn {
   const { toolServers: tools, models, settings, textStages } = services
-  const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), canAffordTurn: turnsWithin(models), textStages }
+  const options: LoopOptions = {
+    limits: settings.tools,
+    seesImages: imageViewers(services),
+    canAffordTurn: turnsWithin(models),
+    textStages
+  }
   return flatMap(call => {
     const { request } = call
-    if (!namesServers(request) || (forbidsTools(request) && !hasApprovedCalls(request))) return ask(once(call))
-    return runsTools(call, services) ? answerWithTools(call, tools, ask, options) : offerTools(call, tools, ask)
+    if (!namesServers(request) || (forbidsTools(request) && !hasApprovedCalls(request))) {
+      return ask(once(call))
+    }
+    return runsTools(call, services)
+      ? answerWithTools(call, tools, ask, options)
+      : offerTools(call, tools, ask)
   })
 }
 
@@ -56,9 +65,13 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTur
   }
 }
 
-/** Returns whether the model of a route is known to support vision: an image can fail the entire call of another. */
+/**
+ * Returns whether the model of a route is known to support vision: an image can fail the entire call of
+ * another.
+ */
 function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
-  return ({ modelId, providerId }) => providers.get(providerId)?.quirks.toolImages !== false &&
+  return ({ modelId, providerId }) =>
+    providers.get(providerId)?.quirks.toolImages !== false &&
     models.find(modelId)?.capabilities['vision'] === true
 }
 
@@ -66,51 +79,76 @@ function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
   return servers !== undefined && !(Array.isArray(servers) && servers.length === 0)
 }
 
-/** Returns whether the caller has consented to calls of an earlier answer: they are run also where the model may make no new ones. */
+/**
+ * Returns whether the caller has consented to calls of an earlier answer: they are run also where the model
+ * may make no new ones.
+ */
 function hasApprovedCalls ({ toolApproval }: ChatInput): boolean {
   return toolApproval !== undefined && toolApproval.approved.length > 0
 }
 
-function runsTools ({ request, routes }: RoutedChatCall, { providers }: Pick<ToolServices, 'providers'>): boolean {
+function runsTools (
+  { request, routes }: RoutedChatCall,
+  { providers }: Pick<ToolServices, 'providers'>
+): boolean {
   if (request.automatic_tool_execution === false) return false
-  return request.disable_automatic_function_calling !== true ||
+  return (
+    request.disable_automatic_function_calling !== true ||
     providers.get(routes[0].providerId)?.traits.automaticFunctionCalling !== true
+  )
 }
 
 /** Offers the tools; what the model calls is left to the caller. */
-async function * offerTools (call: RoutedChatCall, tools: ToolServers, ask: AnswerTurn): AsyncGenerator<ChatBatch> {
+async function* offerTools (
+  call: RoutedChatCall,
+  tools: ToolServers,
+  ask: AnswerTurn
+): AsyncGenerator<ChatBatch> {
   const open = await openTools(call, tools)
   let report = failureReport(open.errors)
   for await (const batch of ask(once({ ...call, request: withTools(call.request, open) }))) {
     const [first, ...rest] = batch.events
-    const events = first?.type === 'response-start' ? [first, ...report, ...rest] : [...report, ...batch.events]
+    const events =
+      first?.type === 'response-start' ? [first, ...report, ...rest] : [...report, ...batch.events]
     yield { ...batch, call, events }
     report = []
   }
 }
 
-async function * answerWithTools (
-  call: RoutedChatCall, tools: ToolServers, ask: AnswerTurn, options: LoopOptions
+async function* answerWithTools (
+  call: RoutedChatCall,
+  tools: ToolServers,
+  ask: AnswerTurn,
+  options: LoopOptions
 ): AsyncGenerator<ChatBatch> {
   const { request, routes } = call
   if (routes.some(({ settings }) => maxChoicesOf(mergeSettings(request, settings)) > 1)) {
     throw new GatewayError('unsupported_parameter', {
-      message: '`n` greater than 1 cannot be combined with `mcp_servers`, unless `automatic_tool_execution` is false.',
+      message:
+        '`n` greater than 1 cannot be combined with `mcp_servers`, unless `automatic_tool_execution` is false.',
       param: 'n'
     })
   }
   const open = await openTools(call, tools)
   const loop = new ToolLoop(call, open, ask, options)
   try {
-    yield * loop.turns()
+    yield* loop.turns()
   } finally {
     loop.end()
   }
 }
 
-async function openTools ({ request, key, signal, record }: RoutedChatCall, tools: ToolServers): Promise<OpenTools> {
+async function openTools (
+  { request, key, signal, record }: RoutedChatCall,
+  tools: ToolServers
+): Promise<OpenTools> {
   const startedAtMs = performance.now()
-  const open = await tools.open({ request, key, reservedNames: ownFunctions(request), signal: standardSignal(signal) })
+  const open = await tools.open({
+    request,
+    key,
+    reservedNames: ownFunctions(request),
+    signal: standardSignal(signal)
+  })
   record.upstreamWaitMs += performance.now() - startedAtMs
   return open
 }

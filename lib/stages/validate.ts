@@ -20,7 +20,9 @@ import { isObject, type JsonObject } from '../json/guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20
-/** The largest request has fewer than a hundred. Each stage copies them: 49,000 took 20 to 100 ms each time. */
+/**
+ * The largest request has fewer than a hundred. Each stage copies them: 49,000 took 20 to 100 ms each time.
+ */
 const maxFields = 1000
 
 /**
@@ -37,7 +39,8 @@ export function validate<S extends TSchema> (
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
   const check = bodyCheck(schema)
   return map(call => call.body().then(body => {
-    const request = withoutNulls(check(body)) as WithoutNulls<Static<S>> // the check has just shown that it is one
+    // the check has just shown that it is one
+    const request = withoutNulls(check(body)) as WithoutNulls<Static<S>>
     const valid = refine(call, { request })
     return isSlowRequest(call.record) ? yieldFairly().then(() => valid) : valid
   }))

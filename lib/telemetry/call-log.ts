@@ -11,7 +11,8 @@ import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from '../log/log.ts'
 
 /**
- * Logs client, key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage record has it.
+ * Logs client, key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage
+ * record has it.
  *
  * @param trustProxy true where `X-Forwarded-For` says who the client is
  */
@@ -22,7 +23,12 @@ export function logCall (log: Log, call: Call, row?: UsageRow, trustProxy = fals
   writeLine(log, level, JSON.stringify(fieldsOf(call, row, totalMs, trustProxy)).slice(1, -1), 'call')
 }
 
-function fieldsOf ({ id, record, headers }: Call, row: UsageRow | undefined, totalMs: number, trustProxy: boolean): object {
+function fieldsOf (
+  { id, record, headers }: Call,
+  row: UsageRow | undefined,
+  totalMs: number,
+  trustProxy: boolean
+): object {
   return {
     id,
     client: clientAddress(record.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined,
@@ -63,11 +69,20 @@ function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'war
 function recordedUsage (row: UsageRow): Record<string, number | boolean> | undefined {
   const { prompt_tokens: prompt, completion_tokens: completion, estimated } = row
   if (prompt === null && completion === null) return undefined
-  return { prompt: prompt ?? 0, completion: completion ?? 0, total: (prompt ?? 0) + (completion ?? 0), ...estimated === 1 && { estimated: true } }
+  return {
+    prompt: prompt ?? 0,
+    completion: completion ?? 0,
+    total: (prompt ?? 0) + (completion ?? 0),
+    ...estimated === 1 && { estimated: true }
+  }
 }
 
 /** Returns the known tokens; estimates are marked. */
-function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRecord): Record<string, number | boolean> | undefined {
+function usageOf ({
+  usage,
+  usageEstimated: estimated,
+  outputCharacters
+}: CallRecord): Record<string, number | boolean> | undefined {
   if (usage !== undefined) {
     const { promptTokens: prompt, completionTokens: completion, totalTokens: total } = usage
     return { prompt, completion, total, ...estimated === true && { estimated } }

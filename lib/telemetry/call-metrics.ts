@@ -42,12 +42,26 @@ export class CallMetrics {
   }
 
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
-    const { endpoint, modelId, providerId = '', outcome = 'ok', overheadMs, requests = [], failedAttempts = [], refusedBy, findings } = record
+    const {
+      endpoint,
+      modelId,
+      providerId = '',
+      outcome = 'ok',
+      overheadMs,
+      requests = [],
+      failedAttempts = [],
+      refusedBy,
+      findings
+    } = record
     const seconds = (performance.now() - receivedAtMs) / 1000
     this.#countersOf(endpoint, this.#modelOf(modelId), providerId, outcome).note(record, seconds, row)
     if (overheadMs !== undefined) this.#overheadOf(endpoint).observe(overheadMs / 1000)
-    for (const { route, reason = 'ok' } of requests) this.#attempts.note(this.#modelOf(route.modelId), route.providerId, reason)
-    for (const { route, reason } of failedAttempts) this.#failedAttempts.note(this.#modelOf(route.modelId), route.providerId, reason)
+    for (const { route, reason = 'ok' } of requests) {
+      this.#attempts.note(this.#modelOf(route.modelId), route.providerId, reason)
+    }
+    for (const { route, reason } of failedAttempts) {
+      this.#failedAttempts.note(this.#modelOf(route.modelId), route.providerId, reason)
+    }
     for (const { count, ...finding } of findings?.list ?? []) {
       const series = labels({ ...finding })
       this.#findings.set(series, (this.#findings.get(series) ?? 0) + count)
@@ -58,7 +72,9 @@ export class CallMetrics {
   families (): Family[] {
     const families = callFamilies()
     for (const counters of this.#counters.values()) counters.addTo(families)
-    for (const [endpoint, histogram] of this.#overhead) histogram.addTo(families.overhead, labels({ endpoint }))
+    for (const [endpoint, histogram] of this.#overhead) {
+      histogram.addTo(families.overhead, labels({ endpoint }))
+    }
     this.#attempts.addTo(families.attempts)
     this.#failedAttempts.addTo(families.failedAttempts)
     for (const [limit, count] of this.#refusals) families.refusals.samples.push([labels({ limit }), count])
@@ -81,8 +97,10 @@ export class CallMetrics {
     const key = `${endpoint}|${model}|${provider}|${outcome}`
     let counters = this.#counters.get(key)
     if (counters !== undefined) return counters
-    if (this.#counters.size >= this.#maxSeries && model !== other) return this.#countersOf(endpoint, other, other, outcome)
-    this.#counters.set(key, counters = new CallSeries({ endpoint, model, provider, outcome }))
+    if (this.#counters.size >= this.#maxSeries && model !== other) {
+      return this.#countersOf(endpoint, other, other, outcome)
+    }
+    this.#counters.set(key, (counters = new CallSeries({ endpoint, model, provider, outcome })))
     return counters
   }
 }
@@ -103,7 +121,11 @@ class AttemptCounters {
     const known = this.#counts.get(key)
     if (known !== undefined) known.count++
     else if (this.#counts.size >= this.#maxSeries && model !== other) this.note(other, other, result)
-    else this.#counts.set(key, { series: labels({ model, provider, [this.#label]: result.replaceAll(' ', '_') }), count: 1 })
+    else
+      this.#counts.set(key, {
+        series: labels({ model, provider, [this.#label]: result.replaceAll(' ', '_') }),
+        count: 1
+      })
   }
 
   addTo ({ samples }: Family): void {
@@ -114,21 +136,70 @@ class AttemptCounters {
 type CallFamilies = ReturnType<typeof callFamilies>
 
 function callFamilies () {
-  const family = (type: Family['type'], name: string, help: string): Family => ({ name, help, type, samples: [] })
+  const family = (type: Family['type'], name: string, help: string): Family => ({
+    name,
+    help,
+    type,
+    samples: []
+  })
   return {
-    calls: family('counter', 'headgate_calls_total', 'Calls that have ended; status 499 when the client disconnected.'),
-    duration: family('histogram', 'headgate_call_duration_seconds', 'Time from the start of a call to the last byte.'),
-    firstByte: family('histogram', 'headgate_first_byte_seconds', 'Time from the start of a call to the first output of a streamed answer.'),
-    overhead: family('histogram', 'headgate_overhead_seconds', 'Time the gateway itself takes until the head of the answer.'),
+    calls: family(
+      'counter',
+      'headgate_calls_total',
+      'Calls that have ended; status 499 when the client disconnected.'
+    ),
+    duration: family(
+      'histogram',
+      'headgate_call_duration_seconds',
+      'Time from the start of a call to the last byte.'
+    ),
+    firstByte: family(
+      'histogram',
+      'headgate_first_byte_seconds',
+      'Time from the start of a call to the first output of a streamed answer.'
+    ),
+    overhead: family(
+      'histogram',
+      'headgate_overhead_seconds',
+      'Time the gateway itself takes until the head of the answer.'
+    ),
     tokens: family('counter', 'headgate_tokens_total', 'Tokens, including estimates.'),
     cachedTokens: family('counter', 'headgate_cached_tokens_total', 'Input tokens read from a cache.'),
-    cost: family('counter', 'headgate_cost_usd_total', 'Cost of calls in US dollars; models without a price count as zero.'),
-    attempts: family('counter', 'headgate_attempts_total', 'Requests sent to providers, by the model of each and its outcome: ok, or why its answer was not used.'),
-    retries: family('counter', 'headgate_retries_total', 'Repeated attempts at a model that had just failed, by the model tried last.'),
-    hedges: family('counter', 'headgate_hedges_total', 'Requests started because another one was slow, by the model that produced the answer.'),
-    fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls that another model than the first choice completed.'),
-    failedAttempts: family('counter', 'headgate_failed_attempts_total', 'Failed attempts and skipped routes, by reason.'),
-    refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused because of a limit of their key.'),
+    cost: family(
+      'counter',
+      'headgate_cost_usd_total',
+      'Cost of calls in US dollars; models without a price count as zero.'
+    ),
+    attempts: family(
+      'counter',
+      'headgate_attempts_total',
+      'Requests sent to providers, by the model of each and its outcome: ok, or why its answer was not used.'
+    ),
+    retries: family(
+      'counter',
+      'headgate_retries_total',
+      'Repeated attempts at a model that had just failed, by the model tried last.'
+    ),
+    hedges: family(
+      'counter',
+      'headgate_hedges_total',
+      'Requests started because another one was slow, by the model that produced the answer.'
+    ),
+    fallbacks: family(
+      'counter',
+      'headgate_fallbacks_total',
+      'Calls that another model than the first choice completed.'
+    ),
+    failedAttempts: family(
+      'counter',
+      'headgate_failed_attempts_total',
+      'Failed attempts and skipped routes, by reason.'
+    ),
+    refusals: family(
+      'counter',
+      'headgate_limits_refused_total',
+      'Calls refused because of a limit of their key.'
+    ),
     findings: family('counter', 'headgate_stage_findings_total', 'What stages found in the texts of calls.')
   }
 }
@@ -159,7 +230,16 @@ class CallSeries {
   }
 
   note (record: CallRecord, seconds: number, row?: Row): void {
-    const { status = 0, firstByteMs, retries, hedges, chosen, routes, chargedNanoUsd = 0, refundedNanoUsd = 0 } = record
+    const {
+      status = 0,
+      firstByteMs,
+      retries,
+      hedges,
+      chosen,
+      routes,
+      chargedNanoUsd = 0,
+      refundedNanoUsd = 0
+    } = record
     this.#statuses.set(status, (this.#statuses.get(status) ?? 0) + 1)
     this.#duration.observe(seconds)
     if (firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
@@ -176,13 +256,16 @@ class CallSeries {
 
   addTo ({ calls, duration, firstByte, ...families }: CallFamilies): void {
     const all = labels(this.#labels)
-    for (const [status, count] of this.#statuses) calls.samples.push([labels({ ...this.#labels, status }), count])
+    for (const [status, count] of this.#statuses) {
+      calls.samples.push([labels({ ...this.#labels, status }), count])
+    }
     this.#duration.addTo(duration, all)
     if (!this.#firstByte.isEmpty) this.#firstByte.addTo(firstByte, all)
     // Calls without a model would only add zeros.
     if (this.#labels.model === '') return
     families.tokens.samples.push(
-      [labels({ ...this.#labels, direction: 'input' }), this.#input], [labels({ ...this.#labels, direction: 'output' }), this.#output]
+      [labels({ ...this.#labels, direction: 'input' }), this.#input],
+      [labels({ ...this.#labels, direction: 'output' }), this.#output]
     )
     families.cachedTokens.samples.push([all, this.#cached])
     families.cost.samples.push([all, this.#nanoUsd / 1e9])

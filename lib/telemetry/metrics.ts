@@ -44,7 +44,12 @@ export interface CoordinationLoad {
 
 /** Selects what is observed of a gateway; its services change with the configuration. */
 export interface ObservedGateway {
-  readonly services: { readonly models: ModelRegistry, readonly routeHealth: RouteHealth, readonly providers: Providers, readonly settings: Settings }
+  readonly services: {
+    readonly models: ModelRegistry
+    readonly routeHealth: RouteHealth
+    readonly providers: Providers
+    readonly settings: Settings
+  }
   readonly load: () => Load
 }
 
@@ -80,45 +85,110 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
     const series = labels({ provider, reason })
     if (origin === 'another_process') learned.set(series, (learned.get(series) ?? 0) + 1)
   }
-  const family = (type: Family['type'], name: string, help: string, value: number): Family => ({ name, help, type, samples: [['', value]] })
+  const family = (type: Family['type'], name: string, help: string, value: number): Family => ({
+    name,
+    help,
+    type,
+    samples: [['', value]]
+  })
   return [
     family('gauge', 'headgate_open_calls', 'Open calls.', openCalls),
     {
-      ...family('gauge', 'headgate_circuit_open', 'Processes in which the circuit of this model is open, for all keys or for one.', 0),
+      ...family(
+        'gauge',
+        'headgate_circuit_open',
+        'Processes in which the circuit of this model is open, for all keys or for one.',
+        0
+      ),
       samples: [...open].map(([model, count]) => [labels({ model }), count])
     },
     {
-      ...family('gauge', 'headgate_cooldowns_learned', 'Providers and models that cool down because another process said so.', 0),
+      ...family(
+        'gauge',
+        'headgate_cooldowns_learned',
+        'Providers and models that cool down because another process said so.',
+        0
+      ),
       samples: [...learned]
     },
     ...upstreamFamilies(services.providers),
     {
-      ...family('gauge', 'headgate_degraded', 'Processes in which this part does not work while calls go on.', 0),
+      ...family(
+        'gauge',
+        'headgate_degraded',
+        'Processes in which this part does not work while calls go on.',
+        0
+      ),
       samples: degradableParts.map(part => [labels({ part }), Number(degraded.includes(part))])
     },
     family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
     family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
-    family('counter', 'headgate_call_bodies_dropped_total', 'Calls whose bodies were to be kept and were dropped.', bodiesDropped),
-    ...coordination === undefined ? [] : [
-      family('gauge', 'headgate_coordination_away', 'Processes that cannot reach the Redis in which limits are counted.', Number(coordination.isAway)),
-      family('counter', 'headgate_coordination_alone_total', 'Calls of limited keys that were decided without Redis.', coordination.decidedAlone)
-    ]
+    family(
+      'counter',
+      'headgate_call_bodies_dropped_total',
+      'Calls whose bodies were to be kept and were dropped.',
+      bodiesDropped
+    ),
+    ...(coordination === undefined
+      ? []
+      : [
+          family(
+            'gauge',
+            'headgate_coordination_away',
+            'Processes that cannot reach the Redis in which limits are counted.',
+            Number(coordination.isAway)
+          ),
+          family(
+            'counter',
+            'headgate_coordination_alone_total',
+            'Calls of limited keys that were decided without Redis.',
+            coordination.decidedAlone
+          )
+        ])
   ]
 }
 
 function upstreamFamilies (providers: Providers): Family[] {
-  const loads = [...providers].flatMap(([provider, { transport }]) => transport.load === undefined ? [] : [{ provider, load: transport.load() }])
-  const family = (type: Family['type'], name: string, help: string, value: (load: TransportLoad) => number): Family => ({
-    name, help, type, samples: loads.map(({ provider, load }) => [labels({ provider }), value(load)])
+  const loads = [...providers].flatMap(([provider, { transport }]) =>
+    transport.load === undefined ? [] : [{ provider, load: transport.load() }]
+  )
+  const family = (
+    type: Family['type'],
+    name: string,
+    help: string,
+    value: (load: TransportLoad) => number
+  ): Family => ({
+    name,
+    help,
+    type,
+    samples: loads.map(({ provider, load }) => [labels({ provider }), value(load)])
   })
   return [
-    family('gauge', 'headgate_upstream_connections', 'Connections to this provider.', ({ connections }) => connections),
-    family('gauge', 'headgate_upstream_waiting', 'Requests that wait for a connection to this provider.', ({ waiting }) => waiting),
-    family('counter', 'headgate_upstream_refused_total', 'Requests that waited too long for a connection, or found the queue full.', ({ refused }) => refused)
+    family(
+      'gauge',
+      'headgate_upstream_connections',
+      'Connections to this provider.',
+      ({ connections }) => connections
+    ),
+    family(
+      'gauge',
+      'headgate_upstream_waiting',
+      'Requests that wait for a connection to this provider.',
+      ({ waiting }) => waiting
+    ),
+    family(
+      'counter',
+      'headgate_upstream_refused_total',
+      'Requests that waited too long for a connection, or found the queue full.',
+      ({ refused }) => refused
+    )
   ]
 }
 
-/** Returns true for models that are listed somewhere or that the operator has named; any other name is a caller's. */
+/**
+ * Returns true for models that are listed somewhere or that the operator has named; any other name is a
+ * caller's.
+ */
 function isKnown (modelId: string, { models, settings }: ObservedGateway['services']): boolean {
   return models.find(modelId) !== undefined ||
     settings.routes.some(route => route.models.includes(modelId)) ||

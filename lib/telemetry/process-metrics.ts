@@ -18,20 +18,55 @@ export class ProcessMetrics {
   families (): Family[] {
     const { rss, heapUsed, external } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
-    const [p50, p99, max] = [this.#delay.percentile(50), this.#delay.percentile(99), this.#delay.max].map(lagSeconds)
+    const [p50, p99, max] = [this.#delay.percentile(50), this.#delay.percentile(99), this.#delay.max].map(
+      lagSeconds
+    )
     this.#delay.reset()
-    const family = (type: Family['type'], name: string, help: string, value = 0): Family => ({ name, help, type, samples: [['', value]] })
+    const family = (type: Family['type'], name: string, help: string, value = 0): Family => ({
+      name,
+      help,
+      type,
+      samples: [['', value]]
+    })
     const highest = { merge: 'max' } as const
     return [
-      { ...family('gauge', 'nodejs_eventloop_lag_p50_seconds', 'Event loop lag since the last scrape, median.', p50), ...highest },
-      { ...family('gauge', 'nodejs_eventloop_lag_p99_seconds', 'Event loop lag since the last scrape, 99th percentile.', p99), ...highest },
-      { ...family('gauge', 'nodejs_eventloop_lag_max_seconds', 'Event loop lag since the last scrape, maximum.', max), ...highest },
+      {
+        ...family(
+          'gauge',
+          'nodejs_eventloop_lag_p50_seconds',
+          'Event loop lag since the last scrape, median.',
+          p50
+        ),
+        ...highest
+      },
+      {
+        ...family(
+          'gauge',
+          'nodejs_eventloop_lag_p99_seconds',
+          'Event loop lag since the last scrape, 99th percentile.',
+          p99
+        ),
+        ...highest
+      },
+      {
+        ...family(
+          'gauge',
+          'nodejs_eventloop_lag_max_seconds',
+          'Event loop lag since the last scrape, maximum.',
+          max
+        ),
+        ...highest
+      },
       family('gauge', 'process_resident_memory_bytes', 'Resident memory.', rss),
       family('gauge', 'nodejs_heap_size_used_bytes', 'Used heap.', heapUsed),
       family('gauge', 'nodejs_external_memory_bytes', 'Memory of objects outside the heap.', external),
       family('counter', 'process_cpu_seconds_total', 'CPU time.', (user + system) / 1e6),
       family('gauge', 'headgate_processes', 'Processes covered by these metrics.', 1),
-      { ...family('gauge', 'headgate_build_info', 'Version of Headgate.'), samples: [[labels({ version }), 1]], ...highest }
+      {
+        ...family('gauge', 'headgate_build_info', 'Version of Headgate.'),
+        samples: [[labels({ version }), 1]],
+        ...highest
+      }
     ]
   }
 }

@@ -19,7 +19,9 @@ const reportTimeoutMs = 1000
 /** Answers the primary, in a worker. */
 export function answerMetricsMessages (primary: IpcChannel<Message>, families: () => Family[]): void {
   primary.on('message', message => {
-    if (isMessage(message) && message.metrics === 'request') sendMessage(primary, { metrics: 'report', families: families() })
+    if (isMessage(message) && message.metrics === 'request') {
+      sendMessage(primary, { metrics: 'report', families: families() })
+    }
   })
 }
 

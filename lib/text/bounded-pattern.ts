@@ -1,8 +1,10 @@
 /**
- * Makes a regular expression of an operator's pattern whose matches have a bound, so that a text which arrives in pieces is searched
- * with the same result as a complete one. `*`, `+` and `{2,}` repeat up to that bound.
+ * Makes a regular expression of an operator's pattern whose matches have a bound, so that a text which
+ * arrives in pieces is searched with the same result as a complete one. `*`, `+` and `{2,}` repeat up to that
+ * bound.
  *
- * `RegExp` tries all ways to share a text among parts that take the same characters: a pattern with too many of them is refused.
+ * `RegExp` tries all ways to share a text among parts that take the same characters: a pattern with too many
+ * of them is refused.
  */
 
 import { parsePattern, PatternError, type CodeRange, type PatternNode } from './parse-pattern.ts'
@@ -27,9 +29,15 @@ export function boundedPattern (source: string, maxRepeats: number): BoundedPatt
   const node = bounded(parsePattern(source), maxRepeats)
   const { length, canBeEmpty } = sizeOf(node)
   if (canBeEmpty) throw new PatternError('matches the empty text')
-  if (length > longestMatch) throw new PatternError(`has matches of up to ${length} characters, of ${longestMatch} at most: set a smaller \`max_length\``)
+  if (length > longestMatch) {
+    throw new PatternError(
+      `has matches of up to ${length} characters, of ${longestMatch} at most: set a smaller \`max_length\``
+    )
+  }
   if (waysOf(node, []) > maxWays) {
-    throw new PatternError('has repetitions that can share the same characters in too many ways: set a smaller `max_length`, or let them differ')
+    throw new PatternError(
+      'has repetitions that can share the same characters in too many ways: set a smaller `max_length`, or let them differ'
+    )
   }
   return { expression: new RegExp(printed(node), 'g'), maxLength: length }
 }
@@ -37,10 +45,18 @@ export function boundedPattern (source: string, maxRepeats: number): BoundedPatt
 function bounded (node: PatternNode, most: number): PatternNode {
   switch (node.type) {
     case 'code':
-    case 'position': return node
-    case 'sequence': return { ...node, parts: node.parts.map(part => bounded(part, most)) }
-    case 'choice': return { ...node, options: node.options.map(option => bounded(option, most)) }
-    case 'repeat': return { ...node, part: bounded(node.part, most), max: node.max === Infinity ? Math.max(node.min, most) : node.max }
+    case 'position':
+      return node
+    case 'sequence':
+      return { ...node, parts: node.parts.map(part => bounded(part, most)) }
+    case 'choice':
+      return { ...node, options: node.options.map(option => bounded(option, most)) }
+    case 'repeat':
+      return {
+        ...node,
+        part: bounded(node.part, most),
+        max: node.max === Infinity ? Math.max(node.min, most) : node.max
+      }
   }
 }
 
@@ -56,11 +72,17 @@ function sizeOf (node: PatternNode): Size {
     case 'position': return { length: 0, canBeEmpty: true }
     case 'sequence': {
       const sizes = node.parts.map(sizeOf)
-      return { length: sizes.reduce((sum, { length }) => sum + length, 0), canBeEmpty: sizes.every(({ canBeEmpty }) => canBeEmpty) }
+      return {
+        length: sizes.reduce((sum, { length }) => sum + length, 0),
+        canBeEmpty: sizes.every(({ canBeEmpty }) => canBeEmpty)
+      }
     }
     case 'choice': {
       const sizes = node.options.map(sizeOf)
-      return { length: Math.max(...sizes.map(({ length }) => length)), canBeEmpty: sizes.some(({ canBeEmpty }) => canBeEmpty) }
+      return {
+        length: Math.max(...sizes.map(({ length }) => length)),
+        canBeEmpty: sizes.some(({ canBeEmpty }) => canBeEmpty)
+      }
     }
     case 'repeat': {
       const { length, canBeEmpty } = sizeOf(node.part)
@@ -69,7 +91,10 @@ function sizeOf (node: PatternNode): Size {
   }
 }
 
-/** Counts the ways in which parts can share a text. @param following the characters that what follows can begin with */
+/**
+ * Counts the ways in which parts can share a text. @param following the characters that what follows can
+ * begin with
+ */
 function waysOf (node: PatternNode, following: readonly CodeRange[]): number {
   switch (node.type) {
     case 'code':
@@ -111,7 +136,11 @@ function firstOf (node: PatternNode): readonly CodeRange[] {
 
 /** True for options of which a character may begin several: each of these is tried. */
 function beginAlike (options: readonly PatternNode[]): boolean {
-  return options.some((option, index) => sizeOf(option).canBeEmpty || options.slice(index + 1).some(other => overlaps(firstOf(option), firstOf(other))))
+  return options.some(
+    (option, index) =>
+      sizeOf(option).canBeEmpty ||
+      options.slice(index + 1).some(other => overlaps(firstOf(option), firstOf(other)))
+  )
 }
 
 function overlaps (some: readonly CodeRange[], others: readonly CodeRange[]): boolean {
@@ -120,11 +149,16 @@ function overlaps (some: readonly CodeRange[], others: readonly CodeRange[]): bo
 
 function printed (node: PatternNode): string {
   switch (node.type) {
-    case 'code': return `[${node.ranges.map(([from, to]) => `${escaped(from)}-${escaped(to)}`).join('')}]`
-    case 'position': return { start: '^', end: '$', word_boundary: '\\b', no_word_boundary: '\\B' }[node.position]
-    case 'sequence': return node.parts.map(printed).join('')
-    case 'choice': return `(?:${node.options.map(printed).join('|')})`
-    case 'repeat': return `(?:${printed(node.part)}){${node.min},${node.max}}`
+    case 'code':
+      return `[${node.ranges.map(([from, to]) => `${escaped(from)}-${escaped(to)}`).join('')}]`
+    case 'position':
+      return { start: '^', end: '$', word_boundary: '\\b', no_word_boundary: '\\B' }[node.position]
+    case 'sequence':
+      return node.parts.map(printed).join('')
+    case 'choice':
+      return `(?:${node.options.map(printed).join('|')})`
+    case 'repeat':
+      return `(?:${printed(node.part)}){${node.min},${node.max}}`
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * Prints one row of CSV (RFC 4180) with its line end; `null` is an empty cell.
  *
- * Spreadsheets run what begins like a formula, and names are callers' own: such a text gets an apostrophe in front.
+ * Spreadsheets run what begins like a formula, and names are callers' own: such a text gets an apostrophe in
+ * front.
  */
 export function csvRow (cells: ReadonlyArray<string | number | null>): string {
   return `${cells.map(cellOf).join(',')}\r\n`

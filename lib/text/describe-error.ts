@@ -3,16 +3,29 @@
 import { redact } from './redact.ts'
 
 export function loggableError (cause: unknown): unknown {
-  if (!(cause instanceof Error)) return redact(typeof cause === 'string' ? cause : JSON.stringify(cause) ?? '')
+  if (!(cause instanceof Error)) {
+    return redact(typeof cause === 'string' ? cause : (JSON.stringify(cause) ?? ''))
+  }
   const code: unknown = Reflect.get(cause, 'code')
   // Not by position: a message may have lines of its own.
-  const at = cause.stack?.split('\n').map(line => line.trim()).filter(line => /^at .*:\d+:\d+\)?$/.test(line)).slice(0, 3)
+  const at = cause.stack
+    ?.split('\n')
+    .map(line => line.trim())
+    .filter(line => /^at .*:\d+:\d+\)?$/.test(line))
+    .slice(0, 3)
   // A parser quotes the text it could not read.
   const message = cause instanceof SyntaxError ? undefined : redact(cause.message)
-  return { name: cause.name, message, code: typeof code === 'string' || typeof code === 'number' ? code : undefined, at }
+  return {
+    name: cause.name,
+    message,
+    code: typeof code === 'string' || typeof code === 'number' ? code : undefined,
+    at
+  }
 }
 
-/** Returns the same as one sentence, for people: what failed, and in brackets why, unless it says that itself. */
+/**
+ * Returns the same as one sentence, for people: what failed, and in brackets why, unless it says that itself.
+ */
 export function describeError (error: unknown): string {
   if (!(error instanceof Error)) return redact(String(error))
   if (error instanceof SyntaxError) return 'The response cannot be read.' // as above

@@ -1,4 +1,7 @@
-/** Checks what a header can carry: tabs, printable ASCII and Latin-1. A line break in one would begin another header, or another request. */
+/**
+ * Checks what a header can carry: tabs, printable ASCII and Latin-1. A line break in one would begin another
+ * header, or another request.
+ */
 
 const unfit = /[^\t\x20-\x7e\x80-\xff]/
 

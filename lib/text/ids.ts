@@ -32,7 +32,10 @@ export function rowId (): string {
   return `${rows}-${(row++).toString(36)}`
 }
 
-/** Returns true for what `rowId` may have made, which is no id that `requestId` makes; a caller may choose such a one. */
+/**
+ * Returns true for what `rowId` may have made, which is no id that `requestId` makes; a caller may choose
+ * such a one.
+ */
 export function isRowId (id: string): boolean {
   return /^[\w-]{12}-[\da-z]+$/.test(id)
 }

@@ -1,13 +1,21 @@
 /**
- * Searches a text for patterns in one pass, whatever they and the text are: `RegExp` tries all ways to share a text among the
- * parts of a pattern, which may take for ever. Libraries that try none, as RE2 does, read on from each match: `\w+@\w+|\d{16}` took
- * a port of it 28 s in 64 KB of digits, and takes 45 ms here, in steps between which others work.
+ * Searches a text for patterns in one pass, whatever they and the text are: `RegExp` tries all ways to share
+ * a text among the parts of a pattern, which may take for ever. Libraries that try none, as RE2 does, read on
+ * from each match: `\w+@\w+|\d{16}` took a port of it 28 s in 64 KB of digits, and takes 45 ms here, in steps
+ * between which others work.
  *
- * All positions of the pattern that what was read so far can have led to are kept at once, each with the place where its match
- * began. (Thompson, *Regular Expression Search Algorithm*, 1968.)
+ * All positions of the pattern that what was read so far can have led to are kept at once, each with the
+ * place where its match began. (Thompson, *Regular Expression Search Algorithm*, 1968.)
  */
 
-import { isWordCode, parsePattern, PatternError, type CodeRange, type PatternNode, type Position } from './parse-pattern.ts'
+import {
+  isWordCode,
+  parsePattern,
+  PatternError,
+  type CodeRange,
+  type PatternNode,
+  type Position
+} from './parse-pattern.ts'
 
 /** A part of a text, from an index up to another one. */
 export interface TextSpan { readonly start: number, readonly end: number }
@@ -33,7 +41,11 @@ export class LinearPattern {
   /** @param sources alternatives @throws PatternError */
   constructor (sources: readonly string[]) {
     this.#start = this.#compile({ type: 'choice', options: sources.map(parsePattern) }, 0)
-    this.#firstCodes = new CodeSet(this.#reachable(this.#start).flatMap(instruction => instruction.type === 'code' ? instruction.codes.ranges : []))
+    this.#firstCodes = new CodeSet(
+      this.#reachable(this.#start).flatMap(instruction =>
+        instruction.type === 'code' ? instruction.codes.ranges : []
+      )
+    )
   }
 
   /** Returns the parts of a text that belong to any match, in order; those that overlap or touch are one. */
@@ -60,11 +72,16 @@ export class LinearPattern {
   /** Adds the instructions of a part. @returns the first of them */
   #compile (node: PatternNode, next: number): number {
     switch (node.type) {
-      case 'code': return this.#push({ type: 'code', codes: new CodeSet(node.ranges), next })
-      case 'position': return this.#push({ type: 'position', position: node.position, next })
-      case 'sequence': return node.parts.reduceRight((following, part) => this.#compile(part, following), next)
-      case 'choice': return this.#push({ type: 'split', next: node.options.map(option => this.#compile(option, next)) })
-      case 'repeat': return this.#compileRepeat(node, next)
+      case 'code':
+        return this.#push({ type: 'code', codes: new CodeSet(node.ranges), next })
+      case 'position':
+        return this.#push({ type: 'position', position: node.position, next })
+      case 'sequence':
+        return node.parts.reduceRight((following, part) => this.#compile(part, following), next)
+      case 'choice':
+        return this.#push({ type: 'split', next: node.options.map(option => this.#compile(option, next)) })
+      case 'repeat':
+        return this.#compileRepeat(node, next)
     }
   }
 
@@ -75,14 +92,18 @@ export class LinearPattern {
       first = this.#push(loop)
       loop.next = [this.#compile(part, first), next]
     } else {
-      for (let more = min; more < max; more++) first = this.#push({ type: 'split', next: [this.#compile(part, first), next] })
+      for (let more = min; more < max; more++) {
+        first = this.#push({ type: 'split', next: [this.#compile(part, first), next] })
+      }
     }
     for (let times = 0; times < min; times++) first = this.#compile(part, first)
     return first
   }
 
   #push (instruction: Instruction): number {
-    if (this.#instructions.length >= maxInstructions) throw new PatternError('is too long: its repetitions, written out, have more than 2000 parts')
+    if (this.#instructions.length >= maxInstructions) {
+      throw new PatternError('is too long: its repetitions, written out, have more than 2000 parts')
+    }
     return this.#instructions.push(instruction) - 1
   }
 
@@ -109,7 +130,9 @@ class Search {
   readonly #instructions: readonly Instruction[]
   /** The index at which each instruction was reached last. */
   readonly #reached: Int32Array
-  /** Instructions that wait for the next character, and where the match of each began: the first ones first. */
+  /**
+   * Instructions that wait for the next character, and where the match of each began: the first ones first.
+   */
   #threads: number[] = []
   #starts: number[] = []
 
@@ -137,11 +160,16 @@ class Search {
     for (const [index, thread] of threads.entries()) {
       const instruction = this.#instructions[thread]
       const start = starts[index]
-      if (instruction?.type === 'code' && start !== undefined && instruction.codes.has(code)) this.#follow(instruction.next, start, at + 1)
+      if (instruction?.type === 'code' && start !== undefined && instruction.codes.has(code)) {
+        this.#follow(instruction.next, start, at + 1)
+      }
     }
   }
 
-  /** Adds the instructions that follow without another character. Those that are there already belong to a match that began before. */
+  /**
+   * Adds the instructions that follow without another character. Those that are there already belong to a
+   * match that began before.
+   */
   #follow (first: number, start: number, at: number): void {
     const open = [first]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -2,7 +2,10 @@
 const maxNames = 1000
 const maxLength = 256
 
-/** Returns the function with up to a thousand results memoized: for what the configuration alone changes, and what may be made anew. */
+/**
+ * Returns the function with up to a thousand results memoized: for what the configuration alone changes, and
+ * what may be made anew.
+ */
 export function memoized<T extends object | undefined> (find: (name: string) => T): (name: string) => T {
   const results = new Map<string, { readonly found: T }>()
   return name => {

@@ -1,9 +1,10 @@
 /**
- * Parses the regular expressions that `LinearPattern` can search for in time linear in the text. The only parser of patterns:
- * the sandbox makes strings for the patterns of schemas with it.
+ * Parses the regular expressions that `LinearPattern` can search for in time linear in the text. The only
+ * parser of patterns: the sandbox makes strings for the patterns of schemas with it.
  *
- * What JavaScript writes alike means the same: characters, `.`, classes, `\d \w \s \b`, `^` and `$` of the entire text, groups,
- * `|`, `* + ? {2,4}`. `(?i)` at the beginning ignores the case of ASCII letters. What needs backtracking is refused.
+ * What JavaScript writes alike means the same: characters, `.`, classes, `\d \w \s \b`, `^` and `$` of the
+ * entire text, groups, `|`, `* + ? {2,4}`. `(?i)` at the beginning ignores the case of ASCII letters. What
+ * needs backtracking is refused.
  */
 
 /** The codes of UTF-16 from one to another, both included. */
@@ -11,11 +12,11 @@ export type CodeRange = readonly [from: number, to: number]
 export type Position = 'start' | 'end' | 'word_boundary' | 'no_word_boundary'
 
 export type PatternNode =
-  | { readonly type: 'code', readonly ranges: readonly CodeRange[] }
-  | { readonly type: 'position', readonly position: Position }
-  | { readonly type: 'sequence', readonly parts: readonly PatternNode[] }
-  | { readonly type: 'choice', readonly options: readonly PatternNode[] }
-  | { readonly type: 'repeat', readonly part: PatternNode, readonly min: number, readonly max: number }
+  | { readonly type: 'code'; readonly ranges: readonly CodeRange[] }
+  | { readonly type: 'position'; readonly position: Position }
+  | { readonly type: 'sequence'; readonly parts: readonly PatternNode[] }
+  | { readonly type: 'choice'; readonly options: readonly PatternNode[] }
+  | { readonly type: 'repeat'; readonly part: PatternNode; readonly min: number; readonly max: number }
 
 /** Says what is wrong with a pattern: `has a lookaround, …`. */
 export class PatternError extends Error {}
@@ -28,16 +29,42 @@ export function parsePattern (source: string): PatternNode {
 }
 
 const lastCode = 0xffff
-/** Each takes some calls of the parser and of what reads its result: without a bound a caller's pattern could exhaust the stack. */
+/**
+ * Each takes some calls of the parser and of what reads its result: without a bound a caller's pattern could
+ * exhaust the stack.
+ */
 const maxGroups = 100
 const digits: readonly CodeRange[] = [[0x30, 0x39]]
-const wordCodes: readonly CodeRange[] = [[0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]]
-const spaces: readonly CodeRange[] = [
-  [0x09, 0x0d], [0x20, 0x20], [0xa0, 0xa0], [0x1680, 0x1680], [0x2000, 0x200a], [0x2028, 0x2029], [0x202f, 0x202f], [0x205f, 0x205f], [0x3000, 0x3000], [0xfeff, 0xfeff]
+const wordCodes: readonly CodeRange[] = [
+  [0x30, 0x39],
+  [0x41, 0x5a],
+  [0x5f, 0x5f],
+  [0x61, 0x7a]
 ]
-const lineEnds: readonly CodeRange[] = [[0x0a, 0x0a], [0x0d, 0x0d], [0x2028, 0x2029]]
+const spaces: readonly CodeRange[] = [
+  [0x09, 0x0d],
+  [0x20, 0x20],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff]
+]
+const lineEnds: readonly CodeRange[] = [
+  [0x0a, 0x0a],
+  [0x0d, 0x0d],
+  [0x2028, 0x2029]
+]
 const classes: Readonly<Record<string, readonly CodeRange[]>> = {
-  d: digits, D: inverted(digits), w: wordCodes, W: inverted(wordCodes), s: spaces, S: inverted(spaces)
+  d: digits,
+  D: inverted(digits),
+  w: wordCodes,
+  W: inverted(wordCodes),
+  s: spaces,
+  S: inverted(spaces)
 }
 const controls: Readonly<Record<string, number>> = { t: 0x09, n: 0x0a, v: 0x0b, f: 0x0c, r: 0x0d }
 
@@ -72,17 +99,27 @@ class PatternParser {
 
   #sequence (): PatternNode {
     const parts: PatternNode[] = []
-    while (this.#at < this.#source.length && this.#next !== '|' && this.#next !== ')') parts.push(this.#repeated(this.#single()))
+    while (this.#at < this.#source.length && this.#next !== '|' && this.#next !== ')') {
+      parts.push(this.#repeated(this.#single()))
+    }
     return { type: 'sequence', parts }
   }
 
   #repeated (part: PatternNode): PatternNode {
-    const [text, min, most] = /^(?:[*+?]|\{(\d{1,4})(,\d{0,4})?\})/.exec(this.#source.slice(this.#at, this.#at + 12)) ?? []
+    const [text, min, most] =
+      /^(?:[*+?]|\{(\d{1,4})(,\d{0,4})?\})/.exec(this.#source.slice(this.#at, this.#at + 12)) ?? []
     if (text === undefined) return part
     if (part.type === 'position') throw new PatternError(`repeats a position with \`${text}\``)
     this.#at += text.length
     this.#takes('?') // what is left out is the same
-    const [from, to] = text === '*' ? [0, Infinity] : text === '+' ? [1, Infinity] : text === '?' ? [0, 1] : boundsOf(Number(min), most)
+    const [from, to] =
+      text === '*'
+        ? [0, Infinity]
+        : text === '+'
+          ? [1, Infinity]
+          : text === '?'
+            ? [0, 1]
+            : boundsOf(Number(min), most)
     if (from > to) throw new PatternError(`has \`${text}\`, whose numbers are out of order`)
     if (/^[*+?{]/.test(this.#next ?? '')) throw new PatternError('has a repetition of a repetition')
     return { type: 'repeat', part, min: from, max: to }
@@ -91,24 +128,44 @@ class PatternParser {
   #single (): PatternNode {
     const character = this.#take()
     switch (character) {
-      case '(': return this.#group()
-      case '[': return this.#codes(this.#class())
-      case '.': return { type: 'code', ranges: inverted(lineEnds) }
-      case '^': return { type: 'position', position: 'start' }
-      case '$': return { type: 'position', position: 'end' }
-      case '\\': return this.#escape()
-      case '*': case '+': case '?': case '{': throw new PatternError(`has \`${character}\` with nothing to repeat; write \`\\${character}\` for the character`)
-      default: return this.#codes([only(character.charCodeAt(0))])
+      case '(':
+        return this.#group()
+      case '[':
+        return this.#codes(this.#class())
+      case '.':
+        return { type: 'code', ranges: inverted(lineEnds) }
+      case '^':
+        return { type: 'position', position: 'start' }
+      case '$':
+        return { type: 'position', position: 'end' }
+      case '\\':
+        return this.#escape()
+      case '*':
+      case '+':
+      case '?':
+      case '{':
+        throw new PatternError(
+          `has \`${character}\` with nothing to repeat; write \`\\${character}\` for the character`
+        )
+      default:
+        return this.#codes([only(character.charCodeAt(0))])
     }
   }
 
   #group (): PatternNode {
     if (this.#next === '?') {
-      const [opening] = /^\?(?::|<[A-Za-z_]\w{0,50}>)/.exec(this.#source.slice(this.#at, this.#at + 60)) ?? []
-      if (opening === undefined) throw new PatternError('has a lookaround or a group with flags, which cannot be searched for in linear time')
+      const [opening] =
+        /^\?(?::|<[A-Za-z_]\w{0,50}>)/.exec(this.#source.slice(this.#at, this.#at + 60)) ?? []
+      if (opening === undefined) {
+        throw new PatternError(
+          'has a lookaround or a group with flags, which cannot be searched for in linear time'
+        )
+      }
       this.#at += opening.length
     }
-    if (++this.#openGroups > maxGroups) throw new PatternError(`has more than ${maxGroups} groups inside each other`)
+    if (++this.#openGroups > maxGroups) {
+      throw new PatternError(`has more than ${maxGroups} groups inside each other`)
+    }
     const inner = this.#choice()
     this.#openGroups--
     if (!this.#takes(')')) throw new PatternError('has a `(` without a `)`')
@@ -132,14 +189,18 @@ class PatternParser {
     const control = controls[character]
     if (control !== undefined) return [only(control)]
     if (character === 'x' || character === 'u') return [only(this.#hexadecimal(character === 'x' ? 2 : 4))]
-    if (/[1-9k]/.test(character)) throw new PatternError('has a back reference, which cannot be searched for in linear time')
+    if (/[1-9k]/.test(character)) {
+      throw new PatternError('has a back reference, which cannot be searched for in linear time')
+    }
     if (/[A-Za-z0]/.test(character)) throw new PatternError(`has \`\\${character}\`, which is not supported`)
     return [only(character.charCodeAt(0))]
   }
 
   #hexadecimal (length: number): number {
     const text = this.#source.slice(this.#at, this.#at + length)
-    if (text.length < length || !/^[\da-f]+$/i.test(text)) throw new PatternError(`has an escape that needs ${length} hexadecimal digits`)
+    if (text.length < length || !/^[\da-f]+$/i.test(text)) {
+      throw new PatternError(`has an escape that needs ${length} hexadecimal digits`)
+    }
     this.#at += length
     return Number.parseInt(text, 16)
   }
@@ -150,13 +211,21 @@ class PatternParser {
     while (!this.#takes(']')) {
       const from = this.#classCodes()
       const [first] = from
-      if (this.#next !== '-' || this.#source[this.#at + 1] === ']' || from.length !== 1 || first === undefined || first[0] !== first[1]) {
+      if (
+        this.#next !== '-' ||
+        this.#source[this.#at + 1] === ']' ||
+        from.length !== 1 ||
+        first === undefined ||
+        first[0] !== first[1]
+      ) {
         ranges.push(...from)
         continue
       }
       this.#at++
       const [last] = this.#classCodes()
-      if (last === undefined || last[0] !== last[1] || last[0] < first[0]) throw new PatternError('has a range in a class that is out of order')
+      if (last === undefined || last[0] !== last[1] || last[0] < first[0]) {
+        throw new PatternError('has a range in a class that is out of order')
+      }
       ranges.push([first[0], last[0]])
     }
     return isInverted ? inverted(this.#bothCases(ranges)) : ranges
@@ -174,8 +243,10 @@ class PatternParser {
 
   #bothCases (ranges: readonly CodeRange[]): readonly CodeRange[] {
     if (!this.#ignoresCase) return ranges
-    const other = (from: number, to: number, distance: number): CodeRange[] => ranges
-      .map(([first, last]) => [Math.max(first, from) + distance, Math.min(last, to) + distance] as const).filter(([first, last]) => first <= last)
+    const other = (from: number, to: number, distance: number): CodeRange[] =>
+      ranges
+        .map(([first, last]) => [Math.max(first, from) + distance, Math.min(last, to) + distance] as const)
+        .filter(([first, last]) => first <= last)
     return [...ranges, ...other(0x41, 0x5a, 0x20), ...other(0x61, 0x7a, -0x20)]
   }
 

@@ -20,7 +20,10 @@ export const keyPatterns: readonly Replacement[] = [
   [/\bsk[-_][\w*.-]{6,200}/gi, mark],
   [/\b(?:pk|rk|hg|xai|gsk|fw|key)[-_](?=[\w*.-]{0,40}[\dA-Z*])[\w*.-]{6,200}/g, mark],
   [/\b[Bb]earer\s{1,4}(?=[a-z_.~+/=-]{0,40}[\dA-Z*])[\w*.~+/=-]{6,400}/g, mark],
-  [/\b(api[ _-]?key|key|token)( provided| given)?([:=]\s{0,4}["'`]?)(?=[A-Za-z_.~+/-]{0,40}[\d*])[\w*.~+/-]{6,400}/gi, `$1$2$3${mark}`],
+  [
+    /\b(api[ _-]?key|key|token)( provided| given)?([:=]\s{0,4}["'`]?)(?=[A-Za-z_.~+/-]{0,40}[\d*])[\w*.~+/-]{6,400}/gi,
+    `$1$2$3${mark}`
+  ],
   [/\bAIza[\w-]{10,100}/g, mark]
 ]
 

@@ -20,7 +20,9 @@ export function camelCased<T extends TSchema> (
     if (!isObject(value)) return value
     const properties = propertySchemas(schema)
     if (properties === undefined) return mapValues(value, entry => walk(valueSchema(schema), entry))
-    return Object.fromEntries(Object.entries(value).map(([name, entry]) => [camelCase(name), walk(properties[name], entry)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, entry]) => [camelCase(name), walk(properties[name], entry)])
+    )
   }
   return walk(schema, value) as CamelCased<Static<T>> // what the type says of names is what `walk` does
 }
@@ -32,9 +34,13 @@ function refuse (): never {
 
 /** Returns a name of the configuration as a name of code: `per_minute` as `perMinute`. */
 export function camelCase<Name extends string> (name: Name): CamelCase<Name> {
-  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name> // as the type does
+  // as the type does
+  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name>
 }
 
-function mapValues (map: Readonly<Record<string, unknown>>, change: (value: unknown) => unknown): Record<string, unknown> {
+function mapValues (
+  map: Readonly<Record<string, unknown>>,
+  change: (value: unknown) => unknown
+): Record<string, unknown> {
   return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, change(value)]))
 }

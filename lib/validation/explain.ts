@@ -4,8 +4,9 @@
  * Whether it matches is decided elsewhere by a compiled check, which stops at the first error and
  * is safe with any input. This walk runs only for values that failed. It looks at each part of
  * the value a bounded number of times, never goes deeper than the schema, and ends as soon as it
- * has enough: a hundred thousand bad messages cost no more than twenty. Ajv cannot stop at a number of errors, reports every branch of a
- * union, and compiles the schema of a chat request in one piece of half a second.
+ * has enough: a hundred thousand bad messages cost no more than twenty. Ajv cannot stop at a number of
+ * errors, reports every branch of a union, and compiles the schema of a chat request in one piece of half a
+ * second.
  *
  * @see https://docs.pydantic.dev/latest/errors/validation_errors/
  */
@@ -156,7 +157,10 @@ function checkNearest (all: readonly JsonSchema[], value: unknown, found: Findin
 
 /** A branch that forbids a field is not meant where the field is. */
 function forbids ({ properties = {} }: JsonSchema, value: unknown): boolean {
-  return isObject(value) && Object.entries(properties).some(([name, { not }]) => not !== undefined && Object.hasOwn(value, name))
+  return (
+    isObject(value) &&
+    Object.entries(properties).some(([name, { not }]) => not !== undefined && Object.hasOwn(value, name))
+  )
 }
 
 function accepts (branch: JsonSchema, value: unknown, found: Findings): boolean {

@@ -8,8 +8,8 @@ interface Defaulted extends JsonSchema {
 
 /**
  * Adds what a value leaves out and its schema has a default for, at every depth and in place, as Ajv's
- * `useDefaults` does: in properties, in the values of maps and in the items of lists, not in the branches of a union.
- * What does not match the schema is left as it is.
+ * `useDefaults` does: in properties, in the values of maps and in the items of lists, not in the branches of
+ * a union. What does not match the schema is left as it is.
  */
 export function fillDefaults (schema: TSchema, value: unknown): void {
   fill(schema, value)
@@ -22,12 +22,18 @@ function fill (schema: JsonSchema, value: unknown): void {
   } else if (isObject(value)) fillObject(schema, value)
 }
 
-function fillObject ({ properties = {}, patternProperties = {}, additionalProperties }: JsonSchema, value: Record<string, unknown>): void {
+function fillObject (
+  { properties = {}, patternProperties = {}, additionalProperties }: JsonSchema,
+  value: Record<string, unknown>
+): void {
   for (const [name, property] of Object.entries<Defaulted>(properties)) {
     if (value[name] === undefined && property.default !== undefined) value[name] = copyOf(property.default)
     fill(property, value[name])
   }
-  const patterns = Object.entries(patternProperties).map(([pattern, entry]) => ({ matches: new RegExp(pattern, 'u'), entry }))
+  const patterns = Object.entries(patternProperties).map(([pattern, entry]) => ({
+    matches: new RegExp(pattern, 'u'),
+    entry
+  }))
   for (const name of Object.keys(value)) {
     const matching = patterns.filter(({ matches }) => matches.test(name))
     for (const { entry } of matching) fill(entry, value[name])

@@ -75,11 +75,16 @@ function membersOf (fields: UploadForm['fields'], name: string): Array<readonly 
   })
 }
 
-function readMembers ({ properties = {} }: JsonSchema = {}, members: ReadonlyArray<readonly [string, string]>): object {
-  return Object.fromEntries(members.map(([key, text]) => {
-    const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
-    return [key, readText(branchesOf(schema ?? {}), text, [key])]
-  }))
+function readMembers (
+  { properties = {} }: JsonSchema = {},
+  members: ReadonlyArray<readonly [string, string]>
+): object {
+  return Object.fromEntries(
+    members.map(([key, text]) => {
+      const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
+      return [key, readText(branchesOf(schema ?? {}), text, [key])]
+    })
+  )
 }
 
 function isFile (schema: JsonSchema): boolean {

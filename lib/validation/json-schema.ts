@@ -48,6 +48,8 @@ export function typeOf (value: unknown): string {
 /** Returns true when a value is at least of the right JSON type for a schema without branches. */
 export function fits (schema: JsonSchema, value: unknown): boolean {
   const type = typeOf(value)
-  if (schema.type !== undefined) return schema.type === type || (schema.type === 'integer' && type === 'number')
+  if (schema.type !== undefined) {
+    return schema.type === type || (schema.type === 'integer' && type === 'number')
+  }
   return literals(schema)?.some(literal => typeOf(literal) === type) ?? true
 }

@@ -13,8 +13,13 @@ export function propertySchemas (schema: unknown): Record<string, unknown> | und
   return isObject(schema) && isObject(schema.properties) ? schema.properties : undefined
 }
 
-/** Returns the schema of the items of a list, or of the entries of a map with names of the operator's choice. */
+/**
+ * Returns the schema of the items of a list, or of the entries of a map with names of the operator's choice.
+ */
 export function valueSchema (schema: unknown): unknown {
   if (!isObject(schema)) return undefined
-  return schema.items ?? (isObject(schema.patternProperties) ? Object.values(schema.patternProperties)[0] : undefined)
+  return (
+    schema.items ??
+    (isObject(schema.patternProperties) ? Object.values(schema.patternProperties)[0] : undefined)
+  )
 }

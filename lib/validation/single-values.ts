@@ -73,11 +73,15 @@ export function checkNumber (schema: JsonSchema, value: number, found: Findings)
       value
     )
   } else if (minimum !== undefined && value < minimum) {
-    found.add('greater_than_equal', `Input should be greater than or equal to ${minimum}`, value, { ge: minimum })
+    found.add('greater_than_equal', `Input should be greater than or equal to ${minimum}`, value, {
+      ge: minimum
+    })
   } else if (maximum !== undefined && value > maximum) {
     found.add('less_than_equal', `Input should be less than or equal to ${maximum}`, value, { le: maximum })
   } else if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) {
-    found.add('greater_than', `Input should be greater than ${exclusiveMinimum}`, value, { gt: exclusiveMinimum })
+    found.add('greater_than', `Input should be greater than ${exclusiveMinimum}`, value, {
+      gt: exclusiveMinimum
+    })
   } else if (exclusiveMaximum !== undefined && value >= exclusiveMaximum) {
     found.add('less_than', `Input should be less than ${exclusiveMaximum}`, value, { lt: exclusiveMaximum })
   }

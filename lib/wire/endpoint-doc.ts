@@ -16,10 +16,15 @@ export interface EndpointDoc {
   readonly answers: readonly AnswerDoc[]
   /** Codes beside those every endpoint may answer with. */
   readonly errors?: readonly ErrorCode[]
-  /** The body of its errors, those of requests of a wrong shape included, which are 400 then. Default: `ErrorBody`, or for those 422 with `ValidationErrorBody`. */
+  /**
+   * The body of its errors, those of requests of a wrong shape included, which are 400 then. Default:
+   * `ErrorBody`, or for those 422 with `ValidationErrorBody`.
+   */
   readonly errorBody?: TSchema
   /** Parameters of the query, by name. */
-  readonly query?: Readonly<Record<string, { readonly description: string, readonly type: 'string' | 'integer' | 'boolean' }>>
+  readonly query?: Readonly<
+    Record<string, { readonly description: string; readonly type: 'string' | 'integer' | 'boolean' }>
+  >
   /** Descriptions of headers that only answers of this endpoint have, errors included. */
   readonly headers?: Readonly<Record<string, string>>
   /** True when it answers without a key. */

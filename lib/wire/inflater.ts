@@ -29,5 +29,7 @@ export function inflater (encoding = ''): Inflater | 'identity' | undefined {
 /** Returns `undefined` before Node.js 22.15, whose types the project does not have. */
 function zstdInflater (): Inflater | undefined {
   const create: unknown = property(zlib, 'createZstdDecompress')
-  return typeof create === 'function' ? create({ flush: property(constants, 'ZSTD_e_flush') }) as Inflater : undefined
+  return typeof create === 'function'
+    ? (create({ flush: property(constants, 'ZSTD_e_flush') }) as Inflater)
+    : undefined
 }

@@ -7,24 +7,54 @@ export const dryRunHeader: Json = {
   name: 'X-Headgate-Dry-Run',
   in: 'header',
   required: false,
-  description: 'With `true` no request is sent to a provider: the answer is 200 and a `RouteDecision` with the models that ' +
+  description:
+    'With `true` no request is sent to a provider: the answer is 200 and a `RouteDecision` with the models that ' +
     'would be used, in which order, and why. After a call, the header `x-headgate-route` of the answer says so.',
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
 /** The headers by which a caller narrows and orders the models of a call (`lib/routing/preferences`). */
 export const preferenceHeaders: Json[] = [
-  ['X-Headgate-Only', 'Providers or models, separated by commas: only these of the request are used.', 'string'],
-  ['X-Headgate-Order', 'Providers or models, separated by commas: these of the request are tried first, in this order.', 'string'],
-  ['X-Headgate-Max-Price', 'USD per million tokens, with three input tokens for each output token: no model above it is used, and none without a known price.', 'number']
-].map(([name = '', description = '', type = '']) => ({ name, in: 'header', required: false, description, schema: { type } }))
+  [
+    'X-Headgate-Only',
+    'Providers or models, separated by commas: only these of the request are used.',
+    'string'
+  ],
+  [
+    'X-Headgate-Order',
+    'Providers or models, separated by commas: these of the request are tried first, in this order.',
+    'string'
+  ],
+  [
+    'X-Headgate-Max-Price',
+    'USD per million tokens, with three input tokens for each output token: no model above it is used, and none without a known price.',
+    'number'
+  ]
+].map(([name = '', description = '', type = '']) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type }
+}))
 
 /** The headers of endpoints that call a provider, which are what the limits of keys count. */
-export const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [
-  [`x-ratelimit-limit-${what}`, { description: `Limit of ${what} per minute for this key.`, schema: { type: 'integer' } }],
-  [`x-ratelimit-remaining-${what}`, { description: `Remaining ${what}.`, schema: { type: 'integer' } }],
-  [`x-ratelimit-reset-${what}`, { description: 'Time until the full limit is available again: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
-]))
+export const limitHeaders: { [key: string]: Json } = Object.fromEntries(
+  ['requests', 'tokens'].flatMap(what => [
+    [
+      `x-ratelimit-limit-${what}`,
+      { description: `Limit of ${what} per minute for this key.`, schema: { type: 'integer' } }
+    ],
+    [`x-ratelimit-remaining-${what}`, { description: `Remaining ${what}.`, schema: { type: 'integer' } }],
+    [
+      `x-ratelimit-reset-${what}`,
+      {
+        description: 'Time until the full limit is available again: `20ms`, `1.5s`, `6m0s`.',
+        schema: { type: 'string' }
+      }
+    ]
+  ])
+)
 
 export const retryAfter: { [key: string]: Json } = {
   'retry-after': { description: 'Seconds to wait before a retry, 1 to 60.', schema: { type: 'integer' } }
@@ -33,23 +63,36 @@ export const retryAfter: { [key: string]: Json } = {
 /** Headers of every answer. */
 const callHeaders: { [key: string]: Json } = {
   'x-request-id': { description: 'Id of the call, as in the log.', schema: { type: 'string' } },
-  'x-headgate-overhead-ms': { description: 'Milliseconds that Headgate itself took.', schema: { type: 'number' } }
+  'x-headgate-overhead-ms': {
+    description: 'Milliseconds that Headgate itself took.',
+    schema: { type: 'number' }
+  }
 }
 
 /** Headers of endpoints that call a provider. */
 const routeHeaders: { [key: string]: Json } = {
-  'x-headgate-model': { description: 'The model that produced the answer, or was called last.', schema: { type: 'string' } },
+  'x-headgate-model': {
+    description: 'The model that produced the answer, or was called last.',
+    schema: { type: 'string' }
+  },
   'x-headgate-attempts': { description: 'Number of requests to providers.', schema: { type: 'integer' } },
   'x-headgate-route': {
-    description: 'Models that were tried and why each failed, then the one that succeeded and why it was chosen. ' +
+    description:
+      'Models that were tried and why each failed, then the one that succeeded and why it was chosen. ' +
       'Absent when there was one model and it succeeded.',
     schema: { type: 'string' }
   },
-  'x-upstream-request-id': { description: 'The id that the provider gave the request.', schema: { type: 'string' } }
+  'x-upstream-request-id': {
+    description: 'The id that the provider gave the request.',
+    schema: { type: 'string' }
+  }
 }
 
 export const errorHeaders: { [key: string]: Json } = {
-  'x-should-retry': { description: '`false` where a retry cannot help.', schema: { type: 'string', enum: ['false'] } }
+  'x-should-retry': {
+    description: '`false` where a retry cannot help.',
+    schema: { type: 'string', enum: ['false'] }
+  }
 }
 
 /** Headers of any answer of an endpoint, errors included. */
@@ -59,12 +102,16 @@ export function headersOf (endpoint: EndpointDoc): { [key: string]: Json } {
 }
 
 function ownHeaders ({ headers = {} }: EndpointDoc): { [key: string]: Json } {
-  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }])
+  )
 }
 
 /** Returns references to headers of the document. */
 export function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
-  return Object.fromEntries(Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }]))
+  return Object.fromEntries(
+    Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }])
+  )
 }
 
 /** Returns whether the limits of keys count its calls. */
@@ -74,5 +121,12 @@ export function isLimited ({ request, access }: EndpointDoc): boolean {
 
 /** Returns every header that an answer of these endpoints may have, each once. */
 export function componentHeaders (endpoints: readonly EndpointDoc[]): { [key: string]: Json } {
-  return { ...callHeaders, ...routeHeaders, ...errorHeaders, ...retryAfter, ...limitHeaders, ...Object.assign({}, ...endpoints.map(ownHeaders)) }
+  return {
+    ...callHeaders,
+    ...routeHeaders,
+    ...errorHeaders,
+    ...retryAfter,
+    ...limitHeaders,
+    ...Object.assign({}, ...endpoints.map(ownHeaders))
+  }
 }

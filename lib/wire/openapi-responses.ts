@@ -11,7 +11,10 @@ const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 's
 const withKey: readonly ErrorCode[] = ['invalid_api_key', 'insufficient_permissions']
 
 /** Statuses beside that of the table. */
-const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = { invalid_provider_key: [403], upstream_invalid_request: [404] }
+const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = {
+  invalid_provider_key: [403],
+  upstream_invalid_request: [404]
+}
 
 const withBody: readonly ErrorCode[] = [
   'invalid_json', 'request_timeout', 'file_too_large', 'too_many_values', 'unsupported_media_type'
@@ -26,7 +29,10 @@ function streamEnd ({ errorBody }: EndpointDoc): string {
 /** Lists the responses by status; one that may be an answer and an error has either body. */
 export function responsesOf (endpoint: EndpointDoc, names: Names): { [key: string]: Json } {
   const [errors, answers] = [errorsOf(endpoint, names), answersOf(endpoint, names)]
-  const either = Object.entries(answers).map(([status, answer]) => [status, answerOrError(answer, errors[status])])
+  const either = Object.entries(answers).map(([status, answer]) => [
+    status,
+    answerOrError(answer, errors[status])
+  ])
   return { ...errors, ...Object.fromEntries(either) }
 }
 
@@ -53,17 +59,29 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Respons
     const { status = 200 } = answer
     statuses.set(status, [...statuses.get(status) ?? [], answer])
   }
-  return Object.fromEntries([...statuses].map(([status, answers]) => [status, {
-    description: answers.map(({ description, mediaType }) => (
-      mediaType === 'text/event-stream' ? `${description} ${streamEnd(endpoint)}` : description
-    )).join(' '),
-    headers: refer({
-      ...headersOf(endpoint), ...isLimited(endpoint) && limitHeaders, ...(status === 202 || status === 503) && retryAfter
-    }),
-    content: Object.fromEntries(answers.map(({ mediaType = json, schema }) => [
-      mediaType, schema === undefined ? {} : { schema: print(schema, names) }
-    ]))
-  }]))
+  return Object.fromEntries(
+    [...statuses].map(([status, answers]) => [
+      status,
+      {
+        description: answers
+          .map(({ description, mediaType }) =>
+            mediaType === 'text/event-stream' ? `${description} ${streamEnd(endpoint)}` : description
+          )
+          .join(' '),
+        headers: refer({
+          ...headersOf(endpoint),
+          ...isLimited(endpoint) && limitHeaders,
+          ...(status === 202 || status === 503) && retryAfter
+        }),
+        content: Object.fromEntries(
+          answers.map(({ mediaType = json, schema }) => [
+            mediaType,
+            schema === undefined ? {} : { schema: print(schema, names) }
+          ])
+        )
+      }
+    ])
+  )
 }
 
 /** Codes of one status are one response that lists them. */
@@ -80,21 +98,27 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response
   }
   const content = { [json]: { schema: print(errorBody ?? ErrorBody, names) } }
   const headers = { ...headersOf(endpoint), ...errorHeaders, ...isLimited(endpoint) && limitHeaders }
-  const responses: Record<string, Response> = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
-    description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
-    headers: refer({
-      ...(status === 429 || status === 503) && retryAfter,
-      ...headers,
-      ...status === 503 && endpoint.access === undefined && limitHeaders
-    }),
-    content
-  }]))
+  const responses: Record<string, Response> = Object.fromEntries(
+    [...statuses].map(([status, codesOfIt]) => [
+      status,
+      {
+        description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
+        headers: refer({
+          ...(status === 429 || status === 503) && retryAfter,
+          ...headers,
+          ...status === 503 && endpoint.access === undefined && limitHeaders
+        }),
+        content
+      }
+    ])
+  )
   responses['4XX'] = { description: otherRefusals(endpoint), headers: refer(headers), content }
   if (request === undefined || errorBody !== undefined) return responses
   return {
     ...responses,
     422: {
-      description: '`invalid_value`, `invalid_type`, `missing_required_parameter`: A field of the request is missing or has a wrong value.',
+      description:
+        '`invalid_value`, `invalid_type`, `missing_required_parameter`: A field of the request is missing or has a wrong value.',
       headers: refer(headersOf(endpoint)),
       content: { [json]: { schema: print(ValidationErrorBody, names) } }
     }
@@ -105,5 +129,8 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response
 function otherRefusals ({ errors = [] }: EndpointDoc): string {
   const ofHttp = '`invalid_value`: An unknown expectation (417) or the host name of another service (421).'
   if (!errors.includes('upstream_invalid_request')) return ofHttp
-  return ['`upstream_invalid_request`: The provider refused the request, with a status that the gateway passes on.', ofHttp].join('\n\n')
+  return [
+    '`upstream_invalid_request`: The provider refused the request, with a status that the gateway passes on.',
+    ofHttp
+  ].join('\n\n')
 }

@@ -44,8 +44,18 @@ export function openApiDocument (
       headers: componentHeaders(endpoints),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'With both headers, one valid key is enough; the bearer wins where both are.' },
-        session: { type: 'apiKey', in: 'cookie', name: 'headgate_session', description: 'Over TLS the name is `__Host-headgate`.' },
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-API-Key',
+          description: 'With both headers, one valid key is enough; the bearer wins where both are.'
+        },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'headgate_session',
+          description: 'Over TLS the name is `__Host-headgate`.'
+        },
         adminKey: { type: 'http', scheme: 'bearer', description: 'A key of the admin API, `hga_…`.' }
       },
       schemas: mapValues(components, schema => inner(schema, names))
@@ -58,8 +68,19 @@ const securityOf: Readonly<Record<NonNullable<EndpointDoc['access']>, Json>> = {
 }
 
 function operationOf (endpoint: EndpointDoc, names: Names): Json {
-  const { operationId, group, summary, request, open = false, access = open ? 'open' : undefined, dryRun } = endpoint
-  const parameters = [...parametersOf(endpoint), ...dryRun === undefined ? [] : [dryRunHeader, ...preferenceHeaders]]
+  const {
+    operationId,
+    group,
+    summary,
+    request,
+    open = false,
+    access = open ? 'open' : undefined,
+    dryRun
+  } = endpoint
+  const parameters = [
+    ...parametersOf(endpoint),
+    ...(dryRun === undefined ? [] : [dryRunHeader, ...preferenceHeaders])
+  ]
   return {
     operationId,
     tags: [group],
@@ -86,8 +107,25 @@ function templateOf (path: string): string {
 
 function parametersOf ({ path, query = {}, requestHeaders = {} }: EndpointDoc): Json[] {
   return [
-    ...[...path.matchAll(parameter)].map(([, name = '']): Json => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-    ...Object.entries(query).map(([name, { description, type }]): Json => ({ name, in: 'query', required: false, description, schema: { type } })),
-    ...Object.entries(requestHeaders).map(([name, description]): Json => ({ name, in: 'header', required: false, description, schema: { type: 'string' } }))
+    ...[...path.matchAll(parameter)].map(([, name = '']): Json => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string' }
+    })),
+    ...Object.entries(query).map(([name, { description, type }]): Json => ({
+      name,
+      in: 'query',
+      required: false,
+      description,
+      schema: { type }
+    })),
+    ...Object.entries(requestHeaders).map(([name, description]): Json => ({
+      name,
+      in: 'header',
+      required: false,
+      description,
+      schema: { type: 'string' }
+    }))
   ]
 }

@@ -3,7 +3,12 @@
  */
 
 import { StringDecoder } from 'node:string_decoder'
-import { createParser, type EventSourceMessage, type EventSourceParser, type ParseError } from 'eventsource-parser'
+import {
+  createParser,
+  type EventSourceMessage,
+  type EventSourceParser,
+  type ParseError
+} from 'eventsource-parser'
 import { GatewayError } from '../core/errors.ts'
 
 export interface SseReader {
@@ -67,10 +72,14 @@ class Reader implements SseReader {
 
   #readError (error: ParseError): void {
     if (error.type === 'max-buffer-size-exceeded') {
-      throw new GatewayError('upstream_invalid_response', { message: 'The provider sent an event that is too large.' })
+      throw new GatewayError('upstream_invalid_response', {
+        message: 'The provider sent an event that is too large.'
+      })
     }
     // Some servers report a failure as a field of its own: `error: {…}`.
-    if (error.field === 'error') this.#messages.push({ id: undefined, event: 'error', data: error.value ?? '' })
+    if (error.field === 'error') {
+      this.#messages.push({ id: undefined, event: 'error', data: error.value ?? '' })
+    }
   }
 }
 

@@ -29,8 +29,14 @@ export function notFound (name: string, what: string): GatewayError {
   return new GatewayError('not_found', { param: name, message: `There is no such ${what}.` })
 }
 
-/** @throws GatewayError `not_found` alike for a project that does not exist and for one that the caller may not see */
-export async function visibleProject (call: AdminCall, id: string): ReturnType<AdminCall['admin']['accounts']['projects']['require']> {
+/**
+ * @throws GatewayError `not_found` alike for a project that does not exist and for one that the caller may
+ * not see
+ */
+export async function visibleProject (
+  call: AdminCall,
+  id: string
+): ReturnType<AdminCall['admin']['accounts']['projects']['require']> {
   const project = await call.admin.accounts.projects.require(id)
   if (!maySee(principalOf(call), id)) throw notFound('project_id', 'project')
   return project
@@ -39,6 +45,8 @@ export async function visibleProject (call: AdminCall, id: string): ReturnType<A
 /** @throws GatewayError `insufficient_permissions` for an admin key with scopes */
 export function checkUnscoped (call: AdminCall, act: string): void {
   if (principalOf(call).scopes !== undefined) {
-    throw new GatewayError('insufficient_permissions', { message: `An admin key with scopes cannot ${act}: that would give more than its scopes.` })
+    throw new GatewayError('insufficient_permissions', {
+      message: `An admin key with scopes cannot ${act}: that would give more than its scopes.`
+    })
   }
 }

@@ -6,19 +6,40 @@ import { pageRequest } from '../../lib/stores/pages.ts'
 import { audit, notFound, param, principalOf } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
-export const adminKeyHandlers: AdminHandlers<'GET /admin/v1/admin-keys' | 'POST /admin/v1/admin-keys' | 'DELETE /admin/v1/admin-keys/:key_id'> = {
-  'GET /admin/v1/admin-keys': async ({ admin: { accounts }, search }) => await accounts.adminKeys.list(pageRequest(search)),
+export const adminKeyHandlers: AdminHandlers<
+  'GET /admin/v1/admin-keys' | 'POST /admin/v1/admin-keys' | 'DELETE /admin/v1/admin-keys/:key_id'
+> = {
+  'GET /admin/v1/admin-keys': async ({ admin: { accounts }, search }) =>
+    await accounts.adminKeys.list(pageRequest(search)),
 
   'POST /admin/v1/admin-keys': async call => {
     const principal = principalOf(call)
     const { name, role = principal.role, scopes = principal.scopes } = call.request
-    if (!isAtLeast(principal.role, role)) throw new GatewayError('insufficient_permissions', { param: 'role', message: 'You cannot give a higher role than your own.' })
+    if (!isAtLeast(principal.role, role)) {
+      throw new GatewayError('insufficient_permissions', {
+        param: 'role',
+        message: 'You cannot give a higher role than your own.'
+      })
+    }
     if (scopes?.some(scope => principal.scopes?.includes(scope) === false) === true) {
-      throw new GatewayError('insufficient_permissions', { param: 'scopes', message: 'You cannot give a scope that you do not have.' })
+      throw new GatewayError('insufficient_permissions', {
+        param: 'scopes',
+        message: 'You cannot give a scope that you do not have.'
+      })
     }
     const expiresAtMs = earlier(call.request.expires_at_ms, principal.expiresAtMs)
-    const created = await call.admin.accounts.adminKeys.create({ name, role, scopes, expiresAtMs, createdBy: principal.name })
-    await audit(call, { action: 'admin_key.create', subject: created.key, after: { name, role, scopes, expires_at_ms: expiresAtMs } })
+    const created = await call.admin.accounts.adminKeys.create({
+      name,
+      role,
+      scopes,
+      expiresAtMs,
+      createdBy: principal.name
+    })
+    await audit(call, {
+      action: 'admin_key.create',
+      subject: created.key,
+      after: { name, role, scopes, expires_at_ms: expiresAtMs }
+    })
     return created
   },
 
@@ -27,7 +48,9 @@ export const adminKeyHandlers: AdminHandlers<'GET /admin/v1/admin-keys' | 'POST 
     const { adminKeys } = call.admin.accounts
     const key = await adminKeys.find(id)
     if (key === undefined) throw notFound('key_id', 'admin key')
-    if (!isAtLeast(principalOf(call).role, key.role)) throw new GatewayError('insufficient_permissions', { message: 'The key has a higher role than you.' })
+    if (!isAtLeast(principalOf(call).role, key.role)) {
+      throw new GatewayError('insufficient_permissions', { message: 'The key has a higher role than you.' })
+    }
     await adminKeys.revoke(id)
     await audit(call, { action: 'admin_key.revoke', subject: key })
     return { id, deleted: true }

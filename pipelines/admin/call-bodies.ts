@@ -10,17 +10,29 @@ const reasons: Readonly<Record<string, string>> = {
   expired: 'They were kept, and their time is over.',
   dropped: 'There was no memory for them when the call ended. `calls.kept_memory_bytes` may be more.'
 }
-const notKept = 'They were not kept: `calls.keep_bodies` of the configuration says for which projects they are.'
+const notKept =
+  'They were not kept: `calls.keep_bodies` of the configuration says for which projects they are.'
 
 export const callBodyHandlers: AdminHandlers<'GET /admin/v1/calls/:call_id/bodies'> = {
   'GET /admin/v1/calls/:call_id/bodies': async call => {
     const principal = principalOf(call)
     const { projects } = principal
-    const found = await call.admin.reports.make('findBodies', param(call, 'call_id'), projects && [...projects], Date.now())
+    const found = await call.admin.reports.make(
+      'findBodies',
+      param(call, 'call_id'),
+      projects && [...projects],
+      Date.now()
+    )
     if (found === undefined || !maySee(principal, found.project_id)) throw notFound('call_id', 'call')
     const { id, request_id: name, project_id, state, bodies } = found
-    if (bodies === undefined) throw new GatewayError('not_found', { param: 'call_id', message: reasons[state] ?? notKept })
-    if (!isAtLeast(principal.role, bodies.readable_by)) throw new GatewayError('insufficient_permissions', { message: `This needs the role \`${bodies.readable_by}\`.` })
+    if (bodies === undefined) {
+      throw new GatewayError('not_found', { param: 'call_id', message: reasons[state] ?? notKept })
+    }
+    if (!isAtLeast(principal.role, bodies.readable_by)) {
+      throw new GatewayError('insufficient_permissions', {
+        message: `This needs the role \`${bodies.readable_by}\`.`
+      })
+    }
     await audit(call, { action: 'call.read_bodies', subject: { id, name }, after: { project_id } })
     return bodies
   }

@@ -10,7 +10,12 @@ import { principalOf } from './acts.ts'
 /** @throws GatewayError `invalid_value` naming the parameter */
 export function callFilter (call: AdminCall & { readonly search: URLSearchParams }): CallFilter {
   const { search } = call
-  const list = (name: string): string[] | undefined => search.get(name)?.split(',').filter(item => item !== '').slice(0, 200)
+  const list = (name: string): string[] | undefined =>
+    search
+      .get(name)
+      ?.split(',')
+      .filter(item => item !== '')
+      .slice(0, 200)
   return {
     fromMs: integerOf(search, 'from_ms'),
     untilMs: integerOf(search, 'until_ms'),
@@ -27,13 +32,20 @@ export function callFilter (call: AdminCall & { readonly search: URLSearchParams
 }
 
 const listed: ReadonlyArray<readonly [name: string, column: ListedColumn]> = [
-  ['outcome', 'outcome'], ['error', 'error_code'], ['requested_model', 'requested_model'], ['request_id', 'call_id'], ['image_size', 'image_size'], ['image_quality', 'image_quality']
+  ['outcome', 'outcome'],
+  ['error', 'error_code'],
+  ['requested_model', 'requested_model'],
+  ['request_id', 'call_id'],
+  ['image_size', 'image_size'],
+  ['image_quality', 'image_quality']
 ]
 
 function valuesOf (list: (name: string) => string[] | undefined): NonNullable<CallFilter['values']> {
   const statuses = nonEmpty(list('status'))?.map(Number).filter(Number.isInteger)
   const texts = listed.map(([name, column]) => [column, nonEmpty(list(name))] as const)
-  return [...texts, ['status', statuses] as const].flatMap(([column, values]) => values === undefined ? [] : [[column, values]])
+  return [...texts, ['status', statuses] as const].flatMap(([column, values]) =>
+    values === undefined ? [] : [[column, values]]
+  )
 }
 
 function factsOf (search: URLSearchParams): NonNullable<CallFilter['values']> {
@@ -45,8 +57,13 @@ function factsOf (search: URLSearchParams): NonNullable<CallFilter['values']> {
 
 function rangesOf (search: URLSearchParams): NonNullable<CallFilter['ranges']> {
   const columns = Object.keys(callNumbers) as Array<keyof typeof callNumbers> // its own keys
-  const numbers = columns.map(column => [column, integerOf(search, `min_${column}`), integerOf(search, `max_${column}`)] as const)
-  const ranges: NonNullable<CallFilter['ranges']> = [...numbers, ['cost_nano_usd', costOf(search, 'min_cost_usd'), costOf(search, 'max_cost_usd')]]
+  const numbers = columns.map(
+    column => [column, integerOf(search, `min_${column}`), integerOf(search, `max_${column}`)] as const
+  )
+  const ranges: NonNullable<CallFilter['ranges']> = [
+    ...numbers,
+    ['cost_nano_usd', costOf(search, 'min_cost_usd'), costOf(search, 'max_cost_usd')]
+  ]
   return ranges.filter(([, min, max]) => min !== undefined || max !== undefined)
 }
 
@@ -56,7 +73,10 @@ function flagOf (search: URLSearchParams, name: string): boolean | undefined {
 }
 
 /** Returns the projects that a request is about: `undefined` for all of them. */
-export function visibleProjects (call: AdminCall, wanted: readonly string[] | undefined): string[] | undefined {
+export function visibleProjects (
+  call: AdminCall,
+  wanted: readonly string[] | undefined
+): string[] | undefined {
   const principal = principalOf(call)
   if (wanted !== undefined && wanted.length > 0) return wanted.filter(id => maySee(principal, id))
   return principal.projects === undefined ? undefined : [...principal.projects]
@@ -69,7 +89,9 @@ function nonEmpty (list: string[] | undefined): string[] | undefined {
 export function integerOf (search: URLSearchParams, name: string): number | undefined {
   const text = search.get(name)
   if (text === null || text === '') return undefined
-  if (!/^\d{1,15}$/.test(text)) throw new GatewayError('invalid_value', { param: name, message: `\`${name}\` must be an integer.` })
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new GatewayError('invalid_value', { param: name, message: `\`${name}\` must be an integer.` })
+  }
   return Number(text)
 }
 
@@ -77,6 +99,11 @@ function costOf (search: URLSearchParams, name: string): number | undefined {
   const text = search.get(name)
   if (text === null || text === '') return undefined
   const usd = Number(text)
-  if (!(usd >= 0 && usd <= 1e6)) throw new GatewayError('invalid_value', { param: name, message: `\`${name}\` must be a number of dollars.` })
+  if (!(usd >= 0 && usd <= 1e6)) {
+    throw new GatewayError('invalid_value', {
+      param: name,
+      message: `\`${name}\` must be a number of dollars.`
+    })
+  }
   return Math.round(usd * 1e9)
 }

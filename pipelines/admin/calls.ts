@@ -32,12 +32,18 @@ function follows (id: string, change: 1 | -1): void {
   else followers.set(id, count)
 }
 
-export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/calls/:call_id' | 'GET /admin/v1/live-calls'> = {
-  'GET /admin/v1/calls': async call => await call.admin.reports.make('listCalls', callFilter(call), pageRequest(call.search)),
+export const callHandlers: AdminHandlers<
+  'GET /admin/v1/calls' | 'GET /admin/v1/calls/:call_id' | 'GET /admin/v1/live-calls'
+> = {
+  'GET /admin/v1/calls': async call =>
+    await call.admin.reports.make('listCalls', callFilter(call), pageRequest(call.search)),
 
   'GET /admin/v1/calls/:call_id': async call => {
     const { projects } = principalOf(call)
-    const found = await call.admin.reports.make('findCall', param(call, 'call_id'), { projects: projects && [...projects], atMs: integerOf(call.search, 'at_ms') })
+    const found = await call.admin.reports.make('findCall', param(call, 'call_id'), {
+      projects: projects && [...projects],
+      atMs: integerOf(call.search, 'at_ms')
+    })
     if (found === undefined) throw notFound('call_id', 'call')
     return found
   },
@@ -45,16 +51,30 @@ export const callHandlers: AdminHandlers<'GET /admin/v1/calls' | 'GET /admin/v1/
   'GET /admin/v1/live-calls': async (call, { ready }) => {
     callFilter(call) // refuses a wrong one before the answer begins
     if ((followers.get(principalOf(call).id) ?? 0) >= maxOfUser) {
-      throw new GatewayError('overloaded', { message: `You follow the calls in ${maxOfUser} places already. Close one of them.`, retryAfterSeconds: 10 })
+      throw new GatewayError('overloaded', {
+        message: `You follow the calls in ${maxOfUser} places already. Close one of them.`,
+        retryAfterSeconds: 10
+      })
     }
     const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
-    if (all >= maxFollowers) throw new GatewayError('overloaded', { message: 'Too many follow the calls already.', retryAfterSeconds: 10 })
+    if (all >= maxFollowers) {
+      throw new GatewayError('overloaded', {
+        message: 'Too many follow the calls already.',
+        retryAfterSeconds: 10
+      })
+    }
     return new AdminReply(eventStream(follow(call, ready)))
   }
 }
 
-/** Looks for calls that have ended every second, until the caller leaves or may not see them any more, or the gateway stops. */
-async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: () => boolean): AsyncGenerator<string> {
+/**
+ * Looks for calls that have ended every second, until the caller leaves or may not see them any more, or the
+ * gateway stops.
+ */
+async function* follow (
+  call: AdminRequest<'GET /admin/v1/live-calls'>,
+  ready: () => boolean
+): AsyncGenerator<string> {
   const signal = standardSignal(call.signal)
   const seen = new Map<string, number>()
   let afterMs = Date.now() - overlapMs
@@ -67,7 +87,11 @@ async function * follow (call: AdminRequest<'GET /admin/v1/live-calls'>, ready: 
       const principal = await currentPrincipal(call, adminRoutes['GET /admin/v1/live-calls'].role)
       if (principal === undefined) return
       const lookMs = Date.now()
-      const found = await call.admin.reports.make('endedCalls', callFilter(extend(call, { principal })), { afterMs, seen: new Set(seen.keys()), limit: maxCalls + 1 })
+      const found = await call.admin.reports.make('endedCalls', callFilter(extend(call, { principal })), {
+        afterMs,
+        seen: new Set(seen.keys()),
+        limit: maxCalls + 1
+      })
       const skipped = found.length > maxCalls
       if (found.length > 0) yield printed({ calls: found.slice(-maxCalls), skipped })
       for (const { id, at_ms: atMs, duration_ms: durationMs } of found) seen.set(id, atMs + durationMs)

@@ -10,21 +10,32 @@ import { audit, checkUnscoped, principalOf } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 export const configurationHandlers: AdminHandlers<
-  'GET /admin/v1/configuration' | 'GET /admin/v1/configuration/schema' | 'POST /admin/v1/configuration/check' | 'POST /admin/v1/configuration'
+  | 'GET /admin/v1/configuration'
+  | 'GET /admin/v1/configuration/schema'
+  | 'POST /admin/v1/configuration/check'
+  | 'POST /admin/v1/configuration'
 > = {
-  'GET /admin/v1/configuration': async (call, { settings }) => configurationOf(call).describe(mayEdit(principalOf(call), settings)),
+  'GET /admin/v1/configuration': async (call, { settings }) =>
+    configurationOf(call).describe(mayEdit(principalOf(call), settings)),
 
   'GET /admin/v1/configuration/schema': async () => jsonSchema(),
 
-  'POST /admin/v1/configuration/check': async call => await configurationOf(call).check(call.request.text, checkerOf(call)),
+  'POST /admin/v1/configuration/check': async call =>
+    await configurationOf(call).check(call.request.text, checkerOf(call)),
 
   'POST /admin/v1/configuration': async (call, { settings }) => {
     const configuration = configurationOf(call)
     checkUnscoped(call, 'save the configuration')
     if (!mayEdit(principalOf(call), settings)) {
-      throw new GatewayError('insufficient_permissions', { message: 'The configuration is not saved here: `dashboard.edit_config` is not set.' })
+      throw new GatewayError('insufficient_permissions', {
+        message: 'The configuration is not saved here: `dashboard.edit_config` is not set.'
+      })
     }
-    const { changed, needs_restart } = await configuration.save(call.request.text, call.request.revision, checkerOf(call))
+    const { changed, needs_restart } = await configuration.save(
+      call.request.text,
+      call.request.revision,
+      checkerOf(call)
+    )
     await audit(call, { action: 'configuration.save', after: { changed, needs_restart } })
     return configuration.describe(true)
   }
@@ -41,6 +52,8 @@ function checkerOf (call: AdminCall): Checker {
 
 /** @throws GatewayError `not_found` for a gateway that is part of another program */
 function configurationOf ({ admin: { configuration } }: AdminCall): LiveConfiguration {
-  if (configuration === undefined) throw new GatewayError('not_found', { message: 'This gateway has no configuration of its own.' })
+  if (configuration === undefined) {
+    throw new GatewayError('not_found', { message: 'This gateway has no configuration of its own.' })
+  }
   return configuration
 }

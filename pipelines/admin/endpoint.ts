@@ -15,7 +15,8 @@ import { adminHandlers } from './handlers.ts'
 export function adminEndpoint (services: Services, route: AdminRoute, method: string): Handler<Call> {
   const spec: AdminRouteSpec = adminRoutes[route]
   const check = spec.request === undefined ? undefined : bodyCheck(spec.request)
-  const handler: AdminHandler<AdminRoute> = adminHandlers[route] // its request is that of the route, as checked below
+  // its request is that of the route, as checked below
+  const handler: AdminHandler<AdminRoute> = adminHandlers[route]
   return pipeline(
     adminAuth(services, spec, method),
     map(async (call: AdminCall) => {
@@ -25,10 +26,23 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
     replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers
       // What is about a session has an answer with a cookie, which is given once.
-      if (method !== 'POST' || spec.scope === undefined || key === undefined || call.principal === undefined) return replyOf(await handler(call, services))
-      const { principal, credential, request, params, admin: { accounts } } = call
+      if (method !== 'POST' || spec.scope === undefined || key === undefined || call.principal === undefined) {
+        return replyOf(await handler(call, services))
+      }
+      const {
+        principal,
+        credential,
+        request,
+        params,
+        admin: { accounts }
+      } = call
       const body = await accounts.idempotency.run(
-        { caller: principal.id, credential, key: String(key), request: JSON.stringify([route, params, request]) },
+        {
+          caller: principal.id,
+          credential,
+          key: String(key),
+          request: JSON.stringify([route, params, request])
+        },
         async () => JSON.stringify(await handler(call, services))
       )
       return { status: 200, headers: replyHeaders, body }
@@ -36,11 +50,19 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
   )
 }
 
-/** Nothing of the admin API is to be kept by caches, or to be shown by a browser as something else than JSON. */
-const replyHeaders = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+/**
+ * Nothing of the admin API is to be kept by caches, or to be shown by a browser as something else than JSON.
+ */
+const replyHeaders = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff'
+} as const
 
 function replyOf (answer: unknown): Reply {
-  if (!(answer instanceof AdminReply)) return { status: 200, headers: replyHeaders, body: JSON.stringify(answer) }
+  if (!(answer instanceof AdminReply)) {
+    return { status: 200, headers: replyHeaders, body: JSON.stringify(answer) }
+  }
   const { reply } = answer
   return { ...reply, headers: { ...replyHeaders, ...reply.headers } }
 }

@@ -6,7 +6,9 @@ import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Services } from '../../lib/services.ts'
 import type { AdminRoute, AdminRoutes } from '../../schemas/admin/routes.ts'
 
-type RequestOf<R extends AdminRoute> = AdminRoutes[R] extends { readonly request: infer S extends TSchema } ? Static<S> : undefined
+type RequestOf<R extends AdminRoute> = AdminRoutes[R] extends { readonly request: infer S extends TSchema }
+  ? Static<S>
+  : undefined
 export type AnswerOf<R extends AdminRoute> = Static<AdminRoutes[R]['answer']>
 
 /** A call whose request fits the route. */
@@ -25,5 +27,8 @@ export class AdminReply {
 }
 
 /** Answers the requests of a route. */
-export type AdminHandler<R extends AdminRoute> = (call: AdminRequest<R>, services: Services) => Promise<AnswerOf<R> | AdminReply>
+export type AdminHandler<R extends AdminRoute> = (
+  call: AdminRequest<R>,
+  services: Services
+) => Promise<AnswerOf<R> | AdminReply>
 export type AdminHandlers<R extends AdminRoute = AdminRoute> = { readonly [Route in R]: AdminHandler<Route> }

@@ -17,6 +17,18 @@ import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 
 export const adminHandlers: AdminHandlers = {
-  ...signInHandlers, ...sessionHandlers, ...passkeyHandlers, ...oidcHandlers, ...userHandlers, ...projectHandlers, ...keyHandlers, ...adminKeyHandlers, ...auditHandlers,
-  ...usageHandlers, ...callHandlers, ...callBodyHandlers, ...resourceHandlers, ...configurationHandlers
+  ...signInHandlers,
+  ...sessionHandlers,
+  ...passkeyHandlers,
+  ...oidcHandlers,
+  ...userHandlers,
+  ...projectHandlers,
+  ...keyHandlers,
+  ...adminKeyHandlers,
+  ...auditHandlers,
+  ...usageHandlers,
+  ...callHandlers,
+  ...callBodyHandlers,
+  ...resourceHandlers,
+  ...configurationHandlers
 }

@@ -16,16 +16,27 @@ import type { AdminHandlers } from './handler.ts'
 const playgroundMs = 60 * 60_000
 
 export const keyHandlers: AdminHandlers<
-  'GET /admin/v1/keys' | 'POST /admin/v1/keys' | 'GET /admin/v1/keys/:key_id' | 'POST /admin/v1/keys/:key_id' | 'POST /admin/v1/keys/:key_id/rotate' |
-  'DELETE /admin/v1/keys/:key_id' | 'POST /admin/v1/playground/key'
+  | 'GET /admin/v1/keys'
+  | 'POST /admin/v1/keys'
+  | 'GET /admin/v1/keys/:key_id'
+  | 'POST /admin/v1/keys/:key_id'
+  | 'POST /admin/v1/keys/:key_id/rotate'
+  | 'DELETE /admin/v1/keys/:key_id'
+  | 'POST /admin/v1/playground/key'
 > = {
   'GET /admin/v1/keys': async call => {
     const { search } = call
     const status = search.get('status') ?? undefined
     if (status !== undefined && status !== 'active' && status !== 'expired' && status !== 'revoked') {
-      throw new GatewayError('invalid_value', { param: 'status', message: '`status` must be `active`, `expired` or `revoked`.' })
+      throw new GatewayError('invalid_value', {
+        param: 'status',
+        message: '`status` must be `active`, `expired` or `revoked`.'
+      })
     }
-    return await call.admin.keys.list({ projects: projectsOf(call), status, search: search.get('search') ?? undefined }, pageRequest(search))
+    return await call.admin.keys.list(
+      { projects: projectsOf(call), status, search: search.get('search') ?? undefined },
+      pageRequest(search)
+    )
   },
 
   'POST /admin/v1/keys': async call => {
@@ -62,17 +73,28 @@ export const keyHandlers: AdminHandlers<
   'POST /admin/v1/playground/key': async call => {
     const { id: projectId } = await usableProject(call, call.request.project_id)
     const { name, role } = principalOf(call)
-    if (role === 'viewer') throw new GatewayError('insufficient_permissions', { message: 'This needs the role `member`.' })
+    if (role === 'viewer') {
+      throw new GatewayError('insufficient_permissions', { message: 'This needs the role `member`.' })
+    }
     const expiresAtMs = Date.now() + playgroundMs
-    const { key, secret } = await createKey(call.admin, actorOf(call), {
-      name: `Playground of ${name.slice(0, 60)}, ${randomBytes(4).toString('hex')}`, project_id: projectId, expires_at_ms: expiresAtMs
-    }, { byAdmin: isAdmin(call), temporary: true })
+    const { key, secret } = await createKey(
+      call.admin,
+      actorOf(call),
+      {
+        name: `Playground of ${name.slice(0, 60)}, ${randomBytes(4).toString('hex')}`,
+        project_id: projectId,
+        expires_at_ms: expiresAtMs
+      },
+      { byAdmin: isAdmin(call), temporary: true }
+    )
     return { key_id: key.id, secret, expires_at_ms: expiresAtMs }
   }
 }
 
 /** Returns the projects that a list is about: those of the query that the caller may see. */
-function projectsOf (call: AdminCall & { readonly search: URLSearchParams }): ReadonlySet<string> | undefined {
+function projectsOf (
+  call: AdminCall & { readonly search: URLSearchParams }
+): ReadonlySet<string> | undefined {
   const principal = principalOf(call)
   const wanted = call.search.get('project')?.split(',')
   if (wanted === undefined) return principal.projects
@@ -80,28 +102,55 @@ function projectsOf (call: AdminCall & { readonly search: URLSearchParams }): Re
 }
 
 /**
- * @throws GatewayError `invalid_value` for endpoints that do not exist, and an expiry in the past; `insufficient_permissions` for
- *   members who would share what all keys have at providers
+ * @throws GatewayError `invalid_value` for endpoints that do not exist, and an expiry in the past;
+ *   `insufficient_permissions` for members who would share what all keys have at providers
  */
-function checkScope (call: AdminCall, scope: Pick<KeyChange, 'endpoints' | 'provider_objects' | 'expires_at_ms'>): void {
+function checkScope (
+  call: AdminCall,
+  scope: Pick<KeyChange, 'endpoints' | 'provider_objects' | 'expires_at_ms'>
+): void {
   checkObjectRights(call, scope)
   const { endpoints, expires_at_ms: expiresAtMs } = scope
   const unknown = endpoints?.find(name => !endpointNames.includes(name))
-  if (unknown !== undefined) throw new GatewayError('invalid_value', { param: 'endpoints', message: `There is no endpoint \`${unknown}\`.` })
-  if (typeof expiresAtMs === 'number' && expiresAtMs <= Date.now()) throw new GatewayError('invalid_value', { param: 'expires_at_ms', message: '`expires_at_ms` is in the past.' })
+  if (unknown !== undefined) {
+    throw new GatewayError('invalid_value', {
+      param: 'endpoints',
+      message: `There is no endpoint \`${unknown}\`.`
+    })
+  }
+  if (typeof expiresAtMs === 'number' && expiresAtMs <= Date.now()) {
+    throw new GatewayError('invalid_value', {
+      param: 'expires_at_ms',
+      message: '`expires_at_ms` is in the past.'
+    })
+  }
 }
 
-/** @throws GatewayError `insufficient_permissions` for members who would get, or widen, a key that shares what all keys have at providers */
-function checkObjectRights (call: AdminCall, { provider_objects: objects = false }: Pick<KeyChange, 'provider_objects'>): void {
+/**
+ * @throws GatewayError `insufficient_permissions` for members who would get, or widen, a key that shares what
+ * all keys have at providers
+ */
+function checkObjectRights (
+  call: AdminCall,
+  { provider_objects: objects = false }: Pick<KeyChange, 'provider_objects'>
+): void {
   if (objects && !isAdmin(call)) {
-    throw new GatewayError('insufficient_permissions', { param: 'provider_objects', message: 'A key with `provider_objects` needs the role `admin`.' })
+    throw new GatewayError('insufficient_permissions', {
+      param: 'provider_objects',
+      message: 'A key with `provider_objects` needs the role `admin`.'
+    })
   }
 }
 
 /** @throws GatewayError `insufficient_permissions` for a field that an admin has set */
 function checkUnprotected (key: Key, change: KeyChange): void {
   const param = protectedField(key, change)
-  if (param !== undefined) throw new GatewayError('insufficient_permissions', { param, message: `An admin has set \`${param}\` of this key: ask one to change it.` })
+  if (param !== undefined) {
+    throw new GatewayError('insufficient_permissions', {
+      param,
+      message: `An admin has set \`${param}\` of this key: ask one to change it.`
+    })
+  }
 }
 
 function isAdmin (call: AdminCall): boolean {
@@ -111,11 +160,16 @@ function isAdmin (call: AdminCall): boolean {
 /** @throws GatewayError `conflict` for an archived project, and as `visibleProject` */
 async function usableProject (call: AdminCall, id: string): ReturnType<typeof visibleProject> {
   const project = await visibleProject(call, id)
-  if (project.archived_at_ms !== null) throw new GatewayError('conflict', { param: 'project_id', message: 'The project is archived.' })
+  if (project.archived_at_ms !== null) {
+    throw new GatewayError('conflict', { param: 'project_id', message: 'The project is archived.' })
+  }
   return project
 }
 
-/** @throws GatewayError `not_found` alike for a key that does not exist and one of a project that the caller may not see */
+/**
+ * @throws GatewayError `not_found` alike for a key that does not exist and one of a project that the caller
+ * may not see
+ */
 async function visibleKey (call: AdminCall): Promise<Key> {
   const key = await call.admin.keys.require(param(call, 'key_id'))
   if (!maySee(principalOf(call), key.project_id)) throw notFound('key_id', 'key')
@@ -125,7 +179,11 @@ async function visibleKey (call: AdminCall): Promise<Key> {
 /** @throws GatewayError `conflict` for a key of the configuration and a revoked one */
 async function changeableKey (call: AdminCall): Promise<Key> {
   const key = await visibleKey(call)
-  if (key.source === 'configuration') throw new GatewayError('conflict', { message: 'The key is defined in the configuration: change it there.' })
+  if (key.source === 'configuration') {
+    throw new GatewayError('conflict', {
+      message: 'The key is defined in the configuration: change it there.'
+    })
+  }
   if (key.status === 'revoked') throw new GatewayError('conflict', { message: 'The key is revoked.' })
   return key
 }

@@ -1,4 +1,7 @@
-/** Signing in by a provider of OpenID Connect. A browser goes there and comes back, so every answer is a redirect. */
+/**
+ * Signing in by a provider of OpenID Connect. A browser goes there and comes back, so every answer is a
+ * redirect.
+ */
 
 import { admitPerson, Refusal } from '../../lib/accounts/admit-person.ts'
 import { challengeMs } from '../../lib/accounts/challenges.ts'
@@ -13,16 +16,29 @@ import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import { AdminReply, type AdminHandlers } from './handler.ts'
 import { createSession } from './session.ts'
 
-export const oidcHandlers: AdminHandlers<'GET /admin/v1/sign-in/oidc' | 'GET /admin/v1/sign-in/oidc/callback'> = {
+export const oidcHandlers: AdminHandlers<
+  'GET /admin/v1/sign-in/oidc' | 'GET /admin/v1/sign-in/oidc/callback'
+> = {
   'GET /admin/v1/sign-in/oidc': async (call, services) => {
     const { admin: { accounts: { challenges } }, origin: { address, secure, url } } = call
     const settings = oidcOf(services)
     const holder = newToken()
     try {
-      const place = await beginOidc(settings, `${url}/admin/v1/sign-in/oidc/callback`, async kept => (
-        await challenges.create({ purpose: 'oidc_sign_in', holder, address, content: JSON.stringify(kept) })
-      ))
-      return redirect(place.href, printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 }))
+      const place = await beginOidc(
+        settings,
+        `${url}/admin/v1/sign-in/oidc/callback`,
+        async kept =>
+          await challenges.create({
+            purpose: 'oidc_sign_in',
+            holder,
+            address,
+            content: JSON.stringify(kept)
+          })
+      )
+      return redirect(
+        place.href,
+        printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 })
+      )
     } catch (error) {
       return refuse(call, error)
     }
@@ -32,13 +48,25 @@ export const oidcHandlers: AdminHandlers<'GET /admin/v1/sign-in/oidc' | 'GET /ad
     const { admin: { accounts }, origin: { address, secure }, query, search } = call
     const settings = oidcOf(services)
     const state = search.get('state') ?? ''
-    const content = await accounts.challenges.take('oidc_sign_in', state, readCookie(call.headers, 'sign_in', secure) ?? '')
+    const content = await accounts.challenges.take(
+      'oidc_sign_in',
+      state,
+      readCookie(call.headers, 'sign_in', secure) ?? ''
+    )
     if (content === undefined) return toPage('expired')
     try {
       const kept = JSON.parse(content) as OidcSignIn // written above
-      const user = await admitPerson(accounts, await finishOidc(settings, kept, query ?? '', state), settings, address)
+      const user = await admitPerson(
+        accounts,
+        await finishOidc(settings, kept, query ?? '', state),
+        settings,
+        address
+      )
       const { cookie, csrfToken } = await createSession(call, user, false)
-      await accounts.audit.add({ id: user.id, name: user.name, address }, { action: 'session.sign_in', subject: user, after: { by: 'oidc', role: user.role } })
+      await accounts.audit.add(
+        { id: user.id, name: user.name, address },
+        { action: 'session.sign_in', subject: user, after: { by: 'oidc', role: user.role } }
+      )
       return redirect(`/dashboard/#/signed-in/${csrfToken}`, cookie)
     } catch (error) {
       return refuse(call, error)
@@ -63,5 +91,13 @@ function toPage (reason: string): AdminReply {
 }
 
 function redirect (location: string, cookie?: string): AdminReply {
-  return new AdminReply({ status: 303, headers: { location, 'content-type': 'text/plain; charset=utf-8', ...cookie !== undefined && { 'set-cookie': cookie } }, body: '' })
+  return new AdminReply({
+    status: 303,
+    headers: {
+      location,
+      'content-type': 'text/plain; charset=utf-8',
+      ...cookie !== undefined && { 'set-cookie': cookie }
+    },
+    body: ''
+  })
 }

@@ -12,24 +12,48 @@ import { currentUser } from './session.ts'
 import { signIn } from './sign-in.ts'
 
 export const passkeyHandlers: AdminHandlers<
-  'GET /admin/v1/passkeys' | 'POST /admin/v1/passkeys/options' | 'POST /admin/v1/passkeys' | 'DELETE /admin/v1/passkeys/:passkey_id' |
-  'POST /admin/v1/sign-in/passkey/options' | 'POST /admin/v1/sign-in/passkey'
+  | 'GET /admin/v1/passkeys'
+  | 'POST /admin/v1/passkeys/options'
+  | 'POST /admin/v1/passkeys'
+  | 'DELETE /admin/v1/passkeys/:passkey_id'
+  | 'POST /admin/v1/sign-in/passkey/options'
+  | 'POST /admin/v1/sign-in/passkey'
 > = {
-  'GET /admin/v1/passkeys': async call => ({ object: 'list', data: await call.admin.accounts.passkeys.list(principalOf(call).id), next_cursor: null }),
+  'GET /admin/v1/passkeys': async call => ({
+    object: 'list',
+    data: await call.admin.accounts.passkeys.list(principalOf(call).id),
+    next_cursor: null
+  }),
 
   'POST /admin/v1/passkeys/options': async (call, services) => {
     const { passkeys, challenges } = call.admin.accounts
     const options = await passkeys.creationOptions(await currentUser(call), pageOf(call, services))
-    return { challenge_id: await challenges.create({ purpose: 'add_passkey', holder: sessionId(call), address: null, content: options.challenge }), options }
+    return {
+      challenge_id: await challenges.create({
+        purpose: 'add_passkey',
+        holder: sessionId(call),
+        address: null,
+        content: options.challenge
+      }),
+      options
+    }
   },
 
   'POST /admin/v1/passkeys': async (call, services) => {
-    const { admin: { accounts: { passkeys, challenges, sessions } }, request: { challenge_id: id, name, credential } } = call
+    const {
+      admin: {
+        accounts: { passkeys, challenges, sessions }
+      },
+      request: { challenge_id: id, name, credential }
+    } = call
     const challenge = await challenges.take('add_passkey', id, sessionId(call))
-    if (challenge === undefined) throw new GatewayError('invalid_value', { param: 'challenge_id', message: usedUp })
+    if (challenge === undefined) {
+      throw new GatewayError('invalid_value', { param: 'challenge_id', message: usedUp })
+    }
     const user = await currentUser(call)
     const added = await passkeys.add({ user, name, challenge, page: pageOf(call, services), credential })
-    if (await sessions.find(call.credential) === undefined) { // ended meanwhile, by what may have removed the passkeys too
+    // ended meanwhile, by what may have removed the passkeys too
+    if (await sessions.find(call.credential) === undefined) {
       await passkeys.remove(user.id, added.id)
       throw new GatewayError('invalid_api_key')
     }
@@ -48,21 +72,56 @@ export const passkeyHandlers: AdminHandlers<
     const { admin: { accounts: { passkeys, challenges } }, origin: { address, secure } } = call
     const options = await passkeys.signInOptions(pageOf(call, services))
     const holder = newToken()
-    const id = await challenges.create({ purpose: 'passkey_sign_in', holder, address, content: options.challenge })
+    const id = await challenges.create({
+      purpose: 'passkey_sign_in',
+      holder,
+      address,
+      content: options.challenge
+    })
     return new AdminReply({
       status: 200,
-      headers: { 'set-cookie': printCookie({ kind: 'sign_in', value: holder, secure, maxAgeSeconds: challengeMs / 1000 }) },
+      headers: {
+        'set-cookie': printCookie({
+          kind: 'sign_in',
+          value: holder,
+          secure,
+          maxAgeSeconds: challengeMs / 1000
+        })
+      },
       body: JSON.stringify({ challenge_id: id, options })
     })
   },
 
   'POST /admin/v1/sign-in/passkey': async (call, services) => {
-    const { admin: { accounts: { challenges, passkeys, users } }, origin: { secure }, request: { challenge_id: id, credential } } = call
-    const challenge = await challenges.take('passkey_sign_in', id, readCookie(call.headers, 'sign_in', secure) ?? '')
+    const {
+      admin: {
+        accounts: { challenges, passkeys, users }
+      },
+      origin: { secure },
+      request: { challenge_id: id, credential }
+    } = call
+    const challenge = await challenges.take(
+      'passkey_sign_in',
+      id,
+      readCookie(call.headers, 'sign_in', secure) ?? ''
+    )
     if (challenge === undefined) throw new GatewayError('invalid_credentials', { message: usedUp })
-    const user = await users.find(await passkeys.check({ challenge, page: pageOf(call, services), isConfigured: services.settings.server.publicUrl !== undefined, credential }))
+    const user = await users.find(
+      await passkeys.check({
+        challenge,
+        page: pageOf(call, services),
+        isConfigured: services.settings.server.publicUrl !== undefined,
+        credential
+      })
+    )
     if (user === undefined || user.disabled_at_ms !== null) throw new GatewayError('invalid_credentials')
-    return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'passkey' } }, false)
+    return await signIn(
+      call,
+      services,
+      user,
+      { action: 'session.sign_in', subject: user, after: { by: 'passkey' } },
+      false
+    )
   }
 }
 
@@ -73,12 +132,16 @@ function sessionId (call: AdminCall): string {
 }
 
 /**
- * Returns the address of the page: `public_url`, or what its browser says, which `adminAuth` has compared with the address of the request.
+ * Returns the address of the page: `public_url`, or what its browser says, which `adminAuth` has compared
+ * with the address of the request.
  *
- * @throws GatewayError `invalid_value` for a page at another address than `public_url`: its browser would not use the passkeys there
+ * @throws GatewayError `invalid_value` for a page at another address than `public_url`: its browser would not
+ *   use the passkeys there
  */
 function pageOf ({ headers, origin }: AdminCall, { settings: { server: { publicUrl } } }: Services): URL {
   const page = new URL(headers.origin ?? origin.url)
   if (publicUrl === undefined || page.origin === new URL(publicUrl).origin) return page
-  throw new GatewayError('invalid_value', { message: 'Passkeys work at the address of `server.public_url` alone. Open the dashboard there.' })
+  throw new GatewayError('invalid_value', {
+    message: 'Passkeys work at the address of `server.public_url` alone. Open the dashboard there.'
+  })
 }

@@ -6,11 +6,17 @@ import { audit, notFound, param, principalOf, visibleProject } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 export const projectHandlers: AdminHandlers<
-  'GET /admin/v1/projects' | 'POST /admin/v1/projects' | 'GET /admin/v1/projects/:project_id' | 'POST /admin/v1/projects/:project_id' |
-  'DELETE /admin/v1/projects/:project_id' | 'GET /admin/v1/projects/:project_id/members' | 'POST /admin/v1/projects/:project_id/members' |
-  'DELETE /admin/v1/projects/:project_id/members/:user_id'
+  | 'GET /admin/v1/projects'
+  | 'POST /admin/v1/projects'
+  | 'GET /admin/v1/projects/:project_id'
+  | 'POST /admin/v1/projects/:project_id'
+  | 'DELETE /admin/v1/projects/:project_id'
+  | 'GET /admin/v1/projects/:project_id/members'
+  | 'POST /admin/v1/projects/:project_id/members'
+  | 'DELETE /admin/v1/projects/:project_id/members/:user_id'
 > = {
-  'GET /admin/v1/projects': async call => await call.admin.accounts.projects.list(pageRequest(call.search), principalOf(call).projects),
+  'GET /admin/v1/projects': async call =>
+    await call.admin.accounts.projects.list(pageRequest(call.search), principalOf(call).projects),
 
   'POST /admin/v1/projects': async call => {
     const project = await call.admin.accounts.projects.create(call.request)
@@ -23,7 +29,12 @@ export const projectHandlers: AdminHandlers<
   'POST /admin/v1/projects/:project_id': async call => {
     const before = await visibleProject(call, param(call, 'project_id'))
     const after = await call.admin.accounts.projects.update(before.id, call.request)
-    await audit(call, { action: 'project.update', subject: after, before: settingsOf(before), after: settingsOf(after) })
+    await audit(call, {
+      action: 'project.update',
+      subject: after,
+      before: settingsOf(before),
+      after: settingsOf(after)
+    })
     return after
   },
 
@@ -46,7 +57,11 @@ export const projectHandlers: AdminHandlers<
     const user = await users.find(call.request.user_id)
     if (user === undefined) throw notFound('user_id', 'user')
     await users.join(user.id, project.id)
-    await audit(call, { action: 'member.add', subject: project, after: { user_id: user.id, name: user.name } })
+    await audit(call, {
+      action: 'member.add',
+      subject: project,
+      after: { user_id: user.id, name: user.name }
+    })
     return await projects.requireMember(project.id, user.id)
   },
 

@@ -18,7 +18,10 @@ import type { AdminHandlers } from './handler.ts'
 const hourMs = 3_600_000
 
 export const resourceHandlers: AdminHandlers<
-  'GET /admin/v1/models' | 'GET /admin/v1/providers' | 'GET /admin/v1/tool-servers' | 'GET /admin/v1/tool-servers/:org/:name'
+  | 'GET /admin/v1/models'
+  | 'GET /admin/v1/providers'
+  | 'GET /admin/v1/tool-servers'
+  | 'GET /admin/v1/tool-servers/:org/:name'
 > = {
   'GET /admin/v1/models': async (_call, services) => {
     const open = openCircuits(services)
@@ -30,19 +33,33 @@ export const resourceHandlers: AdminHandlers<
     const untilMs = Date.now()
     const period = { fromMs: untilMs - hourMs, untilMs }
     const projects = visibleProjects(call, undefined)
-    const usage = await call.admin.reports.make('usageReport', { period, origin: { projects }, bucket: 'hour', groupBy: 'provider' })
+    const usage = await call.admin.reports.make('usageReport', {
+      period,
+      origin: { projects },
+      bucket: 'hour',
+      groupBy: 'provider'
+    })
     const attempts = await call.admin.reports.make('attemptsReport', { fromMs: period.fromMs, projects })
-    return { object: 'list', data: services.settings.providers.map(({ id }) => describeProvider(id, services, usage, attempts[id])) }
+    return {
+      object: 'list',
+      data: services.settings.providers.map(({ id }) => describeProvider(id, services, usage, attempts[id]))
+    }
   },
 
-  'GET /admin/v1/tool-servers': async (_call, { settings }) => ({ object: 'list', data: settings.toolServers.map(describeToolServer) }),
+  'GET /admin/v1/tool-servers': async (_call, { settings }) => ({
+    object: 'list',
+    data: settings.toolServers.map(describeToolServer)
+  }),
 
   'GET /admin/v1/tool-servers/:org/:name': async (call, { settings, toolServers }) => {
     const slug = `${param(call, 'org')}/${param(call, 'name')}`
     if (!settings.toolServers.some(server => server.slug === slug)) throw notFound('name', 'tool server')
     const startMs = performance.now()
     const { offered, errors } = await toolServers.open({
-      request: { mcp_servers: [slug] }, key: { id: `admin:${principalOf(call).id}` }, reservedNames: new Set(), signal: standardSignal(call.signal)
+      request: { mcp_servers: [slug] },
+      key: { id: `admin:${principalOf(call).id}` },
+      reservedNames: new Set(),
+      signal: standardSignal(call.signal)
     })
     const [failure] = Object.values(errors)
     return {
@@ -50,7 +67,11 @@ export const resourceHandlers: AdminHandlers<
       connected: failure === undefined,
       error: failure?.message ?? null,
       duration_ms: Math.round(performance.now() - startMs),
-      tools: offered.map(({ tool: { name, description = '', inputSchema } }) => ({ name, description, input_schema: { ...inputSchema } }))
+      tools: offered.map(({ tool: { name, description = '', inputSchema } }) => ({
+        name,
+        description,
+        input_schema: { ...inputSchema }
+      }))
     }
   }
 }
@@ -59,7 +80,10 @@ function openCircuits ({ routeHealth }: Services): ReadonlySet<string> {
   return new Set([...routeHealth.circuits()].filter(([, isOpen]) => isOpen).map(([modelId]) => modelId))
 }
 
-function describeModel ({ id, providerId, displayName, description, status, capabilities, price, createdAt }: ModelEntry, open: ReadonlySet<string>): CatalogueEntry {
+function describeModel (
+  { id, providerId, displayName, description, status, capabilities, price, createdAt }: ModelEntry,
+  open: ReadonlySet<string>
+): CatalogueEntry {
   return {
     id,
     provider_id: providerId,
@@ -77,14 +101,25 @@ function describeModel ({ id, providerId, displayName, description, status, capa
 
 /** Describes routes and aliases by the first model that each stands for. */
 function configuredNames ({ settings, models }: Services, open: ReadonlySet<string>): CatalogueEntry[] {
-  const aliases = settings.models.filter(({ id, alias, hidden }) => alias !== undefined && !hidden && !isPattern(id)).map(({ id }) => ({ name: id, kind: 'alias' as const }))
+  const aliases = settings.models
+    .filter(({ id, alias, hidden }) => alias !== undefined && !hidden && !isPattern(id))
+    .map(({ id }) => ({ name: id, kind: 'alias' as const }))
   const routes = settings.routes.map(({ name }) => ({ name, kind: 'route' as const }))
   return [...routes, ...aliases].flatMap(({ name, kind }) => {
     const targets = models.routes(name)
     const [first] = targets
     if (first === undefined) return []
     const entry = models.find(first.modelId) ?? unknownModelEntry(first.providerId, first.model, undefined)
-    return [{ ...describeModel(entry, open), id: name, display_name: name, price: null, kind, targets: targets.map(({ modelId }) => modelId) }]
+    return [
+      {
+        ...describeModel(entry, open),
+        id: name,
+        display_name: name,
+        price: null,
+        kind,
+        targets: targets.map(({ modelId }) => modelId)
+      }
+    ]
   })
 }
 
@@ -94,13 +129,25 @@ function wirePrice (price: NonNullable<ModelEntry['price']>): Price {
   const renamed = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(renamed)
     if (!isContainer(value)) return value
-    return Object.fromEntries(Object.entries(value).map(([name, field]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), renamed(field)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, field]) => [
+        name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+        renamed(field)
+      ])
+    )
   }
   return renamed(fields) as Price // the fields of a price under their wire names
 }
 
-function describeProvider (id: string, { settings, models, routeHealth }: Services, usage: Usage, { attempts, failed }: AttemptCounts = { attempts: 0, failed: 0 }): ProviderHealth {
-  const { kind, enabled, baseUrl, apiKey, apiKeys } = settings.providers.find(provider => provider.id === id) ?? { kind: '', enabled: false, baseUrl: '' }
+function describeProvider (
+  id: string,
+  { settings, models, routeHealth }: Services,
+  usage: Usage,
+  { attempts, failed }: AttemptCounts = { attempts: 0, failed: 0 }
+): ProviderHealth {
+  const { kind, enabled, baseUrl, apiKey, apiKeys } = settings.providers.find(
+    provider => provider.id === id
+  ) ?? { kind: '', enabled: false, baseUrl: '' }
   const pool = routeHealth.credentials(id)
   const credentials = apiKeys?.length ?? (apiKey === undefined ? 0 : 1)
   const totals = usage.groups.find(group => group.id === id)?.totals
@@ -112,13 +159,22 @@ function describeProvider (id: string, { settings, models, routeHealth }: Servic
     credentials,
     credentials_ready: pool?.ready ?? credentials,
     cooldown_ms: Math.round(routeHealth.pauseMs(id)),
-    open_circuits: [...routeHealth.circuits()].filter(([modelId, isOpen]) => isOpen && modelId.startsWith(`${id}/`)).map(([modelId]) => modelId),
+    open_circuits: [...routeHealth.circuits()]
+      .filter(([modelId, isOpen]) => isOpen && modelId.startsWith(`${id}/`))
+      .map(([modelId]) => modelId),
     models: models.list().filter(({ providerId }) => providerId === id).length,
-    last_hour: { attempts, failed_attempts: failed, latency_ms: totals?.latency_ms ?? null, first_byte_ms: totals?.first_byte_ms ?? null }
+    last_hour: {
+      attempts,
+      failed_attempts: failed,
+      latency_ms: totals?.latency_ms ?? null,
+      first_byte_ms: totals?.first_byte_ms ?? null
+    }
   }
 }
 
 /** Shows where a server is, without what may be secret: queries, credentials and arguments. */
 function describeToolServer ({ slug, url, command = '' }: ToolServerSettings): ToolServer {
-  return url === undefined ? { slug, transport: 'command', target: command } : { slug, transport: 'http', target: url.split(/[?#]/, 1)[0] ?? '' }
+  return url === undefined
+    ? { slug, transport: 'command', target: command }
+    : { slug, transport: 'http', target: url.split(/[?#]/, 1)[0] ?? '' }
 }

@@ -14,25 +14,46 @@ import { mayEdit } from './configuration.ts'
 import { AdminReply, type AdminHandlers } from './handler.ts'
 
 export const sessionHandlers: AdminHandlers<
-  'GET /admin/v1/session' | 'DELETE /admin/v1/session' | 'GET /admin/v1/sessions' | 'DELETE /admin/v1/sessions/:session_id' |
-  'POST /admin/v1/profile' | 'POST /admin/v1/profile/password'
+  | 'GET /admin/v1/session'
+  | 'DELETE /admin/v1/session'
+  | 'GET /admin/v1/sessions'
+  | 'DELETE /admin/v1/sessions/:session_id'
+  | 'POST /admin/v1/profile'
+  | 'POST /admin/v1/profile/password'
 > = {
   'GET /admin/v1/session': async (call, services) => await currentSession(call, services),
 
   'DELETE /admin/v1/session': async call => {
     const { id, session } = principalOf(call)
     await call.admin.accounts.sessions.end(id, session?.id ?? '')
-    return new AdminReply({ status: 200, headers: { 'set-cookie': printCookie({ kind: 'session', value: '', secure: call.origin.secure, maxAgeSeconds: 0 }) }, body: JSON.stringify({ done: true }) })
+    return new AdminReply({
+      status: 200,
+      headers: {
+        'set-cookie': printCookie({
+          kind: 'session',
+          value: '',
+          secure: call.origin.secure,
+          maxAgeSeconds: 0
+        })
+      },
+      body: JSON.stringify({ done: true })
+    })
   },
 
   'GET /admin/v1/sessions': async call => {
     const { id, session } = principalOf(call)
-    return { object: 'list', data: await call.admin.accounts.sessions.list(id, session?.id ?? ''), next_cursor: null }
+    return {
+      object: 'list',
+      data: await call.admin.accounts.sessions.list(id, session?.id ?? ''),
+      next_cursor: null
+    }
   },
 
   'DELETE /admin/v1/sessions/:session_id': async call => {
     const id = param(call, 'session_id')
-    if (!await call.admin.accounts.sessions.end(principalOf(call).id, id)) throw notFound('session_id', 'session')
+    if (!await call.admin.accounts.sessions.end(principalOf(call).id, id)) {
+      throw notFound('session_id', 'session')
+    }
     await audit(call, { action: 'session.end', subject: { id } })
     return { id, deleted: true }
   },
@@ -41,33 +62,67 @@ export const sessionHandlers: AdminHandlers<
     const { users } = call.admin.accounts
     const before = await currentUser(call)
     const after = await users.update(before.id, call.request)
-    await audit(call, { action: 'user.update', subject: before, before: publicPart(before), after: publicPart(after ?? before) })
+    await audit(call, {
+      action: 'user.update',
+      subject: before,
+      before: publicPart(before),
+      after: publicPart(after ?? before)
+    })
     return await currentSession(call, services)
   },
 
   'POST /admin/v1/profile/password': async (call, services) => {
-    const { admin: { accounts }, credential, origin: { address }, request: { current_password: current, new_password: next, email } } = call
+    const {
+      admin: { accounts },
+      credential,
+      origin: { address },
+      request: { current_password: current, new_password: next, email }
+    } = call
     const user = await currentUser(call)
     if (user.password !== null && principalOf(call).session?.byLink !== true) {
       accounts.throttle.begin(address, user.id)
-      if (!await verifyPassword(current ?? '', user.password)) throw new GatewayError('invalid_credentials', { param: 'current_password', message: 'The current password is wrong.' })
+      if (!await verifyPassword(current ?? '', user.password)) {
+        throw new GatewayError('invalid_credentials', {
+          param: 'current_password',
+          message: 'The current password is wrong.'
+        })
+      }
       accounts.throttle.succeeded(address, user.id)
     }
     const name = email ?? user.email
-    if (name === null) throw new GatewayError('invalid_value', { param: 'email', message: 'A password needs an `email` to sign in with.' })
+    if (name === null) {
+      throw new GatewayError('invalid_value', {
+        param: 'email',
+        message: 'A password needs an `email` to sign in with.'
+      })
+    }
     checkPassword(next, [user.name, name])
     const password = await hashPassword(next)
-    if (await accounts.sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key') // ended while the hash was made
+    // ended while the hash was made
+    if (await accounts.sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key')
     const changed = await accounts.changeUser(user, { password, ...email !== undefined && { email } })
-    await audit(call, { action: 'user.set_password', subject: user, before: publicPart(user), after: publicPart(changed ?? user) })
+    await audit(call, {
+      action: 'user.set_password',
+      subject: user,
+      before: publicPart(user),
+      after: publicPart(changed ?? user)
+    })
     return await beginSession(call, services, changed ?? user, false)
   }
 }
 
 /** Begins a session, and answers with it. */
-export async function beginSession (call: AdminCall, services: Services, user: UserRow, byLink: boolean): Promise<AdminReply> {
+export async function beginSession (
+  call: AdminCall,
+  services: Services,
+  user: UserRow,
+  byLink: boolean
+): Promise<AdminReply> {
   const { cookie, csrfToken, expiresAtMs } = await createSession(call, user, byLink)
-  const session: NewSession = { ...await describeSession(call, services, user, expiresAtMs), csrf_token: csrfToken }
+  const session: NewSession = {
+    ...(await describeSession(call, services, user, expiresAtMs)),
+    csrf_token: csrfToken
+  }
   const body = JSON.stringify(session)
   return new AdminReply({ status: 200, headers: { 'set-cookie': cookie }, body })
 }
@@ -83,24 +138,44 @@ interface BegunSession {
  * Creates a session with a cookie of its own, in place of the one that the request came with.
  *
  * @param user the row by which they proved who they are
- * @throws GatewayError `invalid_credentials` when it has changed since: what then ended their sessions did not find this one
+ * @throws GatewayError `invalid_credentials` when it has changed since: what then ended their sessions did
+ *   not find this one
  */
 export async function createSession (call: AdminCall, user: UserRow, byLink: boolean): Promise<BegunSession> {
-  const { admin: { accounts: { sessions, users } }, origin: { address, secure }, headers: { 'user-agent': agent } } = call
+  const {
+    admin: {
+      accounts: { sessions, users }
+    },
+    origin: { address, secure },
+    headers: { 'user-agent': agent }
+  } = call
   const presented = readCookie(call.headers, 'session', secure)
   const before = presented === undefined ? undefined : await sessions.find(presented)
   if (before !== undefined) await sessions.end(before.user.id, before.session.id)
-  const { token, csrfToken, row } = await sessions.create(user.id, { address, userAgent: typeof agent === 'string' ? agent : null }, byLink)
+  const { token, csrfToken, row } = await sessions.create(
+    user.id,
+    { address, userAgent: typeof agent === 'string' ? agent : null },
+    byLink
+  )
   if (!hasSameRights(user, await users.find(user.id))) {
     await sessions.end(user.id, row.id)
     throw new GatewayError('invalid_credentials')
   }
   const maxAgeSeconds = Math.floor((row.expires_at_ms - row.created_at_ms) / 1000)
-  return { cookie: printCookie({ kind: 'session', value: token, secure, maxAgeSeconds }), csrfToken, expiresAtMs: row.expires_at_ms }
+  return {
+    cookie: printCookie({ kind: 'session', value: token, secure, maxAgeSeconds }),
+    csrfToken,
+    expiresAtMs: row.expires_at_ms
+  }
 }
 
 function hasSameRights (before: UserRow, now: UserRow | undefined): boolean {
-  return now !== undefined && now.disabled_at_ms === null && now.password === before.password && now.role === before.role
+  return (
+    now !== undefined &&
+    now.disabled_at_ms === null &&
+    now.password === before.password &&
+    now.role === before.role
+  )
 }
 
 /** Returns the user who is signed in. */
@@ -117,11 +192,20 @@ async function currentSession (call: AdminCall, services: Services): Promise<Ses
 }
 
 async function describeSession (
-  { admin: { accounts, configuration }, origin }: AdminCall, { settings }: Services, user: UserRow, expiresAtMs: number
+  { admin: { accounts, configuration }, origin }: AdminCall,
+  { settings }: Services,
+  user: UserRow,
+  expiresAtMs: number
 ): Promise<Session> {
   const { id, name, email, role, password } = user
-  const seen = role === 'owner' || role === 'admin' ? undefined : new Set((await accounts.users.projectsOf([id])).get(id))
-  const [projects, passkeys] = [await accounts.projects.list({ limit: 200 }, seen), await accounts.passkeys.list(id)]
+  const seen =
+    role === 'owner' || role === 'admin'
+      ? undefined
+      : new Set((await accounts.users.projectsOf([id])).get(id))
+  const [projects, passkeys] = [
+    await accounts.projects.list({ limit: 200 }, seen),
+    await accounts.passkeys.list(id)
+  ]
   return {
     user: { id, name, email, role },
     expires_at_ms: expiresAtMs,

@@ -11,9 +11,24 @@ import type { AdminHandlers, AdminReply } from './handler.ts'
 import { beginSession } from './session.ts'
 
 export const signInHandlers: AdminHandlers<
-  'GET /admin/v1/sign-in' | 'POST /admin/v1/sign-in/password' | 'POST /admin/v1/sign-in/link' | 'POST /admin/v1/invitation' | 'POST /admin/v1/sign-in/invitation'
+  | 'GET /admin/v1/sign-in'
+  | 'POST /admin/v1/sign-in/password'
+  | 'POST /admin/v1/sign-in/link'
+  | 'POST /admin/v1/invitation'
+  | 'POST /admin/v1/sign-in/invitation'
 > = {
-  'GET /admin/v1/sign-in': async ({ admin: { accounts: { users, passkeys } } }, { settings: { accounts: { oidc } } }) => {
+  'GET /admin/v1/sign-in': async (
+    {
+      admin: {
+        accounts: { users, passkeys }
+      }
+    },
+    {
+      settings: {
+        accounts: { oidc }
+      }
+    }
+  ) => {
     const [password, passkey] = [await users.havePasswords(), await passkeys.exist()]
     return {
       password,
@@ -24,7 +39,13 @@ export const signInHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/sign-in/password': async (call, services) => {
-    const { admin: { accounts: { throttle, users } }, origin: { address }, request: { email, password } } = call
+    const {
+      admin: {
+        accounts: { throttle, users }
+      },
+      origin: { address },
+      request: { email, password }
+    } = call
     const name = email.trim().toLowerCase()
     throttle.begin(address, name)
     const user = await users.findByEmail(name)
@@ -34,7 +55,13 @@ export const signInHandlers: AdminHandlers<
       throw new GatewayError('invalid_credentials')
     }
     throttle.succeeded(address, name)
-    return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'password' } }, false)
+    return await signIn(
+      call,
+      services,
+      user,
+      { action: 'session.sign_in', subject: user, after: { by: 'password' } },
+      false
+    )
   },
 
   'POST /admin/v1/sign-in/link': async (call, services) => {
@@ -42,10 +69,21 @@ export const signInHandlers: AdminHandlers<
     const userId = await links.useSignIn(token)
     const user = userId === undefined ? undefined : await users.find(userId)
     if (user === undefined || user.disabled_at_ms !== null) throw usedUp()
-    return await signIn(call, services, user, { action: 'session.sign_in', subject: user, after: { by: 'link' } }, true)
+    return await signIn(
+      call,
+      services,
+      user,
+      { action: 'session.sign_in', subject: user, after: { by: 'link' } },
+      true
+    )
   },
 
-  'POST /admin/v1/invitation': async ({ admin: { accounts: { links } }, request: { token } }) => {
+  'POST /admin/v1/invitation': async ({
+    admin: {
+      accounts: { links }
+    },
+    request: { token }
+  }) => {
     const invitation = await links.findInvitation(token)
     if (invitation === undefined) throw notFound('token', 'invitation, or it has expired')
     const { email, role, invited_by, expires_at_ms } = invitation
@@ -58,37 +96,74 @@ export const signInHandlers: AdminHandlers<
     if (open === undefined) throw usedUp()
     const email = open.email ?? request.email
     const { name, password } = request
-    if (password !== undefined && email === undefined) throw new GatewayError('invalid_value', { param: 'email', message: 'A password needs an `email` to sign in with.' })
+    if (password !== undefined && email === undefined) {
+      throw new GatewayError('invalid_value', {
+        param: 'email',
+        message: 'A password needs an `email` to sign in with.'
+      })
+    }
     if (password !== undefined) checkPassword(password, [name, email ?? ''])
     const hash = password === undefined ? undefined : await hashPassword(password)
-    if (email !== undefined && await users.findByEmail(email) !== undefined) throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
+    if (email !== undefined && (await users.findByEmail(email)) !== undefined) {
+      throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
+    }
     const invitation = await links.takeInvitation({ token: request.token })
     if (invitation === undefined) throw usedUp()
     const { role, projects } = invitation
     const user = await users.create({ name, email, role, projects, password: hash })
-    return await signIn(call, services, user, { action: 'invitation.accept', subject: user, after: { role, projects } }, hash === undefined)
+    return await signIn(
+      call,
+      services,
+      user,
+      { action: 'invitation.accept', subject: user, after: { role, projects } },
+      hash === undefined
+    )
   }
 }
 
-/** Begins a session in place of the one that the request came with, if any, and writes that into the audit log. */
-export async function signIn (call: AdminCall, services: Services, user: UserRow, act: Act, byLink: boolean): Promise<AdminReply> {
+/**
+ * Begins a session in place of the one that the request came with, if any, and writes that into the audit
+ * log.
+ */
+export async function signIn (
+  call: AdminCall,
+  services: Services,
+  user: UserRow,
+  act: Act,
+  byLink: boolean
+): Promise<AdminReply> {
   const reply = await beginSession(call, services, user, byLink)
   await call.admin.accounts.audit.add({ id: user.id, name: user.name, address: call.origin.address }, act)
   return reply
 }
 
 /**
- * Writes a failed sign-in of a user into the audit log. The throttle bounds how many there are; those of names that nobody has are in the
- * log alone. Not awaited: the time of an answer must not say whether there is such a user.
+ * Writes a failed sign-in of a user into the audit log. The throttle bounds how many there are; those of
+ * names that nobody has are in the log alone. Not awaited: the time of an answer must not say whether there
+ * is such a user.
  */
 function noteFailure (call: AdminCall, user: UserRow): void {
-  const { admin: { accounts: { audit } }, origin: { address }, record } = call
-  audit.add({ id: null, name: 'stranger', address }, { action: 'session.sign_in_failed', subject: user, after: { by: 'password' } })
-    .catch((error: unknown) => { record.cause = error })
+  const {
+    admin: {
+      accounts: { audit }
+    },
+    origin: { address },
+    record
+  } = call
+  audit
+    .add(
+      { id: null, name: 'stranger', address },
+      { action: 'session.sign_in_failed', subject: user, after: { by: 'password' } }
+    )
+    .catch((error: unknown) => {
+      record.cause = error
+    })
 }
 
 /** Answers alike for a link that is wrong, used and expired. */
 function usedUp (): GatewayError {
-  return new GatewayError('invalid_credentials', { message: 'The link is not valid: it works once, and for a limited time.' })
+  return new GatewayError('invalid_credentials', {
+    message: 'The link is not valid: it works once, and for a limited time.'
+  })
 }
 

@@ -20,27 +20,53 @@ export const usageHandlers: AdminHandlers<'GET /admin/v1/usage' | 'GET /admin/v1
     const usage = await call.admin.reports.make('usageReport', reportRequest(call))
     return new AdminReply({
       status: 200,
-      headers: { 'content-type': 'text/csv; charset=utf-8', 'content-disposition': 'attachment; filename="usage.csv"' },
+      headers: {
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': 'attachment; filename="usage.csv"'
+      },
       body: csvOf(usage)
     })
   }
 }
 
 /** @throws GatewayError `invalid_value` naming the parameter */
-function reportRequest (call: AdminRequest<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'>): UsageReportRequest {
+function reportRequest (
+  call: AdminRequest<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'>
+): UsageReportRequest {
   const { search } = call
-  const { untilMs = Date.now(), fromMs = untilMs - dayMs, projects, keys, models, providers, endpoints } = callFilter(call)
+  const {
+    untilMs = Date.now(),
+    fromMs = untilMs - dayMs,
+    projects,
+    keys,
+    models,
+    providers,
+    endpoints
+  } = callFilter(call)
   if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
   const lengthMs = untilMs - fromMs
-  const wanted = search.get('bucket') ?? (lengthMs > 7 * dayMs ? 'day' : lengthMs > maxMinutesMs ? 'hour' : 'minute')
+  const wanted =
+    search.get('bucket') ?? (lengthMs > 7 * dayMs ? 'day' : lengthMs > maxMinutesMs ? 'hour' : 'minute')
   const bucket = bucketNames.find(name => name === wanted)
   if (bucket === undefined) throw invalid('bucket', `\`bucket\` must be one of ${bucketNames.join(', ')}.`)
-  if (bucket === 'minute' && lengthMs > maxMinutesMs) throw invalid('bucket', 'The period has more than 2 hours: use `hour`, or a shorter one.')
-  if (lengthMs / bucketMs[bucket] > maxBuckets) throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or a shorter one.`)
+  if (bucket === 'minute' && lengthMs > maxMinutesMs) {
+    throw invalid('bucket', 'The period has more than 2 hours: use `hour`, or a shorter one.')
+  }
+  if (lengthMs / bucketMs[bucket] > maxBuckets) {
+    throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or a shorter one.`)
+  }
   const given = search.get('group_by') ?? undefined
   const groupBy = groupingNames.find(name => name === given)
-  if (given !== undefined && groupBy === undefined) throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
-  return { period: { fromMs, untilMs }, origin: { projects, keys, models, providers, endpoints }, bucket, groupBy, compare: search.get('compare') === 'true' }
+  if (given !== undefined && groupBy === undefined) {
+    throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
+  }
+  return {
+    period: { fromMs, untilMs },
+    origin: { projects, keys, models, providers, endpoints },
+    bucket,
+    groupBy,
+    compare: search.get('compare') === 'true'
+  }
 }
 
 function invalid (param: string, message: string): GatewayError {
@@ -51,9 +77,13 @@ function invalid (param: string, message: string): GatewayError {
 function csvOf ({ at_ms: times, group_by: groupBy, groups, series }: Usage): string {
   const listed = groupBy === null ? [{ id: null, name: 'all', series }] : groups
   const columns = Object.keys(series) as Array<keyof typeof series> // of the schema
-  const head = ['time', ...groupBy === null ? [] : [groupBy, `${groupBy}_name`], ...columns]
-  const rows = listed.flatMap(group => times.map((at, index) => [
-    new Date(at).toISOString(), ...groupBy === null ? [] : [group.id ?? '', group.name], ...columns.map(column => group.series[column][index] ?? '')
-  ]))
+  const head = ['time', ...(groupBy === null ? [] : [groupBy, `${groupBy}_name`]), ...columns]
+  const rows = listed.flatMap(group =>
+    times.map((at, index) => [
+      new Date(at).toISOString(),
+      ...(groupBy === null ? [] : [group.id ?? '', group.name]),
+      ...columns.map(column => group.series[column][index] ?? '')
+    ])
+  )
   return [head, ...rows].map(csvRow).join('')
 }

@@ -1,6 +1,6 @@
 /**
- * Users and invitations. No one changes a user of a higher role, or gives a role above their own; and an admin key with scopes
- * gives no one more than they allow: a session has no scopes.
+ * Users and invitations. No one changes a user of a higher role, or gives a role above their own; and an
+ * admin key with scopes gives no one more than they allow: a session has no scopes.
  */
 
 import { dashboardLink } from '../../lib/dashboard/link.ts'
@@ -15,12 +15,20 @@ import { audit, checkUnscoped, notFound, param, principalOf, visibleProject } fr
 import type { AdminHandlers } from './handler.ts'
 
 export const userHandlers: AdminHandlers<
-  'GET /admin/v1/users' | 'GET /admin/v1/users/:user_id' | 'POST /admin/v1/users/:user_id' | 'DELETE /admin/v1/users/:user_id' |
-  'POST /admin/v1/users/:user_id/link' | 'GET /admin/v1/invitations' | 'POST /admin/v1/invitations' | 'DELETE /admin/v1/invitations/:invitation_id'
+  | 'GET /admin/v1/users'
+  | 'GET /admin/v1/users/:user_id'
+  | 'POST /admin/v1/users/:user_id'
+  | 'DELETE /admin/v1/users/:user_id'
+  | 'POST /admin/v1/users/:user_id/link'
+  | 'GET /admin/v1/invitations'
+  | 'POST /admin/v1/invitations'
+  | 'DELETE /admin/v1/invitations/:invitation_id'
 > = {
-  'GET /admin/v1/users': async ({ admin: { accounts }, search }) => await accounts.users.list(pageRequest(search)),
+  'GET /admin/v1/users': async ({ admin: { accounts }, search }) =>
+    await accounts.users.list(pageRequest(search)),
 
-  'GET /admin/v1/users/:user_id': async call => await call.admin.accounts.users.describe(await requireUser(call)),
+  'GET /admin/v1/users/:user_id': async call =>
+    await call.admin.accounts.users.describe(await requireUser(call)),
 
   'POST /admin/v1/users/:user_id': async call => {
     const { admin: { accounts }, request: { name, email, role, disabled } } = call
@@ -32,7 +40,12 @@ export const userHandlers: AdminHandlers<
     if (disabled === false && user.disabled_at_ms !== null) checkUnscoped(call, 'enable users')
     const before = await accounts.users.describe(user)
     const emailByOther = user.id !== principalOf(call).id
-    const changed = await accounts.changeUser(user, { name, role, disabled, ...isNewEmail && { email, emailByOther } })
+    const changed = await accounts.changeUser(user, {
+      name,
+      role,
+      disabled,
+      ...isNewEmail && { email, emailByOther }
+    })
     if (changed === undefined) throw notFound('user_id', 'user')
     const after = await accounts.users.describe(changed)
     await audit(call, { action: 'user.update', subject: user, before, after })
@@ -54,14 +67,16 @@ export const userHandlers: AdminHandlers<
     try {
       await changeableUser(call)
     } catch (error) {
-      await links.endSignIn(user.id) // a promotion at the same moment has ended the links that were there before this one
+      // a promotion at the same moment has ended the links that were there before this one
+      await links.endSignIn(user.id)
       throw error
     }
     await audit(call, { action: 'link.create', subject: user })
     return { url: dashboardLink(call.origin.url, token), expires_at_ms: expiresAtMs }
   },
 
-  'GET /admin/v1/invitations': async ({ admin: { accounts }, search }) => await accounts.links.listInvitations(pageRequest(search)),
+  'GET /admin/v1/invitations': async ({ admin: { accounts }, search }) =>
+    await accounts.links.listInvitations(pageRequest(search)),
 
   'POST /admin/v1/invitations': async call => {
     checkUnscoped(call, 'invite people')
@@ -69,9 +84,20 @@ export const userHandlers: AdminHandlers<
     const { role, email, projects = [] } = call.request
     checkGivenRole(call, role)
     for (const id of projects) await visibleProject(call, id)
-    if (email !== undefined && await users.findByEmail(email) !== undefined) throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
-    const { token, invitation } = await links.createInvitation({ role, email, projects, invitedBy: principalOf(call).name })
-    await audit(call, { action: 'invitation.create', subject: { id: invitation.id, name: email }, after: { role, email, projects } })
+    if (email !== undefined && (await users.findByEmail(email)) !== undefined) {
+      throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
+    }
+    const { token, invitation } = await links.createInvitation({
+      role,
+      email,
+      projects,
+      invitedBy: principalOf(call).name
+    })
+    await audit(call, {
+      action: 'invitation.create',
+      subject: { id: invitation.id, name: email },
+      after: { role, email, projects }
+    })
     return { invitation, url: `${call.origin.url}/dashboard/#/invitation/${token}` }
   },
 
@@ -79,7 +105,11 @@ export const userHandlers: AdminHandlers<
     const id = param(call, 'invitation_id')
     const taken = await call.admin.accounts.links.takeInvitation({ id })
     if (taken === undefined) throw notFound('invitation_id', 'invitation')
-    await audit(call, { action: 'invitation.delete', subject: { id, name: taken.email ?? undefined }, before: { role: taken.role, projects: taken.projects } })
+    await audit(call, {
+      action: 'invitation.delete',
+      subject: { id, name: taken.email ?? undefined },
+      before: { role: taken.role, projects: taken.projects }
+    })
     return { id, deleted: true }
   }
 }
@@ -93,11 +123,18 @@ async function requireUser (call: AdminCall): Promise<UserRow> {
 /** @throws GatewayError `insufficient_permissions` for a user of a higher role */
 async function changeableUser (call: AdminCall): Promise<UserRow> {
   const user = await requireUser(call)
-  if (!isAtLeast(principalOf(call).role, user.role)) throw new GatewayError('insufficient_permissions', { message: 'The user has a higher role than you.' })
+  if (!isAtLeast(principalOf(call).role, user.role)) {
+    throw new GatewayError('insufficient_permissions', { message: 'The user has a higher role than you.' })
+  }
   return user
 }
 
 /** @throws GatewayError `insufficient_permissions` for a role above the caller's own */
 function checkGivenRole (call: AdminCall, role: Role): void {
-  if (!isAtLeast(principalOf(call).role, role)) throw new GatewayError('insufficient_permissions', { param: 'role', message: 'You cannot give a higher role than your own.' })
+  if (!isAtLeast(principalOf(call).role, role)) {
+    throw new GatewayError('insufficient_permissions', {
+      param: 'role',
+      message: 'You cannot give a higher role than your own.'
+    })
+  }
 }

@@ -3,7 +3,10 @@
 import { Type, type Static } from 'typebox'
 import { Id, Milliseconds, OrNull, Page, pageQuery, type QueryParameter } from './common.ts'
 
-const State = Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'], description: 'Fields of the subject that changed, without secrets.' })
+const State = Type.Unsafe<Record<string, unknown> | null>({
+  type: ['object', 'null'],
+  description: 'Fields of the subject that changed, without secrets.'
+})
 
 export const AuditEntry = Type.Object({
   id: Id,

@@ -6,8 +6,13 @@ import { Milliseconds, OrNull, Role } from './common.ts'
 export const CallBody = Type.Object({
   media_type: OrNull(Type.String(), 'As it was received or sent, without parameters.'),
   size_bytes: Type.Integer({ description: 'As it was received or sent.' }),
-  text: OrNull(Type.String(), 'Of an event stream the complete answer, or its events with their deltas joined; of a form its fields and the names of its files. `null` for media.'),
-  truncated: Type.Boolean({ description: 'True when `text` is not all of it, beside media that are left out.' }),
+  text: OrNull(
+    Type.String(),
+    'Of an event stream the complete answer, or its events with their deltas joined; of a form its fields and the names of its files. `null` for media.'
+  ),
+  truncated: Type.Boolean({
+    description: 'True when `text` is not all of it, beside media that are left out.'
+  }),
   redacted: Type.Boolean({ description: 'True when something in `text` was replaced by `[redacted]`.' })
 })
 export type CallBody = Static<typeof CallBody>

@@ -2,7 +2,16 @@
 
 import { Type, type Static } from 'typebox'
 import { byUnitColumn } from '../billed-units.ts'
-import { between, Milliseconds, onlyThese, OrNull, Page, pageQuery, Role, type QueryParameter } from './common.ts'
+import {
+  between,
+  Milliseconds,
+  onlyThese,
+  OrNull,
+  Page,
+  pageQuery,
+  Role,
+  type QueryParameter
+} from './common.ts'
 import { usageFilters } from './usage.ts'
 
 const Text = OrNull(Type.String())
@@ -10,7 +19,9 @@ const Count = OrNull(Type.Integer())
 
 export const CallSummary = Type.Object({
   id: Type.String({ description: 'Of the usage record.' }),
-  request_id: Type.String({ description: '`x-request-id` of the answer. Not unique: callers may choose it.' }),
+  request_id: Type.String({
+    description: '`x-request-id` of the answer. Not unique: callers may choose it.'
+  }),
   at_ms: Milliseconds,
   key_id: Type.String(),
   key_name: Text,
@@ -19,7 +30,9 @@ export const CallSummary = Type.Object({
   requested_model: Text,
   model: Text,
   provider: Text,
-  outcome: Type.String({ description: '`ok`, `error`, `client_closed`, `client_too_slow` or `interrupted`.' }),
+  outcome: Type.String({
+    description: '`ok`, `error`, `client_closed`, `client_too_slow` or `interrupted`.'
+  }),
   status: Count,
   error_code: Text,
   streamed: Type.Boolean(),
@@ -29,20 +42,27 @@ export const CallSummary = Type.Object({
   cost_usd: OrNull(Type.Number(), '`null`: no price is known.'),
   estimated: Type.Boolean(),
   duration_ms: Type.Integer(),
-  first_byte_ms: OrNull(Type.Integer(), 'Milliseconds to the first output of a streamed answer; `null` for any other.')
+  first_byte_ms: OrNull(
+    Type.Integer(),
+    'Milliseconds to the first output of a streamed answer; `null` for any other.'
+  )
 })
 export type CallSummary = Static<typeof CallSummary>
 
 export const CallPage = Type.Object({
   ...Page(CallSummary).properties,
-  searched_from_ms: OrNull(Milliseconds, 'Calls since then were looked through, and `next_cursor` goes on before it: a search through many calls ends early. `null` for a full page and the last one.')
+  searched_from_ms: OrNull(
+    Milliseconds,
+    'Calls since then were looked through, and `next_cursor` goes on before it: a search through many calls ends early. `null` for a full page and the last one.'
+  )
 })
 export type CallPage = Static<typeof CallPage>
 
 /** One step of a call. */
 export const TimelineEntry = Type.Object({
   event: Type.String({
-    description: '`received`, `auth`: the key was found valid, `wait`: for the body, a limit or tool servers, `route_skipped`, `refused`: by a limit, ' +
+    description:
+      '`received`, `auth`: the key was found valid, `wait`: for the body, a limit or tool servers, `route_skipped`, `refused`: by a limit, ' +
       '`attempt`, `attempt_failed`, `first_byte`, `tool_call` or `end`.'
   }),
   after_ms: OrNull(Type.Number(), 'Milliseconds since the call was received, where known.'),
@@ -50,7 +70,8 @@ export const TimelineEntry = Type.Object({
   model: Text,
   provider: Text,
   reason: OrNull(
-    Type.String(), 'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of the end: the error code.'
+    Type.String(),
+    'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of the end: the error code.'
   ),
   status: OrNull(Type.Integer(), 'HTTP status with which the provider refused.'),
   server: OrNull(Type.String(), 'The tool server.'),
@@ -62,12 +83,17 @@ export type TimelineEntry = Static<typeof TimelineEntry>
 export const RouteReason = Type.Object({
   model: Type.String(),
   provider: Type.String(),
-  reason: Type.String({ description: 'As in `x-headgate-route`: `score=0.71`, `first_choice`, `wrote_history`, …' })
+  reason: Type.String({
+    description: 'As in `x-headgate-route`: `score=0.71`, `first_choice`, `wrote_history`, …'
+  })
 })
 
 /** Says whether the request and the answer of a call can be read. */
 const KeptBodies = Type.Object({
-  state: Type.String({ description: '`kept`; `not_kept`: the project of the call keeps none, or they are not stored yet; `expired`; `dropped`: there was no memory for them.' }),
+  state: Type.String({
+    description:
+      '`kept`; `not_kept`: the project of the call keeps none, or they are not stored yet; `expired`; `dropped`: there was no memory for them.'
+  }),
   readable_by: OrNull(Role, 'The least role that may read them.'),
   expires_at_ms: OrNull(Milliseconds)
 })
@@ -79,19 +105,27 @@ export const CallDetail = Type.Object({
   image_size: Text,
   image_quality: Text,
   own_provider_key: Type.Boolean(),
-  overhead_ms: OrNull(Type.Number(), 'Time that the gateway itself took to the head of the answer, where it is recorded: this and the next two with calls of several steps.'),
+  overhead_ms: OrNull(
+    Type.Number(),
+    'Time that the gateway itself took to the head of the answer, where it is recorded: this and the next two with calls of several steps.'
+  ),
   upstream_wait_ms: OrNull(Type.Number()),
   upstream_request_id: Text,
   error_message: OrNull(Type.String(), 'What the caller read of the error, its first 200 characters.'),
   timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
-  candidates: Type.Array(RouteReason, { description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.' }),
+  candidates: Type.Array(RouteReason, {
+    description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.'
+  }),
   bodies: KeptBodies
 })
 export type CallDetail = Static<typeof CallDetail>
 
 /** One message of GET /admin/v1/live-calls. */
 export const LiveCalls = Type.Object({
-  calls: Type.Array(CallSummary, { description: 'Calls that have ended since the message before, the oldest first, at most 100: a message comes once a second.' }),
+  calls: Type.Array(CallSummary, {
+    description:
+      'Calls that have ended since the message before, the oldest first, at most 100: a message comes once a second.'
+  }),
   skipped: Type.Boolean({ description: 'True when more had ended, which are left out.' })
 })
 export type LiveCalls = Static<typeof LiveCalls>
@@ -116,8 +150,13 @@ export const callFacts = {
 const callFilters = {
   ...usageFilters,
   ...onlyThese({
-    outcome: 'outcomes: `ok`, `error`, `client_closed`, `client_too_slow`, `interrupted`', status: 'statuses', error: 'error codes', requested_model: 'models as they were requested',
-    request_id: 'request ids', image_size: 'sizes of images', image_quality: 'qualities of images'
+    outcome: 'outcomes: `ok`, `error`, `client_closed`, `client_too_slow`, `interrupted`',
+    status: 'statuses',
+    error: 'error codes',
+    requested_model: 'models as they were requested',
+    request_id: 'request ids',
+    image_size: 'sizes of images',
+    image_quality: 'qualities of images'
   }),
   ...between(callNumbers),
   ...between({ cost_usd: 'dollars' }, 'string'),
@@ -126,7 +165,10 @@ const callFilters = {
 } as const satisfies Record<string, QueryParameter>
 
 function factFilters (): Readonly<Record<keyof typeof callFacts, QueryParameter>> {
-  const described = Object.entries(callFacts).map(([name, fact]) => [name, { description: `\`true\` or \`false\`. ${fact}`, type: 'boolean' }])
+  const described = Object.entries(callFacts).map(([name, fact]) => [
+    name,
+    { description: `\`true\` or \`false\`. ${fact}`, type: 'boolean' }
+  ])
   return Object.fromEntries(described) as Record<keyof typeof callFacts, QueryParameter> // of the same names
 }
 
@@ -137,4 +179,6 @@ export const callQuery = {
   ...pageQuery
 } as const satisfies Record<string, QueryParameter>
 export const liveQuery = callFilters
-export const callMoment = { at_ms: { description: 'Its time: among many calls, it is found at once.', type: 'integer' } } as const satisfies Record<string, QueryParameter>
+export const callMoment = {
+  at_ms: { description: 'Its time: among many calls, it is found at once.', type: 'integer' }
+} as const satisfies Record<string, QueryParameter>

@@ -1,8 +1,8 @@
 /**
  * The building blocks of the admin API, `/admin/v1`.
  *
- * Times are Unix milliseconds (`_ms`), money is USD. A change says only what is to change: a field that is absent stays as it
- * is, `null` removes it.
+ * Times are Unix milliseconds (`_ms`), money is USD. A change says only what is to change: a field that is
+ * absent stays as it is, `null` removes it.
  */
 
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
@@ -10,7 +10,10 @@ import { OneOf } from '../nullable.ts'
 
 /** Returns the body of a request: an unknown field is an error, not a silent nothing. */
 export function Request<T extends TProperties> (properties: T, description?: string): TObject<T> {
-  return Type.Object(properties, { additionalProperties: false, ...description !== undefined && { description } })
+  return Type.Object(properties, {
+    additionalProperties: false,
+    ...description !== undefined && { description }
+  })
 }
 
 /** Returns a field that is always there, with `null` for nothing. */
@@ -36,16 +39,38 @@ export const Milliseconds = Type.Integer({ minimum: 0, description: 'Unix time i
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
 /** A name that people read. */
 export const Name = Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' })
-export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^\\s@<>"]+@[^\\s@<>"]+$', description: 'Compared without regard to case.' })
-export const Password = Type.String({ minLength: 12, maxLength: 256, description: 'At least 12 characters, and not a common password.' })
+export const Email = Type.String({
+  minLength: 3,
+  maxLength: 254,
+  pattern: '^[^\\s@<>"]+@[^\\s@<>"]+$',
+  description: 'Compared without regard to case.'
+})
+export const Password = Type.String({
+  minLength: 12,
+  maxLength: 256,
+  description: 'At least 12 characters, and not a common password.'
+})
 
-/** The roles of users, the highest first. Owners and admins see every project, the others those they are members of. */
+/**
+ * The roles of users, the highest first. Owners and admins see every project, the others those they are
+ * members of.
+ */
 export const roleNames = ['owner', 'admin', 'member', 'viewer'] as const
 export const Role = OneOf([...roleNames])
 export type Role = Static<typeof Role>
 
 /** Each part of the admin API has a scope to read and one to change, for admin keys. */
-const parts = ['users', 'projects', 'keys', 'usage', 'calls', 'bodies', 'models', 'configuration', 'audit'] as const
+const parts = [
+  'users',
+  'projects',
+  'keys',
+  'usage',
+  'calls',
+  'bodies',
+  'models',
+  'configuration',
+  'audit'
+] as const
 export const scopeNames = parts.flatMap(part => [`${part}:read`, `${part}:write`] as const)
 export const Scope = OneOf([...scopeNames])
 export type Scope = Static<typeof Scope>
@@ -66,18 +91,30 @@ export const OneTimeLink = Type.Object({
 export type OneTimeLink = Static<typeof OneTimeLink>
 
 /** A parameter of the query. */
-export interface QueryParameter { readonly description: string, readonly type: 'string' | 'integer' | 'boolean' }
+export interface QueryParameter {
+  readonly description: string
+  readonly type: 'string' | 'integer' | 'boolean'
+}
 
 /** Describes filters by what they name: each takes a list with commas. */
-export function onlyThese<N extends string> (filters: Readonly<Record<N, string>>): Readonly<Record<N, QueryParameter>> {
-  const described = Object.entries<string>(filters).map(([name, what]) => [name, { description: `Only these ${what}.`, type: 'string' }])
+export function onlyThese<N extends string> (
+  filters: Readonly<Record<N, string>>
+): Readonly<Record<N, QueryParameter>> {
+  const described = Object.entries<string>(filters).map(([name, what]) => [
+    name,
+    { description: `Only these ${what}.`, type: 'string' }
+  ])
   return Object.fromEntries(described) as Record<N, QueryParameter> // of the same names
 }
 
 /** Describes filters of numbers by what they count: from `min_…` to `max_…`, both included. */
-export function between<N extends string> (numbers: Readonly<Record<N, string>>, type: QueryParameter['type'] = 'integer'): Readonly<Record<`min_${N}` | `max_${N}`, QueryParameter>> {
+export function between<N extends string> (
+  numbers: Readonly<Record<N, string>>,
+  type: QueryParameter['type'] = 'integer'
+): Readonly<Record<`min_${N}` | `max_${N}`, QueryParameter>> {
   const described = Object.entries<string>(numbers).flatMap(([name, what]) => [
-    [`min_${name}`, { description: `At least so many ${what}.`, type }], [`max_${name}`, { description: `At most so many ${what}.`, type }]
+    [`min_${name}`, { description: `At least so many ${what}.`, type }],
+    [`max_${name}`, { description: `At most so many ${what}.`, type }]
   ])
   return Object.fromEntries(described) as Record<`min_${N}` | `max_${N}`, QueryParameter> // of the same names
 }

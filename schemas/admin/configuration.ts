@@ -30,9 +30,16 @@ export const Configuration = Type.Object({
   editable: Type.Boolean({ description: 'True when the one who is signed in may save it here.' }),
   entries: Type.Array(ConfigurationEntry, { description: 'Every entry in effect.' }),
   warnings: Type.Array(ConfigurationProblem),
-  reloads: Type.Array(Type.Object({ at_ms: Milliseconds, changed: Type.Array(Type.String()), needs_restart: Type.Array(Type.String()) }), {
-    description: 'Of this process, the newest first.'
-  })
+  reloads: Type.Array(
+    Type.Object({
+      at_ms: Milliseconds,
+      changed: Type.Array(Type.String()),
+      needs_restart: Type.Array(Type.String())
+    }),
+    {
+      description: 'Of this process, the newest first.'
+    }
+  )
 })
 export type Configuration = Static<typeof Configuration>
 
@@ -43,11 +50,18 @@ export const ConfigurationCheck = Type.Object({
   valid: Type.Boolean(),
   problems: Type.Array(ConfigurationProblem),
   warnings: Type.Array(ConfigurationProblem),
-  changed: Type.Array(Type.String(), { description: 'Entries that would change: `providers.openai`, `routes`.' }),
+  changed: Type.Array(Type.String(), {
+    description: 'Entries that would change: `providers.openai`, `routes`.'
+  }),
   needs_restart: Type.Array(Type.String()),
-  diff: Type.Array(Type.Object({ kind: OneOf(['same', 'added', 'removed']), text: Type.String() }), { description: 'Line by line, from the file to the draft.' })
+  diff: Type.Array(Type.Object({ kind: OneOf(['same', 'added', 'removed']), text: Type.String() }), {
+    description: 'Line by line, from the file to the draft.'
+  })
 })
 export type ConfigurationCheck = Static<typeof ConfigurationCheck>
 
-export const ConfigurationSave = Request({ text: Type.String({ maxLength: 1_000_000 }), revision: Type.String({ maxLength: 128 }) })
+export const ConfigurationSave = Request({
+  text: Type.String({ maxLength: 1_000_000 }),
+  revision: Type.String({ maxLength: 128 })
+})
 export type ConfigurationSave = Static<typeof ConfigurationSave>

@@ -5,9 +5,18 @@ import { KeyLimitsConfig, KeyLimitsRequest } from '../config/keys.ts'
 import { OneOf } from '../nullable.ts'
 import { Change, Id, Milliseconds, Name, OrNull, Request, Role, Scope } from './common.ts'
 
-const Endpoints = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 50, description: 'Endpoints: `chat`, `embeddings`, …' })
-const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description: 'Model ids, or patterns such as `openai/*`.' })
-const ToolServers = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description: 'Tool servers, `org/name`; `*` for all.' })
+const Endpoints = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+  maxItems: 50,
+  description: 'Endpoints: `chat`, `embeddings`, …'
+})
+const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+  maxItems: 500,
+  description: 'Model ids, or patterns such as `openai/*`.'
+})
+const ToolServers = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+  maxItems: 500,
+  description: 'Tool servers, `org/name`; `*` for all.'
+})
 
 export const Key = Type.Object({
   id: Id,
@@ -15,17 +24,27 @@ export const Key = Type.Object({
   project_id: Id,
   source: OneOf(['store', 'configuration'], { description: 'Keys of the configuration are changed there.' }),
   status: OneOf(['active', 'expired', 'revoked']),
-  hint: OrNull(Type.String(), 'Its first and last characters: `hg_ab…xyz`. `null` for keys of earlier versions and of the configuration.'),
+  hint: OrNull(
+    Type.String(),
+    'Its first and last characters: `hg_ab…xyz`. `null` for keys of earlier versions and of the configuration.'
+  ),
   endpoints: OrNull(Endpoints, '`null`: all.'),
   models: OrNull(Models, '`null`: all.'),
   mcp_servers: OrNull(ToolServers, '`null`: all.'),
   mcp_urls: Type.Boolean({ description: 'True: its calls may name tool servers by URL.' }),
-  provider_objects: Type.Boolean({ description: 'True: it may use files, containers and threads in the gateway\'s accounts at providers.' }),
-  limits: OrNull(KeyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
-  set_by_admin: Type.Array(OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms']), {
-    description: 'Fields that an admin has set: members may not change them.'
+  provider_objects: Type.Boolean({
+    description: "True: it may use files, containers and threads in the gateway's accounts at providers."
   }),
-  spent_usd: Type.Number({ description: 'In the current period of its first budget; without one, this month.' }),
+  limits: OrNull(KeyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
+  set_by_admin: Type.Array(
+    OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'limits', 'expires_at_ms']),
+    {
+      description: 'Fields that an admin has set: members may not change them.'
+    }
+  ),
+  spent_usd: Type.Number({
+    description: 'In the current period of its first budget; without one, this month.'
+  }),
   exhausted: Type.Boolean({ description: 'True when one of its budgets is used up.' }),
   created_by: OrNull(Type.String(), 'Name of the user.'),
   created_at_ms: OrNull(Milliseconds),
@@ -35,7 +54,15 @@ export const Key = Type.Object({
 })
 export type Key = Static<typeof Key>
 
-const scope = { endpoints: Endpoints, models: Models, mcp_servers: ToolServers, mcp_urls: Type.Boolean(), provider_objects: Type.Boolean(), limits: KeyLimitsRequest, expires_at_ms: Milliseconds }
+const scope = {
+  endpoints: Endpoints,
+  models: Models,
+  mcp_servers: ToolServers,
+  mcp_urls: Type.Boolean(),
+  provider_objects: Type.Boolean(),
+  limits: KeyLimitsRequest,
+  expires_at_ms: Milliseconds
+}
 
 export const NewKey = Request({
   name: Name,
@@ -62,7 +89,14 @@ export type KeyChange = Static<typeof KeyChange>
 
 /** A new text for the key, which keeps its id, its limits and what it has spent. */
 export const KeyRotation = Request({
-  overlap_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 30 * 86_400_000, default: 0, description: 'Time for which the old text works as well.' }))
+  overlap_ms: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 30 * 86_400_000,
+      default: 0,
+      description: 'Time for which the old text works as well.'
+    })
+  )
 })
 export type KeyRotation = Static<typeof KeyRotation>
 
@@ -89,9 +123,16 @@ export const NewAdminKey = Request({
   name: Name,
   role: Type.Optional(Role),
   scopes: Type.Optional(Type.Array(Scope, { minItems: 1, maxItems: 32 })),
-  expires_at_ms: Type.Optional(Type.Union([Milliseconds], { description: 'Default: never. A key that an admin key makes ends with that one at the latest.' }))
+  expires_at_ms: Type.Optional(
+    Type.Union([Milliseconds], {
+      description: 'Default: never. A key that an admin key makes ends with that one at the latest.'
+    })
+  )
 })
 export type NewAdminKey = Static<typeof NewAdminKey>
 
-export const CreatedAdminKey = Type.Object({ key: AdminKey, secret: Type.String({ description: 'Shown once.' }) })
+export const CreatedAdminKey = Type.Object({
+  key: AdminKey,
+  secret: Type.String({ description: 'Shown once.' })
+})
 export type CreatedAdminKey = Static<typeof CreatedAdminKey>

@@ -12,14 +12,21 @@ export const User = Type.Object({
   disabled: Type.Boolean(),
   has_password: Type.Boolean(),
   passkeys: Type.Integer(),
-  projects: Type.Array(Id, { description: 'The projects that the user is a member of. Owners and admins see all.' }),
+  projects: Type.Array(Id, {
+    description: 'The projects that the user is a member of. Owners and admins see all.'
+  }),
   created_at_ms: Milliseconds,
   last_seen_at_ms: OrNull(Milliseconds)
 })
 export type User = Static<typeof User>
 
 /** Only owners make owners, and change them. The last owner stays one. */
-export const UserChange = Request({ name: Type.Optional(Name), email: Type.Optional(Email), role: Type.Optional(Role), disabled: Type.Optional(Type.Boolean()) })
+export const UserChange = Request({
+  name: Type.Optional(Name),
+  email: Type.Optional(Email),
+  role: Type.Optional(Role),
+  disabled: Type.Optional(Type.Boolean())
+})
 export type UserChange = Static<typeof UserChange>
 
 export const Invitation = Type.Object({
@@ -35,7 +42,9 @@ export type Invitation = Static<typeof Invitation>
 
 export const NewInvitation = Request({
   role: Role,
-  email: Type.Optional(Type.Union([Email], { description: 'Only this address may accept it. Default: the link is enough.' })),
+  email: Type.Optional(
+    Type.Union([Email], { description: 'Only this address may accept it. Default: the link is enough.' })
+  ),
   projects: Type.Optional(Type.Array(Id, { maxItems: 100 }))
 })
 export type NewInvitation = Static<typeof NewInvitation>
@@ -45,7 +54,10 @@ export const CreatedInvitation = Type.Object({
 })
 export type CreatedInvitation = Static<typeof CreatedInvitation>
 
-const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description: 'Model ids, or patterns such as `openai/*`.' })
+const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+  maxItems: 500,
+  description: 'Model ids, or patterns such as `openai/*`.'
+})
 
 export const Project = Type.Object({
   id: Id,
@@ -54,20 +66,36 @@ export const Project = Type.Object({
   limits: OrNull(KeyLimitsConfig, 'Of all its keys together; `null`: none.'),
   keys: Type.Integer({ description: 'Number of active keys.' }),
   members: Type.Integer(),
-  spent_usd: Type.Number({ description: 'In the current period of its first budget; without one, this month.' }),
+  spent_usd: Type.Number({
+    description: 'In the current period of its first budget; without one, this month.'
+  }),
   exhausted: Type.Boolean({ description: 'True when one of its budgets is used up.' }),
   created_at_ms: OrNull(Milliseconds, '`null` of the project that every store begins with.'),
   archived_at_ms: OrNull(Milliseconds)
 })
 export type Project = Static<typeof Project>
 
-export const NewProject = Request({ name: Name, models: Type.Optional(Models), limits: Type.Optional(KeyLimitsRequest) })
+export const NewProject = Request({
+  name: Name,
+  models: Type.Optional(Models),
+  limits: Type.Optional(KeyLimitsRequest)
+})
 export type NewProject = Static<typeof NewProject>
 
-export const ProjectChange = Request({ name: Type.Optional(Name), models: Change(Models), limits: Change(KeyLimitsRequest) })
+export const ProjectChange = Request({
+  name: Type.Optional(Name),
+  models: Change(Models),
+  limits: Change(KeyLimitsRequest)
+})
 export type ProjectChange = Static<typeof ProjectChange>
 
-export const Member = Type.Object({ user_id: Id, name: Type.String(), email: OrNull(Type.String()), role: Role, added_at_ms: Milliseconds })
+export const Member = Type.Object({
+  user_id: Id,
+  name: Type.String(),
+  email: OrNull(Type.String()),
+  role: Role,
+  added_at_ms: Milliseconds
+})
 export type Member = Static<typeof Member>
 
 export const NewMember = Request({ user_id: Id })

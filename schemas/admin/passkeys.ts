@@ -1,5 +1,6 @@
 /**
- * Passkeys: the options and results of the browser, in the JSON of the Web Authentication API. Bytes are base64url.
+ * Passkeys: the options and results of the browser, in the JSON of the Web Authentication API. Bytes are
+ * base64url.
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-parseCreationOptionsFromJSON
  */
@@ -10,7 +11,9 @@ import { Id, Milliseconds, Name, OrNull, Request } from './common.ts'
 export const Passkey = Type.Object({
   id: Id,
   name: Type.String(),
-  host: Type.String({ description: 'The name of the gateway where it was made: browsers offer it there only.' }),
+  host: Type.String({
+    description: 'The name of the gateway where it was made: browsers offer it there only.'
+  }),
   created_at_ms: Milliseconds,
   last_used_at_ms: OrNull(Milliseconds)
 })
@@ -19,7 +22,11 @@ export type Passkey = Static<typeof Passkey>
 const Bytes = Type.String({ maxLength: 65_536 })
 const PublicKeyType = Type.Literal('public-key')
 const Required = Type.Literal('required')
-const challengeId = Type.String({ minLength: 1, maxLength: 128, description: 'Send it with the answer of the browser: once, within ten minutes.' })
+const challengeId = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: 'Send it with the answer of the browser: once, within ten minutes.'
+})
 
 /** Options for `navigator.credentials.create`. */
 export const PasskeyCreation = Type.Object({
@@ -47,7 +54,10 @@ const credential = { id: Bytes, rawId: Bytes, type: PublicKeyType, clientExtensi
 export const PasskeyRegistration = Request({
   challenge_id: Id,
   name: Name,
-  credential: Type.Object({ ...credential, response: Type.Object({ clientDataJSON: Bytes, attestationObject: Bytes }) })
+  credential: Type.Object({
+    ...credential,
+    response: Type.Object({ clientDataJSON: Bytes, attestationObject: Bytes })
+  })
 })
 export type PasskeyRegistration = Static<typeof PasskeyRegistration>
 
@@ -55,7 +65,12 @@ export const PasskeySignIn = Request({
   challenge_id: Id,
   credential: Type.Object({
     ...credential,
-    response: Type.Object({ clientDataJSON: Bytes, authenticatorData: Bytes, signature: Bytes, userHandle: Type.Optional(Bytes) })
+    response: Type.Object({
+      clientDataJSON: Bytes,
+      authenticatorData: Bytes,
+      signature: Bytes,
+      userHandle: Type.Optional(Bytes)
+    })
   })
 })
 export type PasskeySignIn = Static<typeof PasskeySignIn>

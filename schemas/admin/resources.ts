@@ -12,11 +12,15 @@ export const CatalogueEntry = Type.Object({
   display_name: Type.String(),
   description: Type.String(),
   status: Type.String({ description: '`enabled`, `preview`, `deprecated` or `disabled`.' }),
-  capabilities: MapOf(Type.Union([Type.Boolean(), Type.Number()]), { description: 'Capabilities, and limits in tokens, as in GET /v1/models.' }),
+  capabilities: MapOf(Type.Union([Type.Boolean(), Type.Number()]), {
+    description: 'Capabilities, and limits in tokens, as in GET /v1/models.'
+  }),
   price: OrNull(Price, '`null`: not known.'),
   kind: OneOf(['model', 'route', 'alias']),
   targets: Type.Array(Type.String(), { description: 'Of a route or an alias: the models it stands for.' }),
-  circuit: OneOf(['closed', 'open'], { description: '`open`: it failed too often and is tried after others.' }),
+  circuit: OneOf(['closed', 'open'], {
+    description: '`open`: it failed too often and is tried after others.'
+  }),
   created_at_ms: OrNull(Milliseconds)
 })
 export type CatalogueEntry = Static<typeof CatalogueEntry>
@@ -29,14 +33,19 @@ export const ProviderHealth = Type.Object({
   kind: Type.String(),
   enabled: Type.Boolean(),
   base_url: Type.String({ description: 'Empty for providers inside the process.' }),
-  credentials: Type.Integer({ description: 'Number of keys of the gateway at the provider; 0: callers bring their own.' }),
+  credentials: Type.Integer({
+    description: 'Number of keys of the gateway at the provider; 0: callers bring their own.'
+  }),
   credentials_ready: Type.Integer({ description: 'Those that are not cooling down.' }),
   cooldown_ms: Type.Integer({ description: 'Time for which it is better not called; 0: none.' }),
   open_circuits: Type.Array(Type.String(), { description: 'Models whose circuit is open.' }),
   models: Type.Integer(),
   last_hour: Type.Object({
     attempts: Type.Integer({ description: 'Requests sent to it: of the last 10,000 calls.' }),
-    failed_attempts: Type.Integer({ description: 'Those that failed because of the provider, its network or the account there, also where another provider answered the call; no mistakes of callers.' }),
+    failed_attempts: Type.Integer({
+      description:
+        'Those that failed because of the provider, its network or the account there, also where another provider answered the call; no mistakes of callers.'
+    }),
     latency_ms: OrNull(Percentiles, 'Of the calls that it answered.'),
     first_byte_ms: OrNull(Percentiles, 'Of the streams among them.')
   })
@@ -62,8 +71,12 @@ export const ToolServerTools = Type.Object({
   connected: Type.Boolean(),
   error: OrNull(Type.String()),
   duration_ms: Type.Integer(),
-  tools: Type.Array(Type.Object({
-    name: Type.String(), description: Type.String(), input_schema: Type.Unsafe<Record<string, unknown>>({ type: 'object' })
-  }))
+  tools: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      description: Type.String(),
+      input_schema: Type.Unsafe<Record<string, unknown>>({ type: 'object' })
+    })
+  )
 })
 export type ToolServerTools = Static<typeof ToolServerTools>

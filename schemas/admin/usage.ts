@@ -15,7 +15,10 @@ const unitSums = Object.fromEntries(recordedUnits.map(({ sum, parts, partOf }) =
 })) as Record<UnitSum, TNumber | TInteger> // the names are those
 const counts = {
   calls: Counted,
-  errors: Type.Integer({ minimum: 0, description: 'Calls that ended with an error, a refusal included, or with their process.' }),
+  errors: Type.Integer({
+    minimum: 0,
+    description: 'Calls that ended with an error, a refusal included, or with their process.'
+  }),
   cancelled: Type.Integer({ minimum: 0, description: 'Calls whose client disconnected.' }),
   ...unitSums,
   cost_usd: Type.Number({ description: 'Of calls with a known price.' })
@@ -27,10 +30,19 @@ export type Percentiles = Static<typeof Percentiles>
 
 export const UsageTotals = Type.Object({
   ...counts,
-  estimated_calls: Type.Integer({ minimum: 0, description: 'Calls whose cost is an estimate: mark the amount.' }),
-  unpriced_calls: Type.Integer({ minimum: 0, description: 'Calls of unknown cost: their model has no price.' }),
+  estimated_calls: Type.Integer({
+    minimum: 0,
+    description: 'Calls whose cost is an estimate: mark the amount.'
+  }),
+  unpriced_calls: Type.Integer({
+    minimum: 0,
+    description: 'Calls of unknown cost: their model has no price.'
+  }),
   latency_ms: OrNull(Percentiles, 'Duration of complete calls; `null` where none was measured.'),
-  first_byte_ms: OrNull(Percentiles, 'Time to the first output of streamed answers; `null` where none was measured.')
+  first_byte_ms: OrNull(
+    Percentiles,
+    'Time to the first output of streamed answers; `null` where none was measured.'
+  )
 })
 export type UsageTotals = Static<typeof UsageTotals>
 
@@ -54,7 +66,10 @@ export const UsageSeries = Type.Object({
 export type UsageSeries = Static<typeof UsageSeries>
 
 export const UsageGroup = Type.Object({
-  id: OrNull(Type.String(), 'Id of the project, key or provider; the model or endpoint. `null`: not known, or the rest.'),
+  id: OrNull(
+    Type.String(),
+    'Id of the project, key or provider; the model or endpoint. `null`: not known, or the rest.'
+  ),
   name: Type.String({ description: 'For people. May hold any text: show it as text.' }),
   totals: UsageTotals,
   series: UsageSeries
@@ -69,18 +84,34 @@ export const Usage = Type.Object({
   at_ms: Type.Array(Milliseconds, { description: 'Begin of each bucket, in UTC.' }),
   totals: UsageTotals,
   series: UsageSeries,
-  previous: OrNull(Type.Object({ totals: UsageTotals, series: UsageSeries }), 'With `compare`: the period of the same length before.'),
+  previous: OrNull(
+    Type.Object({ totals: UsageTotals, series: UsageSeries }),
+    'With `compare`: the period of the same length before.'
+  ),
   group_by: OrNull(OneOf([...groupingNames])),
-  groups: Type.Array(UsageGroup, { description: 'With `group_by`: the highest cost first, then the most calls; at most 50, and the rest as one.' })
+  groups: Type.Array(UsageGroup, {
+    description:
+      'With `group_by`: the highest cost first, then the most calls; at most 50, and the rest as one.'
+  })
 })
 export type Usage = Static<typeof Usage>
 
-export const usageFilters = onlyThese({ project: 'projects', key: 'keys, by id', model: 'models', provider: 'providers', endpoint: 'endpoints' })
+export const usageFilters = onlyThese({
+  project: 'projects',
+  key: 'keys, by id',
+  model: 'models',
+  provider: 'providers',
+  endpoint: 'endpoints'
+})
 
 export const usageQuery = {
   from_ms: { description: 'First millisecond. Default: 24 hours before `until_ms`.', type: 'integer' },
   until_ms: { description: 'Default: now.', type: 'integer' },
-  bucket: { description: '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up to 7 days.', type: 'string' },
+  bucket: {
+    description:
+      '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up to 7 days.',
+    type: 'string'
+  },
   group_by: { description: '`project`, `key`, `model`, `provider` or `endpoint`.', type: 'string' },
   compare: { description: 'With `true`, also the period before.', type: 'boolean' },
   ...usageFilters

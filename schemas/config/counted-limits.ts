@@ -1,17 +1,20 @@
 /**
- * The table of limits that are one number. A row is all that the configuration, the admin API, the command line, the dashboard, the
- * counters, the messages between processes, refusals and metrics know of a limit; budgets, which have windows of their own choice,
- * stand beside it (`keys.ts`).
+ * The table of limits that are one number. A row is all that the configuration, the admin API, the command
+ * line, the dashboard, the counters, the messages between processes, refusals and metrics know of a limit;
+ * budgets, which have windows of their own choice, stand beside it (`keys.ts`).
  */
 
 import type { ColumnInsteadOfTokens } from '../billed-units.ts'
 
-/** Things that limits count; budgets count money. Units that calls are billed by in place of tokens have the names of their columns. */
+/**
+ * Things that limits count; budgets count money. Units that calls are billed by in place of tokens have the
+ * names of their columns.
+ */
 export type CountedUnit = 'requests' | 'tokens' | 'calls' | ColumnInsteadOfTokens
 
 /**
- * Ways to count. `rate`: an amount of a minute, which refills evenly. `open`: what is in use now. `sum`: what was used since the window
- * began.
+ * Ways to count. `rate`: an amount of a minute, which refills evenly. `open`: what is in use now. `sum`: what
+ * was used since the window began.
  */
 export type Counting = 'rate' | 'open' | 'sum'
 
@@ -84,7 +87,11 @@ export const countedLimits = {
 export type CountedLimitName = keyof typeof countedLimits
 
 /** The values in metrics of those that are counted in one way. */
-type RefusalOf<How extends Counting> = { [Name in CountedLimitName]: (typeof countedLimits)[Name]['counting'] extends How ? (typeof countedLimits)[Name]['refusal'] : never }[CountedLimitName]
+type RefusalOf<How extends Counting> = {
+  [Name in CountedLimitName]: (typeof countedLimits)[Name]['counting'] extends How
+    ? (typeof countedLimits)[Name]['refusal']
+    : never
+}[CountedLimitName]
 
 export type CountedRefusal = RefusalOf<'rate' | 'open'>
 export type SumRefusal = RefusalOf<'sum'>

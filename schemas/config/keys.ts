@@ -6,77 +6,128 @@ import { OneOf } from '../nullable.ts'
 import { Closed, Text } from './entries.ts'
 import { Secret } from './secret.ts'
 
-const counts = Object.fromEntries(countedLimitNames.map(name => {
-  const { maximum, description } = countedLimits[name]
-  return [name, Type.Optional(Type.Integer({ minimum: 1, maximum, description }))]
-})) as Record<CountedLimitName, TOptional<TInteger>> // its names are those
+const counts = Object.fromEntries(
+  countedLimitNames.map(name => {
+    const { maximum, description } = countedLimits[name]
+    return [name, Type.Optional(Type.Integer({ minimum: 1, maximum, description }))]
+  })
+) as Record<CountedLimitName, TOptional<TInteger>> // its names are those
 
 const usd = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' })
 const per = OneOf(['hour', 'day', 'week', 'month', 'total'], {
-  description: 'Period: hour, day, week (from Monday on), month or total, in UTC or in `time_zone`. Default: month.'
+  description:
+    'Period: hour, day, week (from Monday on), month or total, in UTC or in `time_zone`. Default: month.'
 })
 const timeZonePattern = '^[A-Za-z][A-Za-z0-9+_/-]*$'
 export const lengthPattern = '^[1-9][0-9]{0,4}[smhd]$'
 export const timePattern = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2})$'
 
-/** Messages for a configuration whose text does not match. They are not in the schemas, which the admin API serves as well. */
+/**
+ * Messages for a configuration whose text does not match. They are not in the schemas, which the admin API
+ * serves as well.
+ */
 export const budgetPatternMessages: Readonly<Record<string, string>> = {
   [timeZonePattern]: 'must be the name of a time zone, such as Europe/Berlin',
   [lengthPattern]: 'must be a length such as 30d, 12h, 90m or 45s',
   [timePattern]: 'must be a time such as 2030-01-31T00:00:00Z'
 }
 
-const timeZone = Type.Optional(Type.String({
-  maxLength: 64, pattern: timeZonePattern,
-  description: 'Time zone of the period, such as Europe/Berlin. Default: UTC.'
-}))
-const every = Type.Optional(Type.String({
-  pattern: lengthPattern,
-  description: 'In place of `per`: a period of this length (s, m, h, d), one after the other. Needs `from`.'
-}))
-const from = Type.Optional(Type.String({
-  pattern: timePattern,
-  description: 'With `every`: the beginning of one of these periods.'
-}))
-const unpriced = Type.Optional(OneOf(['allow', 'refuse'], {
-  description: 'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
-}))
-const strict = Type.Optional(Type.Boolean({
-  description: 'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
-}))
+const timeZone = Type.Optional(
+  Type.String({
+    maxLength: 64,
+    pattern: timeZonePattern,
+    description: 'Time zone of the period, such as Europe/Berlin. Default: UTC.'
+  })
+)
+const every = Type.Optional(
+  Type.String({
+    pattern: lengthPattern,
+    description:
+      'In place of `per`: a period of this length (s, m, h, d), one after the other. Needs `from`.'
+  })
+)
+const from = Type.Optional(
+  Type.String({
+    pattern: timePattern,
+    description: 'With `every`: the beginning of one of these periods.'
+  })
+)
+const unpriced = Type.Optional(
+  OneOf(['allow', 'refuse'], {
+    description:
+      'Whether the key may use models and fields without a known price, which count as free. Default: refuse.'
+  })
+)
+const strict = Type.Optional(
+  Type.Boolean({
+    description:
+      'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
+  })
+)
 const limitsNotes = { description: 'Limits of a key; without an entry there is no limit.' }
-const severalNotes = { maxItems: 8, description: 'Several budgets, which hold all at once, in place of `budget`.' }
+const severalNotes = {
+  maxItems: 8,
+  description: 'Several budgets, which hold all at once, in place of `budget`.'
+}
 
 /** A budget as the configuration and the admin API have it. */
-export const BudgetConfig = Closed({ usd, per: Type.Optional(per), time_zone: timeZone, every, from, unpriced }, { description: 'Budget.' })
+export const BudgetConfig = Closed(
+  { usd, per: Type.Optional(per), time_zone: timeZone, every, from, unpriced },
+  { description: 'Budget.' }
+)
 
 /** Limits as the configuration and the admin API have them. */
-export const KeyLimitsConfig = Closed({ ...counts, budget: Type.Optional(BudgetConfig), budgets: Type.Optional(Type.Array(BudgetConfig, severalNotes)), strict }, limitsNotes)
+export const KeyLimitsConfig = Closed(
+  {
+    ...counts,
+    budget: Type.Optional(BudgetConfig),
+    budgets: Type.Optional(Type.Array(BudgetConfig, severalNotes)),
+    strict
+  },
+  limitsNotes
+)
 export const KeyLimitsRequest = KeyLimitsConfig
 
-export const KeyConfig = Closed({
-  name: Text('Name in the log and in usage records.'),
-  key: Secret('The key callers send.'),
-  endpoints: Type.Optional(Type.Array(Text('An endpoint: `chat`, `embeddings`, …'), {
-    description: 'The only endpoints it may call. Default: all.'
-  })),
-  models: Type.Optional(Type.Array(Text('A model id, or `provider/*`.'), {
-    description: 'The only models it may use. Default: all.'
-  })),
-  mcp_servers: Type.Optional(Type.Array(Text('A tool server, `org/name`, or `*`.'), {
-    description: 'The only tool servers it may name. Default: all.'
-  })),
-  provider_objects: Type.Optional(Type.Boolean({
-    description: 'True: its calls may use files, containers and threads in the gateway\'s accounts at providers, which all such keys share. Default: false.'
-  })),
-  mcp_urls: Type.Optional(Type.Boolean({
-    description: 'True: its calls may name tool servers by URL. Default: true if it may name all tool servers.'
-  })),
-  expires_at: Type.Optional(Type.String({
-    pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',
-    patternErrorMessage: 'must be a date (2030-12-31) or a time (2030-12-31T18:00:00Z)',
-    description: 'A date, from its first second in UTC, or a time.'
-  })),
-  limits: Type.Optional(KeyLimitsConfig)
-}, { description: 'A key callers present to this gateway.' })
+export const KeyConfig = Closed(
+  {
+    name: Text('Name in the log and in usage records.'),
+    key: Secret('The key callers send.'),
+    endpoints: Type.Optional(
+      Type.Array(Text('An endpoint: `chat`, `embeddings`, …'), {
+        description: 'The only endpoints it may call. Default: all.'
+      })
+    ),
+    models: Type.Optional(
+      Type.Array(Text('A model id, or `provider/*`.'), {
+        description: 'The only models it may use. Default: all.'
+      })
+    ),
+    mcp_servers: Type.Optional(
+      Type.Array(Text('A tool server, `org/name`, or `*`.'), {
+        description: 'The only tool servers it may name. Default: all.'
+      })
+    ),
+    provider_objects: Type.Optional(
+      Type.Boolean({
+        description:
+          "True: its calls may use files, containers and threads in the gateway's accounts at providers, which all such keys share. Default: false."
+      })
+    ),
+    mcp_urls: Type.Optional(
+      Type.Boolean({
+        description:
+          'True: its calls may name tool servers by URL. Default: true if it may name all tool servers.'
+      })
+    ),
+    expires_at: Type.Optional(
+      Type.String({
+        pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',
+        patternErrorMessage: 'must be a date (2030-12-31) or a time (2030-12-31T18:00:00Z)',
+        description: 'A date, from its first second in UTC, or a time.'
+      })
+    ),
+    limits: Type.Optional(KeyLimitsConfig)
+  },
+  { description: 'A key callers present to this gateway.' }
+)
 export type KeyConfig = Static<typeof KeyConfig>

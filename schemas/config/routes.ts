@@ -6,7 +6,8 @@ import { Closed, hour, Text } from './entries.ts'
 
 export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest', 'balanced'], {
   default: 'in_order',
-  description: 'Order of attempts: the first of the list; one drawn by weight; the one with the lowest price; ' +
+  description:
+    'Order of attempts: the first of the list; one drawn by weight; the one with the lowest price; ' +
     'the one that has recently begun to answer soonest; the one with the least work for its speed. The others follow when it fails.'
 })
 export type RouteStrategy = Static<typeof RouteStrategy>
@@ -26,18 +27,28 @@ const WeightedModel = Closed({
 type WeightedModel = Static<typeof WeightedModel>
 
 export const RouteMapConfig = Closed({
-  models: Type.Array(Type.Unsafe<string | WeightedModel>({
-    ...WeightedModel, type: ['string', 'object'], minLength: 1, description: 'A model, or a map of one with its weight and settings.'
-  }), {
-    minItems: 1, description: 'Models, aliases or routes, or maps of one with its weight and settings.'
-  }),
+  models: Type.Array(
+    Type.Unsafe<string | WeightedModel>({
+      ...WeightedModel,
+      type: ['string', 'object'],
+      minLength: 1,
+      description: 'A model, or a map of one with its weight and settings.'
+    }),
+    {
+      minItems: 1,
+      description: 'Models, aliases or routes, or maps of one with its weight and settings.'
+    }
+  ),
   strategy: RouteStrategy,
-  hedge_after_ms: Type.Optional(Type.Integer({
-    minimum: 1,
-    maximum: hour,
-    description: 'Start the next model as well when the first has not begun to answer after this time; the first answer is used, ' +
-      'the other request aborted. For at most one call in 20. Default: never.'
-  }))
+  hedge_after_ms: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: hour,
+      description:
+        'Start the next model as well when the first has not begun to answer after this time; the first answer is used, ' +
+        'the other request aborted. For at most one call in 20. Default: never.'
+    })
+  )
 })
 export type RouteMapConfig = Static<typeof RouteMapConfig>
 

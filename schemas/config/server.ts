@@ -4,68 +4,127 @@ import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { Closed, Count, hour, HttpUrl, Milliseconds, Section, Text } from './entries.ts'
 
-export const ServerConfig = Section({
-  host: Type.String({
-    minLength: 1,
-    pattern: '^[A-Za-z0-9._:%-]*$',
-    patternErrorMessage: 'must be an address or a name of this machine',
-    default: '127.0.0.1',
-    description: 'Address to listen on; `0.0.0.0` for all.'
-  }),
-  accepted_hosts: Type.Array(Type.String({
-    pattern: '^(\\*|[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])$',
-    patternErrorMessage: 'must be a host name or an address without a port, or `*`'
-  }), {
-    default: [],
-    description: 'Host names that requests may use for this gateway (`Host`), in addition to loopback names; `*` for any. Default: any, but at a loopback address only loopback names.'
-  }),
-  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 8080, description: 'Port to listen on; 0 for any free one.' }),
-  workers: Type.Unsafe<number | 'auto'>({
-    type: ['integer', 'string'],
-    minimum: 1,
-    maximum: 1024,
-    pattern: '^auto$',
-    patternErrorMessage: 'must be an integer or `auto`',
-    default: 1,
-    description: 'Number of worker processes; `auto` for one per processor.'
-  }),
-  log_level: OneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    default: 'info', description: 'Lowest level that is logged.'
-  }),
-  data_dir: Type.String({
-    minLength: 1,
-    default: '.headgate',
-    description: 'Directory of the embedded store, relative to the working directory.'
-  }),
-  public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
-  public_url: Type.Optional(HttpUrl('The address by which people reach the gateway, for links of the dashboard and passkeys. Default: that of their request.')),
-  trust_proxy: Type.Boolean({
-    default: false,
-    description: 'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and ends TLS. The dashboard relies on them.'
-  }),
-  tls: Type.Optional(Closed({
-    certificate: Text('File of the certificate with its chain, PEM, relative to the configuration file.'),
-    key: Text('File of its private key, PEM, relative to the configuration file.')
-  }, { description: 'Serves HTTPS. Files that change are used for new connections within seconds. Default: HTTP.' })),
-  cors_origins: Type.Array(Type.String({
-    pattern: '^(\\*|https?://[^\\s/?#@]+)$', patternErrorMessage: 'must be an origin such as `https://app.example.com`, or `*`'
-  }), { default: [], description: 'Origins of pages that may call the API (CORS), never the admin API; `*` for any. Default: none.' }),
-  shutdown_delay_ms: Type.Integer({
-    minimum: 0,
-    maximum: hour,
-    default: 500,
-    description: 'How long new connections are still accepted after SIGTERM while `/readyz` says 503, so that a load balancer can notice.'
-  }),
-  drain_ms: Milliseconds(8000, 'How long open calls may continue after that. With the default, a stop fits the 10 seconds that Docker allows.'),
-  worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
-  keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
-  write_timeout_ms: Milliseconds(300_000, 'Longest time in which a caller may accept no byte of an answer that waits to be sent; its call ends then.'),
-  max_client_connections: Count(10_000, 'Maximum number of client connections, per process; further ones are closed at once. Where the system allows few open files, half of these: each call may need a connection to a provider.')
-}, 'The process and where it listens. Changes need a restart, except to `log_level`, `public_health`, `public_url` and `trust_proxy`.')
+export const ServerConfig = Section(
+  {
+    host: Type.String({
+      minLength: 1,
+      pattern: '^[A-Za-z0-9._:%-]*$',
+      patternErrorMessage: 'must be an address or a name of this machine',
+      default: '127.0.0.1',
+      description: 'Address to listen on; `0.0.0.0` for all.'
+    }),
+    accepted_hosts: Type.Array(
+      Type.String({
+        pattern: '^(\\*|[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])$',
+        patternErrorMessage: 'must be a host name or an address without a port, or `*`'
+      }),
+      {
+        default: [],
+        description:
+          'Host names that requests may use for this gateway (`Host`), in addition to loopback names; `*` for any. Default: any, but at a loopback address only loopback names.'
+      }
+    ),
+    port: Type.Integer({
+      minimum: 0,
+      maximum: 65_535,
+      default: 8080,
+      description: 'Port to listen on; 0 for any free one.'
+    }),
+    workers: Type.Unsafe<number | 'auto'>({
+      type: ['integer', 'string'],
+      minimum: 1,
+      maximum: 1024,
+      pattern: '^auto$',
+      patternErrorMessage: 'must be an integer or `auto`',
+      default: 1,
+      description: 'Number of worker processes; `auto` for one per processor.'
+    }),
+    log_level: OneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+      default: 'info',
+      description: 'Lowest level that is logged.'
+    }),
+    data_dir: Type.String({
+      minLength: 1,
+      default: '.headgate',
+      description: 'Directory of the embedded store, relative to the working directory.'
+    }),
+    public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
+    public_url: Type.Optional(
+      HttpUrl(
+        'The address by which people reach the gateway, for links of the dashboard and passkeys. Default: that of their request.'
+      )
+    ),
+    trust_proxy: Type.Boolean({
+      default: false,
+      description:
+        'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and ends TLS. The dashboard relies on them.'
+    }),
+    tls: Type.Optional(
+      Closed(
+        {
+          certificate: Text(
+            'File of the certificate with its chain, PEM, relative to the configuration file.'
+          ),
+          key: Text('File of its private key, PEM, relative to the configuration file.')
+        },
+        {
+          description:
+            'Serves HTTPS. Files that change are used for new connections within seconds. Default: HTTP.'
+        }
+      )
+    ),
+    cors_origins: Type.Array(
+      Type.String({
+        pattern: '^(\\*|https?://[^\\s/?#@]+)$',
+        patternErrorMessage: 'must be an origin such as `https://app.example.com`, or `*`'
+      }),
+      {
+        default: [],
+        description:
+          'Origins of pages that may call the API (CORS), never the admin API; `*` for any. Default: none.'
+      }
+    ),
+    shutdown_delay_ms: Type.Integer({
+      minimum: 0,
+      maximum: hour,
+      default: 500,
+      description:
+        'How long new connections are still accepted after SIGTERM while `/readyz` says 503, so that a load balancer can notice.'
+    }),
+    drain_ms: Milliseconds(
+      8000,
+      'How long open calls may continue after that. With the default, a stop fits the 10 seconds that Docker allows.'
+    ),
+    worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
+    keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
+    write_timeout_ms: Milliseconds(
+      300_000,
+      'Longest time in which a caller may accept no byte of an answer that waits to be sent; its call ends then.'
+    ),
+    max_client_connections: Count(
+      10_000,
+      'Maximum number of client connections, per process; further ones are closed at once. Where the system allows few open files, half of these: each call may need a connection to a provider.'
+    )
+  },
+  'The process and where it listens. Changes need a restart, except to `log_level`, `public_health`, `public_url` and `trust_proxy`.'
+)
 
-export const MetricsConfig = Closed({
-  host: Type.String({
-    minLength: 1, default: '127.0.0.1', description: 'Address to listen on. There is no authentication.'
-  }),
-  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 9464, description: 'Must differ from `server.port`; 0 for any free one.' })
-}, { description: 'Metrics for Prometheus at `GET /metrics`, on a port of their own. Changes need a restart. Default: off; `{}` turns them on.' })
+export const MetricsConfig = Closed(
+  {
+    host: Type.String({
+      minLength: 1,
+      default: '127.0.0.1',
+      description: 'Address to listen on. There is no authentication.'
+    }),
+    port: Type.Integer({
+      minimum: 0,
+      maximum: 65_535,
+      default: 9464,
+      description: 'Must differ from `server.port`; 0 for any free one.'
+    })
+  },
+  {
+    description:
+      'Metrics for Prometheus at `GET /metrics`, on a port of their own. Changes need a restart. Default: off; `{}` turns them on.'
+  }
+)

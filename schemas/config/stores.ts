@@ -1,45 +1,98 @@
-/** `store`, `coordination`, `usage`, `deferred` and `responses` of `headgate.yaml`: what is kept, and where. */
+/**
+ * `store`, `coordination`, `usage`, `deferred` and `responses` of `headgate.yaml`: what is kept, and where.
+ */
 
 import { Type } from 'typebox'
 import { Bytes, Count, day, mebibyte, Milliseconds, Section } from './entries.ts'
 import { Secret } from './secret.ts'
 
-export const DeferredConfig = Section({
-  for_all_providers: Type.Boolean({
-    default: false,
-    description: 'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are completed at once; so are those with a body of more than `limits.stored_body_bytes`.'
-  }),
-  keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
-  max_pending: Count(1000, 'Maximum number of pending deferred calls, and of responses that run in the background, per process. A key may use at most half of the remaining capacity.', 100_000),
-  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the calls and answers kept for one key; further calls are refused until some expire, and a completion that a provider has deferred is given out once. Answers of calls that were accepted are kept in any case.')
-}, 'Deferred completions.')
+export const DeferredConfig = Section(
+  {
+    for_all_providers: Type.Boolean({
+      default: false,
+      description:
+        'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are completed at once; so are those with a body of more than `limits.stored_body_bytes`.'
+    }),
+    keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
+    max_pending: Count(
+      1000,
+      'Maximum number of pending deferred calls, and of responses that run in the background, per process. A key may use at most half of the remaining capacity.',
+      100_000
+    ),
+    max_bytes_per_key: Bytes(
+      256 * mebibyte,
+      'Maximum size of the calls and answers kept for one key; further calls are refused until some expire, and a completion that a provider has deferred is given out once. Answers of calls that were accepted are kept in any case.'
+    )
+  },
+  'Deferred completions.'
+)
 
-export const ResponsesConfig = Section({
-  store: Type.Boolean({
-    default: true,
-    description: 'Keep responses of the Responses API, unless a request says `store: false` or has a body of more than `limits.stored_body_bytes`. When off, none can be fetched or continued.'
-  }),
-  keep_ms: Milliseconds(30 * day, 'Time a response is kept.', 365 * day),
-  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the responses kept for one key, streams of those in the background included; the oldest are deleted first, also while they run.')
-}, 'Stored responses of the Responses API.')
+export const ResponsesConfig = Section(
+  {
+    store: Type.Boolean({
+      default: true,
+      description:
+        'Keep responses of the Responses API, unless a request says `store: false` or has a body of more than `limits.stored_body_bytes`. When off, none can be fetched or continued.'
+    }),
+    keep_ms: Milliseconds(30 * day, 'Time a response is kept.', 365 * day),
+    max_bytes_per_key: Bytes(
+      256 * mebibyte,
+      'Maximum size of the responses kept for one key, streams of those in the background included; the oldest are deleted first, also while they run.'
+    )
+  },
+  'Stored responses of the Responses API.'
+)
 
-export const StoreConfig = Section({
-  url: Type.Optional(Secret('Address of a PostgreSQL database (`postgres://user:password@host/name`) that several gateways share. ' +
-    'Default: SQLite in `server.data_dir`.')),
-  pool_size: Count(10, 'Maximum number of connections to PostgreSQL, per process; usage records have two more.', 1000),
-  connect_ms: Milliseconds(5000, 'Longest wait for a connection to PostgreSQL.'),
-  statement_ms: Milliseconds(10_000, 'Longest duration of a query of PostgreSQL.'),
-  keys_stale_ms: Milliseconds(day, 'How long keys of the store stay valid while it cannot be read; calls with them are refused with 503 after that.', 30 * day)
-}, 'Where keys, usage records, deferred answers and stored responses are. Changes need a restart.')
+export const StoreConfig = Section(
+  {
+    url: Type.Optional(
+      Secret(
+        'Address of a PostgreSQL database (`postgres://user:password@host/name`) that several gateways share. ' +
+          'Default: SQLite in `server.data_dir`.'
+      )
+    ),
+    pool_size: Count(
+      10,
+      'Maximum number of connections to PostgreSQL, per process; usage records have two more.',
+      1000
+    ),
+    connect_ms: Milliseconds(5000, 'Longest wait for a connection to PostgreSQL.'),
+    statement_ms: Milliseconds(10_000, 'Longest duration of a query of PostgreSQL.'),
+    keys_stale_ms: Milliseconds(
+      day,
+      'How long keys of the store stay valid while it cannot be read; calls with them are refused with 503 after that.',
+      30 * day
+    )
+  },
+  'Where keys, usage records, deferred answers and stored responses are. Changes need a restart.'
+)
 
-export const CoordinationConfig = Section({
-  url: Type.Optional(Secret('Address of a Redis or Valkey server (`redis://user:password@host:port/database`, `rediss://` for TLS) in which all gateways ' +
-    'count the limits of keys together. Several hosts are separated by commas. `?sslrootcert=` names the file of the authority of its certificate. Default: each gateway counts for itself.')),
-  sentinel: Type.Optional(Type.String({ minLength: 1, description: 'Name of the primary, where the hosts of `coordination.url` are Sentinels.' })),
-  sentinel_password: Type.Optional(Secret('Password of the Sentinels.')),
-  cluster: Type.Boolean({ default: false, description: 'The hosts of `coordination.url` are nodes of a cluster.' }),
-  timeout_ms: Milliseconds(500, 'Longest wait for a reply of Redis; then `limits.without_coordination` applies until it replies again.')
-}, 'What gateways on several machines share besides the store. Changes need a restart.')
+export const CoordinationConfig = Section(
+  {
+    url: Type.Optional(
+      Secret(
+        'Address of a Redis or Valkey server (`redis://user:password@host:port/database`, `rediss://` for TLS) in which all gateways ' +
+          'count the limits of keys together. Several hosts are separated by commas. `?sslrootcert=` names the file of the authority of its certificate. Default: each gateway counts for itself.'
+      )
+    ),
+    sentinel: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Name of the primary, where the hosts of `coordination.url` are Sentinels.'
+      })
+    ),
+    sentinel_password: Type.Optional(Secret('Password of the Sentinels.')),
+    cluster: Type.Boolean({
+      default: false,
+      description: 'The hosts of `coordination.url` are nodes of a cluster.'
+    }),
+    timeout_ms: Milliseconds(
+      500,
+      'Longest wait for a reply of Redis; then `limits.without_coordination` applies until it replies again.'
+    )
+  },
+  'What gateways on several machines share besides the store. Changes need a restart.'
+)
 
 export const UsageConfig = Section({
   keep_days: Count(90, 'Days that usage records, and their sums by hour and day, are kept.', 3650),

@@ -20,7 +20,9 @@ export function speechFrames (): Stage<Batch<unknown, SpeechEvent>, string> {
         }
         return text
       },
-      end: () => frame({ type: 'speech.audio.done', ...usage !== undefined && { usage: wireUsage(usage) } }) + endOfStream
+      end: () =>
+        frame({ type: 'speech.audio.done', ...usage !== undefined && { usage: wireUsage(usage) } }) +
+        endOfStream
     }
   })
 }

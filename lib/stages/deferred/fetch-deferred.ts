@@ -20,15 +20,21 @@ import type { FetchCall } from './open-deferred.ts'
 const maxChoices = 128
 
 /**
- * Fetches a completion: one call in, its answer out, which is stored by then. 502 `deferred_result_lost` says that the
- * provider has handed it out and it did not arrive.
+ * Fetches a completion: one call in, its answer out, which is stored by then. 502 `deferred_result_lost` says
+ * that the provider has handed it out and it did not arrive.
  *
  * @param finish makes the answer of the provider one of the gateway
  * @throws EarlyReply with 202 while there is no answer
  * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
  */
-export function fetchDeferred ({ deferrals, settings, recordSent }: Pick<Services, 'deferrals' | 'settings' | 'recordSent'>, finish: Stage<ChatBatch>): Stage<FetchCall, StoredAnswer> {
-  const { deferred: { keepMs, maxBytesPerKey }, limits: { answerBytes: maxBytes, storedBodyBytes: maxStoredBytes } } = settings
+export function fetchDeferred (
+  { deferrals, settings, recordSent }: Pick<Services, 'deferrals' | 'settings' | 'recordSent'>,
+  finish: Stage<ChatBatch>
+): Stage<FetchCall, StoredAnswer> {
+  const {
+    deferred: { keepMs, maxBytesPerKey },
+    limits: { answerBytes: maxBytes, storedBodyBytes: maxStoredBytes }
+  } = settings
   return map(async ({ fetch }) => {
     if (deferrals === undefined) throw notFound()
     const answer = await fetchCompletion(fetch, deferrals, {
@@ -45,8 +51,14 @@ export function fetchDeferred ({ deferrals, settings, recordSent }: Pick<Service
 }
 
 /** Reads the answer of the provider. */
-async function batchOf ({ call, ticket, upstream, provider }: CompletionFetch, bytes: Buffer): Promise<ChatBatch> {
-  const { adapters: { chat }, quirks } = provider
+async function batchOf (
+  { call, ticket, upstream, provider }: CompletionFetch,
+  bytes: Buffer
+): Promise<ChatBatch> {
+  const {
+    adapters: { chat },
+    quirks
+  } = provider
   if (chat === undefined) throw notFound()
   const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
   const request: ChatInput = {

@@ -17,14 +17,19 @@ export interface FetchCall extends AuthedCall {
 }
 
 /**
- * Opens the id of a deferred completion: one call in, one out, with what it takes to fetch the completion from its provider.
+ * Opens the id of a deferred completion: one call in, one out, with what it takes to fetch the completion
+ * from its provider.
  *
- * @throws EarlyReply with what is stored: 200 with the completion, the error as the call itself would have ended,
- *   202 while the gateway has not run it
- * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's, or that was
- *   made with another key at the provider
+ * @throws EarlyReply with what is stored: 200 with the completion, the error as the call itself would have
+ *   ended, 202 while the gateway has not run it
+ * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's,
+ *   or that was made with another key at the provider
  */
-export function openDeferred ({ deferrals, providers, settings }: OpenServices): Stage<AuthedCall, FetchCall> {
+export function openDeferred ({
+  deferrals,
+  providers,
+  settings
+}: OpenServices): Stage<AuthedCall, FetchCall> {
   const { keepMs } = settings.deferred
   return map(async call => {
     if (deferrals === undefined) throw notFound()
@@ -43,7 +48,12 @@ export function openDeferred ({ deferrals, providers, settings }: OpenServices):
     const callerKey = ownProviderKey(call.headers)
     const provider = providers.get(upstream.providerId)
     if (callerKey !== undefined) call.record.ownProviderKey = true
-    if (provider?.adapters.deferred === undefined || credentialDigest(provider, callerKey) !== upstream.credential) throw notFound()
+    if (
+      provider?.adapters.deferred === undefined ||
+      credentialDigest(provider, callerKey) !== upstream.credential
+    ) {
+      throw notFound()
+    }
     return extend(call, { fetch: { call, ticket, upstream, provider, callerKey, id } })
   })
 }

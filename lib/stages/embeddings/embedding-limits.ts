@@ -1,5 +1,6 @@
 /**
- * Checks a request against the chosen model: whether its vectors can be shortened, and how long inputs may be.
+ * Checks a request against the chosen model: whether its vectors can be shortened, and how long inputs may
+ * be.
  *
  * Both are data of the catalogue, which has limits for models that it does not know, too.
  */
@@ -18,13 +19,16 @@ import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
 
 /**
- * Checks the size of the inputs: one call in, one out, with the routes whose model takes the request: all of them, mostly.
+ * Checks the size of the inputs: one call in, one out, with the routes whose model takes the request: all of
+ * them, mostly.
  *
  * @throws GatewayError when none does, for the first: `unsupported_parameter` on `dimensions`,
  *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
  *   stands for several models
  */
-export function embeddingLimits ({ tokenCounter: tokens }: Pick<Services, 'tokenCounter'>): Stage<EmbeddingsCall> {
+export function embeddingLimits ({
+  tokenCounter: tokens
+}: Pick<Services, 'tokenCounter'>): Stage<EmbeddingsCall> {
   return map(async call => {
     if (areSeveral(call.routes)) throw severalModels()
     const suitable: Route[] = []
@@ -49,7 +53,11 @@ function areSeveral (routes: readonly Route[]): boolean {
 async function refusalOf (
   { modelId, traits }: Route, { request, signal }: EmbeddingsCall, counter: TokenCounter
 ): Promise<GatewayError | undefined> {
-  const { supportsDimensions, tokensPerInput: perInput, tokensPerRequest: perRequest } = { ...embeddingDefaults, ...traits?.embeddings }
+  const {
+    supportsDimensions,
+    tokensPerInput: perInput,
+    tokensPerRequest: perRequest
+  } = { ...embeddingDefaults, ...traits?.embeddings }
   if (request.dimensions !== undefined && supportsDimensions === false) {
     return new GatewayError('unsupported_parameter', {
       message: `The vectors of \`${modelId}\` have one length. Leave out \`dimensions\`.`, param: 'dimensions'

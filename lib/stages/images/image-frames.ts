@@ -12,7 +12,9 @@ import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 /** @param prefix of the type of frames that are made here, of an answer that came complete */
-export function imageFrames (prefix: 'image_generation' | 'image_edit'): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string> {
+export function imageFrames (
+  prefix: 'image_generation' | 'image_edit'
+): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string> {
   return sseFrames(() => ({
     print: events => events.map(event => frameOf(event, prefix)).join(''),
     end: () => endOfStream

@@ -1,6 +1,12 @@
 /** Keeps the routes whose model can do what is requested. */
 
-import { checkImageRules, familyOf, type ImageFamily, type ImageParameters, type ImageTask } from '../../images/rules.ts'
+import {
+  checkImageRules,
+  familyOf,
+  type ImageFamily,
+  type ImageParameters,
+  type ImageTask
+} from '../../images/rules.ts'
 import { mergeSettings } from '../../chat/merge-settings.ts'
 import type { Route } from '../../core/route.ts'
 import { extend, type RoutedCall } from '../../core/call.ts'
@@ -17,7 +23,10 @@ export interface ImageRulesOptions<R> {
  *
  * @throws GatewayError why the first model cannot do it, when none of them can
  */
-export function imageRules<R extends ImageParameters> ({ task, checkFiles }: ImageRulesOptions<R>): Stage<RoutedCall<R>> {
+export function imageRules<R extends ImageParameters> ({
+  task,
+  checkFiles
+}: ImageRulesOptions<R>): Stage<RoutedCall<R>> {
   return map(call => {
     const routes: Route[] = []
     let refusal: unknown

@@ -1,4 +1,6 @@
-/** Responses that are made in the background: the caller gets them as they are queued, and fetches them later. */
+/**
+ * Responses that are made in the background: the caller gets them as they are queued, and fetches them later.
+ */
 
 import { asGatewayError } from '../../core/errors.ts'
 import { EarlyReply } from '../../pipeline/early-reply.ts'
@@ -23,7 +25,10 @@ import type { Services } from '../../services.ts'
  * @param answer the pipeline that answers a routed call
  * @throws EarlyReply with the response as it is queued, or its stream
  */
-export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 'captureBodies' | 'keys' | 'recordAnswer' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
+export function answerInBackground (
+  services: Pick<Services, 'backgroundRuns' | 'captureBodies' | 'keys' | 'recordAnswer' | 'settings'>,
+  answer: (call: RoutedChatCall) => Promise<Reply>
+): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
   return map(async call => {
     const context = call.context as ResponsesContext // by the `input` of this dialect
@@ -33,24 +38,44 @@ export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 
     call.record.deferred = true
     await runs.begin({
       given: { keyId: call.key.id, ...context.kept(queued) },
-      firstFrames: isStreamed ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number)) : [],
+      firstFrames: isStreamed
+        ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number))
+        : [],
       failed: error => failedResponse(queued, error),
       run: async (signal, write) => {
-        await runDetached(services, 'responses', { ...call, bodyBytes: requestBytes(call.record) }, signal, runs.events, async detached => {
-          const own: ResponsesContext = { ...context, queued, keep: keepIn(runs, async () => await services.recordAnswer?.(detached)) }
-          detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
-          const reply = await answer({ ...call, ...detached, context: own })
-          return await written(detached.record.bodies?.watch(reply) ?? reply, write)
-        })
+        await runDetached(
+          services,
+          'responses',
+          { ...call, bodyBytes: requestBytes(call.record) },
+          signal,
+          runs.events,
+          async detached => {
+            const own: ResponsesContext = {
+              ...context,
+              queued,
+              keep: keepIn(runs, async () => await services.recordAnswer?.(detached))
+            }
+            detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
+            const reply = await answer({ ...call, ...detached, context: own })
+            return await written(detached.record.bodies?.watch(reply) ?? reply, write)
+          }
+        )
       }
     })
-    throw new EarlyReply(isStreamed ? eventStream(runs.stream(call.key.id, queued.id, 0, call.signal)) : toJsonReply(queued))
+    throw new EarlyReply(
+      isStreamed ? eventStream(runs.stream(call.key.id, queued.id, 0, call.signal)) : toJsonReply(queued)
+    )
   })
 }
 
 function queuedResponse (call: RoutedChatCall, context: ResponsesContext): ResponseObject {
   const [route] = call.routes
-  const started = startedResponse({ head: { type: 'response-start', id: '', model: route.modelId, createdSeconds: nowSeconds() }, call, route, context })
+  const started = startedResponse({
+    head: { type: 'response-start', id: '', model: route.modelId, createdSeconds: nowSeconds() },
+    call,
+    route,
+    context
+  })
   return { ...started, status: 'queued' }
 }
 
@@ -63,7 +88,10 @@ function keepIn (runs: BackgroundRuns, record: () => Promise<void>): KeepRespons
   }
 }
 
-async function written ({ status, body }: Reply, write: (text: string) => void): Promise<{ readonly status: number }> {
+async function written (
+  { status, body }: Reply,
+  write: (text: string) => void
+): Promise<{ readonly status: number }> {
   if (typeof body === 'string' || body instanceof Uint8Array) return { status }
   for await (const frames of body) write(typeof frames === 'string' ? frames : Buffer.from(frames).toString())
   return { status }
