@@ -8,7 +8,7 @@
  * ```
  */
 
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { withTimeout } from './async/with-timeout.ts'
@@ -126,6 +126,9 @@ export interface GatewayCoordination {
 /** The first calls of a busy gateway come at once, and compile what they need themselves. */
 const warmUpAfterMs = 200
 
+/** Milliseconds within which a connection that was accepted just before a stop sends its request. */
+const firstRequestMs = 100
+
 /**
  * Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden
  * in any case.
@@ -141,6 +144,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   let draining = false
+  /**
+   * True once no connection is accepted: answers say that theirs ends. Before that, a load balancer would only
+   * open another one for each call.
+   */
+  let stopped = false
   database?.stopWaiting()
 
   const services = (): Services => live.current
@@ -205,7 +213,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     corsOrigins: settings.server.corsOrigins,
     writeTimeoutMs: settings.server.writeTimeoutMs,
     ...given.middleware !== undefined && { middleware: given.middleware },
-    draining: () => draining,
+    draining: () => stopped,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beforeLastByte: recordAnswer,
     onUploadDeleteFailed: error =>
@@ -237,9 +245,15 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
         .catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
     }, warmUpAfterMs).unref()
   }
-  /** Calls that come over connections kept alive while others end are waited for as well. */
-  const waitUntilIdle = async (): Promise<void> => {
-    while (app.openCalls() > 0) await app.whenIdle()
+  /**
+   * Waits until no call is open, and none has come for a while: those that come over open connections meanwhile
+   * are waited for as well.
+   */
+  const waitUntilIdle = async (quietMs: number): Promise<void> => {
+    do {
+      while (app.openCalls() > 0) await app.whenIdle()
+      await sleep(quietMs)
+    } while (app.openCalls() > 0)
   }
 
   return {
@@ -274,11 +288,17 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     close: async () => {
       draining = true
       live.freeze()
-      // else its start failed, and no caller is to be warned
-      if (server.listening) await sleep(settings.server.shutdownDelayMs)
+      // A start that failed has no caller to warn.
+      const delayMs = server.listening ? settings.server.shutdownDelayMs : 0
+      if (delayMs > 0) {
+        await sleep(delayMs)
+        // Right after connections were accepted: the system resets those that still wait for it.
+        await nextTurn()
+      }
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
       const closed = stopAccepting(server)
-      await withTimeout(settings.server.drainMs, waitUntilIdle())
+      stopped = true
+      await withTimeout(settings.server.drainMs, waitUntilIdle(Math.min(delayMs, firstRequestMs)))
       app.abortAll(new GatewayError('shutting_down'))
       live.stopAbandoned()
       await withTimeout(1000, app.whenIdle())

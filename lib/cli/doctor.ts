@@ -70,10 +70,10 @@ function configuration (sources: ConfigSources): Finding {
 }
 
 function fileLimit ({ server }: Settings): Finding {
-  const { limit, wanted, connections } = openFiles(server)
+  const { limit, wanted, low, connections } = openFiles(server)
   const about = 'open files'
   if (limit === undefined) return { about, state: 'ok', text: 'this system does not report its limit' }
-  if (connections === server.maxClientConnections) return { about, state: 'ok', text: `at most ${limit}` }
+  if (!low) return { about, state: 'ok', text: `at most ${limit}` }
   return {
     about,
     state: 'note',

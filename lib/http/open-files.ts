@@ -6,14 +6,14 @@ import type { ServerSettings } from '../core/settings.ts'
 export interface OpenFiles {
   /** Absent where the system does not say. */
   readonly limit?: number
-  /**
-   * For each connection of a caller, another to a provider; and the store, journals and the process's own.
-   */
+  /** For each connection of a caller, another to a provider. */
   readonly wanted: number
+  readonly low: boolean
   /** Connections of callers that are accepted: with more, none would be left for providers. */
   readonly connections: number
 }
 
+/** Files of the store, journals and the process itself. */
 const ownFiles = 64
 
 /** Reads the limit, which Node.js has raised to what the system allows. */
@@ -23,9 +23,11 @@ export function openFiles (
 ): OpenFiles {
   const limit = readLimit(path)
   const possible = limit === undefined ? Infinity : Math.max(1, Math.floor((limit - ownFiles) / 2))
+  const wanted = 2 * maxClientConnections
   return {
     ...limit !== undefined && { limit },
-    wanted: 2 * maxClientConnections + ownFiles,
+    wanted,
+    low: limit !== undefined && limit < wanted,
     connections: Math.min(maxClientConnections, possible)
   }
 }

@@ -230,8 +230,8 @@ function watchForChanges ({ sources, inUse, reload, onInvalid, log }: Watching):
 
 /** Logs that the system allows too few open files for the callers that may connect. */
 export function logLowFileLimit (server: ServerSettings, log: Log): void {
-  const { limit, wanted, connections } = openFiles(server)
-  if (connections < server.maxClientConnections) {
+  const { limit, wanted, low, connections } = openFiles(server)
+  if (low) {
     log.warn(
       { limit, wanted, connections },
       'limit of open files is low: fewer connections of callers are accepted; raise it, or lower server.max_client_connections'

@@ -81,7 +81,7 @@ export interface Callers {
 }
 
 /** Calls again and again, several at a time, over connections that stay open. @param url of the next call; calls wait while there is none */
-export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true, key = clusterKey, body: sent = {} } = {}): Callers {
+export function startCallers (t: Test, url: () => string | undefined, { parallel = 4, keepAlive = true, key = clusterKey, body: sent = {}, name = '' } = {}): Callers {
   const succeeded: string[] = []
   const failures: string[] = []
   const agent = new Agent({ connections: parallel, pipelining: keepAlive ? 1 : 0 })
@@ -99,7 +99,7 @@ export function startCallers (t: Test, url: () => string | undefined, { parallel
         await new Promise(resolve => { setImmediate(resolve) })
         continue
       }
-      const id = `call-${key.slice(0, 8)}-${caller}-${number++}`
+      const id = `call-${key.slice(0, 8)}-${name}${caller}-${number++}`
       try {
         const { status, body } = await chat(target, id, { key, body: sent, agent })
         if (status === 200) succeeded.push(id)
