@@ -10,6 +10,8 @@ const root = join(import.meta.dirname, '../..')
 
 /** Made of text that is known to the gateway only: of a schema, of the catalogue, or escaped. */
 const computed = [
+  'build/lib/cli/keys.js: lengthPattern',
+  'build/lib/cli/keys.js: timePattern',
   'build/lib/config/read-catalogue.js: source',
   'build/lib/config/read-secrets.js: secretReference',
   'build/lib/models/catalogue.js: match',

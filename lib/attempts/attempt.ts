@@ -18,7 +18,7 @@ import type { SlowStreamGuard } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type {
   Adapter,
-  Ask,
+  AdapterInput,
   BodyReader,
   JsonReader,
   Provider,
@@ -54,7 +54,7 @@ export interface AttemptCall extends Pick<
  * a copy of all text for as long as the call waits.
  */
 export interface UpstreamPart<R, E = unknown> {
-  readonly ask: Ask<R>
+  readonly ask: AdapterInput<R>
   /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
   answer?: readonly E[]
 }
@@ -68,20 +68,20 @@ export interface UpstreamPart<R, E = unknown> {
  */
 export function openAttempt<R, E extends { readonly type: string }> (
   call: AttemptCall,
-  { ask }: UpstreamPart<R, E>,
+  { ask: input }: UpstreamPart<R, E>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
-  return sendAsk(call, ask, provider, adapter).then(response =>
-    openResponse(response, call, ask, provider, adapter, options)
+  return sendAsk(call, input, provider, adapter).then(response =>
+    openResponse(response, call, input, provider, adapter, options)
   )
 }
 
 function sendAsk<R> (
   call: AttemptCall,
-  ask: Ask<R>,
+  input: AdapterInput<R>,
   provider: Provider,
   adapter: Pick<Adapter<R, unknown>, 'request'>
 ): Promise<UpstreamResponse> {
@@ -91,17 +91,17 @@ function sendAsk<R> (
       signal: call.signal,
       credential: provider.authorize(call.providerKey?.reveal(), call.credential),
       timeouts: provider.timeouts,
-      streamed: ask.streamed,
+      streamed: input.streamed,
       keyId: call.key.id
     })
   }
   if (isSlowRequest(call.record)) {
     return yieldFairly()
-      .then(() => adapter.request(ask))
+      .then(() => adapter.request(input))
       .then(async request => await yieldFairly().then(() => send(request)))
   }
   try {
-    return send(adapter.request(ask))
+    return send(adapter.request(input))
   } catch (error) {
     return Promise.reject(error)
   }
@@ -110,7 +110,7 @@ function sendAsk<R> (
 async function openResponse<R, E extends { readonly type: string }> (
   response: UpstreamResponse,
   call: AttemptCall,
-  ask: Ask<R>,
+  input: AdapterInput<R>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
@@ -121,28 +121,28 @@ async function openResponse<R, E extends { readonly type: string }> (
   if (typeof upstreamId === 'string') record.upstreamRequestId = cutName(upstreamId)
 
   // The caller's own key has limits of its own, which those of the gateway do not describe.
-  if (call.providerKey !== undefined && ask.direct !== undefined) {
+  if (call.providerKey !== undefined && input.direct !== undefined) {
     record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
   }
 
-  if (status < 200 || status > 299) return await refused(response, ask, adapter)
+  if (status < 200 || status > 299) return await refused(response, input, adapter)
   try {
-    return await openBody(response, adapter.read(response, ask), provider, options, call)
+    return await openBody(response, adapter.read(response, input), provider, options, call)
   } catch (error) {
     response.body.cancel()
     if (isTimeout(error)) throw error.with({ mayBeBilled: true })
-    throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
+    throw isAccepted(error, input.streamed) ? error.with({ acceptedByProvider: true }) : error
   }
 }
 
 /** @throws ProviderFailure always, as its adapter reads it */
 async function refused<R> (
   response: UpstreamResponse,
-  ask: Ask<R>,
+  input: AdapterInput<R>,
   adapter: Pick<Adapter<R, unknown>, 'error'>
 ): Promise<never> {
   const { status, headers } = response
-  const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, ask)
+  const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, input)
   throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 

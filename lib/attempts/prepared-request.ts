@@ -12,7 +12,7 @@ import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Adapter, Ask, Provider } from '../providers/provider.ts'
+import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
 import type { MissingApis } from '../routing/missing-apis.ts'
 
 /** Holds what the requests of one stage share. */
@@ -125,8 +125,8 @@ export class PreparedRequest<
     const known = this.#made.find(made => made.credential === credential)
     if (known !== undefined) return known.parts
     const isTranslated = this.#refused || this.#shared.missingApis.isMissing(this.provider)
-    const ask = adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated })
-    const parts = (this.#adapter.split?.(ask) ?? [ask]).map(part => ({ ask: part }))
+    const input = adapterInput(this.#call, this.#route, this.provider, { credential: place, isTranslated })
+    const parts = (this.#adapter.split?.(input) ?? [input]).map(part => ({ ask: part }))
     this.#made.push({ credential, parts })
     return parts
   }
@@ -135,7 +135,7 @@ export class PreparedRequest<
 /** Makes the input of the route's adapter: the request with the settings of the route. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, { quirks }: Provider, options: FitOptions
-): Ask<R> {
+): AdapterInput<R> {
   // it gives what it takes
   const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined
   const given = fitted?.request ?? call.request

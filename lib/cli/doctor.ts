@@ -137,7 +137,7 @@ async function providers (settings: Settings): Promise<Finding[]> {
   const services = createLookupServices({ ...settings, providers: checked }, { log: createLog('silent') })
   try {
     const findings = await Promise.all(
-      checked.map(async entry => await ask(entry, services.providers.get(entry.id)))
+      checked.map(async entry => await input(entry, services.providers.get(entry.id)))
     )
     return [...findings, ...noProviderFindings(checked)]
   } finally {
@@ -160,7 +160,7 @@ function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] 
       ]
 }
 
-async function ask (entry: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
+async function input (entry: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
   const { id, kind, maxConnections, maxWaitingCalls } = entry
   const { inProcess } = kinds[kind]
   if (inProcess === 'simulator') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }

@@ -1,4 +1,7 @@
-/** Decides whether there is a dashboard: beyond loopback not without TLS, as passwords and sessions would travel in clear. */
+/**
+ * Decides whether there is a dashboard: beyond loopback not without TLS, as passwords and sessions would
+ * travel in clear.
+ */
 
 import { isLoopback } from '../net/loopback.ts'
 import type { Settings } from '../core/settings.ts'
@@ -13,6 +16,9 @@ export function isDashboardServed (place: DashboardPlace): boolean {
 }
 
 /** Returns true where it would be served, if that were safe. */
-export function isDashboardUnsafe ({ dashboard: { enabled, insecure }, server: { host, trustProxy, tls } }: DashboardPlace): boolean {
+export function isDashboardUnsafe ({
+  dashboard: { enabled, insecure },
+  server: { host, trustProxy, tls }
+}: DashboardPlace): boolean {
   return enabled && !isLoopback(host) && !trustProxy && tls === undefined && !insecure
 }

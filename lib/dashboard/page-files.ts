@@ -1,4 +1,7 @@
-/** The files of the page, which the build makes of `page/`: read and compressed when they are first requested, then kept. */
+/**
+ * The files of the page, which the build makes of `page/`: read and compressed when they are first requested,
+ * then kept.
+ */
 
 import { readFile, readdir } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -9,14 +12,25 @@ import type { Reply } from '../core/reply.ts'
 const compress = promisify(gzip)
 
 const mediaTypes: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2'
 }
 
 /** Nothing inline and nothing from elsewhere. Images and sound that models make are `data:` and `blob:`. */
 const policy = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "font-src 'self'", "img-src 'self' data: blob:", "media-src 'self' blob:",
-  "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'"
 ].join('; ')
 
 const headers = { vary: 'accept-encoding', 'x-content-type-options': 'nosniff' }
@@ -50,19 +64,27 @@ export class PageFiles {
   }
 
   /**
-   * Returns the file of a path below `/dashboard/`: an asset, or the page itself for every other path, as its own router reads that.
+   * Returns the file of a path below `/dashboard/`: an asset, or the page itself for every other path, as its
+   * own router reads that.
    *
    * @param acceptEncoding the header of the request
    * @returns `undefined` for an asset that there is not, and where the page was not built
    */
   async find (path: string, acceptEncoding = ''): Promise<Reply | undefined> {
     const name = path.startsWith('assets/') ? path.slice('assets/'.length) : undefined
-    this.#assets ??= readdir(join(this.#directory, 'assets')).then(names => new Set(names), () => new Set<string>())
+    this.#assets ??= readdir(join(this.#directory, 'assets')).then(
+      names => new Set(names),
+      () => new Set<string>()
+    )
     const assets = await this.#assets
     if (assets.size === 0 || (name !== undefined && !assets.has(name))) return undefined
     const file = await this.#read(name === undefined ? 'index.html' : `assets/${name}`)
     const compressed = /\bgzip\b/.test(acceptEncoding)
-    return { status: 200, headers: { ...file.headers, ...compressed && { 'content-encoding': 'gzip' } }, body: compressed ? file.compressed : file.plain }
+    return {
+      status: 200,
+      headers: { ...file.headers, ...compressed && { 'content-encoding': 'gzip' } },
+      body: compressed ? file.compressed : file.plain
+    }
   }
 
   #read (name: string): Promise<PageFile> {
@@ -76,6 +98,10 @@ export class PageFiles {
   async #load (name: string): Promise<PageFile> {
     const plain = await readFile(join(this.#directory, name))
     const own = name === 'index.html' ? pageHeaders : assetHeaders
-    return { headers: { 'content-type': mediaTypes[extname(name)] ?? 'application/octet-stream', ...own }, plain, compressed: await compress(plain, { level: 9 }) }
+    return {
+      headers: { 'content-type': mediaTypes[extname(name)] ?? 'application/octet-stream', ...own },
+      plain,
+      compressed: await compress(plain, { level: 9 })
+    }
   }
 }

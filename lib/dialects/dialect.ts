@@ -1,6 +1,7 @@
 /**
- * Describes how callers speak to the gateway. The request of a dialect becomes a `ChatInput`, and its answer is made of the
- * events that every provider's answer becomes; all stages in between are the same (`pipelines/conversation`).
+ * Describes how callers speak to the gateway. The request of a dialect becomes a `ChatInput`, and its answer
+ * is made of the events that every provider's answer becomes; all stages in between are the same
+ * (`pipelines/conversation`).
  *
  * To add one, see *Where to add what* in `lib/README.md`.
  */
@@ -45,7 +46,10 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * @throws GatewayError `unsupported_parameter` when this provider cannot take it: the next route is tried
    */
   readonly fit?: (request: ChatInput, target: FitTarget, context: C) => ChatInput
-  /** Answers a request for no tokens without a provider, where no route is at one of its own dialect. Default: such a request is sent like any other. */
+  /**
+   * Answers a request for no tokens without a provider, where no route is at one of its own dialect. Default:
+   * such a request is sent like any other.
+   */
   readonly empty?: (call: DialectCall<C>) => Reply
   /**
    * Makes the request for a provider that speaks this dialect itself, of the caller's own words.
@@ -54,22 +58,30 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * @returns `undefined` for one that has to be translated all the same
    * @throws GatewayError for what this caller may not ask this provider
    */
-  readonly directRequest?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest | undefined
+  readonly directRequest?: (
+    call: RoutedCall<ChatInput>,
+    target: FitTarget,
+    context: C
+  ) => DirectRequest | undefined
   /** The name by which providers say that they speak it. */
   readonly directDialect?: DirectDialect
   /**
-   * Returns the call with other texts in its request, and in what the request takes from stored ones; the same call where nothing
-   * is replaced. It may be called again for the same call.
+   * Returns the call with other texts in its request, and in what the request takes from stored ones; the
+   * same call where nothing is replaced. It may be called again for the same call.
    */
   readonly replaceTexts: (call: RoutedCall<ChatInput>, replace: ReplaceText) => RoutedCall<ChatInput>
   /**
-   * Returns the call without what its answer would have beside its text, so that all of it can be changed: log probabilities say
-   * what stood where a text is changed. Default: requests of this dialect cannot ask for more.
+   * Returns the call without what its answer would have beside its text, so that all of it can be changed:
+   * log probabilities say what stood where a text is changed. Default: requests of this dialect cannot ask
+   * for more.
    *
    * @throws GatewayError `unsupported_parameter` for a call that wants a spoken answer
    */
   readonly asTextAnswer?: (call: RoutedCall<ChatInput>) => RoutedCall<ChatInput>
-  /** Lists what a request in the caller's words has a provider do beside answering with its model. Default: nothing. */
+  /**
+   * Lists what a request in the caller's words has a provider do beside answering with its model. Default:
+   * nothing.
+   */
   readonly uses?: (context: C) => readonly ProviderUse[]
 }
 
@@ -90,7 +102,10 @@ export interface FitTarget {
 export interface AnswerDialect<C = unknown> {
   /** Makes the printer of a streamed answer. */
   readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent>
-  /** Makes the answer in one piece of all its batches, the first included, or the promise of it; it is sent as JSON. */
+  /**
+   * Makes the answer in one piece of all its batches, the first included, or the promise of it; it is sent as
+   * JSON.
+   */
   readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
   /** Writes errors that come before the head of the answer; one that comes later is the printer's. */
   readonly errors: ErrorFormat
@@ -108,8 +123,14 @@ export interface DirectTexts {
   readonly answer: PlaceTable
   /** Those of a message of a stream. */
   readonly frames: PlaceTable
-  /** Names the text that a message has a piece of, and by the beginning of their names the texts that end with it. */
-  readonly textOf: (type: string, message: JsonObject) => { readonly key: string, readonly ends?: string | undefined }
+  /**
+   * Names the text that a message has a piece of, and by the beginning of their names the texts that end with
+   * it.
+   */
+  readonly textOf: (
+    type: string,
+    message: JsonObject
+  ) => { readonly key: string; readonly ends?: string | undefined }
 }
 
 /** Writes an error as status, headers and body. */

@@ -1,6 +1,7 @@
 /**
- * Makes a request for a provider that speaks the dialect of the caller: the caller's own text, in which some fields have
- * other values. Anything printed anew could void a cached prompt, and unknown fields would be lost.
+ * Makes a request for a provider that speaks the dialect of the caller: the caller's own text, in which some
+ * fields have other values. Anything printed anew could void a cached prompt, and unknown fields would be
+ * lost.
  */
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
@@ -10,9 +11,15 @@ import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
 import type { RequestMedia } from '../core/request-media.ts'
 
-/** Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through, and is printed anew. */
-export function callerText ({ record, callerBody }: Pick<RoutedCall<unknown>, 'record' | 'callerBody'>, request: object): string | undefined {
-  return isLargeRequest(record) ? undefined : callerBody?.()?.text() ?? JSON.stringify(request)
+/**
+ * Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through, and
+ * is printed anew.
+ */
+export function callerText (
+  { record, callerBody }: Pick<RoutedCall<unknown>, 'record' | 'callerBody'>,
+  request: object
+): string | undefined {
+  return isLargeRequest(record) ? undefined : (callerBody?.()?.text() ?? JSON.stringify(request))
 }
 
 /**

@@ -10,7 +10,9 @@ import type { ErrorFormat } from './dialect.ts'
  */
 export function errorFormatOf (path: string, headers: Readonly<Record<string, unknown>>): ErrorFormat {
   if (isWithin(responsesPath, path)) return responsesErrors
-  return isWithin(messagesPath, path) || headers['anthropic-version'] !== undefined ? messagesErrors : chatCompletionsErrors
+  return isWithin(messagesPath, path) || headers['anthropic-version'] !== undefined
+    ? messagesErrors
+    : chatCompletionsErrors
 }
 
 const messagesPath = '/v1/messages'

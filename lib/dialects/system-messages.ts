@@ -1,19 +1,22 @@
 /**
- * Fits the system messages of a conversation, which those of the role `developer` are as well, to a provider: templates of
- * many servers take one text, and it comes first.
+ * Fits the system messages of a conversation, which those of the role `developer` are as well, to a provider:
+ * templates of many servers take one text, and it comes first.
  */
 
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Message, SystemMessage, UserMessage } from '../../schemas/messages.ts'
 
 /**
- * Returns the conversation with its system messages as the provider takes them; the same list when they are so already.
+ * Returns the conversation with its system messages as the provider takes them; the same list when they are
+ * so already.
  *
- * Those at the beginning become one. Later ones are reminders of the user, at their places: models know these from
- * Claude Code, and to move them to the front would change the beginning of a prompt that the provider has cached.
+ * Those at the beginning become one. Later ones are reminders of the user, at their places: models know these
+ * from Claude Code, and to move them to the front would change the beginning of a prompt that the provider
+ * has cached.
  */
 export function fitSystemMessages (
-  messages: readonly Message[], { systemAnywhere = false, systemParts = false, cacheMarks = false }: ProviderTraits
+  messages: readonly Message[],
+  { systemAnywhere = false, systemParts = false, cacheMarks = false }: ProviderTraits
 ): readonly Message[] {
   const placed = systemAnywhere ? messages : withSystemFirst(messages)
   return systemParts || cacheMarks || !placed.some(hasSystemParts) ? placed : placed.map(withSystemText)
@@ -30,11 +33,16 @@ function withSystemFirst (messages: readonly Message[]): readonly Message[] {
 function joined (messages: readonly SystemMessage[]): readonly SystemMessage[] {
   const [first, second] = messages
   if (first === undefined || second === undefined) return messages
-  const content = messages.flatMap(({ content }) => typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content)
+  const content = messages.flatMap(({ content }) =>
+    typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content
+  )
   return [{ ...first, content }]
 }
 
-/** Later system messages as reminders, which join a user message beside them: templates want users and assistants in turn. */
+/**
+ * Later system messages as reminders, which join a user message beside them: templates want users and
+ * assistants in turn.
+ */
 function withReminders (messages: readonly Message[]): readonly Message[] {
   const placed: Message[] = []
   let isOwn = false
@@ -42,7 +50,8 @@ function withReminders (messages: readonly Message[]): readonly Message[] {
     const isReminder = isSystem(message)
     const next = isReminder ? reminderOf(message) : message
     const last = placed.at(-1)
-    if ((isReminder || isOwn) && last?.role === 'user' && next.role === 'user') placed[placed.length - 1] = { ...last, content: joinedContent(last.content, next.content) }
+    if ((isReminder || isOwn) && last?.role === 'user' && next.role === 'user')
+      placed[placed.length - 1] = { ...last, content: joinedContent(last.content, next.content) }
     else placed.push(next)
     isOwn = isReminder
   }
@@ -53,7 +62,9 @@ type UserContent = UserMessage['content']
 
 function joinedContent (first: UserContent, second: UserContent): UserContent {
   if (typeof first === 'string' && typeof second === 'string') return `${first}\n\n${second}`
-  return [first, second].flatMap(content => typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content)
+  return [first, second].flatMap(content =>
+    typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content
+  )
 }
 
 function reminderOf ({ content }: SystemMessage): UserMessage {

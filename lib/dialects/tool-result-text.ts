@@ -3,7 +3,8 @@ import type { UserPart } from '../../schemas/messages.ts'
 /**
  * Returns the text of a tool's result: most providers take nothing else in one.
  *
- * @param shown gets the images and files of the result, which a message of the user shows behind the results; the text says so
+ * @param shown gets the images and files of the result, which a message of the user shows behind the results;
+ *   the text says so
  */
 export function toolResultText (id: string, parts: readonly UserPart[], shown: UserPart[]): string {
   let media = 0

@@ -12,7 +12,10 @@ export interface Agents {
   readonly destroy: () => Promise<void>
 }
 
-export function createAgents ({ allowedHosts, connectMs }: Pick<ToolSettings, 'allowedHosts' | 'connectMs'>): Agents {
+export function createAgents ({
+  allowedHosts,
+  connectMs
+}: Pick<ToolSettings, 'allowedHosts' | 'connectMs'>): Agents {
   let checked: Agent | undefined
   let open: Agent | undefined
   return {

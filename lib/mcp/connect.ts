@@ -3,7 +3,8 @@
  * does not support it, or with a child process for the operator's commands. The protocol version is
  * negotiated, from the newest revision down to 2024-11-05.
  *
- * The client library takes a tenth of a second to load, so that is left to the first session, or to `loadClient`.
+ * The client library takes a tenth of a second to load, so that is left to the first session, or to
+ * `loadClient`.
  */
 
 import { startDeadline } from '../async/start-deadline.ts'
@@ -15,13 +16,21 @@ import { repairTransport } from './repair-transport.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type {
-  Client, ClientOptions, JsonSchemaValidator, JsonSchemaValidatorResult, StreamableHTTPClientTransportOptions, Transport
+  Client,
+  ClientOptions,
+  JsonSchemaValidator,
+  JsonSchemaValidatorResult,
+  StreamableHTTPClientTransportOptions,
+  Transport
 } from '@modelcontextprotocol/client'
 import type { Secret } from '../core/secret.ts'
 import type { Agents } from './agents.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
 
-/** Loads what sessions need, in two turns of the event loop: the first session would wait for it, and other calls with it. */
+/**
+ * Loads what sessions need, in two turns of the event loop: the first session would wait for it, and other
+ * calls with it.
+ */
 export async function loadClient (): Promise<void> {
   loadUndici()
   await yieldFairly()
@@ -58,7 +67,11 @@ export function createConnect (options: ConnectOptions): Connect {
   }
 }
 
-async function connectRemote (via: RemoteServer, options: ConnectOptions, signal: AbortSignal): Promise<Session> {
+async function connectRemote (
+  via: RemoteServer,
+  options: ConnectOptions,
+  signal: AbortSignal
+): Promise<Session> {
   const { StreamableHTTPClientTransport, SSEClientTransport } = await import('@modelcontextprotocol/client')
   const url = new URL(via.url)
   const leftOut = new Set<string>()
@@ -81,7 +94,13 @@ async function connectRemote (via: RemoteServer, options: ConnectOptions, signal
   }
   try {
     const transport = new StreamableHTTPClientTransport(url, transportOptions)
-    return await connectOver(transport, options, signal, leftOut, async () => await transport.terminateSession())
+    return await connectOver(
+      transport,
+      options,
+      signal,
+      leftOut,
+      async () => await transport.terminateSession()
+    )
   } catch (error) {
     if (!mayUseSse(error)) throw error
     const sseOptions = { ...transportOptions, fetch: sessionFetch({ ...fetchOptions, answersInBody: false }) }
@@ -89,13 +108,19 @@ async function connectRemote (via: RemoteServer, options: ConnectOptions, signal
   }
 }
 
-/** Recognises the statuses with which a server of the older transport answers a POST to its stream's address. */
+/**
+ * Recognises the statuses with which a server of the older transport answers a POST to its stream's address.
+ */
 function mayUseSse (error: unknown): boolean {
   const status = httpStatus(error)
   return status !== undefined && [400, 404, 405, 406, 415, 501].includes(status)
 }
 
-async function connectLocal (via: LocalServer, options: ConnectOptions, signal: AbortSignal): Promise<Session> {
+async function connectLocal (
+  via: LocalServer,
+  options: ConnectOptions,
+  signal: AbortSignal
+): Promise<Session> {
   const { StdioClientTransport, getDefaultEnvironment } = await import('@modelcontextprotocol/client/stdio')
   const transport = new StdioClientTransport({
     command: via.command,
@@ -117,7 +142,8 @@ async function connectOver (
   const { Client } = await import('@modelcontextprotocol/client')
   let session: Session | undefined
   const client = new Client(identity, {
-    ...clientOptions, listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => session?.forgetTools() } }
+    ...clientOptions,
+    listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => session?.forgetTools() } }
   })
   // Aborting the handshake is not enough: a server may keep the stream open that was opened first.
   const abandon = (): void => { void close(client) }

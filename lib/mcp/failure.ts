@@ -44,11 +44,15 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
     })
   }
   if (status === 401 || status === 403) {
-    return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
-      `The tool server refused access (HTTP ${status}).`, {
-        recommendation: 'Send credentials in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
+    return new ToolServerFailure(
+      phase === 'connect' ? 'initialize' : phase,
+      `The tool server refused access (HTTP ${status}).`,
+      {
+        recommendation:
+          'Send credentials in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
         cause: error
-      })
+      }
+    )
   }
   if (status !== undefined) {
     return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
@@ -58,28 +62,49 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
     return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })
   }
   if (codes.has(portRefused)) {
-    return new ToolServerFailure('connect', 'The tool server could not be reached: HTTP clients do not connect to its port.', {
-      recommendation: 'Serve it at another port; see https://fetch.spec.whatwg.org/#port-blocking.', cause: error
-    })
+    return new ToolServerFailure(
+      'connect',
+      'The tool server could not be reached: HTTP clients do not connect to its port.',
+      {
+        recommendation: 'Serve it at another port; see https://fetch.spec.whatwg.org/#port-blocking.',
+        cause: error
+      }
+    )
   }
   if (codes.has('CONNECTION_CLOSED')) {
-    return new ToolServerFailure(phase, 'The tool server ended the connection before its answer.', { recommendation: tryLater, cause: error })
+    return new ToolServerFailure(phase, 'The tool server ended the connection before its answer.', {
+      recommendation: tryLater,
+      cause: error
+    })
   }
   const network = chain.find(isNetworkError)
   if (network !== undefined) {
-    return new ToolServerFailure(phase, `The tool server could not be reached (${String(property(network, 'code'))}).`, {
-      recommendation: 'Check the address, and that the server is running.', cause: error
-    })
+    return new ToolServerFailure(
+      phase,
+      `The tool server could not be reached (${String(property(network, 'code'))}).`,
+      {
+        recommendation: 'Check the address, and that the server is running.',
+        cause: error
+      }
+    )
   }
   if (codes.has('REQUEST_TIMEOUT')) return timedOut(phase, error)
   if (codes.has(noAnswerCode)) {
-    return new ToolServerFailure(phase, 'The tool server ended its answer without a result.', { recommendation: tryLater, cause: error })
+    return new ToolServerFailure(phase, 'The tool server ended its answer without a result.', {
+      recommendation: tryLater,
+      cause: error
+    })
   }
   const refusal = chain.find(isJsonRpcError)
   if (refusal !== undefined) {
-    return new ToolServerFailure(phase, `The tool server refused the request (JSON-RPC error ${String(property(refusal, 'code'))}).`, {
-      recommendation: 'Check the address, the headers and the credentials of its entry in `mcp_servers`.', cause: error
-    })
+    return new ToolServerFailure(
+      phase,
+      `The tool server refused the request (JSON-RPC error ${String(property(refusal, 'code'))}).`,
+      {
+        recommendation: 'Check the address, the headers and the credentials of its entry in `mcp_servers`.',
+        cause: error
+      }
+    )
   }
   return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
     'The tool server did not follow the MCP protocol.', {
@@ -102,15 +127,25 @@ export function sessionExpired (error: unknown): boolean {
   return status === 400 && [...causes(error)].some(link => /session/i.test(String(property(link, 'message'))))
 }
 
-/** Codes of JSON-RPC under which servers say that they do not know a session; others are about a tool's own work. */
+/**
+ * Codes of JSON-RPC under which servers say that they do not know a session; others are about a tool's own
+ * work.
+ */
 const sessionCodes: ReadonlySet<unknown> = new Set([-32000, -32001, -32002, -32600])
 
-/** What servers say of a session that they do not know. One that was closed or terminated may have ended during the work. */
-const unknownSession = /^(?:mcp )?session(?: id)?\b.{0,80}\b(?:not found|unknown|expired|invalid|missing|not exist|not initiali[sz]ed|no longer)/i
+/**
+ * What servers say of a session that they do not know. One that was closed or terminated may have ended
+ * during the work.
+ */
+const unknownSession =
+  /^(?:mcp )?session(?: id)?\b.{0,80}\b(?:not found|unknown|expired|invalid|missing|not exist|not initiali[sz]ed|no longer)/i
 const noSession = /^(?:no valid|invalid|unknown|missing) (?:mcp[- ])?session\b/i
 const prefix = /^(?:MCP error -?\d+: )?(?:bad request: |error: |not found: )?/i
 
-/** Some servers say so in an answer that looks like any other. What a tool says of a session of its own must not run it again. */
+/**
+ * Some servers say so in an answer that looks like any other. What a tool says of a session of its own must
+ * not run it again.
+ */
 function saysSessionIsGone (error: unknown): boolean {
   if (!isJsonRpcError(error) || !sessionCodes.has(property(error, 'code'))) return false
   const message = error.message.replace(prefix, '')
@@ -119,12 +154,17 @@ function saysSessionIsGone (error: unknown): boolean {
 
 /** Returns true when the connection itself failed, rather than a tool or a caller's timeout. */
 export function sessionBroken (error: unknown): boolean {
-  return httpStatus(error) !== undefined || saysSessionIsGone(error) || [...causes(error)].some(link => isNetworkError(link) || gaveNoAnswer(link))
+  return (
+    httpStatus(error) !== undefined ||
+    saysSessionIsGone(error) ||
+    [...causes(error)].some(link => isNetworkError(link) || gaveNoAnswer(link))
+  )
 }
 
 /**
- * Recognises a JSON-RPC error, an answer like any other: its code, message and data are the server's own words and say
- * nothing about the connection. It is recognised by name: its class is loaded with the client library, at the first session.
+ * Recognises a JSON-RPC error, an answer like any other: its code, message and data are the server's own
+ * words and say nothing about the connection. It is recognised by name: its class is loaded with the client
+ * library, at the first session.
  */
 export function isJsonRpcError (error: unknown): error is Error {
   return error instanceof Error && error.name === 'ProtocolError' && !gaveNoAnswer(error)
@@ -166,7 +206,10 @@ function adviceFor (status: number): string {
   return status >= 500 ? tryLater : 'Check the address and the headers of the server.'
 }
 
-/** Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors, for a JSON-RPC error nothing from its data. */
+/**
+ * Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors, for a
+ * JSON-RPC error nothing from its data.
+ */
 function * causes (error: unknown, depth = 0): Generator {
   if (!isContainer(error) || depth > 8) return
   yield error

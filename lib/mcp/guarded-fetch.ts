@@ -52,11 +52,15 @@ class PortRefused extends Error {
   }
 }
 
-/** Ports of other protocols, whose servers could be made to read a request as commands of theirs: those of https://fetch.spec.whatwg.org/#port-blocking. */
+/**
+ * Ports of other protocols, whose servers could be made to read a request as commands of theirs: those of
+ * https://fetch.spec.whatwg.org/#port-blocking.
+ */
 const refusedPorts = new Set([
-  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123,
-  135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995,
-  1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080
 ])
 
 /** Marks an answer that was too large, in the `cause` chain of what reading it throws. */
@@ -105,7 +109,10 @@ export interface GuardedFetchOptions {
   readonly maxBytes: number
   /** Redirects followed, each checked anew. Default 3. */
   readonly maxRedirects?: number
-  /** Numbers in one JSON text of the answer at most, of which keys, strings, objects and lists count as eight. Default: any. */
+  /**
+   * Numbers in one JSON text of the answer at most, of which keys, strings, objects and lists count as eight.
+   * Default: any.
+   */
   readonly maxParseCost?: number
   /** Called with the bytes read once the body was read, failed or was cancelled. */
   readonly onEnd?: (bytes: number) => void
@@ -122,7 +129,8 @@ export interface GuardedRequest {
 }
 
 /**
- * Fetches from an address a caller named, by undici's `request`: its `fetch` takes 0.2 ms more for a short answer.
+ * Fetches from an address a caller named, by undici's `request`: its `fetch` takes 0.2 ms more for a short
+ * answer.
  *
  * Follows redirects that keep the method. A redirect to another origin gets only harmless headers and
  * no body: one that would need a body is returned as it is. The answer is requested without compression.
@@ -130,8 +138,16 @@ export interface GuardedRequest {
  * @throws the network error, `AddressRefused`, `PortRefused`, or the reason of the signal
  */
 export async function guardedFetch (
-  url: string | URL, { method = 'GET', headers: given = {}, body, signal }: GuardedRequest,
-  { agent, elsewhere = agent, maxBytes, maxParseCost = Infinity, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
+  url: string | URL,
+  { method = 'GET', headers: given = {}, body, signal }: GuardedRequest,
+  {
+    agent,
+    elsewhere = agent,
+    maxBytes,
+    maxParseCost = Infinity,
+    maxRedirects = 3,
+    onEnd = () => {}
+  }: GuardedFetchOptions
 ): Promise<Response> {
   let current = new URL(url)
   const { origin } = current
@@ -159,9 +175,15 @@ export async function guardedFetch (
 
 const redirects = new Set([301, 302, 303, 307, 308])
 
-function redirectOf ({ statusCode, headers }: Dispatcher.ResponseData, from: URL, method: string): URL | undefined {
+function redirectOf (
+  { statusCode, headers }: Dispatcher.ResponseData,
+  from: URL,
+  method: string
+): URL | undefined {
   const { location } = headers
-  if (typeof location !== 'string' || !redirects.has(statusCode) || !URL.canParse(location, from.href)) return undefined
+  if (typeof location !== 'string' || !redirects.has(statusCode) || !URL.canParse(location, from.href)) {
+    return undefined
+  }
   const to = new URL(location, from)
   if (/^(get|head)$/i.test(method)) return to
   const keepsMethod = statusCode === 307 || statusCode === 308
@@ -169,10 +191,12 @@ function redirectOf ({ statusCode, headers }: Dispatcher.ResponseData, from: URL
 }
 
 function harmless (headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(['accept', 'accept-language', 'user-agent'].flatMap(name => {
-    const value = headers[name]
-    return value === undefined ? [] : [[name, value]]
-  }))
+  return Object.fromEntries(
+    ['accept', 'accept-language', 'user-agent'].flatMap(name => {
+      const value = headers[name]
+      return value === undefined ? [] : [[name, value]]
+    })
+  )
 }
 
 /** Counts the values of the message that arrives: in an event stream, each is a JSON text of its own. */
@@ -211,8 +235,13 @@ class MessageValues {
 
 /** Returns the answer with a body that fails once it is too long, or takes too long to parse. */
 async function toResponse (
-  { statusCode, headers, body: source }: Dispatcher.ResponseData, url: URL,
-  { maxBytes, maxParseCost, onEnd }: Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'onEnd'>>
+  { statusCode, headers, body: source }: Dispatcher.ResponseData,
+  url: URL,
+  {
+    maxBytes,
+    maxParseCost,
+    onEnd
+  }: Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'onEnd'>>
 ): Promise<Response> {
   const { Headers, Response } = loadUndici()
   const pieces: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]()
@@ -222,27 +251,36 @@ async function toResponse (
     source.on('error', () => undefined).destroy() // its error says that it was not read to the end
   }
   const values = new MessageValues(String(headers['content-type']).startsWith('text/event-stream'))
-  const body = new ReadableStream<Uint8Array>({
-    async pull (controller) {
-      try {
-        const { done = false, value } = await pieces.next()
-        if (done) {
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull (controller) {
+        try {
+          const { done = false, value } = await pieces.next()
+          if (done) {
+            end()
+            controller.close()
+            return
+          }
+          bytes += value.byteLength
+          if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
+          if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) {
+            throw new AnswerTooLarge(
+              `the answer has too many values, or is nested deeper than ${maxDepth} levels`
+            )
+          }
+          controller.enqueue(value)
+        } catch (error) {
           end()
-          controller.close()
-          return
+          throw error
         }
-        bytes += value.byteLength
-        if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
-        if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) throw new AnswerTooLarge(`the answer has too many values, or is nested deeper than ${maxDepth} levels`)
-        controller.enqueue(value)
-      } catch (error) {
-        end()
-        throw error
-      }
+      },
+      cancel: end
     },
-    cancel: end
-  }, { highWaterMark: 0 })
-  const names = Object.entries(headers).flatMap(([name, value = []]) => [value].flat().map((one): [string, string] => [name, one]))
+    { highWaterMark: 0 }
+  )
+  const names = Object.entries(headers).flatMap(([name, value = []]) =>
+    [value].flat().map((one): [string, string] => [name, one])
+  )
   if (statusCode > 599) {
     end()
     throw new TypeError(`${statusCode} is no status of HTTP`) // nor may a Response have it

@@ -10,7 +10,10 @@ export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerT
 /** The reason why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
 
-/** Says why each of some calls is not run, as the model and the caller read it; `undefined` for those that are. */
+/**
+ * Says why each of some calls is not run, as the model and the caller read it; `undefined` for those that
+ * are.
+ */
 export type Refusals = ReadonlyArray<string | undefined>
 
 /** The state of the loop after a turn. */
@@ -43,16 +46,20 @@ export class LoopLimits {
   }
 
   /**
-   * Admits calls that the caller has consented to: at most those of one turn, and no more with the same arguments than a model may
-   * make. A request may bring any number of them. No turn of a model is there to be stopped: a call beyond a limit is not run, and
-   * the answer goes on.
+   * Admits calls that the caller has consented to: at most those of one turn, and no more with the same
+   * arguments than a model may make. A request may bring any number of them. No turn of a model is there to
+   * be stopped: a call beyond a limit is not run, and the answer goes on.
    */
   admitApproved (calls: readonly TurnToolCall[]): Refusals {
     const { callsPerTurn, maxIdenticalCalls } = this.#limits
     let admitted = 0
     return calls.map(call => {
-      if (admitted === callsPerTurn) return `The maximum number of calls of tools in one turn is ${callsPerTurn}.`
-      if (this.#timesMade(call) >= maxIdenticalCalls) return `The maximum number of calls of a tool with the same arguments is ${maxIdenticalCalls}.`
+      if (admitted === callsPerTurn) {
+        return `The maximum number of calls of tools in one turn is ${callsPerTurn}.`
+      }
+      if (this.#timesMade(call) >= maxIdenticalCalls) {
+        return `The maximum number of calls of a tool with the same arguments is ${maxIdenticalCalls}.`
+      }
       const refusal = this.#admitOne()
       if (refusal !== undefined) return refusal
       admitted++
@@ -65,8 +72,14 @@ export class LoopLimits {
     return turn === this.#maxTurns
   }
 
-  /** Returns why the calls of a turn are not run, if so. Calls that are run are remembered: called once a turn. */
-  stopReason (calls: readonly TurnToolCall[], { turn, outOfTime, tokens, canAffordTurn }: LoopState): StopReason | undefined {
+  /**
+   * Returns why the calls of a turn are not run, if so. Calls that are run are remembered: called once a
+   * turn.
+   */
+  stopReason (
+    calls: readonly TurnToolCall[],
+    { turn, outOfTime, tokens, canAffordTurn }: LoopState
+  ): StopReason | undefined {
     if (calls.length === 0) return undefined
     if (this.isLastTurn(turn)) return 'max_turns'
     if (outOfTime) return 'deadline'

@@ -31,11 +31,17 @@ const foundTtlMs = 600_000
 const notFoundTtlMs = 30_000
 
 export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): Registry {
-  const base = /\/v0(\.\d+)?\/?$/.test(baseUrl) ? baseUrl.replace(/\/$/, '') : `${baseUrl.replace(/\/$/, '')}/v0`
+  const base = /\/v0(\.\d+)?\/?$/.test(baseUrl)
+    ? baseUrl.replace(/\/$/, '')
+    : `${baseUrl.replace(/\/$/, '')}/v0`
   const known = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
 
-  async function ask (path: string, signal: AbortSignal): Promise<unknown> {
-    const { statusCode, body } = await loadUndici().request(`${base}${path}`, { dispatcher: dispatcher(), signal, headers: { accept: 'application/json' } })
+  async function input (path: string, signal: AbortSignal): Promise<unknown> {
+    const { statusCode, body } = await loadUndici().request(`${base}${path}`, {
+      dispatcher: dispatcher(),
+      signal,
+      headers: { accept: 'application/json' }
+    })
     if (statusCode === 404) {
       await body.dump()
       return undefined
@@ -51,17 +57,25 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
     return JSON.parse(Buffer.concat(parts).toString()) // three fields are read
   }
 
-  async function lookUp (slug: string, version: string | undefined, signal: AbortSignal): Promise<RegisteredServer> {
+  async function lookUp (
+    slug: string,
+    version: string | undefined,
+    signal: AbortSignal
+  ): Promise<RegisteredServer> {
     const name = slug.split('/')[0]?.includes('.') === true ? slug : await fullName(slug, signal)
-    const found = name === undefined
-      ? undefined
-      : await ask(`/servers/${encodeURIComponent(name)}/versions/${encodeURIComponent(version ?? 'latest')}`, signal)
+    const found =
+      name === undefined
+        ? undefined
+        : await input(
+            `/servers/${encodeURIComponent(name)}/versions/${encodeURIComponent(version ?? 'latest')}`,
+            signal
+          )
     if (found === undefined) throw notFound(slug, version)
     return remoteOf(found, slug)
   }
 
   async function fullName (slug: string, signal: AbortSignal): Promise<string | undefined> {
-    const listed = await ask(`/servers?search=${encodeURIComponent(slug)}&version=latest&limit=100`, signal)
+    const listed = await input(`/servers?search=${encodeURIComponent(slug)}&version=latest&limit=100`, signal)
     const names = list(property(listed, 'servers')).map(entry => String(property(serverOf(entry), 'name')))
     if (names.includes(slug)) return slug
     const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
@@ -104,7 +118,9 @@ export function notFound (slug: string, version?: string): ToolServerFailure {
 
 function remoteOf (answer: unknown, slug: string): RegisteredServer {
   const remotes = list(property(serverOf(answer), 'remotes'))
-  const remote = remotes.find(entry => typeOf(entry) === 'streamable-http') ?? remotes.find(entry => typeOf(entry) === 'sse')
+  const remote =
+    remotes.find(entry => typeOf(entry) === 'streamable-http') ??
+    remotes.find(entry => typeOf(entry) === 'sse')
   const url = property(remote, 'url')
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || url.includes('{')) {
     throw new ToolServerFailure('resolve', `The tool server \`${slug}\` has no remote endpoint.`, {
@@ -112,7 +128,9 @@ function remoteOf (answer: unknown, slug: string): RegisteredServer {
     })
   }
   const requiredHeaders = list(property(remote, 'headers'))
-    .filter(header => property(header, 'isRequired') === true && typeof property(header, 'value') !== 'string')
+    .filter(
+      header => property(header, 'isRequired') === true && typeof property(header, 'value') !== 'string'
+    )
     .map(header => String(property(header, 'name')))
   return { url, requiredHeaders }
 }

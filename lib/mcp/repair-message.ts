@@ -1,7 +1,7 @@
 /**
- * Repairs messages of MCP servers before the client library checks them. Its checks are all or nothing: one member that is null,
- * or one odd tool, would cost all tools of a server or the result of a tool that was run. What can be read is kept, what cannot
- * be read is named.
+ * Repairs messages of MCP servers before the client library checks them. Its checks are all or nothing: one
+ * member that is null, or one odd tool, would cost all tools of a server or the result of a tool that was
+ * run. What can be read is kept, what cannot be read is named.
  */
 
 import { imageKind } from '../images/files.ts'
@@ -24,7 +24,11 @@ export const noAnswerCode = -32099
  * @param request of which an answer is expected; absent on streams of notifications
  * @param onLeftOut takes the names of tools that cannot be offered
  */
-export function repairMessage (value: unknown, request: SentRequest | undefined, onLeftOut: (names: readonly string[]) => void): unknown {
+export function repairMessage (
+  value: unknown,
+  request: SentRequest | undefined,
+  onLeftOut: (names: readonly string[]) => void
+): unknown {
   if (!isObject(value) || typeof value['method'] === 'string') return value
   const { id: givenId, error, result, ...rest } = value
   const isError = error !== undefined && error !== null
@@ -32,7 +36,12 @@ export function repairMessage (value: unknown, request: SentRequest | undefined,
   const id = idOf(givenId, request)
   if (isError) return { ...rest, jsonrpc: '2.0', id, error: repairError(error) }
   const isAnswer = request !== undefined && id === request.id
-  return { ...rest, jsonrpc: '2.0', id, result: isAnswer ? repairResult(request.method, result, onLeftOut) : result }
+  return {
+    ...rest,
+    jsonrpc: '2.0',
+    id,
+    result: isAnswer ? repairResult(request.method, result, onLeftOut) : result
+  }
 }
 
 /** Returns a message that says that a request got no answer. */
@@ -59,10 +68,18 @@ function idOf (id: unknown, request: SentRequest | undefined): unknown {
 function repairError (error: unknown): JsonObject {
   if (!isObject(error)) return { code: serverError, message: String(error) }
   const { code, message, ...rest } = error
-  return { ...rest, code: numberOf(code) ?? serverError, message: typeof message === 'string' ? message : textOf(message ?? '') }
+  return {
+    ...rest,
+    code: numberOf(code) ?? serverError,
+    message: typeof message === 'string' ? message : textOf(message ?? '')
+  }
 }
 
-function repairResult (method: string, result: unknown, onLeftOut: (names: readonly string[]) => void): unknown {
+function repairResult (
+  method: string,
+  result: unknown,
+  onLeftOut: (names: readonly string[]) => void
+): unknown {
   switch (method) {
     case 'initialize': return isObject(result) ? repairIntroduction(withoutNulls(result)) : result
     case 'tools/list': return repairList(result, onLeftOut)
@@ -77,12 +94,19 @@ function repairIntroduction (result: JsonObject): JsonObject {
   return {
     ...rest,
     capabilities: repairCapabilities(capabilities),
-    serverInfo: { ...facts, name: nonEmptyText(name) ?? 'unknown', version: version === undefined ? 'unknown' : textOf(version) },
+    serverInfo: {
+      ...facts,
+      name: nonEmptyText(name) ?? 'unknown',
+      version: version === undefined ? 'unknown' : textOf(version)
+    },
     ...typeof instructions === 'string' && { instructions }
   }
 }
 
-/** A server that does not tell what it can do is asked for its tools: the client library would take it for one without any. */
+/**
+ * A server that does not tell what it can do is asked for its tools: the client library would take it for one
+ * without any.
+ */
 function repairCapabilities (given: unknown): JsonObject {
   const { tools, ...rest } = isObject(given) ? given : {}
   const others = withoutNulls(rest)
@@ -93,7 +117,11 @@ function repairCapabilities (given: unknown): JsonObject {
 function repairList (result: unknown, onLeftOut: (names: readonly string[]) => void): unknown {
   const list = isList(result) ? { tools: result } : isObject(result) ? withoutNulls(result) : {}
   const { tools, nextCursor, ...rest } = list
-  const given = isList(tools) ? tools : isObject(tools) ? Object.entries(tools).map(([name, tool]) => isObject(tool) ? { name, ...tool } : tool) : undefined
+  const given = isList(tools)
+    ? tools
+    : isObject(tools)
+      ? Object.entries(tools).map(([name, tool]) => (isObject(tool) ? { name, ...tool } : tool))
+      : undefined
   if (given === undefined) return result
   const leftOut: string[] = []
   const repaired = given.flatMap((tool, index) => {
@@ -106,12 +134,33 @@ function repairList (result: unknown, onLeftOut: (names: readonly string[]) => v
   return { ...rest, tools: repaired, ...cursor !== undefined && { nextCursor: cursor } }
 }
 
-/** Returns a tool; `undefined` for one without a name, which nothing could call. Its output is taken as it comes: its schema is dropped. */
+/**
+ * Returns a tool; `undefined` for one without a name, which nothing could call. Its output is taken as it
+ * comes: its schema is dropped.
+ */
 function repairTool (tool: unknown): JsonObject | undefined {
   if (!isObject(tool)) return undefined
-  const { name, title, description, inputSchema, input_schema: otherSpelling, outputSchema: _, annotations, execution, icons: __, _meta: meta, ...rest } = tool
+  const {
+    name,
+    title,
+    description,
+    inputSchema,
+    input_schema: otherSpelling,
+    outputSchema: _,
+    annotations,
+    execution,
+    icons: __,
+    _meta: meta,
+    ...rest
+  } = tool
   if (nonEmptyText(name) === undefined) return undefined
-  const hints = isObject(annotations) ? Object.fromEntries(Object.entries(annotations).filter(([key, value]) => key.endsWith('Hint') ? typeof value === 'boolean' : typeof value === 'string')) : undefined
+  const hints = isObject(annotations)
+    ? Object.fromEntries(
+        Object.entries(annotations).filter(([key, value]) =>
+          key.endsWith('Hint') ? typeof value === 'boolean' : typeof value === 'string'
+        )
+      )
+    : undefined
   const support = isObject(execution) ? execution['taskSupport'] : undefined
   return {
     ...withoutNulls(rest),
@@ -130,16 +179,37 @@ function repairSchema (schema: unknown): JsonObject {
   if (!isObject(schema)) return { type: 'object', properties: {} }
   const { type: _, properties, required, ...rest } = schema
   const names = isList(required) ? required.filter(name => typeof name === 'string') : []
-  const known = isObject(properties) ? Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, isObject(value) || typeof value === 'boolean' ? value : {}])) : undefined
-  return { ...withoutNulls(rest), type: 'object', ...known !== undefined && { properties: known }, ...names.length > 0 && { required: names } }
+  const known = isObject(properties)
+    ? Object.fromEntries(
+        Object.entries(properties).map(([name, value]) => [
+          name,
+          isObject(value) || typeof value === 'boolean' ? value : {}
+        ])
+      )
+    : undefined
+  return {
+    ...withoutNulls(rest),
+    type: 'object',
+    ...known !== undefined && { properties: known },
+    ...names.length > 0 && { required: names }
+  }
 }
 
 function repairToolResult (result: unknown): unknown {
   if (!isObject(result)) return { content: contentOf(result) }
   const { content, structuredContent: structured, toolResult, isError, _meta: meta, ...rest } = result
-  if (content === undefined && structured === undefined && toolResult === undefined && ('resultType' in rest || 'task' in rest)) return result
+  if (
+    content === undefined &&
+    structured === undefined &&
+    toolResult === undefined &&
+    ('resultType' in rest || 'task' in rest)
+  ) {
+    return result
+  }
   const blocks = contentOf(content ?? toolResult)
-  if (structured !== undefined && structured !== null && !isObject(structured)) blocks.push({ type: 'text', text: textOf(structured) })
+  if (structured !== undefined && structured !== null && !isObject(structured)) {
+    blocks.push({ type: 'text', text: textOf(structured) })
+  }
   return {
     ...withoutNulls(rest),
     content: blocks,
@@ -158,7 +228,19 @@ function contentOf (content: unknown): JsonObject[] {
 /** Returns a block of a known type with all that the type has; any other as a text that says what it was. */
 function blockOf (block: unknown): JsonObject {
   if (!isObject(block)) return { type: 'text', text: textOf(block) }
-  const { type, text, data, mimeType, resource, uri, name, annotations: _, _meta: __, icons: ___, ...rest } = block
+  const {
+    type,
+    text,
+    data,
+    mimeType,
+    resource,
+    uri,
+    name,
+    annotations: _,
+    _meta: __,
+    icons: ___,
+    ...rest
+  } = block
   const common = withoutNulls(rest)
   switch (type) {
     case 'text':
@@ -169,19 +251,39 @@ function blockOf (block: unknown): JsonObject {
       return { ...common, type, data, mimeType: nonEmptyText(mimeType) ?? mediaTypeOf(data) }
     case 'resource': {
       if (!isObject(resource)) return { type: 'text', text: '[resource without content]' }
-      const { uri: address, text: words, blob, mimeType: mediaType, _meta: ____, ...facts } = withoutNulls(resource)
-      const inside = { ...facts, uri: nonEmptyText(address) ?? 'unknown:', ...typeof mediaType === 'string' && { mimeType: mediaType } }
+      const {
+        uri: address,
+        text: words,
+        blob,
+        mimeType: mediaType,
+        _meta: ____,
+        ...facts
+      } = withoutNulls(resource)
+      const inside = {
+        ...facts,
+        uri: nonEmptyText(address) ?? 'unknown:',
+        ...typeof mediaType === 'string' && { mimeType: mediaType }
+      }
       if (typeof blob === 'string') return { ...common, type, resource: { ...inside, blob } }
       return { ...common, type, resource: { ...inside, text: textOf(words ?? '') } }
     }
     case 'resource_link':
       if (nonEmptyText(uri) === undefined) return { type: 'text', text: '[resource without an address]' }
-      return { ...common, type, uri, name: nonEmptyText(name) ?? uri, ...typeof mimeType === 'string' && { mimeType } }
+      return {
+        ...common,
+        type,
+        uri,
+        name: nonEmptyText(name) ?? uri,
+        ...typeof mimeType === 'string' && { mimeType }
+      }
     case undefined:
     case null:
       return { type: 'text', text: typeof text === 'string' ? text : textOf(block) }
     default:
-      return { type: 'text', text: typeof text === 'string' ? text : `[content of the unknown type ${String(type).slice(0, 64)}]` }
+      return {
+        type: 'text',
+        text: typeof text === 'string' ? text : `[content of the unknown type ${String(type).slice(0, 64)}]`
+      }
   }
 }
 

@@ -1,11 +1,14 @@
-/** Repairs the messages of servers that are child processes. Lines that are no message, as of a log, are passed over by the client library. */
+/**
+ * Repairs the messages of servers that are child processes. Lines that are no message, as of a log, are
+ * passed over by the client library.
+ */
 
 import { idText, repairMessage, type SentRequest } from './repair-message.ts'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 
 /**
- * Has each message repaired before the client library checks it. The transport stays what it is: the client library starts a
- * second process of its class, to negotiate the version with.
+ * Has each message repaired before the client library checks it. The transport stays what it is: the client
+ * library starts a second process of its class, to negotiate the version with.
  *
  * @param onLeftOut takes the names of tools that cannot be offered
  */
@@ -26,7 +29,11 @@ export function repairTransport (transport: Transport, onLeftOut: (names: readon
   Object.defineProperty(transport, 'onmessage', {
     get: () => handler,
     set: (given: Transport['onmessage']) => {
-      handler = given === undefined ? undefined : (message, extra) => given(repaired(message) as typeof message, extra) // a message of the same kind
+      // a message of the same kind
+      handler =
+        given === undefined
+          ? undefined
+          : (message, extra) => given(repaired(message) as typeof message, extra)
     }
   })
 

@@ -21,7 +21,11 @@ import type { RequestedServer } from '../chat/requested-servers.ts'
  */
 export const credentialsHeader = 'x-mcp-credentials'
 
-export type Resolve = (requested: RequestedServer, keyId: string, signal: AbortSignal) => Promise<ToolServerTarget>
+export type Resolve = (
+  requested: RequestedServer,
+  keyId: string,
+  signal: AbortSignal
+) => Promise<ToolServerTarget>
 
 /**
  * Returns a function that resolves entries.
@@ -37,28 +41,42 @@ export function createResolve (configured: readonly ToolServerSettings[], regist
     if (slug === undefined) throw notFound(requested.name)
     const settings = bySlug.get(slug)
     if (settings !== undefined) {
-      return { ...configuredTarget(requested, settings, callerHeaders, keyId), ...version !== undefined && { version } }
+      return {
+        ...configuredTarget(requested, settings, callerHeaders, keyId),
+        ...version !== undefined && { version }
+      }
     }
     if (registry === undefined) throw notFound(slug, version)
     const { url: found, requiredHeaders } = await registry.find(slug, version, signal)
     const missing = requiredHeaders.filter(name => !(name.toLowerCase() in callerHeaders))
     if (missing.length > 0) {
-      throw new ToolServerFailure('resolve', `The tool server \`${slug}\` requires headers that were not sent.`, {
-        recommendation: `Send ${missing.join(', ')} in \`headers\` of its entry in \`mcp_servers\`.`
-      })
+      throw new ToolServerFailure(
+        'resolve',
+        `The tool server \`${slug}\` requires headers that were not sent.`,
+        {
+          recommendation: `Send ${missing.join(', ')} in \`headers\` of its entry in \`mcp_servers\`.`
+        }
+      )
     }
     return target(requested, remote(found, callerHeaders, true), keyId)
   }
 }
 
 function configuredTarget (
-  requested: RequestedServer, settings: ToolServerSettings, callerHeaders: Record<string, Secret>, keyId: string
+  requested: RequestedServer,
+  settings: ToolServerSettings,
+  callerHeaders: Record<string, Secret>,
+  keyId: string
 ): ToolServerTarget {
   const { url, headers, command, args, env, shared, allowedTools, timeoutMs } = settings
-  const operatorHeaders = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  const via: RemoteServer | LocalServer = url === undefined
-    ? { kind: 'command', command: command ?? '', args, env }
-    : remote(url, { ...callerHeaders, ...operatorHeaders }, false) // callers cannot override the operator's headers
+  const operatorHeaders = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+  )
+  const via: RemoteServer | LocalServer =
+    url === undefined
+      ? { kind: 'command', command: command ?? '', args, env }
+      : // callers cannot override the operator's headers
+        remote(url, { ...callerHeaders, ...operatorHeaders }, false)
   // Servers may keep state in a session, which must not reach other keys.
   const perKey = !shared || (via.kind === 'remote' && Object.keys(callerHeaders).length > 0)
   const allowed = intersection(allowedTools, requested.allowedTools)
@@ -85,9 +103,15 @@ function target (requested: RequestedServer, via: RemoteServer, keyId: string): 
 
 function remote (url: string, headers: Record<string, Secret>, checkAddress: boolean): RemoteServer {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
+  if (
+    parsed === undefined ||
+    !/^https?:$/.test(parsed.protocol) ||
+    parsed.username !== '' ||
+    parsed.password !== ''
+  ) {
     throw new ToolServerFailure('resolve', 'The URL of the tool server is not valid.', {
-      recommendation: 'Send an http or https URL without user name and password; put credentials in `headers`.'
+      recommendation:
+        'Send an http or https URL without user name and password; put credentials in `headers`.'
     })
   }
   return { kind: 'remote', url: parsed.href, headers, checkAddress }
@@ -113,14 +137,18 @@ function callerHeadersOf ({ headers, credentials }: RequestedServer): Record<str
     callerHeaders[name] = new Secret(value)
   }
   if (Object.keys(credentials).length > 0) {
-    callerHeaders[credentialsHeader] = new Secret(Buffer.from(JSON.stringify(credentials)).toString('base64url'))
+    callerHeaders[credentialsHeader] = new Secret(
+      Buffer.from(JSON.stringify(credentials)).toString('base64url')
+    )
   }
   return callerHeaders
 }
 
 function intersection (...lists: ReadonlyArray<readonly string[] | undefined>): Set<string> | undefined {
   const [first, ...rest] = lists.filter(list => list !== undefined).map(list => new Set(list))
-  return first === undefined ? undefined : new Set([...first].filter(name => rest.every(set => set.has(name))))
+  return first === undefined
+    ? undefined
+    : new Set([...first].filter(name => rest.every(set => set.has(name))))
 }
 
 function sessionKey (via: RemoteServer | LocalServer, keyId: string): string {

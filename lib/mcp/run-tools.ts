@@ -28,20 +28,29 @@ export interface RunOptions {
  * returns the outcomes in the order of the calls. Of what a call reports faster than it is read, the latest
  * is yielded. Calls still running when the signal aborts are cancelled at their server.
  */
-export async function * runTools (
-  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages, refusals, onEnd }: RunOptions
+export async function* runTools (
+  calls: readonly TurnToolCall[],
+  open: OpenTools,
+  { signal, emitProgress, seesImages, refusals, onEnd }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages }
   const shown = emitProgress ? buffer : undefined
   const runOrRefuse = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
     const refusal = refusals[index]
-    return refusal === undefined ? await runOne(call, open, options, shown) : { call, outcome: notRun(call, open, refusal) }
+    return refusal === undefined
+      ? await runOne(call, open, options, shown)
+      : { call, outcome: notRun(call, open, refusal) }
   }
   const runAndNote = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> => {
     const startedAtMs = performance.now()
     const finished = await runOrRefuse(call, index)
-    onEnd?.({ ...namesOf(call, open), startedAtMs, endedAtMs: performance.now(), outcome: outcomeNameOf(finished.outcome) })
+    onEnd?.({
+      ...namesOf(call, open),
+      startedAtMs,
+      endedAtMs: performance.now(),
+      outcome: outcomeNameOf(finished.outcome)
+    })
     return finished
   }
   const running = Promise.all(calls.map(runAndNote)).finally(() => buffer.end())
@@ -55,7 +64,10 @@ export async function * runTools (
 
 type ToolEvent = Readonly<Record<string, unknown>>
 
-/** Buffers events until they are read, at most three of a call: a server may report progress without end to a caller who does not read. */
+/**
+ * Buffers events until they are read, at most three of a call: a server may report progress without end to a
+ * caller who does not read.
+ */
 class EventBuffer {
   #events: ChatEvent[] = []
   /** The places of unread progress. */
@@ -86,7 +98,11 @@ class EventBuffer {
 
   /** Resolves with at least one event, or with `undefined` after the end. */
   async next (): Promise<ChatEvent[] | undefined> {
-    if (this.#events.length === 0 && !this.#ended) await new Promise<void>(resolve => { this.#wake = resolve })
+    if (this.#events.length === 0 && !this.#ended) {
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    }
     this.#progress.clear()
     return this.#events.length === 0 ? undefined : this.#events.splice(0)
   }
@@ -100,19 +116,37 @@ async function runOne (
   call: TurnToolCall, open: OpenTools, options: ToolCallOptions, shown?: EventBuffer
 ): Promise<FinishedToolCall> {
   const offered = open.byName.get(call.name)
-  const facts = { id: call.id, name: offered?.tool.name ?? call.name, server_name: offered?.serverName ?? null }
+  const facts = {
+    id: call.id,
+    name: offered?.tool.name ?? call.name,
+    server_name: offered?.serverName ?? null
+  }
   shown?.push({ type: 'tool-start', ...facts })
-  const outcome = await outcomeOf(call, open, shown === undefined ? options : {
-    ...options,
-    onProgress: ({ progress, total, message }) => shown.pushProgress(call, { type: 'tool-progress', ...facts, progress, total, message })
-  })
+  const outcome = await outcomeOf(
+    call,
+    open,
+    shown === undefined
+      ? options
+      : {
+          ...options,
+          onProgress: ({ progress, total, message }) =>
+            shown.pushProgress(call, { type: 'tool-progress', ...facts, progress, total, message })
+        }
+  )
   shown?.push({
-    type: 'tool-end', ...facts, is_error: outcome?.result.isError ?? true, duration_ms: outcome?.result.durationMs
+    type: 'tool-end',
+    ...facts,
+    is_error: outcome?.result.isError ?? true,
+    duration_ms: outcome?.result.durationMs
   })
   return { call, outcome }
 }
 
-async function outcomeOf (call: TurnToolCall, open: OpenTools, options: ToolCallOptions): Promise<ToolOutcome | undefined> {
+async function outcomeOf (
+  call: TurnToolCall,
+  open: OpenTools,
+  options: ToolCallOptions
+): Promise<ToolOutcome | undefined> {
   if (call.arguments === undefined) return notRun(call, open, 'The arguments must be a JSON object.')
   try {
     return await open.call(call.name, call.arguments, options)

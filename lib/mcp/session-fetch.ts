@@ -14,10 +14,16 @@ import type { SentRequest } from './repair-message.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
 
-/** The client library parses and checks an answer in one turn of the event loop: this much takes 40 ms, such as 450 tools of 15 properties. */
+/**
+ * The client library parses and checks an answer in one turn of the event loop: this much takes 40 ms, such
+ * as 450 tools of 15 properties.
+ */
 const maxParseCost = 250_000
 
-/** The time a server has to take a notification, which no caller waits for: its socket would stay open as long as the session. */
+/**
+ * The time a server has to take a notification, which no caller waits for: its socket would stay open as long
+ * as the session.
+ */
 const defaultNotificationMs = 5000
 
 export interface SessionFetchOptions {
@@ -35,9 +41,15 @@ export interface SessionFetchOptions {
   readonly notificationMs?: number
 }
 
-export function sessionFetch (
-  { origin, agent, elsewhere, maxBytes, answersInBody = true, onLeftOut = () => {}, notificationMs = defaultNotificationMs }: SessionFetchOptions
-): FetchLike {
+export function sessionFetch ({
+  origin,
+  agent,
+  elsewhere,
+  maxBytes,
+  answersInBody = true,
+  onLeftOut = () => {},
+  notificationMs = defaultNotificationMs
+}: SessionFetchOptions): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
   /** By the id as text. */
   const unanswered = new Map<string, SentRequest>()
@@ -67,10 +79,22 @@ export function sessionFetch (
       if (answersInBody) unanswered.delete(String(id))
     }
     try {
-      const response = await guardedFetch(url, { ...plain(init), signal: request.signal }, {
-        agent: new URL(url).origin === origin ? agent : elsewhere, elsewhere, maxBytes: page === undefined ? maxBytes : listBytesLeft, maxParseCost, onEnd
+      const response = await guardedFetch(
+        url,
+        { ...plain(init), signal: request.signal },
+        {
+          agent: new URL(url).origin === origin ? agent : elsewhere,
+          elsewhere,
+          maxBytes: page === undefined ? maxBytes : listBytesLeft,
+          maxParseCost,
+          onEnd
+        }
+      )
+      return await tolerantAnswer(response, {
+        request: answersInBody ? sent : undefined,
+        requestOf,
+        onLeftOut
       })
-      return await tolerantAnswer(response, { request: answersInBody ? sent : undefined, requestOf, onLeftOut })
     } catch (error) {
       onEnd(0)
       throw error
@@ -82,7 +106,10 @@ export function sessionFetch (
 
 /** Returns what the client library passes in plain values. */
 function plain ({ method = 'GET', headers, body }: RequestInit = {}): GuardedRequest {
-  const common = { method, headers: Object.fromEntries(headers instanceof Headers ? headers : new Headers(headers)) }
+  const common = {
+    method,
+    headers: Object.fromEntries(headers instanceof Headers ? headers : new Headers(headers))
+  }
   if (body === undefined || body === null) return common
   if (typeof body !== 'string') throw new TypeError('protocol messages must be JSON text')
   return { ...common, body }
@@ -103,5 +130,10 @@ function readMessage (body: unknown): SentMessage {
   const { id, method, params } = JSON.parse(body) // written by the client library a moment ago
   if (method === 'notifications/cancelled') return { isNotification: true, cancels: params?.requestId }
   if (method === undefined) return {}
-  return { id, method, isNotification: id === undefined, page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next' }
+  return {
+    id,
+    method,
+    isNotification: id === undefined,
+    page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next'
+  }
 }

@@ -51,7 +51,11 @@ export class SessionPool {
    * @throws what connecting or `work` throws, or the signal's reason; ToolServerFailure when the key
    *   of the target has too many sessions
    */
-  async use<T> (target: ToolServerTarget, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
+  async use<T> (
+    target: ToolServerTarget,
+    signal: AbortSignal,
+    work: (session: Session) => Promise<T>
+  ): Promise<T> {
     const entry = this.#acquire(target)
     const wasOpen = entry.session !== undefined
     try {
@@ -77,7 +81,8 @@ export class SessionPool {
       return await abortable(work(session), signal)
     } catch (error) {
       // Neither a tool's own error nor a caller's timeout breaks the session.
-      const broken = entry.session === undefined ? !signal.aborted : entry.session.closed || sessionBroken(error)
+      const broken =
+        entry.session === undefined ? !signal.aborted : entry.session.closed || sessionBroken(error)
       if (broken) this.#drop(target.sessionKey, entry)
       throw error
     } finally {
@@ -107,11 +112,22 @@ export class SessionPool {
     const { keyId } = target
     if (keyId !== undefined) this.#addSession(keyId)
     const pooled = !this.#closed.signal.aborted && this.#makeRoom()
-    const entry: Entry = { keyId, opening: this.#options.connect(target, this.#closed.signal), users: 0, pooled, ended: false }
-    entry.opening.then(session => { entry.session = session }, () => {
-      // Callers that wait for it get the error; here it must only not count as unhandled.
-      this.#drop(target.sessionKey, entry)
-    })
+    const entry: Entry = {
+      keyId,
+      opening: this.#options.connect(target, this.#closed.signal),
+      users: 0,
+      pooled,
+      ended: false
+    }
+    entry.opening.then(
+      session => {
+        entry.session = session
+      },
+      () => {
+        // Callers that wait for it get the error; here it must only not count as unhandled.
+        this.#drop(target.sessionKey, entry)
+      }
+    )
     return entry
   }
 
@@ -123,9 +139,13 @@ export class SessionPool {
   #addSession (keyId: string): void {
     const { maxPerKey } = this.#options
     if (this.#countOf(keyId) >= maxPerKey && !this.#dropIdle(entry => entry.keyId === keyId)) {
-      throw new ToolServerFailure('connect', `This API key has ${maxPerKey} open tool sessions, the maximum.`, {
-        recommendation: 'Try again after other calls have ended.'
-      })
+      throw new ToolServerFailure(
+        'connect',
+        `This API key has ${maxPerKey} open tool sessions, the maximum.`,
+        {
+          recommendation: 'Try again after other calls have ended.'
+        }
+      )
     }
     this.#perKey.set(keyId, this.#countOf(keyId) + 1)
   }

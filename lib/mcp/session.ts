@@ -65,7 +65,9 @@ export class Session {
       const { listTtlMs, listTimeoutMs } = this.#options
       this.#toolsUntilMs = performance.now() + listTtlMs
       this.#options.leftOut.clear()
-      const listing = this.#client.listTools(undefined, { timeout: listTimeoutMs, cacheMode: 'refresh' }).then(checkedList)
+      const listing = this.#client
+        .listTools(undefined, { timeout: listTimeoutMs, cacheMode: 'refresh' })
+        .then(checkedList)
       this.#tools = listing
       listing.catch(() => { if (this.#tools === listing) this.#tools = undefined })
     }
@@ -95,7 +97,9 @@ export class Session {
 
   /** Terminates the session at the server and closes sockets, timers and the child process. Never throws. */
   async close (): Promise<void> {
-    if (!this.#closed) await Promise.race([this.#options.terminate().catch(ignoreFailure), after(terminationMs)])
+    if (!this.#closed) {
+      await Promise.race([this.#options.terminate().catch(ignoreFailure), after(terminationMs)])
+    }
     this.#closed = true
     await this.#client.close().catch(ignoreFailure)
   }

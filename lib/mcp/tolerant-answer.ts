@@ -1,6 +1,6 @@
 /**
- * Reads the HTTP answers of MCP servers as they come, and hands them to the client library as the protocol has them: with the
- * content type of what is in them, each message repaired, and an answer to every request.
+ * Reads the HTTP answers of MCP servers as they come, and hands them to the client library as the protocol
+ * has them: with the content type of what is in them, each message repaired, and an answer to every request.
  */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
@@ -26,12 +26,22 @@ const ownMeaning = new Set([401, 403, 404, 405])
 /** Returns an answer that the client library can read; one that nothing can be made of stays as it is. */
 export async function tolerantAnswer (response: Response, options: TolerantAnswerOptions): Promise<Response> {
   const { request } = options
-  if (request === undefined) return isStream(response) && response.ok ? withBody(response, streamType, repairedStream(response.body, options)) : response
-  if (!response.ok) return ownMeaning.has(response.status) ? response : await refusal(response, request, options)
+  if (request === undefined) {
+    return isStream(response) && response.ok
+      ? withBody(response, streamType, repairedStream(response.body, options))
+      : response
+  }
+  if (!response.ok) {
+    return ownMeaning.has(response.status) ? response : await refusal(response, request, options)
+  }
   const [start, rest] = await opening(response.body)
   if (/^[{[]/.test(start)) return jsonAnswer(response, await textOf(rest), options, request)
-  if (isStream(response) || /^(?:event|data|id|retry)?:/.test(start)) return withBody(response, streamType, repairedStream(rest, options))
-  return start === '' ? jsonAnswer(response, '{}', options, request) : withBody(response, response.headers.get('content-type'), rest)
+  if (isStream(response) || /^(?:event|data|id|retry)?:/.test(start)) {
+    return withBody(response, streamType, repairedStream(rest, options))
+  }
+  return start === ''
+    ? jsonAnswer(response, '{}', options, request)
+    : withBody(response, response.headers.get('content-type'), rest)
 }
 
 function isStream ({ headers }: Response): boolean {
@@ -39,7 +49,11 @@ function isStream ({ headers }: Response): boolean {
 }
 
 /** A refusal in JSON-RPC is an answer, whatever the status. */
-async function refusal (response: Response, request: SentRequest, options: TolerantAnswerOptions): Promise<Response> {
+async function refusal (
+  response: Response,
+  request: SentRequest,
+  options: TolerantAnswerOptions
+): Promise<Response> {
   const text = await textOf(response.body)
   const message = repairedJson(text, options)
   return isObject(message) && 'error' in message && request.method.startsWith('tools/')
@@ -47,11 +61,18 @@ async function refusal (response: Response, request: SentRequest, options: Toler
     : withBody(response, response.headers.get('content-type'), text)
 }
 
-function jsonAnswer (response: Response, text: string, options: TolerantAnswerOptions, request: SentRequest): Response {
+function jsonAnswer (
+  response: Response,
+  text: string,
+  options: TolerantAnswerOptions,
+  request: SentRequest
+): Response {
   const message = repairedJson(text, options)
   if (message === undefined) return withBody(response, response.headers.get('content-type'), text)
   const messages = isList(message) ? message : [message]
-  const complete = messages.some(message => answers(message, request)) ? messages : [...messages.filter(isNotification), noAnswer(request)]
+  const complete = messages.some(message => answers(message, request))
+    ? messages
+    : [...messages.filter(isNotification), noAnswer(request)]
   return withBody(response, jsonType, JSON.stringify(complete.length === 1 ? complete[0] : complete), 200)
 }
 
@@ -79,13 +100,16 @@ function isNotification (message: unknown): boolean {
 }
 
 /**
- * Requests of a server in one stream: each is answered by a request of ours. Those beside an answer have no reason but to report
- * that they are there; a stream of notifications may stay open for days.
+ * Requests of a server in one stream: each is answered by a request of ours. Those beside an answer have no
+ * reason but to report that they are there; a stream of notifications may stay open for days.
  */
 const maxServerRequests = { besideAnswer: 100, onItsOwn: 10_000 }
 
 /** Repairs the messages of a stream. One that ends without its answer says so, unless it can be resumed. */
-function repairedStream (source: ReadableStream<Uint8Array> | null, options: TolerantAnswerOptions): ReadableStream<Uint8Array> {
+function repairedStream (
+  source: ReadableStream<Uint8Array> | null,
+  options: TolerantAnswerOptions
+): ReadableStream<Uint8Array> {
   const { request } = options
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
@@ -101,35 +125,46 @@ function repairedStream (source: ReadableStream<Uint8Array> | null, options: Tol
       if (requestsLeft < 0) return
       if (message.id !== undefined) isResumable = true
       if (request !== undefined && data.some(message => answers(message, request))) isAnswered = true
-      for (const one of data.length === 0 ? [message.data] : data) frames += frameOf(message, typeof one === 'string' ? one : JSON.stringify(one))
-    },
-    onRetry: ms => { frames += `retry: ${ms}\n` }
-  })
-  return new ReadableStream<Uint8Array>({
-    async pull (controller) {
-      while (frames === '') {
-        const { done = true, value } = await reader?.read() ?? {}
-        if (done) {
-          parser.feed(`${decoder.decode()}\n\n`) // the last message may lack its end
-          if (!isAnswered && !isResumable && request !== undefined) frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
-          if (frames !== '') controller.enqueue(encoder.encode(frames))
-          controller.close()
-          return
-        }
-        parser.feed(decoder.decode(value, { stream: true }))
-        if (requestsLeft < 0) {
-          if (!isAnswered && request !== undefined) frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
-          controller.enqueue(encoder.encode(frames))
-          controller.close()
-          await reader?.cancel()
-          return
-        }
+      for (const one of data.length === 0 ? [message.data] : data) {
+        frames += frameOf(message, typeof one === 'string' ? one : JSON.stringify(one))
       }
-      controller.enqueue(encoder.encode(frames))
-      frames = ''
     },
-    cancel: async reason => await reader?.cancel(reason)
-  }, { highWaterMark: 0 })
+    onRetry: ms => {
+      frames += `retry: ${ms}\n`
+    }
+  })
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull (controller) {
+        while (frames === '') {
+          const { done = true, value } = (await reader?.read()) ?? {}
+          if (done) {
+            parser.feed(`${decoder.decode()}\n\n`) // the last message may lack its end
+            if (!isAnswered && !isResumable && request !== undefined) {
+              frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
+            }
+            if (frames !== '') controller.enqueue(encoder.encode(frames))
+            controller.close()
+            return
+          }
+          parser.feed(decoder.decode(value, { stream: true }))
+          if (requestsLeft < 0) {
+            if (!isAnswered && request !== undefined) {
+              frames += frameOf({ data: '' }, JSON.stringify(noAnswer(request)))
+            }
+            controller.enqueue(encoder.encode(frames))
+            controller.close()
+            await reader?.cancel()
+            return
+          }
+        }
+        controller.enqueue(encoder.encode(frames))
+        frames = ''
+      },
+      cancel: async reason => await reader?.cancel(reason)
+    },
+    { highWaterMark: 0 }
+  )
 }
 
 /** Returns the messages of an event: one, or those of a list; none for what is no message. */
@@ -140,12 +175,17 @@ function repairedData ({ data }: EventSourceMessage, options: TolerantAnswerOpti
 }
 
 function frameOf ({ event, id }: EventSourceMessage, data: string): string {
-  const lines = data.split('\n').map(line => `data: ${line}\n`).join('')
+  const lines = data
+    .split('\n')
+    .map(line => `data: ${line}\n`)
+    .join('')
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}${lines}\n`
 }
 
 /** Returns the first characters of a body that say what it is, and a body with all of it. */
-async function opening (source: ReadableStream<Uint8Array> | null): Promise<[string, ReadableStream<Uint8Array> | null]> {
+async function opening (
+  source: ReadableStream<Uint8Array> | null
+): Promise<[string, ReadableStream<Uint8Array> | null]> {
   if (source === null) return ['', null]
   const reader = source.getReader()
   const pieces: Uint8Array[] = []
@@ -157,23 +197,31 @@ async function opening (source: ReadableStream<Uint8Array> | null): Promise<[str
     if (value !== undefined) {
       pieces.push(value)
       // Only what is not blank is kept, so that a body of blanks is not looked through again with each read.
-      start = (start + Buffer.from(value).toString('latin1', 0, 4096)).replace(/^(?:\s|\u00ef\u00bb\u00bf)+/, '').slice(0, 64)
+      start = (start + Buffer.from(value).toString('latin1', 0, 4096))
+        .replace(/^(?:\s|\u00ef\u00bb\u00bf)+/, '')
+        .slice(0, 64)
     }
     if (/^[{[:]/.test(start)) break
   }
-  return [start, new ReadableStream<Uint8Array>({
-    async pull (controller) {
-      const piece = pieces.shift()
-      if (piece !== undefined) {
-        controller.enqueue(piece)
-        return
-      }
-      const { value } = ended ? { value: undefined } : await reader.read()
-      if (value === undefined) controller.close()
-      else controller.enqueue(value)
-    },
-    cancel: async reason => await reader.cancel(reason)
-  }, { highWaterMark: 0 })]
+  return [
+    start,
+    new ReadableStream<Uint8Array>(
+      {
+        async pull (controller) {
+          const piece = pieces.shift()
+          if (piece !== undefined) {
+            controller.enqueue(piece)
+            return
+          }
+          const { value } = ended ? { value: undefined } : await reader.read()
+          if (value === undefined) controller.close()
+          else controller.enqueue(value)
+        },
+        cancel: async reason => await reader.cancel(reason)
+      },
+      { highWaterMark: 0 }
+    )
+  ]
 }
 
 async function textOf (body: ReadableStream<Uint8Array> | null): Promise<string> {
@@ -182,7 +230,10 @@ async function textOf (body: ReadableStream<Uint8Array> | null): Promise<string>
 }
 
 function withBody (
-  response: Response, type: string | null, body: ReadableStream<Uint8Array> | string | null, status = response.status
+  response: Response,
+  type: string | null,
+  body: ReadableStream<Uint8Array> | string | null,
+  status = response.status
 ): Response {
   const { Headers, Response } = loadUndici()
   const headers = new Headers([...response.headers])

@@ -1,4 +1,7 @@
-/** Runs the turns of a call whose tools the gateway runs: the model answers, its calls are run, it answers again. */
+/**
+ * Runs the turns of a call whose tools the gateway runs: the model answers, its calls are run, it answers
+ * again.
+ */
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { once, type Stage } from '../pipeline/stage.ts'
@@ -51,10 +54,15 @@ export class ToolLoop {
   #usage: Usage | undefined
   #imageCharacters = 0
 
-  constructor (call: RoutedChatCall, open: OpenTools, ask: AnswerTurn, { limits, seesImages, canAffordTurn, textStages }: LoopOptions) {
+  constructor (
+    call: RoutedChatCall,
+    open: OpenTools,
+    input: AnswerTurn,
+    { limits, seesImages, canAffordTurn, textStages }: LoopOptions
+  ) {
     this.#call = call
     this.#open = open
-    this.#ask = ask
+    this.#ask = input
     this.#limits = new LoopLimits(limits, call.request)
     this.#seesImages = seesImages
     this.#canAffordTurn = canAffordTurn
@@ -82,7 +90,11 @@ export class ToolLoop {
     }
     for (let number = 1; ; number++) {
       const isLast = this.#limits.isLastTurn(number)
-      const filter = new ToolCallFilter(name => (showsTurns || !isLast) && this.#isServerTool(name), precedingText, showsTurns)
+      const filter = new ToolCallFilter(
+        name => (showsTurns || !isLast) && this.#isServerTool(name),
+        precedingText,
+        showsTurns
+      )
       const turn = new Turn()
       this.#call.record.turns = number
       const { request, routes } = turnCall
@@ -99,7 +111,10 @@ export class ToolLoop {
       this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
-        turn: number, outOfTime: this.#clock.passed(), tokens: this.#call.record.usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(turnCall)
+        turn: number,
+        outOfTime: this.#clock.passed(),
+        tokens: this.#call.record.usage?.totalTokens ?? 0,
+        canAffordTurn: () => this.#canAffordTurn(turnCall)
       })
       let pending = stop === undefined ? [] : calls
       const waiting = stop === undefined ? calls.filter(call => this.#needsApproval(call)) : []
@@ -110,7 +125,11 @@ export class ToolLoop {
         pending = ran.flatMap(({ call, outcome }) => outcome === undefined ? [call] : [])
         if (pending.length > 0) stop = 'deadline'
         else if (filter.callsShown === 0 && waiting.length === 0) {
-          const next = nextTurn(turnCall, route, withResults(turnCall.request, this.#texts.said(turn.message(), ran), ran))
+          const next = nextTurn(
+            turnCall,
+            route,
+            withResults(turnCall.request, this.#texts.said(turn.message(), ran), ran)
+          )
           if (this.#canAffordTurn(next)) {
             turnCall = next
             precedingText = filter.lastText
@@ -119,7 +138,11 @@ export class ToolLoop {
           stop = 'budget' // the results are too long for what is left
         }
       }
-      yield { call: this.#call, route, events: this.#ending(filter, { stop, turns: number, waiting, pending }) }
+      yield {
+        call: this.#call,
+        route,
+        events: this.#ending(filter, { stop, turns: number, waiting, pending })
+      }
       return
     }
   }
@@ -129,7 +152,11 @@ export class ToolLoop {
     return this.#open.tools.length > 0 && !this.#callerFunctions.has(name)
   }
 
-  async * #run (calls: readonly TurnToolCall[], refusals: Refusals, route: Route): AsyncGenerator<ChatBatch, FinishedToolCall[]> {
+  async *#run (
+    calls: readonly TurnToolCall[],
+    refusals: Refusals,
+    route: Route
+  ): AsyncGenerator<ChatBatch, FinishedToolCall[]> {
     const { stream, stream_options: options } = this.#call.request
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
@@ -137,7 +164,11 @@ export class ToolLoop {
     const { record } = this.#call
     record.toolRuns ??= []
     const { toolRuns } = record
-    const running = runTools(calls.map(call => this.#texts.called(call)), this.#open, { signal: this.#clock.signal, emitProgress, seesImages, refusals, onEnd: run => toolRuns.push(run) })
+    const running = runTools(
+      calls.map(call => this.#texts.called(call)),
+      this.#open,
+      { signal: this.#clock.signal, emitProgress, seesImages, refusals, onEnd: run => toolRuns.push(run) }
+    )
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {
@@ -159,7 +190,10 @@ export class ToolLoop {
 
   #needsApproval (call: TurnToolCall): boolean {
     const offered = this.#open.byName.get(call.name)
-    return offered !== undefined && this.#call.request.toolApproval?.isNeeded(offered.serverName, offered.tool.name) === true
+    return (
+      offered !== undefined &&
+      this.#call.request.toolApproval?.isNeeded(offered.serverName, offered.tool.name) === true
+    )
   }
 
   #approvalOf (call: TurnToolCall): ChatEvent {
@@ -179,10 +213,15 @@ export class ToolLoop {
   }
 
   /**
-   * Runs the calls that the caller has consented to and limits admit, by the names under which their tools are offered now. A name
-   * that the server of the call does not offer may be that of another server's tool.
+   * Runs the calls that the caller has consented to and limits admit, by the names under which their tools
+   * are offered now. A name that the server of the call does not offer may be that of another server's tool.
    */
-  async #runApproved ({ approved }: ToolApproval): Promise<{ readonly ran: readonly FinishedToolCall[], readonly events: readonly ChatEvent[] }> {
+  async #runApproved ({
+    approved
+  }: ToolApproval): Promise<{
+    readonly ran: readonly FinishedToolCall[]
+    readonly events: readonly ChatEvent[]
+  }> {
     const names = offeredNames(this.#open)
     const calls = approved.flatMap(call => {
       const name = names.get(toolKey(call.serverName, call.toolName))
@@ -208,9 +247,13 @@ export class ToolLoop {
   }
 
   #ending (filter: ToolCallFilter, { stop, turns, waiting, pending }: LoopEnd): ChatEvent[] {
-    const stopped: ChatEvent[] = stop === undefined
-      ? []
-      : [...this.#shownPending(filter, pending, stop), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+    const stopped: ChatEvent[] =
+      stop === undefined
+        ? []
+        : [
+            ...this.#shownPending(filter, pending, stop),
+            { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }
+          ]
     return [
       ...filter.withheldThinking(),
       ...stopped,
@@ -221,15 +264,30 @@ export class ToolLoop {
     ]
   }
 
-  /** Returns the usage of all turns; none once a turn has not reported its own: less than all of it would be a wrong bill. */
+  /**
+   * Returns the usage of all turns; none once a turn has not reported its own: less than all of it would be a
+   * wrong bill.
+   */
   #reportedUsage (): ChatEvent[] {
-    return this.#usage === undefined || this.#call.record.turnsEstimated === true ? [] : [{ type: 'usage', usage: this.#usage }]
+    return this.#usage === undefined || this.#call.record.turnsEstimated === true
+      ? []
+      : [{ type: 'usage', usage: this.#usage }]
   }
 
-  /** Returns what the caller sees of calls that are not run: the calls, or where server tools are reported their results. */
-  #shownPending (filter: ToolCallFilter, calls: readonly TurnToolCall[], stop: StopReason): readonly ChatEvent[] {
+  /**
+   * Returns what the caller sees of calls that are not run: the calls, or where server tools are reported
+   * their results.
+   */
+  #shownPending (
+    filter: ToolCallFilter,
+    calls: readonly TurnToolCall[],
+    stop: StopReason
+  ): readonly ChatEvent[] {
     if (this.#call.request.toolApproval === undefined) return filter.withheldCalls()
-    return calls.map(call => ({ type: 'tool-result', result: notRun(call, this.#open, `The answer ended before it (${stop}).`).result }))
+    return calls.map(call => ({
+      type: 'tool-result',
+      result: notRun(call, this.#open, `The answer ended before it (${stop}).`).result
+    }))
   }
 }
 
@@ -256,7 +314,9 @@ function asTurnCall ({ id, argumentsText }: ApprovedCall, name: string): TurnToo
 
 /** Returns the result of a call that the caller has consented to: the call has the id of the consent. */
 function approvedResult ({ call, outcome }: FinishedToolCall): ChatEvent[] {
-  return outcome === undefined ? [] : [{ type: 'tool-result', result: { ...outcome.result, approvalId: call.id } }]
+  return outcome === undefined
+    ? []
+    : [{ type: 'tool-result', result: { ...outcome.result, approvalId: call.id } }]
 }
 
 function argumentsOf (text: string): JsonObject | undefined {

@@ -40,7 +40,10 @@ export function readResult (result: CallToolResult, maxBytes: number, seesImages
   // Servers should repeat it as text for clients that do not support structured content.
   if (printed !== undefined && !blocks.some(text => printedAgain(text) === printed)) blocks.push(printed)
   const content = blocks.filter(block => block !== '').join('\n') || '(no content)'
-  const text = cutText(result.isError === true ? `The tool reported an error:\n${content}` : content, maxBytes)
+  const text = cutText(
+    result.isError === true ? `The tool reported an error:\n${content}` : content,
+    maxBytes
+  )
   const fits = printed !== undefined && Buffer.byteLength(printed) <= maxBytes
   return { text, images, reported: fits ? structured : text }
 }

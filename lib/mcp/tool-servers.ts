@@ -90,7 +90,10 @@ export interface ToolOutcome {
   readonly failure?: ToolServerError
 }
 
-/** Bounds a message of an MCP server and all pages of its tool list from below, in bytes; results are cut later. */
+/**
+ * Bounds a message of an MCP server and all pages of its tool list from below, in bytes; results are cut
+ * later.
+ */
 const minAnswerBytes = 16 * 1024 * 1024
 
 type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: ToolSettings }
@@ -99,13 +102,17 @@ type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: Too
 export function createToolServers (settings: ToolServersSettings): ToolServers {
   const { tools } = settings
   const agents = createAgents(tools)
-  const pools = createPools(tools, createConnect({
-    agents,
-    maxBytes: Math.max(minAnswerBytes, 4 * tools.resultBytes),
-    timeoutMs: tools.connectMs,
-    listTtlMs: tools.listTtlMs
-  }))
-  const registry = tools.registryUrl === undefined ? undefined : createRegistry(tools.registryUrl, agents.open)
+  const pools = createPools(
+    tools,
+    createConnect({
+      agents,
+      maxBytes: Math.max(minAnswerBytes, 4 * tools.resultBytes),
+      timeoutMs: tools.connectMs,
+      listTtlMs: tools.listTtlMs
+    })
+  )
+  const registry =
+    tools.registryUrl === undefined ? undefined : createRegistry(tools.registryUrl, agents.open)
   const resolve = createResolve(settings.toolServers, registry)
   return {
     warmUp: async () => {
@@ -128,7 +135,10 @@ interface Pools {
 /** Lets the servers of one call fit however small the pool is. */
 const minSessionsPerKey = 32
 
-function createPools ({ sessionIdleMs: idleMs, maxSessions: capacity }: ToolSettings, connect: Connect): Pools {
+function createPools (
+  { sessionIdleMs: idleMs, maxSessions: capacity }: ToolSettings,
+  connect: Connect
+): Pools {
   const maxPerKey = Math.max(minSessionsPerKey, Math.floor(capacity / 4))
   const pool = (): SessionPool => new SessionPool({ connect, idleMs, capacity, maxPerKey })
   return { command: pool(), remote: pool() }
@@ -166,10 +176,19 @@ async function openTools (
     }
   })).finally(timeout.end)
 
-  const named = nameTools(listed.flat().map(value => ({
-    server: value.target.name, tool: value.tool.name, value
-  })), reservedNames)
-  const offered = [...named].map(([name, { target, tool }]): OfferedTool => ({ name, serverName: target.name, tool }))
+  const named = nameTools(
+    listed.flat().map(value => ({
+      server: value.target.name,
+      tool: value.tool.name,
+      value
+    })),
+    reservedNames
+  )
+  const offered = [...named].map(([name, { target, tool }]): OfferedTool => ({
+    name,
+    serverName: target.name,
+    tool
+  }))
   return {
     offered,
     byName: new Map(offered.map(tool => [tool.name, tool])),
@@ -181,9 +200,13 @@ async function openTools (
 
 /** Tells of tools that are not offered; the others are. */
 function leftOutError (names: ReadonlySet<string>): ToolServerError {
-  return new ToolServerFailure('list', `Tools of the server have no name, and are left out: ${[...names].slice(0, 10).join(', ')}.`, {
-    recommendation: 'Use the other tools, or have the server name each tool.'
-  }).toError()
+  return new ToolServerFailure(
+    'list',
+    `Tools of the server have no name, and are left out: ${[...names].slice(0, 10).join(', ')}.`,
+    {
+      recommendation: 'Use the other tools, or have the server name each tool.'
+    }
+  ).toError()
 }
 
 /**
@@ -194,7 +217,8 @@ function leftOutError (names: ReadonlySet<string>): ToolServerError {
 function checkVersion ({ name, version }: ToolServerTarget, reported: string | undefined): void {
   if (version === undefined || reported === version || reported?.startsWith(`${version}.`) === true) return
   throw new ToolServerFailure('resolve', `The tool server \`${name}\` does not run version ${version}.`, {
-    recommendation: reported === undefined ? 'Leave out the version.' : `Leave out the version, or send ${reported}.`
+    recommendation:
+      reported === undefined ? 'Leave out the version.' : `Leave out the version, or send ${reported}.`
   })
 }
 
@@ -205,7 +229,8 @@ function checkVersion ({ name, version }: ToolServerTarget, reported: string | u
 function offerable (target: ToolServerTarget, tools: readonly ServerTool[]): ListedTool[] {
   const byName = new Map<string, ListedTool>()
   for (const tool of tools) {
-    const allowed = (target.allowedTools?.has(tool.name) ?? true) && tool.execution?.taskSupport !== 'required'
+    const allowed =
+      (target.allowedTools?.has(tool.name) ?? true) && tool.execution?.taskSupport !== 'required'
     if (allowed && !byName.has(tool.name)) byName.set(tool.name, { target, tool })
   }
   return [...byName.values()]
@@ -222,16 +247,25 @@ async function callTool (
   listed: ListedTool | undefined, name: string, args: Arguments,
   { signal, onProgress, seesImages = false }: ToolCallOptions, settings: ToolSettings, pools: Pools
 ): Promise<ToolOutcome> {
-  if (listed === undefined) return failed({ toolName: name, serverName: '', arguments: args }, `Unknown tool \`${name}\`.`)
+  if (listed === undefined) {
+    return failed({ toolName: name, serverName: '', arguments: args }, `Unknown tool \`${name}\`.`)
+  }
   const { target, tool } = listed
   const { resultBytes } = settings
   const call = { toolName: tool.name, serverName: target.name, arguments: args }
   const startedMs = performance.now()
   const duration = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - startedMs) })
   try {
-    const result = await pools[target.connection.kind].use(target, signal, async session => await session.call(tool.name, args, {
-      signal, timeoutMs: target.timeoutMs ?? settings.callMs, ...onProgress !== undefined && { onProgress }
-    }))
+    const result = await pools[target.connection.kind].use(
+      target,
+      signal,
+      async session =>
+        await session.call(tool.name, args, {
+          signal,
+          timeoutMs: target.timeoutMs ?? settings.callMs,
+          ...onProgress !== undefined && { onProgress }
+        })
+    )
     return succeeded({ ...call, ...duration() }, result, resultBytes, seesImages)
   } catch (error) {
     if (signal.aborted) throw signal.reason
@@ -244,7 +278,12 @@ async function callTool (
 
 type CallFacts = Pick<ToolResult, 'toolName' | 'serverName' | 'arguments' | 'durationMs'>
 
-function succeeded (call: CallFacts, result: CallToolResult, maxBytes: number, seesImages: boolean): ToolOutcome {
+function succeeded (
+  call: CallFacts,
+  result: CallToolResult,
+  maxBytes: number,
+  seesImages: boolean
+): ToolOutcome {
   const { text, images, reported } = readResult(result, maxBytes, seesImages)
   return { text, images, result: { ...call, isError: result.isError === true, result: reported } }
 }

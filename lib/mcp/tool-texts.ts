@@ -35,8 +35,12 @@ export class ToolTexts {
     if (this.#results === undefined || outcome === undefined) return finished
     const replace = replaceBy(this.#results)
     const reported = everywhere('tool_result').replace(outcome.result.result, replace)
-    const result: ToolOutcome['result'] = reported === outcome.result.result ? outcome.result : { ...outcome.result, result: reported }
-    return { ...finished, outcome: { ...outcome, text: replaceFindings(this.#results, outcome.text), result } }
+    const result: ToolOutcome['result'] =
+      reported === outcome.result.result ? outcome.result : { ...outcome.result, result: reported }
+    return {
+      ...finished,
+      outcome: { ...outcome, text: replaceFindings(this.#results, outcome.text), result }
+    }
   }
 
   /** Returns the message of a turn with its calls as their tools got them. */
@@ -45,7 +49,9 @@ export class ToolTexts {
     const texts = new Map(ran.map(({ call }) => [call.id, call.argumentsText]))
     const calls = message.tool_calls.map(call => {
       const text = 'function' in call ? texts.get(call.id) : undefined
-      return text === undefined || text === '' || !('function' in call) ? call : { ...call, function: { ...call.function, arguments: text } }
+      return text === undefined || text === '' || !('function' in call)
+        ? call
+        : { ...call, function: { ...call.function, arguments: text } }
     })
     return { ...message, tool_calls: calls }
   }

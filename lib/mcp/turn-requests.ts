@@ -1,4 +1,7 @@
-/** Makes the requests of a tool loop: the caller's with the tools of its servers, and with the results of each turn. */
+/**
+ * Makes the requests of a tool loop: the caller's with the tools of its servers, and with the results of each
+ * turn.
+ */
 
 import { namedToolChoice, relaxedChoice, type OfferedNames } from '../chat/tool-choice.ts'
 import { toolKey } from '../chat/tool-names.ts'
@@ -20,16 +23,22 @@ export function offeredNames ({ offered }: OpenTools): ReadonlyMap<string, strin
   return new Map(offered.map(({ name, serverName, tool }) => [toolKey(serverName, tool.name), name]))
 }
 
-/** Adds the tools of the servers; calls of earlier answers, and a tool choice that names one of them, follow it to its offered name. */
+/**
+ * Adds the tools of the servers; calls of earlier answers, and a tool choice that names one of them, follow
+ * it to its offered name.
+ */
 export function withTools (request: ChatInput, open: OpenTools): ChatInput {
   const { tools, offered } = open
   const own = ownFunctions(request)
   const choice = request.tool_choice
   const names: OfferedNames = {
-    of: (wanted, server) => own.has(wanted) && server === undefined
-      ? wanted
-      : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name,
-    all: server => offered.flatMap(({ name, serverName }) => serverName === server ? name : [])
+    of: (wanted, server) =>
+      own.has(wanted) && server === undefined
+        ? wanted
+        : offered.find(
+            ({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server)
+          )?.name,
+    all: server => offered.flatMap(({ name, serverName }) => (serverName === server ? name : []))
   }
   const { asWritten: _, ...translated } = request
   return {
@@ -40,23 +49,34 @@ export function withTools (request: ChatInput, open: OpenTools): ChatInput {
   }
 }
 
-/** Returns the messages with calls of server tools by the names that these are offered by; a tool that is not offered keeps its name. */
+/**
+ * Returns the messages with calls of server tools by the names that these are offered by; a tool that is not
+ * offered keeps its name.
+ */
 function withOfferedNames ({ messages, toolApproval }: ChatInput, open: OpenTools): ChatInput['messages'] {
   if (toolApproval === undefined || toolApproval.calls.length === 0) return messages
   const names = offeredNames(open)
-  const byId = new Map(toolApproval.calls.map(({ id, serverName, toolName }) => [id, names.get(toolKey(serverName, toolName))]))
+  const byId = new Map(
+    toolApproval.calls.map(({ id, serverName, toolName }) => [id, names.get(toolKey(serverName, toolName))])
+  )
   const named = (call: ToolCall): ToolCall => {
     const name = byId.get(call.id)
-    return name === undefined || !('function' in call) || call.function.name === name ? call : { ...call, function: { ...call.function, name } }
+    return name === undefined || !('function' in call) || call.function.name === name
+      ? call
+      : { ...call, function: { ...call.function, name } }
   }
   return messages.map(message => {
     if (message.role !== 'assistant' || !Array.isArray(message.tool_calls)) return message
     const calls = message.tool_calls.map(named)
-    return calls.every((call, index) => call === message.tool_calls?.[index]) ? message : { ...message, tool_calls: calls }
+    return calls.every((call, index) => call === message.tool_calls?.[index])
+      ? message
+      : { ...message, tool_calls: calls }
   })
 }
 
-/** Returns the request of the turn after one whose calls have been run. @param said the message of that turn */
+/**
+ * Returns the request of the turn after one whose calls have been run. @param said the message of that turn
+ */
 export function withResults (request: ChatInput, said: Message, ran: readonly FinishedToolCall[]): ChatInput {
   return {
     ...request,
@@ -86,9 +106,11 @@ function asToolMessage ({ call, outcome }: FinishedToolCall): Message {
  * takes them in a message after it.
  */
 function asImageMessage (ran: readonly FinishedToolCall[]): Message[] {
-  const parts = ran.flatMap(({ call, outcome }) => (outcome?.images ?? []).flatMap((url, index): UserPart[] => [
-    { type: 'text', text: `Image ${index + 1} of the result of ${call.name} (${call.id}):` },
-    { type: 'image_url', image_url: { url } }
-  ]))
+  const parts = ran.flatMap(({ call, outcome }) =>
+    (outcome?.images ?? []).flatMap((url, index): UserPart[] => [
+      { type: 'text', text: `Image ${index + 1} of the result of ${call.name} (${call.id}):` },
+      { type: 'image_url', image_url: { url } }
+    ])
+  )
   return parts.length === 0 ? [] : [{ role: 'user', content: parts }]
 }

@@ -2,9 +2,17 @@ import { createHash } from 'node:crypto'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from './provider.ts'
 
-/** Returns the credential of an account: the caller's own, or a configured one; `undefined` where neither is. */
-export function credentialOf (provider: Pick<Provider, 'authorize'>, account: string, callerKey?: Secret): Readonly<Record<string, string>> | undefined {
-  if (callerKey !== undefined && accountDigest(provider, callerKey) === account) return provider.authorize(callerKey.reveal())
+/**
+ * Returns the credential of an account: the caller's own, or a configured one; `undefined` where neither is.
+ */
+export function credentialOf (
+  provider: Pick<Provider, 'authorize'>,
+  account: string,
+  callerKey?: Secret
+): Readonly<Record<string, string>> | undefined {
+  if (callerKey !== undefined && accountDigest(provider, callerKey) === account) {
+    return provider.authorize(callerKey.reveal())
+  }
   for (let place = 0; ; place++) {
     const credential = provider.authorize(undefined, place)
     if (accountDigest(provider, undefined, place) === account) return credential
@@ -18,6 +26,13 @@ export function credentialOf (provider: Pick<Provider, 'authorize'>, account: st
  * @param callerKey the caller's own key there, where the call brings one
  * @param place of one of several configured credentials. Default: the first
  */
-export function accountDigest ({ authorize }: Pick<Provider, 'authorize'>, callerKey?: Secret, place?: number): string {
-  return createHash('sha256').update(JSON.stringify(authorize(callerKey?.reveal(), place))).digest('hex').slice(0, 16)
+export function accountDigest (
+  { authorize }: Pick<Provider, 'authorize'>,
+  callerKey?: Secret,
+  place?: number
+): string {
+  return createHash('sha256')
+    .update(JSON.stringify(authorize(callerKey?.reveal(), place)))
+    .digest('hex')
+    .slice(0, 16)
 }

@@ -1,6 +1,7 @@
 /**
- * Reads the parts of an answer as servers write them. What a server leaves out it may leave out in any way; what stands there and
- * cannot be read is an error: to pass over it would lose a text or a tool call without a word.
+ * Reads the parts of an answer as servers write them. What a server leaves out it may leave out in any way;
+ * what stands there and cannot be read is an error: to pass over it would lose a text or a tool call without
+ * a word.
  */
 
 import { isList, isObject, type JsonObject } from '../json/guards.ts'
@@ -8,7 +9,8 @@ import { objectOrNothing } from './json-response.ts'
 import { invalidResponse } from './provider-failure.ts'
 
 /**
- * Returns the objects of a list; an object without a list around it is its only one, and `null` in it is nobody's.
+ * Returns the objects of a list; an object without a list around it is its only one, and `null` in it is
+ * nobody's.
  *
  * @param what names the list in the error
  * @throws GatewayError `upstream_invalid_response` for anything else that is not empty
@@ -28,7 +30,10 @@ export function contentOf (value: unknown, what: string): readonly JsonObject[] 
   return typeof value === 'string' && value !== '' ? [{ type: 'text', text: value }] : partsOf(value, what)
 }
 
-/** Returns the arguments of a call as text: JSON that servers also send as the object itself; `''` where there are none. */
+/**
+ * Returns the arguments of a call as text: JSON that servers also send as the object itself; `''` where there
+ * are none.
+ */
 export function argumentsText (value: unknown): string {
   if (value === undefined || value === null) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
@@ -40,7 +45,8 @@ export function argumentsText (value: unknown): string {
  * @throws GatewayError `upstream_invalid_response` for what is neither an object nor the JSON of one
  */
 export function objectArguments (value: unknown): string {
-  const isEmpty = value === undefined || value === null || value === '' || (isList(value) && value.length === 0)
+  const isEmpty =
+    value === undefined || value === null || value === '' || (isList(value) && value.length === 0)
   if (isEmpty) return '{}'
   if (isObject(value)) return JSON.stringify(value)
   if (typeof value === 'string' && objectOrNothing(value) !== undefined) return value

@@ -9,7 +9,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { Adapter, Ask } from './provider.ts'
+import type { Adapter, AdapterInput } from './provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
@@ -18,23 +18,25 @@ type ChatAdapter = Adapter<ChatInput, ChatEvent>
 export function withCallerParamNames (adapter: ChatAdapter): ChatAdapter {
   return {
     ...adapter,
-    request: ask => {
+    request: input => {
       try {
-        return adapter.request(ask)
+        return adapter.request(input)
       } catch (error) {
         if (!(error instanceof GatewayError) || error.param === null) throw error
-        const param = writtenParam(error.param, ask)
-        throw param === error.param ? error : error.with({ param, message: error.message.replaceAll(`\`${error.param}\``, `\`${param}\``) })
+        const param = writtenParam(error.param, input)
+        throw param === error.param
+          ? error
+          : error.with({ param, message: error.message.replaceAll(`\`${error.param}\``, `\`${param}\``) })
       }
     },
-    error: (response, ask) => {
-      const failure = adapter.error(response, ask)
-      return failure.param === undefined ? failure : { ...failure, param: writtenParam(failure.param, ask) }
+    error: (response, input) => {
+      const failure = adapter.error(response, input)
+      return failure.param === undefined ? failure : { ...failure, param: writtenParam(failure.param, input) }
     }
   }
 }
 
-function writtenParam (param: string, { request, quirks }: Ask<ChatInput>): string {
+function writtenParam (param: string, { request, quirks }: AdapterInput<ChatInput>): string {
   const { messages, originalInput } = request
   const place = /^messages\[(\d{1,9})\](.*)$/s.exec(param)
   if (place === null) return writtenField(param, request, quirks.rename)
@@ -44,14 +46,26 @@ function writtenParam (param: string, { request, quirks }: Ask<ChatInput>): stri
   return index === -1 ? originalInput.systemPromptField : `${originalInput.field}[${index}]${place[2] ?? ''}`
 }
 
-function writtenField (field: string, request: ChatInput, renamed: Readonly<Record<string, string>> = {}): string {
+function writtenField (
+  field: string,
+  request: ChatInput,
+  renamed: Readonly<Record<string, string>> = {}
+): string {
   const [name = field] = field.split(/[.[]/, 1)
   const written = request.callerNames?.[name]
   if (written !== undefined) return written
-  if (field === 'max_completion_tokens' && request.max_completion_tokens === undefined && request.max_tokens !== undefined) {
+  if (
+    field === 'max_completion_tokens' &&
+    request.max_completion_tokens === undefined &&
+    request.max_tokens !== undefined
+  ) {
     return 'max_tokens'
   }
-  if (field === 'max_tokens' && request.max_tokens === undefined && request.max_completion_tokens !== undefined) {
+  if (
+    field === 'max_tokens' &&
+    request.max_tokens === undefined &&
+    request.max_completion_tokens !== undefined
+  ) {
     return 'max_completion_tokens'
   }
   return Object.entries(renamed).find(([, name]) => name === field)?.[0] ?? field

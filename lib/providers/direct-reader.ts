@@ -1,6 +1,6 @@
 /**
- * Reads answers that their callers get as they came. What the gateway has to know of one (its usage, its tool calls,
- * its end) is read on the side.
+ * Reads answers that their callers get as they came. What the gateway has to know of one (its usage, its tool
+ * calls, its end) is read on the side.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -68,11 +68,17 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
     if (usage !== undefined) into.push({ type: 'usage', usage })
   }
 
-  /** Notes the facts of a complete answer. @returns its text for the caller. @throws ProviderFailure, GatewayError as `complete` does */
+  /**
+   * Notes the facts of a complete answer. @returns its text for the caller. @throws ProviderFailure,
+   * GatewayError as `complete` does
+   */
   protected abstract readAnswer (value: unknown, json: string, into: ChatEvent[]): string
   /** Returns the frame of a message that needs no parser; `undefined` for others. */
   protected abstract frameWithoutFacts (message: EventSourceMessage): ChatEvent | undefined
-  /** Appends the frame and the facts of a message, and sets `done` with the last. @throws ProviderFailure for an error */
+  /**
+   * Appends the frame and the facts of a message, and sets `done` with the last. @throws ProviderFailure for
+   * an error
+   */
   protected abstract readMessage (message: EventSourceMessage, into: ChatEvent[]): void
   /** Says why the answer ended; `undefined` until it has. */
   protected abstract get reason (): FinishReason | undefined

@@ -25,7 +25,10 @@ export async function readErrorAnswer (
   }
 }
 
-async function readFor (body: UpstreamResponse['body'], waitMs: number): Promise<{ text: string, complete: boolean }> {
+async function readFor (
+  body: UpstreamResponse['body'],
+  waitMs: number
+): Promise<{ text: string; complete: boolean }> {
   const pieces: Uint8Array[] = []
   let sizeBytes = 0
   let complete = false

@@ -10,20 +10,25 @@ import type { Provider, Transport } from './provider.ts'
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
   const { baseUrl, credential, adapters, quirks, otherQuirks, traits = {} } = kinds[settings.kind]
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
-  const keys = settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
+  const keys =
+    settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
   const own = keys.map(key => credential(key.reveal()))
   return {
     id: settings.id,
     enabled: settings.enabled,
     transport,
     secrets: [...keys, ...Object.values(settings.headers)],
-    authorize: (callerKey, place = 0) => callerKey === undefined ? own[place] ?? {} : credential(callerKey),
+    authorize: (callerKey, place = 0) =>
+      callerKey === undefined ? (own[place] ?? {}) : credential(callerKey),
     timeouts: settings.timeouts,
     slowStream: settings.slowStream,
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
     quirks: { ...quirks, ...settings.baseUrl !== baseUrl && otherQuirks, ...settings.quirks },
     traits,
-    adapters: chat === undefined ? others : { textCompletion: promptAsMessage(chat), ...others, chat: withCallerParamNames(chat) }
+    adapters:
+      chat === undefined
+        ? others
+        : { textCompletion: promptAsMessage(chat), ...others, chat: withCallerParamNames(chat) }
   }
 }

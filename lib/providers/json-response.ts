@@ -3,12 +3,13 @@
 import { objectOf, onlyObjectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { invalidResponse } from './provider-failure.ts'
-import type { Ask, BodyReader, StreamReader } from './provider.ts'
+import type { AdapterInput, BodyReader, StreamReader } from './provider.ts'
 
 /**
  * Parses the data of one message of a stream.
  *
- * @returns `undefined` for empty data, which keeps connections open, and for the `[DONE]` that some servers end with
+ * @returns `undefined` for empty data, which keeps connections open, and for the `[DONE]` that some servers
+ *   end with
  * @throws GatewayError `upstream_invalid_response` for what is not JSON
  */
 export function parseData (data: string): unknown {
@@ -21,8 +22,8 @@ export function parseData (data: string): unknown {
 }
 
 /**
- * Parses the data of a message that has to be an object. Some servers put it into a list; and they send `null`, empty lists and
- * numbers to keep connections open, which hold nothing.
+ * Parses the data of a message that has to be an object. Some servers put it into a list; and they send
+ * `null`, empty lists and numbers to keep connections open, which hold nothing.
  *
  * @throws GatewayError `upstream_invalid_response` for what is not JSON
  */
@@ -45,8 +46,12 @@ export function objectOrNothing (data: string): Record<string, unknown> | undefi
  * one in place of the other, so each is read as what it turns out to be.
  */
 export function jsonOrSse<R, E> (
-  ask: Ask<R>, json: (value: unknown, ask: Ask<R>) => E[], stream: (ask: Ask<R>) => StreamReader<E>
+  input: AdapterInput<R>,
+  json: (value: unknown, input: AdapterInput<R>) => E[],
+  stream: (input: AdapterInput<R>) => StreamReader<E>
 ): BodyReader<E> {
-  const read = (value: unknown): E[] => json(value, ask)
-  return ask.streamed ? { as: 'sse', reader: stream(ask), json: read } : { as: 'json', read, sse: () => stream(ask) }
+  const read = (value: unknown): E[] => json(value, input)
+  return input.streamed
+    ? { as: 'sse', reader: stream(input), json: read }
+    : { as: 'json', read, sse: () => stream(input) }
 }

@@ -4,7 +4,12 @@
  * for every entry of that kind in the configuration, which may add to it.
  */
 
-import { providerKinds, providerLabels, type ProviderKind, type ProviderLabel } from '../../schemas/providers.ts'
+import {
+  providerKinds,
+  providerLabels,
+  type ProviderKind,
+  type ProviderLabel
+} from '../../schemas/providers.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
 import { anthropicAdapters, anthropicHeaders } from './anthropic/index.ts'
@@ -27,9 +32,15 @@ export type VariablePrefix =
   'OPENAI' | 'ANTHROPIC' | 'GEMINI' | 'GOOGLE' | 'XAI' | 'MISTRAL' | 'GROQ' | 'FIREWORKS' | 'DEEPSEEK'
 
 export interface Kind {
-  /** Prefixes of the environment variables that switch it on (`OPENAI_API_KEY`, `OPENAI_BASE_URL`), best first. */
+  /**
+   * Prefixes of the environment variables that switch it on (`OPENAI_API_KEY`, `OPENAI_BASE_URL`), best
+   * first.
+   */
   readonly variables?: readonly VariablePrefix[]
-  /** Public addresses are from the API references, local ones are default ports; absent where only the operator can know. */
+  /**
+   * Public addresses are from the API references, local ones are default ports; absent where only the
+   * operator can know.
+   */
   readonly baseUrl?: string
   /** True for servers that run models of the operator's choice: the catalogue cannot know them. */
   readonly listModels?: true
@@ -97,9 +108,29 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'https://api.openai.com/v1',
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
-    adapters: { ...openaiAdapters, tokenCount: responsesTokenCount, textCompletion: textCompletionOf(/^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/, textCompletion, chat) },
-    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, developerRole: true, responsesApi: true, maxToolCallIdLength: 40 },
-    traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true }
+    adapters: {
+      ...openaiAdapters,
+      tokenCount: responsesTokenCount,
+      textCompletion: textCompletionOf(
+        /^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/,
+        textCompletion,
+        chat
+      )
+    },
+    quirks: {
+      tokenLimitField: 'max_completion_tokens',
+      obfuscation: true,
+      legacyFunctions: true,
+      developerRole: true,
+      responsesApi: true,
+      maxToolCallIdLength: 40
+    },
+    traits: {
+      historyMarks: ['stored_audio', 'reasoning_item'],
+      systemAnywhere: true,
+      prefill: false,
+      callerFields: true
+    }
   },
   anthropic: {
     variables: ['ANTHROPIC'],
@@ -111,7 +142,13 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     adapters: anthropicAdapters,
     // They sign nothing, and some refuse a conversation without its thinking.
     otherQuirks: { unsignedThinking: true },
-    traits: { historyMarks: ['signed_thinking'], callerFields: true, cacheMarks: true, thinking: true, maxStops: Infinity }
+    traits: {
+      historyMarks: ['signed_thinking'],
+      callerFields: true,
+      cacheMarks: true,
+      thinking: true,
+      maxStops: Infinity
+    }
   },
   google: {
     variables: ['GEMINI', 'GOOGLE'],
@@ -120,7 +157,13 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     modelList: googleModels,
     credential: googleHeaders,
     adapters: googleAdapters,
-    traits: { historyMarks: ['thought_signature'], systemParts: true, thinking: true, answerFormat: 'generation_config', automaticFunctionCalling: true }
+    traits: {
+      historyMarks: ['thought_signature'],
+      systemParts: true,
+      thinking: true,
+      answerFormat: 'generation_config',
+      automaticFunctionCalling: true
+    }
   },
   xai: {
     variables: ['XAI'],
@@ -135,7 +178,15 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     variables: ['MISTRAL'],
     baseUrl: 'https://api.mistral.ai/v1',
     credential: bearer,
-    adapters: { ...mistralAdapters, embeddings, textCompletion: textCompletionOf(/^codestral/, textCompletionAt('/fim/completions'), mistralAdapters.chat) },
+    adapters: {
+      ...mistralAdapters,
+      embeddings,
+      textCompletion: textCompletionOf(
+        /^codestral/,
+        textCompletionAt('/fim/completions'),
+        mistralAdapters.chat
+      )
+    },
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
@@ -157,7 +208,12 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     credential: bearer,
     adapters: { ...compatible, ...audio },
     quirks: {
-      omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias', 'logprobs', 'top_logprobs'],
+      omit: [
+        ...accountFields.filter(field => field !== 'service_tier'),
+        'logit_bias',
+        'logprobs',
+        'top_logprobs'
+      ],
       multipleChoices: false,
       customTools: false
     },
@@ -275,7 +331,12 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       responsesApi: true,
       maxToolCallIdLength: 40
     },
-    traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true },
+    traits: {
+      historyMarks: ['stored_audio', 'reasoning_item'],
+      systemAnywhere: true,
+      prefill: false,
+      callerFields: true
+    },
     options: ['api_version']
   },
   sandbox: {
@@ -289,7 +350,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   local: {
     baseUrl: 'local:',
     credential: () => ({}),
-    adapters: { speech, ocr: { ...ocr, request: ask => ocr.request(rejectDocumentUrls(ask)) } },
+    adapters: { speech, ocr: { ...ocr, request: input => ocr.request(rejectDocumentUrls(input)) } },
     inProcess: 'programs'
   }
 }
@@ -300,10 +361,10 @@ export function kindOf (id: string, kind: ProviderKind | undefined): ProviderKin
 }
 
 /**
- * Returns the label of a kind, or of a provider that is not configured. The models API lists eight, and one that is not
- * among them makes a strict client refuse the entire list; so a server of another kind gets the label of the dialect it
- * speaks, which is OpenAI's. Who really serves the model is said in its id, in `provider_info.provider_id` and, by
- * `openai-compatible`, in `upstream_api`.
+ * Returns the label of a kind, or of a provider that is not configured. The models API lists eight, and one
+ * that is not among them makes a strict client refuse the entire list; so a server of another kind gets the
+ * label of the dialect it speaks, which is OpenAI's. Who really serves the model is said in its id, in
+ * `provider_info.provider_id` and, by `openai-compatible`, in `upstream_api`.
  */
 export function labelOf (kind: string): ProviderLabel {
   return providerLabels.find(label => label === kind) ?? 'openai'

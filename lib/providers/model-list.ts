@@ -2,7 +2,9 @@ import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 /** The facts that a provider's list contains about a model. */
-export type ListedFacts = Partial<Pick<ModelEntry, 'createdAt' | 'displayName' | 'description' | 'capabilities'>>
+export type ListedFacts = Partial<
+  Pick<ModelEntry, 'createdAt' | 'displayName' | 'description' | 'capabilities'>
+>
 
 export interface ListedModel {
   /** The name at the provider; anything but a text is passed over. */

@@ -32,7 +32,10 @@ export type FailureKind =
   | 'invalid_format'
   /** The caller's request was refused for another reason. */
   | 'invalid_request'
-  /** A request that the gateway wrote by itself was refused: not the caller's fault, and not worth another try. */
+  /**
+   * A request that the gateway wrote by itself was refused: not the caller's fault, and not worth another
+   * try.
+   */
   | 'rejected'
   /** Anything else. */
   | 'error'
@@ -86,10 +89,14 @@ export function aboutInput (failure: Failure): Failure {
   return failure.param === 'messages' ? { ...failure, param: 'input' } : failure
 }
 
-/** Makes the error for a page of HTML in place of a response: something else than the API is at that address. */
+/**
+ * Makes the error for a page of HTML in place of a response: something else than the API is at that address.
+ */
 export function pageInstead (): GatewayError {
   return new GatewayError('upstream_invalid_response', {
-    message: 'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).', cause: 'HTML'
+    message:
+      'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).',
+    cause: 'HTML'
   })
 }
 
@@ -100,8 +107,12 @@ export function pageInstead (): GatewayError {
  * @param ownKey the caller's own key at the provider, if the call used one: its limits, its quota
  *   and its refusal are the caller's business, those of the gateway's credential are not
  */
-export function callerError (thrown: unknown, secrets: readonly Secret[] = [], ownKey?: Secret): GatewayError {
-  const texts = [...secrets, ...ownKey === undefined ? [] : [ownKey]].map(secret => secret.reveal())
+export function callerError (
+  thrown: unknown,
+  secrets: readonly Secret[] = [],
+  ownKey?: Secret
+): GatewayError {
+  const texts = [...secrets, ...(ownKey === undefined ? [] : [ownKey])].map(secret => secret.reveal())
   if (thrown instanceof ProviderFailure) return errorOf(thrown.failure, texts, ownKey !== undefined)
   return redactError(asGatewayError(thrown), texts)
 }
@@ -112,36 +123,62 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
   const cause = { ...failure.cause, ...message !== undefined && { message } }
   // What a provider says about the gateway's own account is not for callers.
   const isOurs = !ownKey && (kind === 'credential' || kind === 'quota')
-  const original = failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, ownKey)
-  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError => new GatewayError(code, { cause, original, ...options })
+  const original =
+    failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, ownKey)
+  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
+    new GatewayError(code, { cause, original, ...options })
 
   switch (kind) {
-    case 'credential': return ownKey
-      ? make('invalid_provider_key', { status: status === 403 ? 403 : 401, message })
-      : make('upstream_auth_failed')
-    case 'quota': return ownKey ? make('insufficient_quota', { message }) : make('upstream_quota_exhausted')
-    case 'rate_limit': return make('rate_limit_exceeded', {
-      message: ownKey ? message : 'The provider is limiting requests. Try again later.', retryAfterSeconds, rateLimits
-    })
-    case 'overloaded': return make('upstream_overloaded', { retryAfterSeconds })
-    case 'timeout': return make('upstream_timeout')
-    case 'model': return make('model_not_found', { message: saysNothing(failure) ? noModelOrAddress : message, param: param ?? 'model' })
-    case 'context_length': return make('context_length_exceeded', { message, param: param ?? 'messages' })
-    case 'content_policy': return make('content_policy_violation', { message, param, status, shownCode: code })
-    case 'too_large': return make('file_too_large', { message, param })
-    case 'unsupported': return make('unsupported_parameter', { message, param })
-    case 'invalid_document': return make('invalid_document', { message, param })
-    case 'invalid_format': return make('unsupported_format', { message, param })
-    case 'invalid_request': return make('upstream_invalid_request', { message, param, status, shownCode: code })
-    case 'rejected': return make('upstream_error', { fault: 'caller' })
+    case 'credential':
+      return ownKey
+        ? make('invalid_provider_key', { status: status === 403 ? 403 : 401, message })
+        : make('upstream_auth_failed')
+    case 'quota':
+      return ownKey ? make('insufficient_quota', { message }) : make('upstream_quota_exhausted')
+    case 'rate_limit':
+      return make('rate_limit_exceeded', {
+        message: ownKey ? message : 'The provider is limiting requests. Try again later.',
+        retryAfterSeconds,
+        rateLimits
+      })
+    case 'overloaded':
+      return make('upstream_overloaded', { retryAfterSeconds })
+    case 'timeout':
+      return make('upstream_timeout')
+    case 'model':
+      return make('model_not_found', {
+        message: saysNothing(failure) ? noModelOrAddress : message,
+        param: param ?? 'model'
+      })
+    case 'context_length':
+      return make('context_length_exceeded', { message, param: param ?? 'messages' })
+    case 'content_policy':
+      return make('content_policy_violation', { message, param, status, shownCode: code })
+    case 'too_large':
+      return make('file_too_large', { message, param })
+    case 'unsupported':
+      return make('unsupported_parameter', { message, param })
+    case 'invalid_document':
+      return make('invalid_document', { message, param })
+    case 'invalid_format':
+      return make('unsupported_format', { message, param })
+    case 'invalid_request':
+      return make('upstream_invalid_request', { message, param, status, shownCode: code })
+    case 'rejected':
+      return make('upstream_error', { fault: 'caller' })
     case 'missing_api':
-    case 'error': return make('upstream_error')
+    case 'error':
+      return make('upstream_error')
   }
 }
 
-const noModelOrAddress = 'The provider does not have this model, or its `base_url` in the configuration is wrong (see `headgate doctor`).'
+const noModelOrAddress =
+  'The provider does not have this model, or its `base_url` in the configuration is wrong (see `headgate doctor`).'
 
-/** Returns true where a 404 does not name the model: servers send such where they have no such path, as without `/v1` in the base URL. */
+/**
+ * Returns true where a 404 does not name the model: servers send such where they have no such path, as
+ * without `/v1` in the base URL.
+ */
 function saysNothing ({ message, cause }: Failure): boolean {
   const code = cause?.['code'] ?? '404' // some repeat the status there
   return code === '404' && (message === undefined || /^(?:404 )?(?:page )?not found\.?$/i.test(message))

@@ -31,7 +31,7 @@ import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 export type DeferredReceipt = string | { readonly completion: readonly ChatEvent[] }
 
 /** One question to one provider: the request with the route's settings merged in. */
-export interface Ask<R> {
+export interface AdapterInput<R> {
   readonly request: R
   readonly route: Route
   /** The ways in which this target deviates from its dialect, as data. */
@@ -90,22 +90,25 @@ export interface JsonReader<E> {
 }
 
 export interface Adapter<R, E> {
-  /** The dialects of callers that it sends on as they are (`Ask.direct`). Default: every request is translated. */
+  /**
+   * The dialects of callers that it sends on as they are (`AdapterInput.direct`). Default: every request is
+   * translated.
+   */
   readonly directDialects?: readonly DirectDialect[]
   /**
    * Makes the request. Called for each attempt: the same ask gives the same request.
    *
    * @throws GatewayError for requests this provider cannot serve, before anything is sent
    */
-  readonly request: (ask: Ask<R>) => UpstreamRequest
+  readonly request: (input: AdapterInput<R>) => UpstreamRequest
   /** Decides by the head of a successful response how its body is read. */
-  readonly read: (head: UpstreamHead, ask: Ask<R>) => BodyReader<E>
+  readonly read: (head: UpstreamHead, input: AdapterInput<R>) => BodyReader<E>
   /** States what a status other than 2xx means. `body` is parsed JSON, else text. */
-  readonly error: (failure: UpstreamFailure, ask: Ask<R>) => Failure
+  readonly error: (failure: UpstreamFailure, input: AdapterInput<R>) => Failure
   /** Makes the request that deletes a response, where the provider keeps some. */
   readonly deleteResponse?: (id: string) => UpstreamRequest
   /** Returns the parts of a request that is too large for one, at least one; absent: it never is. */
-  readonly split?: (ask: Ask<R>) => ReadonlyArray<Ask<R>>
+  readonly split?: (input: AdapterInput<R>) => ReadonlyArray<AdapterInput<R>>
   /** Makes one answer of that many parts. Default: each part holds choices of its own. */
   readonly join?: (parts: number) => Join<E>
 }
@@ -142,7 +145,8 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
    * Returns all of it; a promise only where not all of it is there.
    *
    * @param hold is called with the size of each piece that is kept; when it throws, the rest is not read
-   * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws; or rejects with it
+   * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws; or rejects with
+   *   it
    */
   readonly buffer: (maxBytes: number, hold?: (bytes: number) => void) => Buffer | Promise<Buffer>
   /** Closes the connection; the rest is not wanted. */
@@ -171,8 +175,8 @@ export interface TransportLoad {
 /**
  * Carries requests to a provider: over HTTP (`lib/client`), or inside the process (sandbox).
  *
- * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, `upstream_invalid_response` for a head that cannot be read, or the
- *   signal's reason.
+ * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, `upstream_invalid_response` for a head
+ *   that cannot be read, or the signal's reason.
  */
 export interface Transport {
   /** Counts its connections; absent without any. */
@@ -201,7 +205,10 @@ export interface Provider {
   /** The slowest stream that is accepted. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined
   readonly retries: number
-  /** The reaction to a client that disconnects: abort the provider request, or read the answer to its end for exact usage. */
+  /**
+   * The reaction to a client that disconnects: abort the provider request, or read the answer to its end for
+   * exact usage.
+   */
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
   /** Facts about its API for steps outside its adapters. */
@@ -238,7 +245,9 @@ export type AdapterOf<C extends Capability> =
 export type Adapters = { readonly [C in Capability]?: AdapterOf<C> }
 
 export interface FetchDeferred {
-  /** Requests a completion by the provider's id: 202 until it exists, its answer exactly once, then an error. */
+  /**
+   * Requests a completion by the provider's id: 202 until it exists, its answer exactly once, then an error.
+   */
   readonly fetch: (upstreamId: string) => UpstreamRequest
 }
 

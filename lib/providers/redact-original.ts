@@ -7,12 +7,20 @@ import type { OriginalError } from '../core/direct-request.ts'
 const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi
 
 /**
- * Returns a provider's own error without secrets; nothing else in it changes, because clients act on its wording.
+ * Returns a provider's own error without secrets; nothing else in it changes, because clients act on its
+ * wording.
  *
  * @param ownKey true when the caller's own key was used, whose organisation is the caller's business
  */
-export function redactOriginal (original: OriginalError, secrets: readonly string[], ownKey: boolean): OriginalError {
-  const body = secrets.reduce((text, secret) => secret.length > 3 ? text.replaceAll(secret, '[redacted]') : text, original.body)
+export function redactOriginal (
+  original: OriginalError,
+  secrets: readonly string[],
+  ownKey: boolean
+): OriginalError {
+  const body = secrets.reduce(
+    (text, secret) => (secret.length > 3 ? text.replaceAll(secret, '[redacted]') : text),
+    original.body
+  )
   const error = readObjectText(body)
   const place = error?.fields.get('error')
   if (error === undefined || place === undefined) return { ...original, body }

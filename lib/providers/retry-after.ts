@@ -20,12 +20,22 @@ export function retryAfterSeconds (
   return Number.isNaN(dateMs) ? undefined : clampSeconds((dateMs - nowMs) / 1000)
 }
 
-/** Copies `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` as the provider has them: clients read these by name. */
-export function rateLimitsIn (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+/**
+ * Copies `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` as the provider has them: clients read these
+ * by name.
+ */
+export function rateLimitsIn (
+  headers: Readonly<Record<string, string | string[] | undefined>>
+): Record<string, string> {
   const limits: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
     const text = first(value) ?? ''
-    if (/^x-ratelimit-(limit|remaining|reset)-(requests|tokens)$/.test(name) && /^[\w.:+-]{1,64}$/.test(text)) limits[name] = text
+    if (
+      /^x-ratelimit-(limit|remaining|reset)-(requests|tokens)$/.test(name) &&
+      /^[\w.:+-]{1,64}$/.test(text)
+    ) {
+      limits[name] = text
+    }
   }
   return limits
 }

@@ -13,7 +13,7 @@ export type {
   Adapter,
   AdapterOf,
   Adapters,
-  Ask,
+  AdapterInput,
   BodyReader,
   Capability,
   EventOf,

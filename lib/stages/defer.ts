@@ -40,13 +40,13 @@ import { nowSeconds, toJsonReply } from '../core/reply.ts'
  */
 export function defer (
   services: DeferServices,
-  ask: AskLater,
+  input: AskLater,
   finish: Stage<ChatBatch>
 ): Stage<RoutedChatCall> {
   const { deferrals } = services
   if (deferrals === undefined) return map(call => call)
   return map(call =>
-    call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask, finish }) : call
+    call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask: input, finish }) : call
   )
 }
 
@@ -63,7 +63,7 @@ async function deferOrPass (
   call: RoutedChatCall,
   deferrals: Deferrals,
   { providers, settings }: DeferServices,
-  { ask, finish }: DeferStages
+  { ask: input, finish }: DeferStages
 ): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
@@ -80,7 +80,7 @@ async function deferOrPass (
   call.record.deferred = true
   if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
-  for await (const { route, events } of ask(
+  for await (const { route, events } of input(
     once(extend(call, { routes: [first, ...others.filter(canDefer)] as const }))
   )) {
     const [event] = events

@@ -39,7 +39,7 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
  *   run: only one conversation can be continued. Else what `ask` throws.
  */
-export function toolExecute (services: ToolServices, ask: AnswerTurn): AnswerTurn {
+export function toolExecute (services: ToolServices, input: AnswerTurn): AnswerTurn {
   const { toolServers: tools, models, settings, textStages } = services
   const options: LoopOptions = {
     limits: settings.tools,
@@ -50,11 +50,11 @@ export function toolExecute (services: ToolServices, ask: AnswerTurn): AnswerTur
   return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || (forbidsTools(request) && !hasApprovedCalls(request))) {
-      return ask(once(call))
+      return input(once(call))
     }
     return runsTools(call, services)
-      ? answerWithTools(call, tools, ask, options)
-      : offerTools(call, tools, ask)
+      ? answerWithTools(call, tools, input, options)
+      : offerTools(call, tools, input)
   })
 }
 
@@ -102,11 +102,11 @@ function runsTools (
 async function* offerTools (
   call: RoutedChatCall,
   tools: ToolServers,
-  ask: AnswerTurn
+  input: AnswerTurn
 ): AsyncGenerator<ChatBatch> {
   const open = await openTools(call, tools)
   let report = failureReport(open.errors)
-  for await (const batch of ask(once({ ...call, request: withTools(call.request, open) }))) {
+  for await (const batch of input(once({ ...call, request: withTools(call.request, open) }))) {
     const [first, ...rest] = batch.events
     const events =
       first?.type === 'response-start' ? [first, ...report, ...rest] : [...report, ...batch.events]
@@ -118,7 +118,7 @@ async function* offerTools (
 async function* answerWithTools (
   call: RoutedChatCall,
   tools: ToolServers,
-  ask: AnswerTurn,
+  input: AnswerTurn,
   options: LoopOptions
 ): AsyncGenerator<ChatBatch> {
   const { request, routes } = call
@@ -130,7 +130,7 @@ async function* answerWithTools (
     })
   }
   const open = await openTools(call, tools)
-  const loop = new ToolLoop(call, open, ask, options)
+  const loop = new ToolLoop(call, open, input, options)
   try {
     yield* loop.turns()
   } finally {

@@ -6,7 +6,7 @@ import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { openAttempt, type ProviderCallOptions } from '../../lib/attempts/attempt.ts'
 import { provider } from '../support/settings.ts'
 import type { OpenAttempt } from '../../lib/attempts/open-attempt.ts'
-import type { Adapter, Ask, BodyReader, UpstreamFailure, Provider, SendOptions, StreamReader, UpstreamRequest } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput, BodyReader, UpstreamFailure, Provider, SendOptions, StreamReader, UpstreamRequest } from '../../lib/providers/provider.ts'
 import type { Timeouts } from '../../lib/core/settings.ts'
 
 interface Event { readonly type: string, readonly text?: string }
@@ -106,7 +106,7 @@ function start (script: Script = {}): Started {
     }
   }
   const record = new CallRecord('test')
-  const ask: Ask<Request> = {
+  const ask: AdapterInput<Request> = {
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at

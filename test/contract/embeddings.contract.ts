@@ -11,7 +11,7 @@ import { readBytes } from '../support/adapters.ts'
 import { description } from '../support/description.ts'
 import { routedCall } from '../support/stages.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 const route: Route = { providerId: 'p', model: 'text-embedding-3-small', modelId: 'p/text-embedding-3-small' }
@@ -24,7 +24,7 @@ const requests: ReadonlyArray<Omit<EmbeddingsRequest, 'model'>> = [
   { input: [[1], [2, 3]] }
 ]
 
-function askOf (request: Omit<EmbeddingsRequest, 'model'>): Ask<EmbeddingsRequest> {
+function askOf (request: Omit<EmbeddingsRequest, 'model'>): AdapterInput<EmbeddingsRequest> {
   return { request: { model: route.modelId, ...request }, route, quirks: {}, streamed: false }
 }
 

@@ -18,7 +18,7 @@ import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
 import type { TranscriptEvent } from '../../lib/core/events.ts'
 import type { RecordingInput, SpeechInput } from '../../lib/audio/input.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
 const wav = wavOf(0.1)
 
@@ -32,7 +32,7 @@ const recording: RecordingInput = {
   granularities: []
 }
 
-function questionTo<R> (request: R, model: string): Ask<R> {
+function questionTo<R> (request: R, model: string): AdapterInput<R> {
   const traits = sandboxModels.find(entry => entry.model === model)?.traits ?? familyTraits(families, 'openai', model)
   const route = { providerId: 'openai', model, modelId: `openai/${model}`, traits }
   return { request, route, quirks: {}, streamed: false }

@@ -5,7 +5,7 @@
 import { openaiImages } from '../../lib/providers/openai/images.ts'
 import { makeImages } from '../../lib/sandbox/images.ts'
 import { description } from '../support/description.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
 
 const requests: ReadonlyArray<Omit<ImageRequest, 'prompt'>> = [
@@ -17,7 +17,7 @@ const requests: ReadonlyArray<Omit<ImageRequest, 'prompt'>> = [
   { stream: false, partial_images: 2 }
 ]
 
-function askFor (request: Omit<ImageRequest, 'prompt'>, model: string): Ask<ImageRequest> {
+function askFor (request: Omit<ImageRequest, 'prompt'>, model: string): AdapterInput<ImageRequest> {
   const route = { providerId: 'openai', model, modelId: `openai/${model}` }
   return { request: { prompt: 'a cat', ...request }, route, quirks: {}, streamed: request.stream === true }
 }

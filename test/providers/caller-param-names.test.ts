@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { withCallerParamNames } from '../../lib/providers/caller-param-names.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
@@ -13,7 +13,7 @@ function paramOf (param: string, request: Partial<ChatInput>, rename?: Record<st
     read: () => ({ as: 'json', read: () => [] }),
     error: () => ({ kind: 'invalid_request', param })
   }
-  const ask: Ask<ChatInput> = {
+  const ask: AdapterInput<ChatInput> = {
     request: { model: 'm', messages: [system, user], ...request }, route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: { ...rename !== undefined && { rename } }, streamed: false
   }
   const adapter = withCallerParamNames(refusing)

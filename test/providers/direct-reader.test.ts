@@ -8,11 +8,11 @@ import { responsesAsk } from '../support/responses-api.ts'
 import type { DirectDialect } from '../../lib/core/direct-request.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
 interface Api {
   readonly adapter: Adapter<ChatInput, ChatEvent>
-  readonly ask: Ask<ChatInput>
+  readonly ask: AdapterInput<ChatInput>
   readonly answer: object
   readonly stream: readonly object[]
 }

@@ -17,7 +17,7 @@ import { readEvents } from '../support/read-events.ts'
 import { xaiAsk } from '../support/xai.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
 function folded (events: readonly ChatEvent[]): unknown {
   const [head, ...rest] = events
@@ -32,7 +32,7 @@ function sse (payloads: readonly object[], end = ''): string {
 
 /** @throws AssertionError, from which the generator works its way back to the smallest answer */
 function agree (
-  adapter: Adapter<ChatInput, ChatEvent>, ask: Ask<ChatInput>, { complete, stream }: { complete: object, stream: string }
+  adapter: Adapter<ChatInput, ChatEvent>, ask: AdapterInput<ChatInput>, { complete, stream }: { complete: object, stream: string }
 ): void {
   deepStrictEqual(folded(readEvents([Buffer.from(stream)], streamOf(adapter, ask))), folded(readResponse(adapter, complete, ask)))
 }

@@ -6,7 +6,7 @@ import { jsonBody, splitChoices } from '../../lib/providers/json-request.ts'
 import { bufferBody } from '../../lib/wire/buffer-body.ts'
 import { providerSettings } from '../support/settings.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
 t.test('a body is a text; that of a large request is printed whenever it is sent', async t => {
@@ -39,7 +39,7 @@ t.test('every provider gets the media of a request for what stands for it', asyn
     const { adapters, quirks } = createProvider(providerSettings(kind, kind), { send: async () => await Promise.reject(new Error('nothing may be sent')) })
     for (const [name, adapter] of [['chat', adapters.chat], ['tokenCount', adapters.tokenCount]] as const) {
       if (adapter === undefined) continue
-      const print = async (request: ChatInput, given: Partial<Ask<ChatInput>>): Promise<Buffer> =>
+      const print = async (request: ChatInput, given: Partial<AdapterInput<ChatInput>>): Promise<Buffer> =>
         await bufferBody((adapter as Adapter<ChatInput, unknown>).request({ request, route: { providerId: kind, model: 'm', modelId: `${kind}/m` }, quirks, streamed: false, ...given }).body)
       const expected = await print(question, {}).catch(message)
       const printed = await print(shortened, { isLarge: true, media }).catch(message)
@@ -50,7 +50,7 @@ t.test('every provider gets the media of a request for what stands for it', asyn
 
 const message = (error: unknown): string => Object(error).message
 
-const ask = (n: unknown): Ask<{ readonly n?: number | undefined, readonly more: string }> =>
+const ask = (n: unknown): AdapterInput<{ readonly n?: number | undefined, readonly more: string }> =>
   ({ request: { n: n as number, more: 'x' }, route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: {}, streamed: false }) // as endpoints without a check pass it on
 const parts = (n: unknown, max: number): unknown[] => splitChoices(ask(n), max).map(({ request }) => request.n)
 

@@ -16,7 +16,7 @@ import { readEvents } from '../support/read-events.ts'
 import { responsesAsk } from '../support/responses-api.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { DirectDialect } from '../../lib/core/direct-request.ts'
-import type { StreamReader, Ask } from '../../lib/providers/provider.ts'
+import type { StreamReader, AdapterInput } from '../../lib/providers/provider.ts'
 
 const direct = (dialect: DirectDialect) => ({ direct: { dialect, body: '{}', headers: {}, query: '' } })
 
@@ -70,9 +70,9 @@ t.test('an error may come in words', async t => {
   for (const words of ['', 'oh no', '7']) t.equal(objectOrNothing(words), undefined)
 })
 
-const ask = (streamed: boolean): Ask<string> => ({ request: 'question', route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: {}, streamed })
-const stream = ({ request }: Ask<string>): StreamReader<string> => ({ done: false, read: (_message, into) => { into.push(request) }, end: () => undefined })
-const json = (value: unknown, { request }: Ask<string>): string[] => [`${request} ${String(value)}`]
+const ask = (streamed: boolean): AdapterInput<string> => ({ request: 'question', route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: {}, streamed })
+const stream = ({ request }: AdapterInput<string>): StreamReader<string> => ({ done: false, read: (_message, into) => { into.push(request) }, end: () => undefined })
+const json = (value: unknown, { request }: AdapterInput<string>): string[] => [`${request} ${String(value)}`]
 
 t.test('a body is read as it was requested, and as the other if it turns out to be that', async t => {
   const sse = jsonOrSse(ask(true), json, stream)

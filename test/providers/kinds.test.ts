@@ -11,13 +11,13 @@ import { Secret } from '../../lib/core/secret.ts'
 import { readResponse, readerOf, streamOf } from '../support/adapters.ts'
 import { provider, providerSettings } from '../support/settings.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Ask, Provider, UpstreamRequest } from '../../lib/providers/provider.ts'
+import type { AdapterInput, Provider, UpstreamRequest } from '../../lib/providers/provider.ts'
 
 function made (kind: ProviderKind, options: Record<string, unknown> = {}): Provider {
   return createProvider({ ...providerSettings('x', kind), apiKey: new Secret('k-1'), options }, provider('x').transport)
 }
 
-function ask (quirks: Provider['quirks'], request: Partial<ChatInput> = {}): Ask<ChatInput> {
+function ask (quirks: Provider['quirks'], request: Partial<ChatInput> = {}): AdapterInput<ChatInput> {
   return {
     request: { model: 'x/m 1', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'x', model: 'm 1', modelId: 'x/m 1' },

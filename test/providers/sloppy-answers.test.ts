@@ -12,14 +12,14 @@ import { readResponse, streamOf } from '../support/adapters.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
 type Frame = readonly [event: string | undefined, data: object | string]
 
 interface Format {
   readonly whole: object
   readonly frames: readonly Frame[]
-  readonly traits?: Ask<ChatInput>['route']['traits']
+  readonly traits?: AdapterInput<ChatInput>['route']['traits']
 }
 
 const first = '{"one":"eins-zwei"}'
@@ -242,7 +242,7 @@ for (const kind of providerKinds) {
   if (chat === undefined || tested.has(chat)) continue
   tested.add(chat)
   for (const [index, { whole, frames, traits }] of formatsOf(kind).entries()) {
-    const ask: Ask<ChatInput> = {
+    const ask: AdapterInput<ChatInput> = {
       request: { model: 'x/m', messages: [{ role: 'user', content: 'hi' }], tools: ['alpha', 'beta'].map(name => ({ type: 'function', function: { name } })) },
       route: { providerId: 'x', model: 'm', modelId: 'x/m', ...traits !== undefined && { traits } }, quirks, streamed: false
     }
@@ -293,7 +293,7 @@ const dialects = { anthropic: ['messages', messages], openai: ['responses', resp
 for (const [kind, [dialect, { whole, frames }]] of Object.entries(dialects)) {
   const { adapters } = kinds[kind as keyof typeof dialects] // a key of the table
   const { chat } = adapters as { readonly chat: Adapter<ChatInput, ChatEvent> } // neither depends on options
-  const ask: Ask<ChatInput> = {
+  const ask: AdapterInput<ChatInput> = {
     request: { model: 'x/m', messages: [] }, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: false,
     direct: { dialect, body: '{}', headers: {}, query: '' }
   }

@@ -17,14 +17,14 @@ import { printedAnswer, type PrintedAnswer } from '../support/printed-answer.ts'
 import { cutAt } from '../support/read-pieces.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Adapter, Ask, StreamReader } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput, StreamReader } from '../../lib/providers/provider.ts'
 
 /** A stream in which the byte 0xff stands in place of this character. */
 const invalidByte = '\ue000'
 
 interface Dialect {
   readonly adapter: Adapter<ChatInput, ChatEvent>
-  readonly ask: Ask<ChatInput>
+  readonly ask: AdapterInput<ChatInput>
   readonly first: string
   /** One that is like the last of the first. */
   readonly plain: string

@@ -13,9 +13,9 @@ import { redact } from '../../lib/text/redact.ts'
 import { streamOf, readResponse } from '../support/adapters.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
-function ask (request: Partial<ChatInput>): Ask<ChatInput> {
+function ask (request: Partial<ChatInput>): AdapterInput<ChatInput> {
   return {
     request: { model: 'x/gemini-3-pro', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'x', model: 'gemini-3-pro', modelId: 'x/gemini-3-pro' },

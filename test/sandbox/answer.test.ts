@@ -4,7 +4,7 @@ import { readResponse, streamOf } from '../support/adapters.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 import { timeouts, transport, weather, time, query, user, complete, message } from '../support/sandbox.ts'
 
 t.test('a reasoning model reasons as long as its effort says, and others do not reason', async t => {
@@ -62,7 +62,7 @@ t.test('the adapter of the dialect reads a stream and a complete answer alike', 
   }
   const { signal } = new AbortController()
   const through = async (request: object, streamed: boolean): Promise<ChatEvent[]> => {
-    const ask: Ask<ChatInput> = {
+    const ask: AdapterInput<ChatInput> = {
       request: { model: 'sandbox/thinker', messages: [{ role: 'user', content: 'Hi' }], n: 2, ...request },
       route: { providerId: 'sandbox', model: 'thinker', modelId: 'sandbox/thinker' },
       quirks: { tokenLimitField: 'max_completion_tokens' },

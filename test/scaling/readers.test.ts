@@ -17,7 +17,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { DirectDialect } from '../../lib/core/direct-request.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { AnswerDialect, AnswerStart } from '../../lib/dialects/dialect.ts'
-import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
 const list = <T>(size: number, item: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => item(index))
 const nested = (depth: number): unknown => list(depth, index => index).reduce<unknown>(inner => ({ a: inner }), 1)
@@ -102,13 +102,13 @@ function bytesOf (format: Format, events: readonly object[]): Buffer {
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
 /** Reads a stream that comes in pieces of a kilobyte. */
-function read (adapter: ChatAdapter, ask: Ask<ChatInput>, bytes: Buffer): ChatEvent[] {
+function read (adapter: ChatAdapter, ask: AdapterInput<ChatInput>, bytes: Buffer): ChatEvent[] {
   return readEvents(list(Math.ceil(bytes.length / 1024), index => bytes.subarray(index * 1024, index * 1024 + 1024)), streamOf(adapter, ask))
 }
 
 const request: ChatInput = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
 
-function askOf (responsesOnly: boolean, direct?: DirectDialect): Ask<ChatInput> {
+function askOf (responsesOnly: boolean, direct?: DirectDialect): AdapterInput<ChatInput> {
   return {
     request,
     route: { providerId: 'one', model: 'm', modelId: 'one/m', ...responsesOnly && { traits: { responsesOnly } } },

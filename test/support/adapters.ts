@@ -2,33 +2,33 @@ import { callerError, ProviderFailure } from '../../lib/providers/provider-failu
 import { Secret } from '../../lib/core/secret.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { GatewayError } from '../../lib/core/errors.ts'
-import type { Adapter, Ask, BodyReader, StreamReader, UpstreamFailure } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput, BodyReader, StreamReader, UpstreamFailure } from '../../lib/providers/provider.ts'
 
 type ReaderOf<E, A extends BodyReader<E>['as']> = Extract<BodyReader<E>, { as: A }>
 
 const head = { status: 200, headers: {} }
 
 /** Returns how an adapter reads a successful response, which must be in this way. */
-export function readerAs<R, E, A extends BodyReader<E>['as']> (adapter: Adapter<R, E>, ask: Ask<R>, as: A): ReaderOf<E, A> {
+export function readerAs<R, E, A extends BodyReader<E>['as']> (adapter: Adapter<R, E>, ask: AdapterInput<R>, as: A): ReaderOf<E, A> {
   const reader = adapter.read(head, ask)
   if (reader.as !== as) throw new TypeError(`read as ${reader.as}`)
   return reader as ReaderOf<E, A> // checked just above
 }
 
 /** Reads a complete response in JSON; a failure in it is thrown as the error a caller reads. */
-export function readResponse<R, E> (adapter: Adapter<R, E>, body: unknown, ask: Ask<R>): E[] {
+export function readResponse<R, E> (adapter: Adapter<R, E>, body: unknown, ask: AdapterInput<R>): E[] {
   const { read } = readerAs(adapter, { ...ask, streamed: false }, 'json')
   return asCallerReads(() => read(body))
 }
 
 /** Reads a complete response that is not parsed at once. */
-export function readBytes<R, E> (adapter: Adapter<R, E>, body: Buffer, ask: Ask<R>): E[] {
+export function readBytes<R, E> (adapter: Adapter<R, E>, body: Buffer, ask: AdapterInput<R>): E[] {
   const { read } = readerAs(adapter, ask, 'bytes')
   return asCallerReads(() => read(body))
 }
 
 /** Opens the reader of an event stream; failures in it are thrown as the errors a caller reads. */
-export function streamOf<R, E> (adapter: Adapter<R, E>, ask: Ask<R>): StreamReader<E> {
+export function streamOf<R, E> (adapter: Adapter<R, E>, ask: AdapterInput<R>): StreamReader<E> {
   const { reader } = readerAs(adapter, { ...ask, streamed: true }, 'sse')
   return {
     get done () { return reader.done },
@@ -47,7 +47,7 @@ export function readerOf<E> (reader: StreamReader<E>): (message: EventSourceMess
 }
 
 /** Returns the error that a caller reads of a status other than 2xx. @param ownKey their own key at the provider */
-export function errorOf<R, E> (adapter: Adapter<R, E>, failure: UpstreamFailure, ask: Ask<R>, ownKey?: string): GatewayError {
+export function errorOf<R, E> (adapter: Adapter<R, E>, failure: UpstreamFailure, ask: AdapterInput<R>, ownKey?: string): GatewayError {
   const thrown = new ProviderFailure(adapter.error(failure, ask))
   return callerError(thrown, [], ownKey === undefined ? undefined : new Secret(ownKey))
 }

@@ -9,7 +9,7 @@ import { streamOf } from './adapters.ts'
 import { readEvents } from './read-events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 import type { MessagesRequest } from '../../lib/providers/anthropic/wire.ts'
 
 export const fixtures = join(import.meta.dirname, '../../../test/fixtures/anthropic')
@@ -18,7 +18,7 @@ export function read (name: string): Buffer {
   return readFileSync(join(fixtures, name))
 }
 
-export function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5', streamed = false): Ask<ChatInput> {
+export function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5', streamed = false): AdapterInput<ChatInput> {
   return {
     request: { model: `anthropic/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'anthropic', model, modelId: `anthropic/${model}`, traits: familyTraits(families, 'anthropic', model) },
@@ -27,7 +27,7 @@ export function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5
   }
 }
 
-export function bodyOf (question: Ask<ChatInput>): MessagesRequest {
+export function bodyOf (question: AdapterInput<ChatInput>): MessagesRequest {
   return JSON.parse(String(anthropicChat.request(question).body)) as MessagesRequest // what it is printed from
 }
 
@@ -36,7 +36,7 @@ export function body (request: Partial<ChatInput>, model?: string): MessagesRequ
 }
 
 /** Fixtures of deprecated calls answer a caller who offers deprecated functions. */
-export function question (fixture: string): Ask<ChatInput> {
+export function question (fixture: string): AdapterInput<ChatInput> {
   return ask(fixture.startsWith('legacy') ? { functions: [{ name: 'ferry_times' }] } : {})
 }
 

@@ -5,10 +5,10 @@ import { streamOf } from './adapters.ts'
 import { readEvents } from './read-events.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 import type { Quirks } from '../../lib/core/quirks.ts'
 
-export function ask (request: Partial<ChatInput> = {}, quirks: Quirks = {}, streamed = false): Ask<ChatInput> {
+export function ask (request: Partial<ChatInput> = {}, quirks: Quirks = {}, streamed = false): AdapterInput<ChatInput> {
   return {
     request: { model: 'x/m', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'x', model: 'm', modelId: 'x/m' },

@@ -3,10 +3,10 @@ import { familyTraits } from '../../lib/models/traits.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { GenerateContentRequest } from '../../lib/providers/google/wire.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 
 /** Returns a question to Gemini; a greeting unless the request says otherwise. */
-export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5-flash'): Ask<ChatInput> {
+export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5-flash'): AdapterInput<ChatInput> {
   return {
     request: { model: `google/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'google', model, modelId: `google/${model}`, traits: familyTraits(families, 'google', model) },

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { openaiAdapters } from '../../lib/providers/openai/index.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 
 export const fixtures = join(import.meta.dirname, '../../../test/fixtures/responses')
 
 /** Returns a question to gpt-5-pro; a greeting unless the request says otherwise. */
-export function responsesAsk (request: Partial<ChatInput> = {}, streamed = false): Ask<ChatInput> {
+export function responsesAsk (request: Partial<ChatInput> = {}, streamed = false): AdapterInput<ChatInput> {
   return {
     request: { model: 'openai/gpt-5-pro', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'openai', model: 'gpt-5-pro', modelId: 'openai/gpt-5-pro', traits: { responsesOnly: true } },

@@ -1,10 +1,10 @@
 import { kinds } from '../../lib/providers/kinds.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Ask } from '../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../lib/providers/provider.ts'
 
 /** Returns a question to Grok; a greeting unless the request says otherwise. */
-export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): Ask<ChatInput> {
+export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): AdapterInput<ChatInput> {
   return {
     request: { model: 'xai/grok-4.6', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'xai', model: 'grok-4.6', modelId: 'xai/grok-4.6' },

@@ -64,7 +64,8 @@ export class ChunkBuilder {
       case 'audio-delta':
         return this.#choice(event.choice, { audio: event.audio })
       case 'annotation-delta':
-        return this.#choice(event.choice, { annotations: event.annotations } as ChunkDelta) // as the provider wrote them
+        // as the provider wrote them
+        return this.#choice(event.choice, { annotations: event.annotations } as ChunkDelta)
       case 'tool-call-start':
         return this.#choice(event.choice, callStart(event))
       case 'tool-call-delta':
@@ -131,7 +132,9 @@ export class ChunkBuilder {
 
   #choice (index: number, delta: ChunkDelta, logprobs: Logprobs | null = null): Chunk[] {
     // Their inside is as the provider wrote it.
-    const chunk = this.#chunk([{ index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }])
+    const chunk = this.#chunk([
+      { index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }
+    ])
     if (this.#begun.includes(index)) return [chunk]
     this.#begun = withLast(this.#begun, index)
     const first = this.#chunk([
@@ -173,15 +176,22 @@ type ReportedFields = Pick<ChatCompletionChunk, 'service_tier' | 'system_fingerp
 function reportedFields ({ serviceTier, fingerprint }: AnswerHead): ReportedFields {
   // Clients know only the tiers of the schema.
   const tier = serviceTiers.find(tier => tier === serviceTier)
-  return { ...tier !== undefined && { service_tier: tier }, ...fingerprint !== undefined && { system_fingerprint: fingerprint } }
+  return {
+    ...tier !== undefined && { service_tier: tier },
+    ...fingerprint !== undefined && { system_fingerprint: fingerprint }
+  }
 }
 
 function callStart ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): ChunkDelta {
   switch (kind) {
-    case 'legacy': return { function_call: { name, arguments: '' } }
-    case 'custom': return { tool_calls: [{ index: call, id, type: 'custom', custom: { name, input: '' }, ...extra }] }
+    case 'legacy':
+      return { function_call: { name, arguments: '' } }
+    case 'custom':
+      return { tool_calls: [{ index: call, id, type: 'custom', custom: { name, input: '' }, ...extra }] }
     case 'function':
-      return { tool_calls: [{ index: call, id, type: 'function', function: { name, arguments: '' }, ...extra }] }
+      return {
+        tool_calls: [{ index: call, id, type: 'function', function: { name, arguments: '' }, ...extra }]
+      }
   }
 }
 
@@ -205,7 +215,11 @@ export function completionUsage (usage: Usage): CompletionUsage {
     accepted_prediction_tokens: usage.acceptedPredictionTokens,
     rejected_prediction_tokens: usage.rejectedPredictionTokens
   })
-  const { promptTokens: prompt_tokens, completionTokens: completion_tokens, totalTokens: total_tokens } = usage
+  const {
+    promptTokens: prompt_tokens,
+    completionTokens: completion_tokens,
+    totalTokens: total_tokens
+  } = usage
   const counts: CompletionUsage = { prompt_tokens, completion_tokens, total_tokens }
   // Without spreads, which take 1 µs more.
   if (promptDetails !== undefined) counts.prompt_tokens_details = promptDetails

@@ -4,7 +4,14 @@ import { ChunkBuilder, type Chunk } from './chunk.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type {
-  AnswerMessage, AnswerToolCall, ChatCompletion, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionChoice, FinishReason,
+  AnswerMessage,
+  AnswerToolCall,
+  ChatCompletion,
+  ChoiceLogprobs,
+  ChunkChoice,
+  ChunkDelta,
+  CompletionChoice,
+  FinishReason,
   ToolCallDelta
 } from '../../../schemas/completion.ts'
 
@@ -20,7 +27,8 @@ const choiceFields = new Set(['index', 'delta', 'logprobs', 'finish_reason'])
 type Batches = ReadonlyArray<{ readonly events: readonly ChatEvent[] }>
 
 /**
- * Makes one `chat.completion` of all batches of an answer, by folding the chunks that a stream of it would have.
+ * Makes one `chat.completion` of all batches of an answer, by folding the chunks that a stream of it would
+ * have.
  *
  * @param batches of `normalise`: the first event is a complete `response-start`
  */
@@ -49,7 +57,13 @@ class CompletionFold {
 
   add (chunks: readonly Chunk[]): void {
     for (const chunk of chunks) {
-      const answer = this.#answer ??= { id: chunk.id, object: 'chat.completion', created: chunk.created, model: chunk.model, choices: [] }
+      const answer = (this.#answer ??= {
+        id: chunk.id,
+        object: 'chat.completion',
+        created: chunk.created,
+        model: chunk.model,
+        choices: []
+      })
       for (const key in chunk) if (!chunkFields.has(key)) answer[key] = chunk[key]
       for (const piece of chunk.choices) {
         let choice = this.#choices.get(piece.index)
@@ -63,12 +77,16 @@ class CompletionFold {
   /** Choices come out in the order of their indexes; `refusal` is always there. */
   result (): Completion {
     if (this.#answer === undefined) throw new TypeError('an answer has at least one chunk')
-    this.#answer.choices = [...this.#choices.values()].toSorted((a, b) => a.index - b.index).map(choice => choice.result())
+    this.#answer.choices = [...this.#choices.values()]
+      .toSorted((a, b) => a.index - b.index)
+      .map(choice => choice.result())
     return this.#answer
   }
 }
 
-/** Folds one choice. What grows with an answer grows in place: a copy for each chunk would cost its square. */
+/**
+ * Folds one choice. What grows with an answer grows in place: a copy for each chunk would cost its square.
+ */
 class ChoiceFold {
   readonly index: number
   readonly #calls: ToolCallDelta[] = []
@@ -96,7 +114,8 @@ class ChoiceFold {
     if (this.#annotations.size > 0) message['annotations'] = [...this.#annotations.values()]
     if (this.#blocks.length > 0) message['thinking_blocks'] = this.#blocks
     const calls = this.#calls.filter(call => call !== undefined).map(({ index: _, ...call }) => call)
-    const spoken = calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
+    const spoken =
+      calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
     const fields: AnswerMessage = {
       role: 'assistant',
       // No text beside a call, a refusal or a voice is null; otherwise it is empty text.
@@ -104,8 +123,15 @@ class ChoiceFold {
       refusal: null,
       ...message
     }
-    if (calls.length > 0) fields.tool_calls = calls as AnswerToolCall[] // each began with its id, type and name
-    return { index: this.index, message: fields, logprobs: this.#logprobs, finish_reason: this.#finish, ...this.#extra }
+    // each began with its id, type and name
+    if (calls.length > 0) fields.tool_calls = calls as AnswerToolCall[]
+    return {
+      index: this.index,
+      message: fields,
+      logprobs: this.#logprobs,
+      finish_reason: this.#finish,
+      ...this.#extra
+    }
   }
 
   #addDelta (delta: ChunkDelta): void {
@@ -124,7 +150,9 @@ class ChoiceFold {
           break
         case 'annotations':
           // Some providers send all of them again with every chunk.
-          for (const annotation of delta.annotations ?? []) this.#annotations.set(JSON.stringify(annotation), annotation)
+          for (const annotation of delta.annotations ?? []) {
+            this.#annotations.set(JSON.stringify(annotation), annotation)
+          }
           break
         case 'thinking_blocks':
           for (const block of delta.thinking_blocks ?? []) this.#blocks.push(block)

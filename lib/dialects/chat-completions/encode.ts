@@ -27,7 +27,8 @@ class Printer implements FramePrinter<ChatEvent> {
   readonly #chunks: ChunkBuilder
   readonly #obfuscated: boolean
   /** By choice. To print a text between them costs a tenth of printing its chunk. */
-  readonly #halves: Array<Halves | undefined> = [undefined] // with room for the first only: a list that grows has room for 16
+  // with room for the first only: a list that grows has room for 16
+  readonly #halves: Array<Halves | undefined> = [undefined]
 
   constructor ({ head, call }: AnswerStart) {
     const { stream_options: options } = call.request
@@ -38,7 +39,11 @@ class Printer implements FramePrinter<ChatEvent> {
   print (events: readonly ChatEvent[]): string {
     let text = ''
     for (const event of events) {
-      const isPlain = event.type === 'text-delta' && event.logprobs === undefined && !this.#obfuscated && !this.#chunks.hasPending
+      const isPlain =
+        event.type === 'text-delta' &&
+        event.logprobs === undefined &&
+        !this.#obfuscated &&
+        !this.#chunks.hasPending
       text += isPlain ? this.#printText(event) : this.#printChunks(this.#chunks.of(event))
     }
     return text
@@ -65,7 +70,10 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 }
 
-/** Splits the frame of an empty text at its value. The name before it is unique: quotes within strings are escaped. */
+/**
+ * Splits the frame of an empty text at its value. The name before it is unique: quotes within strings are
+ * escaped.
+ */
 function halvesOf (chunk: Chunk | undefined): Halves {
   const [before = '', after = ''] = sseData(JSON.stringify(chunk)).split('"content":""')
   return { before: copyString(`${before}"content":`), after: copyString(after) }

@@ -25,15 +25,28 @@ import type { Message, SystemMessage, TextPart } from '../../../schemas/messages
  *   without text.
  */
 export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
-  return refine(call, { request: isOneConversation(call.request) ? call.request : oneConversation(call.request) })
+  return refine(call, {
+    request: isOneConversation(call.request) ? call.request : oneConversation(call.request)
+  })
 }
 
 /** Returns true for a request that is a `ChatInput` as it came, as most are. */
 function isOneConversation (request: ChatRequest): request is ChatRequest & ChatInput {
   const { messages, auto_execute_tools: autoExecute, cachedContent } = request
-  return Array.isArray(messages) && messages.length > 0 && request.input === undefined && request.instructions === undefined && request.system === undefined &&
-    request.system_instruction === undefined && request.stop_sequences === undefined && request.tool_choice === undefined && autoExecute === undefined &&
-    cachedContent === undefined && (request.audio === undefined || request.modalities?.includes('audio') === true) && !hasAddedFields(request)
+  return (
+    Array.isArray(messages) &&
+    messages.length > 0 &&
+    request.input === undefined &&
+    request.instructions === undefined &&
+    request.system === undefined &&
+    request.system_instruction === undefined &&
+    request.stop_sequences === undefined &&
+    request.tool_choice === undefined &&
+    autoExecute === undefined &&
+    cachedContent === undefined &&
+    (request.audio === undefined || request.modalities?.includes('audio') === true) &&
+    !hasAddedFields(request)
+  )
 }
 
 function oneConversation (given: ChatRequest): ChatInput {
@@ -57,7 +70,8 @@ function oneConversation (given: ChatRequest): ChatInput {
     request.originalInput = {
       field: conversationOf(messages) === undefined ? 'input' : 'messages',
       messages: conversation ?? [],
-      systemPromptField: replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
+      systemPromptField:
+        replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
     }
   }
   // A voice alone asks for no spoken answer.

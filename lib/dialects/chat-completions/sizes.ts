@@ -8,7 +8,11 @@ import type { ValidCall } from '../../core/call.ts'
  *
  * @throws ValidationError (422) with the list that is too long
  */
-export function chatSizes ({ chatMessages, chatParts, chatTools }: ChatSizes): (call: ValidCall<ChatRequest>) => ValidCall<ChatRequest> {
+export function chatSizes ({
+  chatMessages,
+  chatParts,
+  chatTools
+}: ChatSizes): (call: ValidCall<ChatRequest>) => ValidCall<ChatRequest> {
   return call => {
     const { messages, input, tools = [], functions = [] } = call.request
     checkMessages('messages', messages)

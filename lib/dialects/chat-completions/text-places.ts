@@ -1,7 +1,20 @@
-/** Where requests of this dialect hold text. Its answers are made of events, whose texts are in `guards/event-texts`. */
+/**
+ * Where requests of this dialect hold text. Its answers are made of events, whose texts are in
+ * `guards/event-texts`.
+ */
 
 import { modelTexts } from '../../chat/model-texts.ts'
-import { PlaceTable, address, fixed, text, toolArguments, toolCall, toolResult, unseen, type TextPlace } from '../../json/place-table.ts'
+import {
+  PlaceTable,
+  address,
+  fixed,
+  text,
+  toolArguments,
+  toolCall,
+  toolResult,
+  unseen,
+  type TextPlace
+} from '../../json/place-table.ts'
 
 type Table = Readonly<Record<string, TextPlace>>
 

@@ -11,7 +11,10 @@ export function callerFields (
   { request, keyId }: Pick<MessagesContext, 'request' | 'keyId'>
 ): Pick<ChatInput, 'prompt_cache_key' | 'safety_identifier'> {
   const userId = (request as Partial<MessagesRequest>).metadata?.user_id ?? '' // absent from a count
-  return { prompt_cache_key: hash(JSON.stringify([keyId, request.system ?? ''])), ...userId !== '' && { safety_identifier: hash(userId) } }
+  return {
+    prompt_cache_key: hash(JSON.stringify([keyId, request.system ?? ''])),
+    ...userId !== '' && { safety_identifier: hash(userId) }
+  }
 }
 
 function hash (text: string): string {

@@ -1,4 +1,6 @@
-/** Anthropic's tools that the client runs: models of other providers can use them once they see their schemas. */
+/**
+ * Anthropic's tools that the client runs: models of other providers can use them once they see their schemas.
+ */
 
 import type { FunctionDefinition } from '../../../schemas/tools.ts'
 
@@ -22,10 +24,16 @@ const edits = {
   path: text('Path of the file or directory.'),
   file_text: text('For `create`: the content of the file.'),
   old_str: text('For `str_replace`: the text to replace, which must occur exactly once.'),
-  new_str: text('For `str_replace`: the text to put in its place. For `insert`, where `insert_text` is not known: the text to insert.'),
+  new_str: text(
+    'For `str_replace`: the text to put in its place. For `insert`, where `insert_text` is not known: the text to insert.'
+  ),
   insert_line: number('For `insert`: the line after which to insert; 0 for the beginning.'),
   insert_text: text('For `insert`: the text to insert.'),
-  view_range: { type: 'array', items: { type: 'integer' }, description: 'For `view`: first and last line; -1 for the end.' }
+  view_range: {
+    type: 'array',
+    items: { type: 'integer' },
+    description: 'For `view`: first and last line; -1 for the end.'
+  }
 }
 
 const textEditor: Definition = {
@@ -57,7 +65,9 @@ const definitions: ReadonlyArray<readonly [RegExp, string, Definition]> = [
   [/^memory_\d{8}$/, 'memory', memory]
 ]
 
-/** Returns a tool of Anthropic as a function, or `undefined` for one that only Anthropic can run or describe. */
+/**
+ * Returns a tool of Anthropic as a function, or `undefined` for one that only Anthropic can run or describe.
+ */
 export function clientTool (type: string, name: unknown): FunctionDefinition | undefined {
   const [, usualName = '', definition] = definitions.find(([pattern]) => pattern.test(type)) ?? []
   return definition && { name: typeof name === 'string' && name !== '' ? name : usualName, ...definition }

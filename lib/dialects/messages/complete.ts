@@ -8,9 +8,14 @@ import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
 /** Returns the message of all batches of one answer: that of a provider of this dialect as it came. */
-export function messageReply (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer | PrintedJson {
+export function messageReply (
+  start: AnswerStart<MessagesContext>,
+  batches: readonly ChatBatch[]
+): MessagesAnswer | PrintedJson {
   for (const { events } of batches) {
-    for (const event of events) if (event.type === 'direct-answer') return new PrintedJson(withModel(event.json, start.head.model))
+    for (const event of events) {
+      if (event.type === 'direct-answer') return new PrintedJson(withModel(event.json, start.head.model))
+    }
   }
   return toMessage(start, batches)
 }
@@ -64,7 +69,9 @@ export class MessageFold {
 
   /** @throws TypeError for a stream that has not ended */
   result (): MessagesAnswer {
-    if (this.#message === undefined || this.#end === undefined) throw new TypeError('the stream did not end with message_stop')
+    if (this.#message === undefined || this.#end === undefined) {
+      throw new TypeError('the stream did not end with message_stop')
+    }
     return { ...this.#message, content: this.#content, ...this.#end }
   }
 

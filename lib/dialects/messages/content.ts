@@ -4,7 +4,12 @@ import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
 import type { TextPart, UserPart } from '../../../schemas/messages.ts'
 import type {
-  MessagesBlock, MessagesDocumentBlock, MessagesImageBlock, MessagesOtherBlock, MessagesResultBlock, MessagesTextBlock
+  MessagesBlock,
+  MessagesDocumentBlock,
+  MessagesImageBlock,
+  MessagesOtherBlock,
+  MessagesResultBlock,
+  MessagesTextBlock
 } from '../../../schemas/messages-request.ts'
 
 /** Notes that a translation cannot carry something: the request can only go to Anthropic as it is. */
@@ -16,7 +21,11 @@ export type Refuse = (error: GatewayError) => void
  * @param place where it stands: `messages.0.content.1`
  * @param refuse gets what no translation can carry, such as files that only Anthropic has
  */
-export function partsOf (block: MessagesBlock | MessagesResultBlock, place: string, refuse: Refuse): UserPart[] {
+export function partsOf (
+  block: MessagesBlock | MessagesResultBlock,
+  place: string,
+  refuse: Refuse
+): UserPart[] {
   switch (block.type) {
     case 'text': return textPart(block)
     case 'image': return imageParts(block, place, refuse).map(part => marked(part, block))
@@ -37,23 +46,33 @@ export function textPart (block: MessagesTextBlock): TextPart[] {
 }
 
 /** Keeps the cache mark of a block with its part; only providers with such a cache get to see it (`fit`). */
-function marked<P extends UserPart> (part: P, { cache_control: mark }: { readonly cache_control?: unknown }): P {
+function marked<P extends UserPart> (
+  part: P,
+  { cache_control: mark }: { readonly cache_control?: unknown }
+): P {
   return mark === undefined || mark === null ? part : { ...part, cache_control: mark }
 }
 
 function imageParts ({ source }: MessagesImageBlock, place: string, refuse: Refuse): UserPart[] {
   switch (source.type) {
-    case 'base64': return [{ type: 'image_url', image_url: { url: `data:${source.media_type};base64,${source.data}` } }]
-    case 'url': return [{ type: 'image_url', image_url: { url: source.url } }]
+    case 'base64':
+      return [{ type: 'image_url', image_url: { url: `data:${source.media_type};base64,${source.data}` } }]
+    case 'url':
+      return [{ type: 'image_url', image_url: { url: source.url } }]
     case 'file':
       refuse(storedFile(place))
       return []
   }
 }
 
-function documentParts ({ source, title, context }: MessagesDocumentBlock, place: string, refuse: Refuse): UserPart[] {
+function documentParts (
+  { source, title, context }: MessagesDocumentBlock,
+  place: string,
+  refuse: Refuse
+): UserPart[] {
   const about = [title, context].filter(text => typeof text === 'string' && text !== '').join('\n')
-  const introduced = (parts: UserPart[]): UserPart[] => about === '' ? parts : [{ type: 'text', text: about }, ...parts]
+  const introduced = (parts: UserPart[]): UserPart[] =>
+    about === '' ? parts : [{ type: 'text', text: about }, ...parts]
   switch (source.type) {
     case 'base64': return [{
       type: 'file',
@@ -67,9 +86,12 @@ function documentParts ({ source, title, context }: MessagesDocumentBlock, place
       ? [{ type: 'text', text: source.content }]
       : source.content.flatMap((block, index) => partsOf(block, `${place}.source.content.${index}`, refuse)))
     case 'url':
-      refuse(new GatewayError('unsupported_parameter', {
-        message: 'This model does not fetch documents. Send the document in base64.', param: `${place}.source.url`
-      }))
+      refuse(
+        new GatewayError('unsupported_parameter', {
+          message: 'This model does not fetch documents. Send the document in base64.',
+          param: `${place}.source.url`
+        })
+      )
       return []
     case 'file':
       refuse(storedFile(place))
@@ -79,13 +101,16 @@ function documentParts ({ source, title, context }: MessagesDocumentBlock, place
 
 function storedFile (place: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
-    message: 'This model cannot read files stored at Anthropic. Send the file in base64.', param: `${place}.source.file_id`
+    message: 'This model cannot read files stored at Anthropic. Send the file in base64.',
+    param: `${place}.source.file_id`
   })
 }
 
 /** Returns the text of a block of another kind: its own, or that of its content. */
 export function otherText (block: MessagesOtherBlock): TextPart[] {
-  const texts = [block['title'], block['text'], ...textsIn(block['content'])].filter(text => typeof text === 'string' && text !== '')
+  const texts = [block['title'], block['text'], ...textsIn(block['content'])].filter(
+    text => typeof text === 'string' && text !== ''
+  )
   return texts.length === 0 ? [] : [{ type: 'text', text: texts.join('\n') }]
 }
 

@@ -1,6 +1,7 @@
 /**
- * Makes chat messages of the messages of a request: system prompts keep their places, results of tools come directly
- * behind the calls, pictures in results behind all of them, since most providers take only text in a result.
+ * Makes chat messages of the messages of a request: system prompts keep their places, results of tools come
+ * directly behind the calls, pictures in results behind all of them, since most providers take only text in a
+ * result.
  */
 
 import { toolResultText } from '../tool-result-text.ts'
@@ -9,18 +10,30 @@ import { otherText, partsOf, textPart, type Refuse } from './content.ts'
 import { providerToolId } from './tool-call-id.ts'
 import { shortToolName } from './tool-name.ts'
 import type { AssistantMessage, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
-import type { MessagesBlock, MessagesMessage, MessagesTextBlock, MessagesToolResultBlock } from '../../../schemas/messages-request.ts'
+import type {
+  MessagesBlock,
+  MessagesMessage,
+  MessagesTextBlock,
+  MessagesToolResultBlock
+} from '../../../schemas/messages-request.ts'
 
-/** The first system block of Claude Code: it names a version, and changes every turn in some, which empties caches. */
+/**
+ * The first system block of Claude Code: it names a version, and changes every turn in some, which empties
+ * caches.
+ */
 const billingLine = 'x-anthropic-billing-header:'
 
 /** Makes the chat messages of a request. */
 export function conversationOf (
-  system: string | readonly MessagesTextBlock[] | undefined, messages: readonly MessagesMessage[], refuse: Refuse
+  system: string | readonly MessagesTextBlock[] | undefined,
+  messages: readonly MessagesMessage[],
+  refuse: Refuse
 ): Message[] {
   const reader = new ConversationReader(refuse)
   reader.addSystem(blocksOf(system ?? []))
-  for (const [index, { role, content }] of messages.entries()) reader.add(role, blocksOf(content), `messages.${index}.content`)
+  for (const [index, { role, content }] of messages.entries()) {
+    reader.add(role, blocksOf(content), `messages.${index}.content`)
+  }
   return reader.end()
 }
 
@@ -38,7 +51,9 @@ export function foundTools (messages: readonly MessagesMessage[]): ReadonlySet<s
   return found
 }
 
-function blocksOf<B extends MessagesBlock> (content: string | readonly B[]): ReadonlyArray<B | MessagesTextBlock> {
+function blocksOf<B extends MessagesBlock> (
+  content: string | readonly B[]
+): ReadonlyArray<B | MessagesTextBlock> {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
@@ -52,7 +67,10 @@ interface Turn {
   callFields: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Neighbouring messages of one role are one, as Anthropic has it: results of parallel calls may come one by one. */
+/**
+ * Neighbouring messages of one role are one, as Anthropic has it: results of parallel calls may come one by
+ * one.
+ */
 class ConversationReader {
   readonly #messages: Message[] = []
   readonly #refuse: Refuse
@@ -110,7 +128,9 @@ class ConversationReader {
   }
 
   #addResult ({ tool_use_id: id, content, is_error: isError }: MessagesToolResultBlock, place: string): void {
-    const parts = blocksOf(content ?? []).flatMap((block, index) => partsOf(block, `${place}.content.${index}`, this.#refuse))
+    const parts = blocksOf(content ?? []).flatMap((block, index) =>
+      partsOf(block, `${place}.content.${index}`, this.#refuse)
+    )
     const text = toolResultText(id, parts, this.#shown)
     const callId = providerToolId(id)
     this.#openCalls.delete(callId)

@@ -18,14 +18,20 @@ export class DirectFrames {
     for (const event of events) {
       if (event.type !== 'direct-frame') continue
       this.begun = true
-      const frame = sseFrame(event.name, event.name === 'message_start' ? replaceFieldsIn(event.json, 'message', this.#fields) : event.json)
+      const frame = sseFrame(
+        event.name,
+        event.name === 'message_start' ? replaceFieldsIn(event.json, 'message', this.#fields) : event.json
+      )
       if (event.name === 'message_stop') this.#stop = frame
       else text += frame
     }
     return text
   }
 
-  /** A provider that said how the answer ends, but not that it has ended, is complete: clients wait for the last event. */
+  /**
+   * A provider that said how the answer ends, but not that it has ended, is complete: clients wait for the
+   * last event.
+   */
   end (): string {
     return this.#stop
   }
@@ -34,5 +40,7 @@ export class DirectFrames {
 /** Returns the text of a message with the name that its model has here. */
 export function withModel (message: string, model: string): string {
   const text = readObjectText(message)
-  return text === undefined || !text.fields.has('model') ? message : replaceFields(message, text, new Map([['model', JSON.stringify(model)]]))
+  return text === undefined || !text.fields.has('model')
+    ? message
+    : replaceFields(message, text, new Map([['model', JSON.stringify(model)]]))
 }

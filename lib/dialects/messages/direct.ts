@@ -1,4 +1,7 @@
-/** Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as correctness allows. */
+/**
+ * Requests for providers that speak this dialect themselves: the caller's own text, with as little of it
+ * replaced as correctness allows.
+ */
 
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { callerText, directBody } from '../direct-body.ts'
@@ -7,27 +10,49 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { RoutedCall } from '../../core/call.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { Route } from '../../core/route.ts'
-import type { CountTokensRequest, MessagesMessage, MessagesRequest } from '../../../schemas/messages-request.ts'
+import type {
+  CountTokensRequest,
+  MessagesMessage,
+  MessagesRequest
+} from '../../../schemas/messages-request.ts'
 import type { FitTarget } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
-export function directRequest (call: RoutedCall<ChatInput>, { route, quirks }: Pick<FitTarget, 'route' | 'quirks'>, context: MessagesContext): DirectRequest {
+export function directRequest (
+  call: RoutedCall<ChatInput>,
+  { route, quirks }: Pick<FitTarget, 'route' | 'quirks'>,
+  context: MessagesContext
+): DirectRequest {
   const { request, direct } = context
   const text = callerText(call, request)
   direct.routes.add(route)
   return {
     dialect: 'messages',
-    body: directBody(text, request, replacedFields(call.request, route, request, quirks?.unsignedThinking === true), call.media?.()),
+    body: directBody(
+      text,
+      request,
+      replacedFields(call.request, route, request, quirks?.unsignedThinking === true),
+      call.media?.()
+    ),
     headers: sentHeaders(call),
     query: /(?:^|&)beta=true(?:&|$)/.test(call.query ?? '') ? 'beta=true' : ''
   }
 }
 
 /** Returns the fields that are sent in place of the caller's. */
-function replacedFields ({ max_completion_tokens: limit }: ChatInput, { model, settings = {} }: Route, request: CountTokensRequest, takesUnsigned: boolean): Record<string, unknown> {
+function replacedFields (
+  { max_completion_tokens: limit }: ChatInput,
+  { model, settings = {} }: Route,
+  request: CountTokensRequest,
+  takesUnsigned: boolean
+): Record<string, unknown> {
   const values: Record<string, unknown> = { model }
-  if ('max_tokens' in request && limit !== undefined && limit < (request as MessagesRequest).max_tokens) values['max_tokens'] = limit
-  for (const name of settingNames) if (settings[name] !== undefined && !(name in request)) values[name] = settings[name]
+  if ('max_tokens' in request && limit !== undefined && limit < (request as MessagesRequest).max_tokens) {
+    values['max_tokens'] = limit
+  }
+  for (const name of settingNames) {
+    if (settings[name] !== undefined && !(name in request)) values[name] = settings[name]
+  }
   const messages = withoutForeignThinking(request.messages, takesUnsigned)
   if (messages !== request.messages) values['messages'] = messages
   return values
@@ -37,11 +62,21 @@ function replacedFields ({ max_completion_tokens: limit }: ChatInput, { model, s
 const settingNames = ['temperature', 'top_p', 'top_k', 'thinking'] as const
 
 /**
- * Takes out thinking that this provider has not signed, of another one before a fallback: it would refuse all of the
- * request. A message that has nothing else goes with it. Servers other than Anthropic's sign nothing, and want theirs back.
+ * Takes out thinking that this provider has not signed, of another one before a fallback: it would refuse all
+ * of the request. A message that has nothing else goes with it. Servers other than Anthropic's sign nothing,
+ * and want theirs back.
  */
-function withoutForeignThinking (messages: readonly MessagesMessage[], takesUnsigned: boolean): readonly MessagesMessage[] {
-  if (!messages.some(({ content }) => typeof content !== 'string' && content.some(block => isForeign(block, takesUnsigned)))) return messages
+function withoutForeignThinking (
+  messages: readonly MessagesMessage[],
+  takesUnsigned: boolean
+): readonly MessagesMessage[] {
+  if (
+    !messages.some(
+      ({ content }) => typeof content !== 'string' && content.some(block => isForeign(block, takesUnsigned))
+    )
+  ) {
+    return messages
+  }
   return messages.flatMap(message => {
     if (typeof message.content === 'string') return [message]
     const content = message.content.filter(block => !isForeign(block, takesUnsigned))
@@ -49,7 +84,10 @@ function withoutForeignThinking (messages: readonly MessagesMessage[], takesUnsi
   })
 }
 
-function isForeign (block: Exclude<MessagesMessage['content'], string>[number], takesUnsigned: boolean): boolean {
+function isForeign (
+  block: Exclude<MessagesMessage['content'], string>[number],
+  takesUnsigned: boolean
+): boolean {
   if (toReasoningItem(block) !== undefined) return true
   if (block.type !== 'thinking') return false
   const { signature } = block
@@ -63,7 +101,13 @@ function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<s
   const sent: Record<string, string> = {}
   for (const name in headers) {
     const value = headers[name]
-    if (!name.startsWith('anthropic-') || value === undefined || (providerKey === undefined && !harmlessHeaders.has(name))) continue
+    if (
+      !name.startsWith('anthropic-') ||
+      value === undefined ||
+      (providerKey === undefined && !harmlessHeaders.has(name))
+    ) {
+      continue
+    }
     sent[name] = [value].flat().join(',')
   }
   return sent

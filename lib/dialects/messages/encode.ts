@@ -1,4 +1,7 @@
-/** Chat events to the frames of a stream of this dialect: every frame has a name, and nothing follows the last. */
+/**
+ * Chat events to the frames of a stream of this dialect: every frame has a name, and nothing follows the
+ * last.
+ */
 
 import { sseEvent, sseFrame } from '../../wire/sse.ts'
 import { DirectFrames } from './direct-frames.ts'
@@ -31,8 +34,16 @@ class DirectPrinter implements FramePrinter<ChatEvent> {
 
   print (events: readonly ChatEvent[]): string {
     // Until a first event, which of both it is cannot be known.
-    if (this.#translated === undefined && !this.#frames.begun && events.every(({ type }) => type === 'response-start')) return ''
-    if (!this.#frames.begun && !events.some(({ type }) => type === 'direct-frame')) this.#translated ??= new Printer(this.#start)
+    if (
+      this.#translated === undefined &&
+      !this.#frames.begun &&
+      events.every(({ type }) => type === 'response-start')
+    ) {
+      return ''
+    }
+    if (!this.#frames.begun && !events.some(({ type }) => type === 'direct-frame')) {
+      this.#translated ??= new Printer(this.#start)
+    }
     return this.#translated?.print(events) ?? this.#frames.print(events)
   }
 
@@ -52,7 +63,10 @@ class DirectPrinter implements FramePrinter<ChatEvent> {
 class Printer implements FramePrinter<ChatEvent> {
   readonly #events: StreamEvents
   #begun = false
-  /** The text before that of a delta of one block: a text delta printed behind it costs a tenth of one printed as an object. */
+  /**
+   * The text before that of a delta of one block: a text delta printed behind it costs a tenth of one printed
+   * as an object.
+   */
   #before = ''
   #beforeIndex: number | undefined
 
@@ -99,7 +113,11 @@ class Printer implements FramePrinter<ChatEvent> {
 
 /** Of an answer that a stage of the gateway refused, clients read why it ended before the error. */
 function failed (failure: GatewayError, call: Call): string {
-  const delta: MessagesStreamEvent = { type: 'message_delta', delta: { stop_reason: 'refusal', stop_sequence: null }, usage: estimatedUsage(0, 0) }
+  const delta: MessagesStreamEvent = {
+    type: 'message_delta',
+    delta: { stop_reason: 'refusal', stop_sequence: null },
+    usage: estimatedUsage(0, 0)
+  }
   return (isRefused(failure) ? framesOf([delta]) : '') + sseFrame('error', errorText(failure, call))
 }
 

@@ -24,7 +24,10 @@ export const messagesErrors: ErrorFormat = (failure, call) => ({
   body: errorText(failure, call)
 })
 
-/** Returns the body of an error as JSON: that of a provider of this dialect in its own words, by which clients go on. */
+/**
+ * Returns the body of an error as JSON: that of a provider of this dialect in its own words, by which clients
+ * go on.
+ */
 export function errorText (failure: GatewayError, call: Call): string {
   return originalOf(failure)?.body ?? JSON.stringify(errorBody(failure, call))
 }
@@ -71,7 +74,9 @@ function typeOf (failure: GatewayError): MessagesErrorType {
 }
 
 function messageOf (failure: GatewayError, { record }: Call): string {
-  if (failure instanceof ValidationError) return failure.detail.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`).join('; ')
+  if (failure instanceof ValidationError) {
+    return failure.detail.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`).join('; ')
+  }
   const words = wordings[failure.code]
   return words === undefined ? withField(failure) : words(failure, record)
 }
@@ -84,13 +89,17 @@ function withField ({ status, param, message }: GatewayError): string {
 
 /** Words that clients look for. */
 const wordings: Partial<Record<ErrorCode, (failure: GatewayError, record: Call['record']) => string>> = {
-  model_not_found: ({ message }, { requestedModel }) => requestedModel === undefined ? message : `model: ${requestedModel.slice(0, 200)}`,
+  model_not_found: ({ message }, { requestedModel }) =>
+    requestedModel === undefined ? message : `model: ${requestedModel.slice(0, 200)}`,
   // Starts the compaction of a conversation.
   context_length_exceeded: ({ message }) => {
     if (message.startsWith('prompt is too long')) return message
     const [, limit] = /maximum context length (?:of|is) (\d+)/i.exec(message) ?? []
-    const [, actual] = /(?:resulted in|requested about|contains|input of|you requested) (\d+)/i.exec(message) ?? []
-    return limit !== undefined && actual !== undefined ? `prompt is too long: ${actual} tokens > ${limit} maximum` : `prompt is too long: ${message}`
+    const [, actual] =
+      /(?:resulted in|requested about|contains|input of|you requested) (\d+)/i.exec(message) ?? []
+    return limit !== undefined && actual !== undefined
+      ? `prompt is too long: ${actual} tokens > ${limit} maximum`
+      : `prompt is too long: ${message}`
   }
 }
 

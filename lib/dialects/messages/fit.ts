@@ -1,6 +1,7 @@
 /**
- * Fits a translated request to the model and the provider of one route. Clients of this dialect send the same request
- * to every model: an effort to models that do not think, more tokens than a model can write, system messages half-way.
+ * Fits a translated request to the model and the provider of one route. Clients of this dialect send the same
+ * request to every model: an effort to models that do not think, more tokens than a model can write, system
+ * messages half-way.
  */
 
 import { withOwnFormat } from '../../chat/own-format.ts'
@@ -19,26 +20,41 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 const usualMaxStops = 4
 
 /** @throws GatewayError `unsupported_parameter` for what this provider cannot do */
-export function fitRequest (request: ChatInput, { route, provider, model }: FitTarget, context: MessagesContext): ChatInput {
+export function fitRequest (
+  request: ChatInput,
+  { route, provider, model }: FitTarget,
+  context: MessagesContext
+): ChatInput {
   if (context.untranslatable !== undefined) throw context.untranslatable
-  if (request.max_completion_tokens === 0) throw new GatewayError('unsupported_parameter', { message: 'max_tokens: this model has no cache to warm. Ask for at least one token.', param: 'max_tokens' })
+  if (request.max_completion_tokens === 0) {
+    throw new GatewayError('unsupported_parameter', {
+      message: 'max_tokens: this model has no cache to warm. Ask for at least one token.',
+      param: 'max_tokens'
+    })
+  }
   checkPrefill(request, provider)
   const fitted: Mutable<ChatInput> = { ...withOwnFormat(request, provider) }
   const limit = model?.capabilities['output_token_limit']
-  if (typeof limit === 'number') fitted.max_completion_tokens = Math.min(limit, request.max_completion_tokens ?? limit)
+  if (typeof limit === 'number') {
+    fitted.max_completion_tokens = Math.min(limit, request.max_completion_tokens ?? limit)
+  }
   fitThinking(fitted, provider, model?.capabilities['thinking'], route.traits?.efforts)
   if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
   if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, provider.maxStops ?? usualMaxStops)
   const messages = fitSystemMessages(request.messages, provider)
   fitted.messages = provider.cacheMarks === true ? messages : messages.map(withoutMarks)
-  if (request.tools !== undefined && provider.cacheMarks !== true) fitted.tools = request.tools.map(withoutMark)
+  if (request.tools !== undefined && provider.cacheMarks !== true) {
+    fitted.tools = request.tools.map(withoutMark)
+  }
   return fitted
 }
 
 function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTraits): void {
   if (messages.at(-1)?.role !== 'assistant' || prefill) return
   throw new GatewayError('unsupported_parameter', {
-    message: 'messages: this model does not continue an answer. The conversation must end with a user message.', param: 'messages'
+    message:
+      'messages: this model does not continue an answer. The conversation must end with a user message.',
+    param: 'messages'
   })
 }
 
@@ -47,7 +63,10 @@ function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTrai
  * @param efforts those it takes, if the catalogue knows
  */
 function fitThinking (
-  request: Mutable<ChatInput>, { thinking = false }: ProviderTraits, thinks: unknown, efforts: readonly string[] | undefined
+  request: Mutable<ChatInput>,
+  { thinking = false }: ProviderTraits,
+  thinks: unknown,
+  efforts: readonly string[] | undefined
 ): void {
   if (thinks === false) {
     delete request.thinking
@@ -57,8 +76,11 @@ function fitThinking (
   delete request.thinking
   const effort = request.reasoning_effort
   // Of `none` and those above `high`, most models know nothing.
-  if (thinks !== true || (effort === 'none' && efforts?.includes('none') !== true)) delete request.reasoning_effort
-  else if (efforts === undefined && (effort === 'xhigh' || effort === 'max')) request.reasoning_effort = 'high'
+  if (thinks !== true || (effort === 'none' && efforts?.includes('none') !== true))
+    delete request.reasoning_effort
+  else if (efforts === undefined && (effort === 'xhigh' || effort === 'max')) {
+    request.reasoning_effort = 'high'
+       }
 }
 
 function withoutMarks (message: Message): Message {

@@ -29,6 +29,7 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   encode: encodeMessage,
   complete: messageReply,
   errors: messagesErrors,
-  headers: ({ id, record }) => Object.assign({ 'request-id': id }, rateLimitHeaders(record.limitHeaders), record.upstreamLimits),
+  headers: ({ id, record }) =>
+    Object.assign({ 'request-id': id }, rateLimitHeaders(record.limitHeaders), record.upstreamLimits),
   startsWithUsage: true
 }

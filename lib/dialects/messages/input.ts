@@ -32,13 +32,25 @@ export interface MessagesContext {
  * Gives a call of the Messages API its conversation. What only Anthropic understands is left out, or noted as
  * untranslatable where an answer without it would mislead.
  *
- * @throws GatewayError `unsupported_parameter` for a `thread` of the provider's account that the key may not use
+ * @throws GatewayError `unsupported_parameter` for a `thread` of the provider's account that the key may not
+ *   use
  */
 export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<MessagesContext> {
   const { request } = call
   const { base, context } = promptOf(call)
-  const { max_tokens: maxTokens, stream, stop_sequences: stop, temperature, top_p: topP, top_k: topK, service_tier: tier } = request
-  call.record.session = sessionIn(call.headers['x-claude-code-session-id'], request.metadata?.user_id ?? undefined)
+  const {
+    max_tokens: maxTokens,
+    stream,
+    stop_sequences: stop,
+    temperature,
+    top_p: topP,
+    top_k: topK,
+    service_tier: tier
+  } = request
+  call.record.session = sessionIn(
+    call.headers['x-claude-code-session-id'],
+    request.metadata?.user_id ?? undefined
+  )
   // Without spreads: 3 µs.
   const input: Mutable<ChatInput> = Object.assign({}, base, { max_completion_tokens: maxTokens })
   if (stream === true) input.stream = stream
@@ -56,7 +68,10 @@ export function countTokensInput (call: ValidCall<CountTokensRequest>): DialectC
   return refine(call, { context, request: base })
 }
 
-function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatInput, readonly context: MessagesContext } {
+function promptOf (call: ValidCall<CountTokensRequest>): {
+  readonly base: ChatInput
+  readonly context: MessagesContext
+} {
   const { request } = call
   let untranslatable = threadRefusal(call) ?? vendorOnly(request)
   const refuse = (error: GatewayError): void => { untranslatable ??= error }
@@ -65,7 +80,14 @@ function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatIn
   const { choice, parallel } = toolChoiceOf(request.tool_choice)
   const { thinking, output_config: output } = request
   return {
-    context: { request, keyId: call.key.id, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable, direct: { routes: new Set() } },
+    context: {
+      request,
+      keyId: call.key.id,
+      hidesThinking: thinking?.display === 'omitted',
+      toolNames: names,
+      untranslatable,
+      direct: { routes: new Set() }
+    },
     base: Object.assign(
       { model: request.model, messages, callerNames, asWritten: request } satisfies ChatInput,
       thinkingOf(request),
@@ -81,16 +103,24 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** The caller's names of fields, for errors of providers. */
 const callerNames = {
-  response_format: 'output_config.format', reasoning_effort: 'output_config.effort', max_completion_tokens: 'max_tokens', stop: 'stop_sequences'
+  response_format: 'output_config.format',
+  reasoning_effort: 'output_config.effort',
+  max_completion_tokens: 'max_tokens',
+  stop: 'stop_sequences'
 }
 
 /**
- * Clients repeat the request without a thread when they read this code; any other refusal ends them. A thread continues
- * any conversation of the account it is in, so it takes an account of the caller's own, or a key that may.
+ * Clients repeat the request without a thread when they read this code; any other refusal ends them. A thread
+ * continues any conversation of the account it is in, so it takes an account of the caller's own, or a key
+ * that may.
  *
  * @returns the refusal of providers that have no threads
  */
-function threadRefusal ({ request: { thread }, key, headers }: ValidCall<CountTokensRequest>): GatewayError | undefined {
+function threadRefusal ({
+  request: { thread },
+  key,
+  headers
+}: ValidCall<CountTokensRequest>): GatewayError | undefined {
   if (thread === undefined) return undefined
   const refusal = new GatewayError('unsupported_parameter', {
     message: 'thread: conversations are not kept here. Send all messages.',
@@ -101,18 +131,32 @@ function threadRefusal ({ request: { thread }, key, headers }: ValidCall<CountTo
   return refusal
 }
 
-function vendorOnly ({ mcp_servers: servers = [], context_management: management }: CountTokensRequest): GatewayError | undefined {
+function vendorOnly ({
+  mcp_servers: servers = [],
+  context_management: management
+}: CountTokensRequest): GatewayError | undefined {
   if (servers.length > 0) return anthropicOnly('mcp_servers')
   const edits = management?.['edits']
-  const compacts = Array.isArray(edits) && edits.some(edit => isObject(edit) && String(edit['type']).startsWith('compact_'))
+  const compacts =
+    Array.isArray(edits) && edits.some(edit => isObject(edit) && String(edit['type']).startsWith('compact_'))
   return compacts ? anthropicOnly('context_management.edits') : undefined
 }
 
 function anthropicOnly (param: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { message: `${param}: not supported by this model`, param })
+  return new GatewayError('unsupported_parameter', {
+    message: `${param}: not supported by this model`,
+    param
+  })
 }
 
-function formatOf (format: NonNullable<CountTokensRequest['output_config']>['format']): Pick<ChatInput, 'response_format'> {
+function formatOf (
+  format: NonNullable<CountTokensRequest['output_config']>['format']
+): Pick<ChatInput, 'response_format'> {
   if (format?.type !== 'json_schema' || !isObject(format.schema)) return {}
-  return { response_format: { type: 'json_schema', json_schema: { name: 'output', schema: format.schema, strict: isStrict(format.schema) } } }
+  return {
+    response_format: {
+      type: 'json_schema',
+      json_schema: { name: 'output', schema: format.schema, strict: isStrict(format.schema) }
+    }
+  }
 }

@@ -13,8 +13,13 @@ const maxLimit = 1000
  */
 export function modelPage (models: readonly Model[], query: string): MessagesModelList {
   const parameters = new URLSearchParams(query)
-  const limit = Math.min(maxLimit, Math.max(1, Math.trunc(Number(parameters.get('limit') ?? defaultLimit)) || defaultLimit))
-  const [after, before] = [parameters.get('after_id'), parameters.get('before_id')].map(id => models.findIndex(model => model.id === id))
+  const limit = Math.min(
+    maxLimit,
+    Math.max(1, Math.trunc(Number(parameters.get('limit') ?? defaultLimit)) || defaultLimit)
+  )
+  const [after, before] = [parameters.get('after_id'), parameters.get('before_id')].map(id =>
+    models.findIndex(model => model.id === id)
+  )
   const isBackwards = before !== undefined && before >= 0
   const rest = isBackwards ? models.slice(0, before) : models.slice((after ?? -1) + 1)
   const page = isBackwards ? rest.slice(-limit) : rest.slice(0, limit)
@@ -27,9 +32,21 @@ export function modelPage (models: readonly Model[], query: string): MessagesMod
 }
 
 /** Returns one model. */
-export function modelInfo ({ id, display_name: name, description, created_at: createdAt, capabilities, provider_info: { status } }: Model): MessagesModel {
-  const supported = (known: boolean | null | undefined): { supported: boolean } | undefined => typeof known === 'boolean' ? { supported: known } : undefined
-  const [images, thinking, structured] = [capabilities.vision, capabilities.thinking, capabilities.structured_output].map(supported)
+export function modelInfo ({
+  id,
+  display_name: name,
+  description,
+  created_at: createdAt,
+  capabilities,
+  provider_info: { status }
+}: Model): MessagesModel {
+  const supported = (known: boolean | null | undefined): { supported: boolean } | undefined =>
+    typeof known === 'boolean' ? { supported: known } : undefined
+  const [images, thinking, structured] = [
+    capabilities.vision,
+    capabilities.thinking,
+    capabilities.structured_output
+  ].map(supported)
   return {
     type: 'model',
     id,

@@ -5,7 +5,14 @@ import { routerUses, type ProviderUse } from '../../core/provider-use.ts'
 import type { MessagesContext } from './input.ts'
 
 /** Fields that may name anything without a provider acting on it. */
-const descriptions: ReadonlySet<string> = new Set(['input', 'input_schema', 'input_examples', 'schema', 'configs', 'metadata'])
+const descriptions: ReadonlySet<string> = new Set([
+  'input',
+  'input_schema',
+  'input_examples',
+  'schema',
+  'configs',
+  'metadata'
+])
 
 /**
  * Fields that multiply the price of all tokens, with the values that do not.
@@ -22,33 +29,46 @@ const pricedTool =
 export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): readonly ProviderUse[] {
   const uses: ProviderUse[] = [...routerUses(withoutNamed(request))]
   for (const name of ['container', 'thread'] as const) {
-    if ((Reflect.get(request, name) ?? undefined) !== undefined) uses.push({ kind: 'object', param: name }) // of no schema in a count
+    // of no schema in a count
+    if ((Reflect.get(request, name) ?? undefined) !== undefined) uses.push({ kind: 'object', param: name })
   }
   if ((request.mcp_servers?.length ?? 0) > 0) uses.push({ kind: 'tool_server', param: 'mcp_servers' })
   for (const [name, usual] of priceFields) {
-    if (![undefined, null, usual].includes(Reflect.get(request, name))) uses.push({ kind: 'unpriced', param: name })
+    if (![undefined, null, usual].includes(Reflect.get(request, name))) {
+      uses.push({ kind: 'unpriced', param: name })
+    }
   }
-  for (const [index, tool] of objectsOf(request.tools as unknown).entries()) uses.push(...toolUses(tool, `tools[${index}]`))
+  for (const [index, tool] of objectsOf(request.tools as unknown).entries()) {
+    uses.push(...toolUses(tool, `tools[${index}]`))
+  }
   // The model of the request itself is what routing decides on.
   visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
     // A tool that a message adds is the same object as one of `tools`.
     if (name === 'definition' && isObject(value)) uses.push(...toolUses(value, 'messages'))
-    else if (name === 'model' && typeof value === 'string') uses.push({ kind: 'model', name: value, param: 'tools' })
+    else if (name === 'model' && typeof value === 'string')
+      uses.push({ kind: 'model', name: value, param: 'tools' })
     else if (isObjectName(name) && value !== null && value !== '') uses.push({ kind: 'object', param: name })
     return false
   })
   return uses
 }
 
-/** Leaves out `fallbacks` that name a model each, as Anthropic has them: those models are judged by their names. */
+/**
+ * Leaves out `fallbacks` that name a model each, as Anthropic has them: those models are judged by their
+ * names.
+ */
 function withoutNamed (request: object): object {
   const fallbacks: unknown = Reflect.get(request, 'fallbacks')
-  const isNamed = Array.isArray(fallbacks) && fallbacks.every(entry => isObject(entry) && typeof entry['model'] === 'string')
+  const isNamed =
+    Array.isArray(fallbacks) &&
+    fallbacks.every(entry => isObject(entry) && typeof entry['model'] === 'string')
   return isNamed ? { ...request, fallbacks: undefined } : request
 }
 
 function toolUses ({ type }: JsonObject, param: string): readonly ProviderUse[] {
   if (typeof type !== 'string' || pricedTool.test(type)) return []
   if (/^code_execution_\d{8}$/.test(type)) return [{ kind: 'unpriced', param }]
-  return [type === 'mcp_toolset' ? { kind: 'tool_server', param } : { kind: 'unknown_tool', name: type, param }]
+  return [
+    type === 'mcp_toolset' ? { kind: 'tool_server', param } : { kind: 'unknown_tool', name: type, param }
+  ]
 }

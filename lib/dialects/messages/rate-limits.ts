@@ -3,7 +3,10 @@
  *
  * @param limits `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`
  */
-export function rateLimitHeaders (limits: Readonly<Record<string, string>> = {}, nowMs = Date.now()): Record<string, string> {
+export function rateLimitHeaders (
+  limits: Readonly<Record<string, string>> = {},
+  nowMs = Date.now()
+): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name in limits) {
     const shown = names.get(name)
@@ -16,8 +19,13 @@ export function rateLimitHeaders (limits: Readonly<Record<string, string>> = {},
 }
 
 /** Made once: to put a name together costs more than to find it. */
-const names: ReadonlyMap<string, string> = new Map(['requests', 'tokens'].flatMap(unit =>
-  ['limit', 'remaining', 'reset'].map(what => [`x-ratelimit-${what}-${unit}`, `anthropic-ratelimit-${unit}-${what}`] as const)))
+const names: ReadonlyMap<string, string> = new Map(
+  ['requests', 'tokens'].flatMap(unit =>
+    ['limit', 'remaining', 'reset'].map(
+      what => [`x-ratelimit-${what}-${unit}`, `anthropic-ratelimit-${unit}-${what}`] as const
+    )
+  )
+)
 
 /** Prints the next full second, as Anthropic does: `2026-01-01T00:00:00Z`. */
 function timeText (ms: number): string {

@@ -7,7 +7,10 @@ import type { ReplaceText } from '../../json/place-table.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
 /** Replaces texts of a request for a message, as `Dialect.replaceTexts` says. */
-export const replaceMessageTexts = replaceTextsBy(call => messagesInput({ ...call, request: call.request as MessagesRequest })) // which it was when it came
+// which it was when it came
+export const replaceMessageTexts = replaceTextsBy(call =>
+  messagesInput({ ...call, request: call.request as MessagesRequest })
+)
 
 /** Replaces texts of a request for a token count. */
 export const replaceCountTexts = replaceTextsBy(countTokensInput)

@@ -1,6 +1,6 @@
 /**
- * Carries what a provider needs back with a tool call in the signature of a thinking block: clients of this dialect
- * return thinking exactly as they got it, and drop every field they do not know.
+ * Carries what a provider needs back with a tool call in the signature of a thinking block: clients of this
+ * dialect return thinking exactly as they got it, and drop every field they do not know.
  */
 
 import { objectOf } from '../../json/guards.ts'

@@ -19,7 +19,9 @@ export function messagesSizes (
     for (const [index, { content }] of messages.entries()) {
       if (!Array.isArray(content)) continue
       parts += content.length
-      for (const block of content) if (block.type === 'tool_result' && Array.isArray(block.content)) parts += block.content.length
+      for (const block of content) {
+        if (block.type === 'tool_result' && Array.isArray(block.content)) parts += block.content.length
+      }
       if (parts > chatParts) throw tooLong(['messages', index, 'content'], parts, chatParts)
     }
     return call

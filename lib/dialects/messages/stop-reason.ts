@@ -1,5 +1,9 @@
 import type { FinishReason } from '../../core/events.ts'
-import type { MessagesAnswer, MessagesStopDetails, MessagesStopReason } from '../../../schemas/messages-answer.ts'
+import type {
+  MessagesAnswer,
+  MessagesStopDetails,
+  MessagesStopReason
+} from '../../../schemas/messages-answer.ts'
 
 /** The facts at the end of an answer. */
 export interface AnswerEnd {
@@ -20,10 +24,16 @@ export type WireEnd = Pick<MessagesAnswer, 'stop_reason' | 'stop_sequence' | 'st
 export function wireEnd ({ reason, stopSequence, isContextFull, refusal, callsTools }: AnswerEnd): WireEnd {
   const stop = (stop_reason: MessagesStopReason): WireEnd => ({ stop_reason, stop_sequence: null })
   if (reason === 'content_filter' || (refusal !== '' && reason !== 'length')) {
-    const details: MessagesStopDetails = { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal }
+    const details: MessagesStopDetails = {
+      type: 'refusal',
+      category: null,
+      explanation: refusal === '' ? null : refusal
+    }
     return { ...stop('refusal'), stop_details: details }
   }
   if (reason === 'length') return stop(isContextFull ? 'model_context_window_exceeded' : 'max_tokens')
   if (reason === 'tool_calls' || reason === 'function_call' || callsTools) return stop('tool_use')
-  return stopSequence === undefined ? stop('end_turn') : { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
+  return stopSequence === undefined
+    ? stop('end_turn')
+    : { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
 }

@@ -1,9 +1,9 @@
 /**
- * Maps chat events to the events of a stream of this dialect, which `encode` prints and `complete` folds: the only
- * mapping there is.
+ * Maps chat events to the events of a stream of this dialect, which `encode` prints and `complete` folds: the
+ * only mapping there is.
  *
- * Blocks come one after the other and never overlap, so what arrives for another block while the arguments of a
- * tool call are not complete waits for them.
+ * Blocks come one after the other and never overlap, so what arrives for another block while the arguments of
+ * a tool call are not complete waits for them.
  *
  * @see https://docs.claude.com/en/docs/build-with-claude/streaming
  */
@@ -78,7 +78,10 @@ export class StreamEvents {
     return this.#take()
   }
 
-  /** Returns the index of the open text block, whose deltas may be printed without calling `of`: then they go to `addPrinted`. */
+  /**
+   * Returns the index of the open text block, whose deltas may be printed without calling `of`: then they go
+   * to `addPrinted`.
+   */
   get openText (): number | undefined {
     return this.#open?.type === 'text' ? this.#index : undefined
   }
@@ -97,16 +100,28 @@ export class StreamEvents {
     this.#close()
     // Cut short, a call stays as it is: clients know it by the reason for the end.
     if (this.#broken && this.#reason !== 'length') {
-      throw new GatewayError('upstream_invalid_response', { cause: 'the arguments of a tool call are not a JSON object' })
+      throw new GatewayError('upstream_invalid_response', {
+        cause: 'the arguments of a tool call are not a JSON object'
+      })
     }
     const { promptTokens = 0 } = this.#start.head
-    this.#into.push({
-      type: 'message_delta',
-      delta: wireEnd({ reason: this.#reason, stopSequence: this.#stopSequence, isContextFull: this.#isContextFull, refusal: this.#refusal, callsTools: this.#callsTools }),
-      usage: this.#usage === undefined
-        ? estimatedUsage(promptTokens, Math.ceil(this.#characters / charactersPerToken))
-        : messagesUsage(this.#usage)
-    }, { type: 'message_stop' })
+    this.#into.push(
+      {
+        type: 'message_delta',
+        delta: wireEnd({
+          reason: this.#reason,
+          stopSequence: this.#stopSequence,
+          isContextFull: this.#isContextFull,
+          refusal: this.#refusal,
+          callsTools: this.#callsTools
+        }),
+        usage:
+          this.#usage === undefined
+            ? estimatedUsage(promptTokens, Math.ceil(this.#characters / charactersPerToken))
+            : messagesUsage(this.#usage)
+      },
+      { type: 'message_stop' }
+    )
     return this.#take()
   }
 
@@ -129,7 +144,9 @@ export class StreamEvents {
         return
       case 'tool-call-delta':
       case 'tool-call-end':
-        if (this.#open?.type === 'tool_use' && this.#open.call === event.call) return this.#readCall(event, this.#open)
+        if (this.#open?.type === 'tool_use' && this.#open.call === event.call) {
+          return this.#readCall(event, this.#open)
+        }
         if (this.#open?.type === 'tool_use' && !this.#closedCalls.has(event.call)) this.#keepPiece(event)
         return
       default:
@@ -205,7 +222,9 @@ export class StreamEvents {
 
   #addThinking (text: string): void {
     if (text === '' || this.#start.context.hidesThinking) return
-    if (this.#open?.type !== 'thinking') this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
+    if (this.#open?.type !== 'thinking') {
+      this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
+    }
     this.#characters += text.length
     this.#delta({ type: 'thinking_delta', thinking: text })
   }
@@ -227,8 +246,11 @@ export class StreamEvents {
   }
 
   #startCall ({ call, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
-    // Fields that the provider wants back with the call travel in a block before it: clients drop them from the call.
-    if (extra !== undefined) this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(extra) })
+    // Fields that the provider wants back with the call travel in a block before it: clients drop them from
+    // the call.
+    if (extra !== undefined) {
+      this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(extra) })
+    }
     this.#callsTools = true
     this.#openBlock({ type: 'tool_use', call, text: '' }, {
       type: 'tool_use', id: callerToolId(id), name: this.#start.context.toolNames.get(name) ?? name, input: {}
@@ -241,7 +263,9 @@ export class StreamEvents {
     else pieces.push(piece)
   }
 
-  /** Closes the open call, and goes on with what waited for it, which may open others: each event waits once. */
+  /**
+   * Closes the open call, and goes on with what waited for it, which may open others: each event waits once.
+   */
   #closeCall (open: OpenCall): void {
     this.#endCall(open)
     while (this.#isWaiting) {
@@ -300,8 +324,15 @@ export class StreamEvents {
 
 /** True for an event that is part of a block; the others say nothing in this dialect. */
 function isBlockEvent ({ type }: ChatEvent): boolean {
-  return type === 'text-delta' || type === 'refusal-delta' || type === 'reasoning-delta' || type === 'thinking-block' ||
-    type === 'tool-call-start' || type === 'tool-call-delta' || type === 'tool-call-end'
+  return (
+    type === 'text-delta' ||
+    type === 'refusal-delta' ||
+    type === 'reasoning-delta' ||
+    type === 'thinking-block' ||
+    type === 'tool-call-start' ||
+    type === 'tool-call-delta' ||
+    type === 'tool-call-end'
+  )
 }
 
 /** True for arguments that are complete; none at all are `{}` to every client. */

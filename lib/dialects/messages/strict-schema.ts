@@ -14,8 +14,13 @@ export function isStrict (schema: unknown, depth = 0): boolean {
   if (schema['type'] === 'object' || isObject(schema['properties'])) {
     const properties = isObject(schema['properties']) ? Object.keys(schema['properties']) : []
     const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
-    if (schema['additionalProperties'] !== false || !properties.every(name => required.has(name))) return false
+    if (schema['additionalProperties'] !== false || !properties.every(name => required.has(name))) {
+      return false
+    }
   }
-  return ['properties', '$defs', 'definitions'].every(key => !isObject(schema[key]) || Object.values(schema[key]).every(part => isStrict(part, depth + 1))) &&
-    ['items', 'anyOf', 'allOf', 'oneOf', 'prefixItems'].every(key => isStrict(schema[key], depth + 1))
+  return (
+    ['properties', '$defs', 'definitions'].every(
+      key => !isObject(schema[key]) || Object.values(schema[key]).every(part => isStrict(part, depth + 1))
+    ) && ['items', 'anyOf', 'allOf', 'oneOf', 'prefixItems'].every(key => isStrict(schema[key], depth + 1))
+  )
 }

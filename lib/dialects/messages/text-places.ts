@@ -1,6 +1,17 @@
 /** Where requests and answers of this dialect hold text. */
 
-import { PlaceTable, address, fixed, pieceOf, text, toolArguments, toolCall, toolResult, unseen, type TextPlace } from '../../json/place-table.ts'
+import {
+  PlaceTable,
+  address,
+  fixed,
+  pieceOf,
+  text,
+  toolArguments,
+  toolCall,
+  toolResult,
+  unseen,
+  type TextPlace
+} from '../../json/place-table.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { DirectTexts } from '../dialect.ts'
 
@@ -75,11 +86,19 @@ export const messagesRequestTexts = new PlaceTable({
 
 /** The blocks of an answer, and a message at the beginning of a stream. */
 function message (path: string): Table {
-  return { [`${path}id`]: unseen('names the answer'), [`${path}model`]: unseen('the model that answers'), ...blocks(`${path}content`, text) }
+  return {
+    [`${path}id`]: unseen('names the answer'),
+    [`${path}model`]: unseen('the model that answers'),
+    ...blocks(`${path}content`, text)
+  }
 }
 
 export const messagesAnswerTexts = new PlaceTable({
-  ...marks, ...message(''), stop_sequence: text, 'stop_details.explanation': text, 'stop_details.category': unseen('one of a few words')
+  ...marks,
+  ...message(''),
+  stop_sequence: text,
+  'stop_details.explanation': text,
+  'stop_details.category': unseen('one of a few words')
 })
 
 const [start, delta] = ['(content_block_start).content_block', '(content_block_delta).delta']
@@ -88,7 +107,11 @@ const [start, delta] = ['(content_block_start).content_block', '(content_block_d
 export const messagesFrameTexts = new PlaceTable({
   ...marks,
   ...message('(message_start).message.'),
-  ...Object.fromEntries(Object.entries(blocks('', text)).flatMap(([path, place]) => path === '' ? [] : [[start + path.slice('[]'.length), place]])),
+  ...Object.fromEntries(
+    Object.entries(blocks('', text)).flatMap(([path, place]) =>
+      path === '' ? [] : [[start + path.slice('[]'.length), place]]
+    )
+  ),
   [`${delta}(text_delta).text`]: pieceOf(text),
   [`${delta}(thinking_delta).thinking`]: pieceOf(fixed),
   [`${delta}(input_json_delta).partial_json`]: pieceOf(toolArguments),

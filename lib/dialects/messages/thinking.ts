@@ -6,8 +6,8 @@ import type { CountTokensRequest } from '../../../schemas/messages-request.ts'
 const known: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /**
- * Returns how a model is to think: as Anthropic words it, and as an effort for the others. A wish for an effort
- * without `thinking` is passed on as it is.
+ * Returns how a model is to think: as Anthropic words it, and as an effort for the others. A wish for an
+ * effort without `thinking` is passed on as it is.
  */
 export function thinkingOf (
   { thinking, output_config: output }: Pick<CountTokensRequest, 'thinking' | 'output_config'>
@@ -17,7 +17,10 @@ export function thinkingOf (
   if (thinking === undefined) return wish
   if ('budget_tokens' in thinking) {
     const { budget_tokens: budget } = thinking
-    return { thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(thinking) }, reasoning_effort: effort ?? effortOf(budget) }
+    return {
+      thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(thinking) },
+      reasoning_effort: effort ?? effortOf(budget)
+    }
   }
   switch (thinking.type) {
     case 'disabled': return { thinking: { type: 'disabled' }, reasoning_effort: 'none' }
@@ -26,7 +29,9 @@ export function thinkingOf (
   }
 }
 
-function displayOf ({ display }: { readonly display?: string | null | undefined }): { display?: 'summarized' | 'omitted' } {
+function displayOf ({ display }: { readonly display?: string | null | undefined }): {
+  display?: 'summarized' | 'omitted'
+} {
   return display === 'summarized' || display === 'omitted' ? { display } : {}
 }
 

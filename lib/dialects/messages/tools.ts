@@ -5,7 +5,11 @@ import { clientTool } from './client-tools.ts'
 import { shortToolName } from './tool-name.ts'
 import type { Refuse } from './content.ts'
 import type { FunctionTool, ToolChoice } from '../../../schemas/tools.ts'
-import type { CountTokensRequest, MessagesTool, MessagesTypedTool } from '../../../schemas/messages-request.ts'
+import type {
+  CountTokensRequest,
+  MessagesTool,
+  MessagesTypedTool
+} from '../../../schemas/messages-request.ts'
 
 type GivenTool = MessagesTool | MessagesTypedTool
 
@@ -18,10 +22,15 @@ export interface Tools {
 /**
  * Returns the tools the model may see.
  *
- * @param found names of tools the client's own search has found; a deferred tool is shown only when it is one of these
+ * @param found names of tools the client's own search has found; a deferred tool is shown only when it is one
+ *   of these
  * @param refuse gets tools that only Anthropic has: an answer without them would not be what was requested
  */
-export function toolsOf (given: readonly GivenTool[] = [], found: ReadonlySet<string>, refuse: Refuse): Tools {
+export function toolsOf (
+  given: readonly GivenTool[] = [],
+  found: ReadonlySet<string>,
+  refuse: Refuse
+): Tools {
   const tools: FunctionTool[] = []
   const names = new Map<string, string>()
   for (const [index, tool] of given.entries()) {
@@ -34,7 +43,9 @@ export function toolsOf (given: readonly GivenTool[] = [], found: ReadonlySet<st
     const { name } = definition.function
     const short = shortToolName(name)
     if (short !== name) names.set(short, name)
-    tools.push(short === name ? definition : { ...definition, function: { ...definition.function, name: short } })
+    tools.push(
+      short === name ? definition : { ...definition, function: { ...definition.function, name: short } }
+    )
   }
   return { tools, names }
 }
@@ -44,7 +55,13 @@ function functionOf (tool: GivenTool): FunctionTool | undefined {
     const definition = clientTool(tool.type, tool.name)
     return definition && { type: 'function', function: definition }
   }
-  const { name, description, input_schema: { $schema: _, ...parameters }, strict, cache_control: mark }: MessagesTool & { input_schema: { $schema?: unknown } } = tool
+  const {
+    name,
+    description,
+    input_schema: { $schema: _, ...parameters },
+    strict,
+    cache_control: mark
+  }: MessagesTool & { input_schema: { $schema?: unknown } } = tool
   return {
     type: 'function',
     function: {
@@ -71,7 +88,10 @@ function unsupportedTool (index: number, type: string): GatewayError {
 }
 
 /** Returns the choice in the shared words, and whether one turn may call several tools. */
-export function toolChoiceOf (choice: CountTokensRequest['tool_choice']): { readonly choice?: ToolChoice, readonly parallel?: false } {
+export function toolChoiceOf (choice: CountTokensRequest['tool_choice']): {
+  readonly choice?: ToolChoice
+  readonly parallel?: false
+} {
   if (choice === undefined) return {}
   const single = choice.disable_parallel_tool_use === true && choice.type !== 'none'
   return { choice: plain(choice), ...single && { parallel: false } }

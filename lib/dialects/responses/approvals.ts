@@ -1,6 +1,6 @@
 /**
- * Calls of MCP tools that wait for the caller's consent. The id of a request holds a digest of server, tool and arguments:
- * consent to one call is none to another.
+ * Calls of MCP tools that wait for the caller's consent. The id of a request holds a digest of server, tool
+ * and arguments: consent to one call is none to another.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -46,7 +46,10 @@ export class Approvals {
 
   #digest (nonce: string, label: string, toolName: string, given: string): string {
     const url = this.#servers.get(label)?.server_url ?? ''
-    return createHash('sha256').update(JSON.stringify([nonce, url, label, toolName, given])).digest('hex').slice(0, halfLength)
+    return createHash('sha256')
+      .update(JSON.stringify([nonce, url, label, toolName, given]))
+      .digest('hex')
+      .slice(0, halfLength)
   }
 }
 

@@ -56,13 +56,23 @@ export interface ResponseArchive {
   /** The largest body, and the largest response, that is kept. */
   readonly maxBodyBytes: number
   /**
-   * Returns a response of a key and all that it continues; `undefined` for one that is unknown or did not complete.
+   * Returns a response of a key and all that it continues; `undefined` for one that is unknown or did not
+   * complete.
    *
-   * @throws GatewayError `context_length_exceeded` when it is too long; `overloaded` while the store cannot be used
+   * @throws GatewayError `context_length_exceeded` when it is too long; `overloaded` while the store cannot
+   *   be used
    */
-  readonly continuation: (keyId: string, id: string, takeMemory?: TakeMemory) => Promise<Continuation | undefined>
+  readonly continuation: (
+    keyId: string,
+    id: string,
+    takeMemory?: TakeMemory
+  ) => Promise<Continuation | undefined>
   /** Returns those of these items that the gateway stored for a key, by id. @throws GatewayError as above */
-  readonly items: (keyId: string, ids: readonly string[], takeMemory?: TakeMemory) => Promise<ReadonlyMap<string, FoundItem>>
+  readonly items: (
+    keyId: string,
+    ids: readonly string[],
+    takeMemory?: TakeMemory
+  ) => Promise<ReadonlyMap<string, FoundItem>>
   /** @throws GatewayError `file_too_large`, `overloaded` */
   readonly keep: (response: ResponseToKeep) => Promise<void>
 }

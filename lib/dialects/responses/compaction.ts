@@ -1,6 +1,7 @@
 /**
- * Compaction: a provider of this dialect makes items of a conversation that stand for all of it, in words that only it can read.
- * Its request and its answer are passed on as they are; other providers have nothing like it.
+ * Compaction: a provider of this dialect makes items of a conversation that stand for all of it, in words
+ * that only it can read. Its request and its answer are passed on as they are; other providers have nothing
+ * like it.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -23,8 +24,11 @@ export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRe
   return {
     schema: CompactRequest,
     sizes: responsesSizes,
-    input: call => readStored(call, archive)?.then(stored => responsesInput(call, { stored })) ?? responsesInput(call),
-    fit: () => { throw unavailable().with({ fault: 'unsupported' }) },
+    input: call =>
+      readStored(call, archive)?.then(stored => responsesInput(call, { stored })) ?? responsesInput(call),
+    fit: () => {
+      throw unavailable().with({ fault: 'unsupported' })
+    },
     directDialect: 'responses',
     directRequest: compactRequest,
     directTexts: responsesDirectTexts,
@@ -42,5 +46,7 @@ export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRe
 }
 
 function unavailable (): GatewayError {
-  return new GatewayError('not_found', { message: 'Compaction is available for models of OpenAI only. Send a shorter conversation as `input`.' })
+  return new GatewayError('not_found', {
+    message: 'Compaction is available for models of OpenAI only. Send a shorter conversation as `input`.'
+  })
 }

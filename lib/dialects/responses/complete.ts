@@ -7,7 +7,10 @@ import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
-/** Returns the response of all batches of one answer, stored where it is to be: that of a provider of this dialect as it came. */
+/**
+ * Returns the response of all batches of one answer, stored where it is to be: that of a provider of this
+ * dialect as it came.
+ */
 export function responseReply (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): unknown {
   for (const { events } of batches) {
     for (const event of events) if (event.type === 'direct-answer') return directReply(start, event.json)
@@ -16,15 +19,27 @@ export function responseReply (start: AnswerStart<ResponsesContext>, batches: re
   return start.context.keep?.(response) ?? response
 }
 
-function directReply (start: AnswerStart<ResponsesContext>, json: string): PrintedJson | Promise<PrintedJson> {
+function directReply (
+  start: AnswerStart<ResponsesContext>,
+  json: string
+): PrintedJson | Promise<PrintedJson> {
   const shown = shownAnswer(start, json)
-  return start.context.keep === undefined ? new PrintedJson(shown) : storedResponse(start, json, shown).then(stored => new PrintedJson(stored))
+  return start.context.keep === undefined
+    ? new PrintedJson(shown)
+    : storedResponse(start, json, shown).then(stored => new PrintedJson(stored))
 }
 
 /** Makes the response of all batches of one answer: the items that a stream would have ended with. */
-export function toResponse (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): ResponseObject {
+export function toResponse (
+  start: AnswerStart<ResponsesContext>,
+  batches: readonly ChatBatch[]
+): ResponseObject {
   const items = new OutputItems(ignoreAll, {
-    names: start.context.names, approvals: start.context.approvals, listed: start.context.listed, model: start.head.model, logprobs: start.call.request.logprobs === true
+    names: start.context.names,
+    approvals: start.context.approvals,
+    listed: start.context.listed,
+    model: start.head.model,
+    logprobs: start.call.request.logprobs === true
   })
   for (const { events } of batches) for (const event of events) items.add(event)
   const { status, reason } = items.end()

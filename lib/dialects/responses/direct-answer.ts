@@ -1,4 +1,7 @@
-/** Answers of providers that speak this dialect: their own text, but for what callers know by other names here. */
+/**
+ * Answers of providers that speak this dialect: their own text, but for what callers know by other names
+ * here.
+ */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
 import { startedResponse } from './response-object.ts'
@@ -19,12 +22,25 @@ export function shownAnswer (start: Start, json: string): string {
   return shownResponse(start, completeParts(json))
 }
 
-/** Stores a response before its end is sent, where responses are stored. @returns its text as the caller gets it */
-export async function storedResponse (start: Start, text: string, shown = shownAnswer(start, text)): Promise<string> {
-  const { route, context: { keep, direct } } = start
+/**
+ * Stores a response before its end is sent, where responses are stored. @returns its text as the caller gets
+ * it
+ */
+export async function storedResponse (
+  start: Start,
+  text: string,
+  shown = shownAnswer(start, text)
+): Promise<string> {
+  const {
+    route,
+    context: { keep, direct }
+  } = start
   if (keep === undefined) return shown
-  const { id: responseId, store: isKept } = JSON.parse(text) as ResponseObject // by the provider's account of its own API
-  const origin = isKept ? { providerId: route.providerId, account: direct.accounts.get(route)?.() ?? '', responseId } : undefined
+  // by the provider's account of its own API
+  const { id: responseId, store: isKept } = JSON.parse(text) as ResponseObject
+  const origin = isKept
+    ? { providerId: route.providerId, account: direct.accounts.get(route)?.() ?? '', responseId }
+    : undefined
   const { store } = await keep(JSON.parse(shown) as ResponseObject, origin) // as above
   return store ? shown : withFields(start, shown, { store })
 }
@@ -39,7 +55,10 @@ function shownFields ({ head, context: { request, queued } }: Start): Partial<Re
   }
 }
 
-/** Replaces fields, and adds those that clients expect of every response: other servers of this dialect leave some out. */
+/**
+ * Replaces fields, and adds those that clients expect of every response: other servers of this dialect leave
+ * some out.
+ */
 function withFields (start: Start, text: string, fields: Partial<ResponseObject>): string {
   const outline = readObjectText(text)
   if (outline === undefined) return text
@@ -56,7 +75,10 @@ function withFields (start: Start, text: string, fields: Partial<ResponseObject>
 }
 
 /** Details that are not reported are zero. */
-const usageDetails = Object.entries({ input_tokens_details: '{"cached_tokens":0}', output_tokens_details: '{"reasoning_tokens":0}' })
+const usageDetails = Object.entries({
+  input_tokens_details: '{"cached_tokens":0}',
+  output_tokens_details: '{"reasoning_tokens":0}'
+})
 
 /** @param usage the text of an object, or `null` */
 function completeUsage (usage: string): string {

@@ -1,6 +1,7 @@
 /**
- * Prints the events of a provider of this dialect as they came. Only those that hold the response are changed; the numbers of
- * events are made continuous where they are not, and a stream that broke off gets the end that clients wait for.
+ * Prints the events of a provider of this dialect as they came. Only those that hold the response are
+ * changed; the numbers of events are made continuous where they are not, and a stream that broke off gets the
+ * end that clients wait for.
  */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
@@ -47,7 +48,9 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   readonly last = (): AsyncIterable<string> | undefined => {
     if (this.#translated !== undefined) return this.#translated.last?.()
     // Without an end its caller has left, or all is sent.
-    return this.#last === undefined || this.#start.context.keep === undefined ? undefined : this.#stored(this.#last)
+    return this.#last === undefined || this.#start.context.keep === undefined
+      ? undefined
+      : this.#stored(this.#last)
   }
 
   constructor (start: AnswerStart<ResponsesContext>, translate: () => FramePrinter<ChatEvent>) {
@@ -71,16 +74,25 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
 
   end (): string {
     if (this.#translated !== undefined) return this.#translated.end()
-    return this.#start.context.keep === undefined ? this.#ending(response => shownResponse(this.#start, response)) : ''
+    return this.#start.context.keep === undefined
+      ? this.#ending(response => shownResponse(this.#start, response))
+      : ''
   }
 
   /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
   fail (failure: GatewayError, call: Call): string {
     if (!this.#begun) this.#translated ??= this.#translate()
     if (this.#translated !== undefined) return this.#translated.fail?.(failure, call) ?? ''
-    const begun = this.#response === undefined ? startedResponse(this.#start) : JSON.parse(this.#response) as object // as it came
+    // as it came
+    const begun =
+      this.#response === undefined ? startedResponse(this.#start) : (JSON.parse(this.#response) as object)
     const response = { ...begun, ...failedFields(failure), output: this.#done.map(itemOf) }
-    this.#last = { name: 'response.failed', before: '{"type":"response.failed","response":', response: JSON.stringify(response), after: '}' }
+    this.#last = {
+      name: 'response.failed',
+      before: '{"type":"response.failed","response":',
+      response: JSON.stringify(response),
+      after: '}'
+    }
     return this.end()
   }
 
@@ -120,7 +132,14 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
     const output = outline?.fields.get('output')
     const isEmpty = output === undefined || /^\[\s*\]$/.test(event.response.slice(output.start, output.end))
     if (outline === undefined || !isEmpty || this.#done.length === 0) return event
-    return { ...event, response: replaceFields(event.response, outline, new Map([['output', JSON.stringify(this.#done.map(itemOf))]])) }
+    return {
+      ...event,
+      response: replaceFields(
+        event.response,
+        outline,
+        new Map([['output', JSON.stringify(this.#done.map(itemOf))]])
+      )
+    }
   }
 
   #ending (shown: (response: string) => string): string {
@@ -139,19 +158,29 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   #numbered (json: string): string {
     const number = this.#sequence++
     const field = `"sequence_number":${number}`
-    if (json.endsWith('}') && json.startsWith(field, json.length - 1 - field.length)) return json // as servers write it who put it last
+    // as servers write it who put it last
+    if (json.endsWith('}') && json.startsWith(field, json.length - 1 - field.length)) return json
     const at = json.indexOf(field)
     const next = at === -1 ? '' : json[at + field.length]
     if (next === ',' || next === '}') return json
     const outline = readObjectText(json)
-    return outline === undefined ? json : replaceFields(json, outline, new Map([['sequence_number', String(number)]]))
+    return outline === undefined
+      ? json
+      : replaceFields(json, outline, new Map([['sequence_number', String(number)]]))
   }
 }
 
 function split (name: string, json: string): ResponseEvent {
   const range = readObjectText(json)?.fields.get('response')
-  if (range === undefined) return { name, before: json.replace(/\}\s*$/, ',"response":'), response: '{}', after: '}' }
-  return { name, before: json.slice(0, range.start), response: json.slice(range.start, range.end), after: json.slice(range.end) }
+  if (range === undefined) {
+    return { name, before: json.replace(/\}\s*$/, ',"response":'), response: '{}', after: '}' }
+  }
+  return {
+    name,
+    before: json.slice(0, range.start),
+    response: json.slice(range.start, range.end),
+    after: json.slice(range.end)
+  }
 }
 
 function itemOf (event: string): unknown {

@@ -1,4 +1,7 @@
-/** Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as correctness allows. */
+/**
+ * Requests for providers that speak this dialect themselves: the caller's own text, with as little of it
+ * replaced as correctness allows.
+ */
 
 import { objectsOf } from '../../json/guards.ts'
 import { callerText, directBody } from '../direct-body.ts'
@@ -15,20 +18,44 @@ type Target = Pick<FitTarget, 'route' | 'model' | 'account'>
 /**
  * @returns `undefined` for a request whose tool servers are called by the gateway
  */
-export function directRequest (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): DirectRequest | undefined {
+export function directRequest (
+  call: RoutedCall<ChatInput>,
+  target: Target,
+  context: ResponsesContext
+): DirectRequest | undefined {
   const { request, items } = context
   if (call.request.mcp_servers !== undefined || namesServers(request, items)) return undefined
   return passedOn(call, target, context, replacedFields(call, target, context))
 }
 
-/** Makes the request that has the provider compact a conversation, which is no answer: it has no limits, tools or settings. */
-export function compactRequest (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): DirectRequest {
-  return { ...passedOn(call, target, context, { ...ownFields, ...conversationFields(target, context) }), action: 'compact' }
+/**
+ * Makes the request that has the provider compact a conversation, which is no answer: it has no limits, tools
+ * or settings.
+ */
+export function compactRequest (
+  call: RoutedCall<ChatInput>,
+  target: Target,
+  context: ResponsesContext
+): DirectRequest {
+  return {
+    ...passedOn(call, target, context, { ...ownFields, ...conversationFields(target, context) }),
+    action: 'compact'
+  }
 }
 
-function passedOn (call: RoutedCall<ChatInput>, target: Target, { request, direct }: ResponsesContext, values: Readonly<Record<string, unknown>>): DirectRequest {
+function passedOn (
+  call: RoutedCall<ChatInput>,
+  target: Target,
+  { request, direct }: ResponsesContext,
+  values: Readonly<Record<string, unknown>>
+): DirectRequest {
   direct.accounts.set(target.route, target.account)
-  return { dialect: 'responses', body: directBody(callerText(call, request), request, values, call.media?.()), headers: sentHeaders(call), query: '' }
+  return {
+    dialect: 'responses',
+    body: directBody(callerText(call, request), request, values, call.media?.()),
+    headers: sentHeaders(call),
+    query: ''
+  }
 }
 
 function namesServers ({ tools }: ResponsesRequest, items: ResponsesContext['items']): boolean {
@@ -40,10 +67,21 @@ function hasServer (tools: unknown): boolean {
 }
 
 /** Fields of requests that are for the gateway. */
-const ownFields = { mcp_servers: undefined, credentials: undefined, max_turns: undefined, model_attributes: undefined, agent_attributes: undefined, background: undefined }
+const ownFields = {
+  mcp_servers: undefined,
+  credentials: undefined,
+  max_turns: undefined,
+  model_attributes: undefined,
+  agent_attributes: undefined,
+  background: undefined
+}
 
 /** Returns the fields that are sent in place of the caller's; those that are `undefined` are not sent. */
-function replacedFields (call: RoutedCall<ChatInput>, target: Target, context: ResponsesContext): Record<string, unknown> {
+function replacedFields (
+  call: RoutedCall<ChatInput>,
+  target: Target,
+  context: ResponsesContext
+): Record<string, unknown> {
   const { request } = context
   const { max_completion_tokens: limit } = call.request
   // Without spreads: 2 µs.
@@ -56,32 +94,68 @@ function replacedFields (call: RoutedCall<ChatInput>, target: Target, context: R
 /** Returns the name of the model there, and what is not kept there of the conversation. */
 function conversationFields ({ route, account }: Target, context: ResponsesContext): Record<string, unknown> {
   const { continuation } = context.stored
-  const isHere = (origin: ProviderAccount): boolean => origin.providerId === route.providerId && origin.account === account()
+  const isHere = (origin: ProviderAccount): boolean =>
+    origin.providerId === route.providerId && origin.account === account()
   const input = sentItems(context, isHere)
   const values: Record<string, unknown> = { model: route.model }
-  if (continuation !== undefined) values['previous_response_id'] = continuation.origin !== undefined && isHere(continuation.origin) ? continuation.origin.responseId : undefined
+  if (continuation !== undefined) {
+    values['previous_response_id'] =
+      continuation.origin !== undefined && isHere(continuation.origin)
+        ? continuation.origin.responseId
+        : undefined
+  }
   if (input !== undefined) values['input'] = input
   return values
 }
 
-/** Has a provider keep what is kept here: the caller could get at nothing else. Reasoning that is not kept has to come with its state. */
-function storeFields ({ providerKey }: RoutedCall<ChatInput>, { model }: Target, { request, keep }: ResponsesContext): Record<string, unknown> {
+/**
+ * Has a provider keep what is kept here: the caller could get at nothing else. Reasoning that is not kept has
+ * to come with its state.
+ */
+function storeFields (
+  { providerKey }: RoutedCall<ChatInput>,
+  { model }: Target,
+  { request, keep }: ResponsesContext
+): Record<string, unknown> {
   if (keep !== undefined || request.store === false || providerKey !== undefined) return {}
   const { include = [] } = request
   const state = 'reasoning.encrypted_content'
-  return { store: false, ...model?.capabilities['thinking'] === true && !include.includes(state) && { include: [...include, state] } }
+  return {
+    store: false,
+    ...model?.capabilities['thinking'] === true &&
+      !include.includes(state) && { include: [...include, state] }
+  }
 }
 
 /** Returns the settings of a route by the names of this dialect; what the request says wins. */
-function settingsOf (settings: Readonly<Record<string, unknown>>, request: ResponsesRequest): Record<string, unknown> {
-  const { reasoning_effort: effort, verbosity, max_tokens: legacy, max_completion_tokens: limit = legacy } = settings
+function settingsOf (
+  settings: Readonly<Record<string, unknown>>,
+  request: ResponsesRequest
+): Record<string, unknown> {
+  const {
+    reasoning_effort: effort,
+    verbosity,
+    max_tokens: legacy,
+    max_completion_tokens: limit = legacy
+  } = settings
   const values: Record<string, unknown> = {}
-  for (const name of ['temperature', 'top_p', 'top_logprobs', 'service_tier', 'parallel_tool_calls', 'metadata'] as const) {
+  for (const name of [
+    'temperature',
+    'top_p',
+    'top_logprobs',
+    'service_tier',
+    'parallel_tool_calls',
+    'metadata'
+  ] as const) {
     if (settings[name] !== undefined && request[name] === undefined) values[name] = settings[name]
   }
   if (limit !== undefined && request.max_output_tokens === undefined) values['max_output_tokens'] = limit
-  if (effort !== undefined && request.reasoning?.effort == null) values['reasoning'] = { ...request.reasoning, effort }
-  if (verbosity !== undefined && request.text?.verbosity == null) values['text'] = { ...request.text, verbosity }
+  if (effort !== undefined && request.reasoning?.effort == null) {
+    values['reasoning'] = { ...request.reasoning, effort }
+  }
+  if (verbosity !== undefined && request.text?.verbosity == null) {
+    values['text'] = { ...request.text, verbosity }
+  }
   return values
 }
 

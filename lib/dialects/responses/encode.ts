@@ -16,7 +16,9 @@ import type { ResponseObject } from '../../../schemas/responses.ts'
 
 /** Returns the printer of a streamed response. */
 export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrinter<ChatEvent> {
-  return start.context.direct.accounts.has(start.route) ? new DirectPrinter(start, () => new Printer(start)) : new Printer(start)
+  return start.context.direct.accounts.has(start.route)
+    ? new DirectPrinter(start, () => new Printer(start))
+    : new Printer(start)
 }
 
 /** Bounds what is printed at once of what an answer repeats at its end. */
@@ -41,16 +43,23 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   #ended: ResponseObject | undefined
   /** The length of what the end of the answer repeats. */
   #kept = 0
-  /** Events that are printed in turns of the event loop, after `end`: those from the end of a large item on. */
+  /**
+   * Events that are printed in turns of the event loop, after `end`: those from the end of a large item on.
+   */
   #waiting: WireEvent[] | undefined
   /** Stores the response, and yields the frames that are not sent by then. */
-  readonly last = (): AsyncIterable<string> | undefined => this.#ended === undefined && this.#waiting === undefined ? undefined : this.#rest()
+  readonly last = (): AsyncIterable<string> | undefined =>
+    this.#ended === undefined && this.#waiting === undefined ? undefined : this.#rest()
 
   constructor (start: AnswerStart<ResponsesContext>) {
     this.#keep = start.context.keep
     this.#response = startedResponse(start)
     this.#items = new OutputItems(this, {
-      names: start.context.names, approvals: start.context.approvals, listed: start.context.listed, model: start.head.model, logprobs: start.call.request.logprobs === true
+      names: start.context.names,
+      approvals: start.context.approvals,
+      listed: start.context.listed,
+      model: start.head.model,
+      logprobs: start.call.request.logprobs === true
     })
     const isBegun = start.context.queued !== undefined
     if (isBegun) this.#sequence = 2 // after `response.created` and `response.queued`
@@ -67,7 +76,9 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
 
   /** Printing a delta between constant halves costs a tenth of printing an object. */
   text (place: TextPlace, delta: string, logprobs: readonly unknown[]): void {
-    if (this.#waiting !== undefined) return this.event({ type: 'response.output_text.delta', ...place, delta, logprobs })
+    if (this.#waiting !== undefined) {
+      return this.event({ type: 'response.output_text.delta', ...place, delta, logprobs })
+    }
     if (this.#textFrame?.place !== place) this.#textFrame = { place, before: textFrame(place) }
     const shown = logprobs.length === 0 ? '[]' : JSON.stringify(logprobs)
     this.#frames += `${this.#textFrame.before}${JSON.stringify(delta)},"logprobs":${shown},"sequence_number":${this.#sequence++}}\n\n`
@@ -101,7 +112,11 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
 
   #finish (changes: Partial<ResponseObject>): string {
     const { usage, done } = this.#items
-    const response = finished(this.#response, { ...changes, output: [...done] }, usage === undefined ? null : responseUsage(usage))
+    const response = finished(
+      this.#response,
+      { ...changes, output: [...done] },
+      usage === undefined ? null : responseUsage(usage)
+    )
     if (this.#keep === undefined) return this.#end(response)
     this.#ended = response
     return this.#taken()
@@ -135,6 +150,15 @@ function textFrame (place: TextPlace): string {
   return `event: response.output_text.delta\ndata: ${fields.slice(0, -1)},"delta":`
 }
 
-function finished (response: ResponseObject, changes: Partial<ResponseObject>, usage: ResponseObject['usage']): ResponseObject {
-  return { ...response, ...changes, usage, ...changes.status === 'completed' && { completed_at: Math.floor(Date.now() / 1000) } }
+function finished (
+  response: ResponseObject,
+  changes: Partial<ResponseObject>,
+  usage: ResponseObject['usage']
+): ResponseObject {
+  return {
+    ...response,
+    ...changes,
+    usage,
+    ...changes.status === 'completed' && { completed_at: Math.floor(Date.now() / 1000) }
+  }
 }

@@ -1,4 +1,7 @@
-/** Errors of the Responses API: always `{ error }`, and 400 for a request of the wrong shape, where chat completions have 422. */
+/**
+ * Errors of the Responses API: always `{ error }`, and 400 for a request of the wrong shape, where chat
+ * completions have 422.
+ */
 
 import { ValidationError, type GatewayError } from '../../core/errors.ts'
 import { jsonReplyHeaders } from '../../core/reply.ts'
@@ -13,12 +16,14 @@ export const responsesErrors: ErrorFormat = failure => ({
 
 function bodyOf (failure: GatewayError): ErrorBody {
   const { error } = failure.toBody()
-  return { error: error.code === 'not_found' && error.param === 'response_id' ? { ...error, code: null } : error }
+  return {
+    error: error.code === 'not_found' && error.param === 'response_id' ? { ...error, code: null } : error
+  }
 }
 
 /**
- * Returns the code of a failure after the head of the answer. Agents repeat an entire turn, tools included, for most codes;
- * they stop at those that would fail again.
+ * Returns the code of a failure after the head of the answer. Agents repeat an entire turn, tools included,
+ * for most codes; they stop at those that would fail again.
  */
 export function failedCode ({ code, status }: GatewayError): string {
   switch (code) {

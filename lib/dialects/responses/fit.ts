@@ -8,9 +8,14 @@ import type { ResponsesContext } from './input.ts'
 /**
  * Fits a translated request to the provider of one route.
  *
- * @throws GatewayError `unsupported_value`, `unsupported_parameter` for what only a provider of this dialect can take
+ * @throws GatewayError `unsupported_value`, `unsupported_parameter` for what only a provider of this dialect
+ *   can take
  */
-export function fitRequest (request: ChatInput, { provider }: FitTarget, { untranslatable }: ResponsesContext): ChatInput {
+export function fitRequest (
+  request: ChatInput,
+  { provider }: FitTarget,
+  { untranslatable }: ResponsesContext
+): ChatInput {
   if (untranslatable !== undefined) throw untranslatable
   const fitted = withOwnFormat(request, provider)
   const messages = fitSystemMessages(request.messages, provider)
@@ -22,24 +27,39 @@ function withMessages (request: ChatInput, messages: readonly Message[]): ChatIn
   const { originalInput } = request
   if (originalInput === undefined) return { ...request, messages }
   const fitted = replacements(request.messages, messages)
-  return { ...request, messages, originalInput: { ...originalInput, messages: originalInput.messages.map(message => fitted.get(message) ?? message) } }
+  return {
+    ...request,
+    messages,
+    originalInput: {
+      ...originalInput,
+      messages: originalInput.messages.map(message => fitted.get(message) ?? message)
+    }
+  }
 }
 
 /** Finds the message that each one became: itself, or the next new one, of its role if there is one. */
-function replacements (given: readonly Message[], fitted: readonly Message[]): ReadonlyMap<Message, Message | undefined> {
+function replacements (
+  given: readonly Message[],
+  fitted: readonly Message[]
+): ReadonlyMap<Message, Message | undefined> {
   const places = new Map(fitted.map((message, index) => [message, index]))
   const kept = new Set(given)
   const fresh = fitted.flatMap((message, index) => kept.has(message) ? [] : [{ message, index }])
   let last = -1
   let at = 0
-  return new Map(given.map(message => {
-    const place = places.get(message)
-    if (place !== undefined) {
-      last = place
-      return [message, message]
-    }
-    while (at < fresh.length - 1 && (fresh[at]?.index ?? 0) < last) at++
-    const next = fresh[at + 1]?.message
-    return [message, fresh[at]?.message.role !== message.role && next?.role === message.role ? next : fresh[at]?.message]
-  }))
+  return new Map(
+    given.map(message => {
+      const place = places.get(message)
+      if (place !== undefined) {
+        last = place
+        return [message, message]
+      }
+      while (at < fresh.length - 1 && (fresh[at]?.index ?? 0) < last) at++
+      const next = fresh[at + 1]?.message
+      return [
+        message,
+        fresh[at]?.message.role !== message.role && next?.role === message.role ? next : fresh[at]?.message
+      ]
+    })
+  )
 }

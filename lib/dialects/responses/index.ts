@@ -22,12 +22,16 @@ import type { RecordAnswer } from '../../core/call.ts'
  * @param archive keeps responses; without it nothing is stored
  * @param recordAnswer is called before a response is stored: from then on its caller can fetch it
  */
-export function responsesDialect (archive?: ResponseArchive, recordAnswer?: RecordAnswer): Dialect<typeof ResponsesRequest, ResponsesContext> {
+export function responsesDialect (
+  archive?: ResponseArchive,
+  recordAnswer?: RecordAnswer
+): Dialect<typeof ResponsesRequest, ResponsesContext> {
   return {
     schema: ResponsesRequest,
     sizes: responsesSizes,
     input: call => {
-      const input = (stored?: StoredInput): DialectCall<ResponsesContext> => responsesInput(call, { archive, recordAnswer, stored })
+      const input = (stored?: StoredInput): DialectCall<ResponsesContext> =>
+        responsesInput(call, { archive, recordAnswer, stored })
       return readStored(call, archive)?.then(input) ?? input()
     },
     fit: fitRequest,

@@ -8,7 +8,8 @@ const maxLimit = 100
 const defaultLimit = 20
 
 /**
- * Returns the page that a query asks for: `limit`, `order` and `after`, the id of the last item of the page before.
+ * Returns the page that a query asks for: `limit`, `order` and `after`, the id of the last item of the page
+ * before.
  *
  * @param items in the order of the conversation
  * @throws GatewayError `invalid_value` naming the parameter
@@ -20,7 +21,11 @@ export function inputItemPage (items: readonly StoredItem[], query: string): Inp
   const start = startOf(listed, given.get('after'))
   const data = listed.slice(start, start + limit)
   return {
-    object: 'list', data: [...data], first_id: data[0]?.id ?? '', last_id: data.at(-1)?.id ?? '', has_more: start + limit < listed.length
+    object: 'list',
+    data: [...data],
+    first_id: data[0]?.id ?? '',
+    last_id: data.at(-1)?.id ?? '',
+    has_more: start + limit < listed.length
   }
 }
 
@@ -37,7 +42,9 @@ function orderOf (given: string | null): 'asc' | 'desc' {
   throw invalid('order', '`order` must be `asc` or `desc`.')
 }
 
-/** Continues after the last item of that id: callers may have sent one twice, and pages must come to an end. */
+/**
+ * Continues after the last item of that id: callers may have sent one twice, and pages must come to an end.
+ */
 function startOf (listed: readonly StoredItem[], after: string | null): number {
   if (after === null) return 0
   const index = listed.findLastIndex(({ id }) => id === after)

@@ -66,7 +66,8 @@ export interface ResponsesInputOptions {
 
 /** @throws GatewayError `invalid_value`, `unsupported_parameter` with the parameter at fault */
 export function responsesInput (
-  call: ValidCall<ResponsesRequest>, { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
+  call: ValidCall<ResponsesRequest>,
+  { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record, headers } = call
   record.session = sessionIn(headers['session-id'])
@@ -77,25 +78,49 @@ export function responsesInput (
   const { input, names, approvals, listed, untranslatable } = translated(request, items, continuation?.items)
   const kept = (response: ResponseObject): Omit<ResponseToKeep, 'keyId'> => {
     const { items: input, made } = identified(items)
-    const outputIds = response.output.flatMap(({ id }) => typeof id === 'string' ? [id] : []) // other providers of this dialect may leave it out
-    return { response, input, itemIds: [...made, ...outputIds], ...continuation !== undefined && { previous: continuation } }
-  }
-  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false || isLarge ? undefined : async (response, origin) => {
-    await recordAnswer?.(call)
-    try {
-      await archive.keep({ keyId: key.id, ...kept(response), origin })
-      return response
-    } catch (error) {
-      record.cause = error
-      return { ...response, store: false }
+    // other providers of this dialect may leave it out
+    const outputIds = response.output.flatMap(({ id }) => (typeof id === 'string' ? [id] : []))
+    return {
+      response,
+      input,
+      itemIds: [...made, ...outputIds],
+      ...continuation !== undefined && { previous: continuation }
     }
   }
+  const keep: KeepResponse | undefined =
+    archive?.keeps !== true || request.store === false || isLarge
+      ? undefined
+      : async (response, origin) => {
+          await recordAnswer?.(call)
+          try {
+            await archive.keep({ keyId: key.id, ...kept(response), origin })
+            return response
+          } catch (error) {
+            record.cause = error
+            return { ...response, store: false }
+          }
+        }
   // Without spreads: 2 µs.
   const context: ResponsesContext = Object.assign(
-    { id: itemId('resp'), request, items, stored, direct: { accounts: new Map<Route, () => string>() }, kept, names, approvals, listed },
-    untranslatable !== undefined && { untranslatable }, keep !== undefined && { keep }
+    {
+      id: itemId('resp'),
+      request,
+      items,
+      stored,
+      direct: { accounts: new Map<Route, () => string>() },
+      kept,
+      names,
+      approvals,
+      listed
+    },
+    untranslatable !== undefined && { untranslatable },
+    keep !== undefined && { keep }
   )
-  const origin = continuation?.origin ?? (stored.items.size === 0 ? undefined : [...stored.items.values()].findLast(item => item.origin !== undefined)?.origin)
+  const origin =
+    continuation?.origin ??
+    (stored.items.size === 0
+      ? undefined
+      : [...stored.items.values()].findLast(item => item.origin !== undefined)?.origin)
   return refine(call, { request: input, context, origin })
 }
 
@@ -104,93 +129,168 @@ interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'li
 }
 
 /** Makes a conversation of a request; an empty one where only a provider of this dialect can take it. */
-function translated (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): Translation {
+function translated (
+  request: ResponsesRequest,
+  items: readonly InputItem[],
+  earlier: readonly InputItem[] | undefined
+): Translation {
   try {
     return translation(request, items, earlier)
   } catch (error) {
-    if (!(error instanceof GatewayError) || (error.code !== 'unsupported_value' && error.code !== 'unsupported_parameter')) throw error
+    if (
+      !(error instanceof GatewayError) ||
+      (error.code !== 'unsupported_value' && error.code !== 'unsupported_parameter')
+    ) {
+      throw error
+    }
     return {
       names: new SentNames(),
       approvals: new Approvals([]),
       listed: new Set(),
       untranslatable: error.with({ fault: 'unsupported' }),
-      input: { model: request.model, messages: [], callerNames, asWritten: asWritten(request, items, earlier), ...settingsOf(request) }
+      input: {
+        model: request.model,
+        messages: [],
+        callerNames,
+        asWritten: asWritten(request, items, earlier),
+        ...settingsOf(request)
+      }
     }
   }
 }
 
 /** Returns the request with the items that it refers to. */
-function asWritten (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): object {
+function asWritten (
+  request: ResponsesRequest,
+  items: readonly InputItem[],
+  earlier: readonly InputItem[] | undefined
+): object {
   const isComplete = earlier === undefined && (items === request.input || typeof request.input === 'string')
   return isComplete ? request : { ...request, input: [earlier, items] }
 }
 
-function translation (request: ResponsesRequest, items: readonly InputItem[], earlier: readonly InputItem[] | undefined): Translation {
+function translation (
+  request: ResponsesRequest,
+  items: readonly InputItem[],
+  earlier: readonly InputItem[] | undefined
+): Translation {
   refuseKeptElsewhere(request)
   const names = new SentNames()
-  const trusted = request.mcp_servers === undefined ? [] : requestedServers(request).map(server => server.name)
-  const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools', trusted)
-  const { messages, byItem, serverCalls, approved, listed } = readItems(items, names, declared.approvals, earlier)
+  const trusted =
+    request.mcp_servers === undefined ? [] : requestedServers(request).map(server => server.name)
+  const declared = readTools([...(request.tools ?? []), ...additionalTools(items)], names, 'tools', trusted)
+  const { messages, byItem, serverCalls, approved, listed } = readItems(
+    items,
+    names,
+    declared.approvals,
+    earlier
+  )
   const { instructions } = request
-  const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
-  const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
-    ? request.mcp_servers
-    : [request.mcp_servers ?? [], [...declared.servers]].flat()
+  const system: Message[] =
+    instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
+  const servers: ChatInput['mcp_servers'] =
+    declared.servers.length === 0
+      ? request.mcp_servers
+      : [request.mcp_servers ?? [], [...declared.servers]].flat()
   // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
-  const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names, hasServers(servers))
+  const choice =
+    request.tool_choice === undefined
+      ? undefined
+      : readToolChoice(request.tool_choice, names, hasServers(servers))
   return {
     names,
     approvals: declared.approvals,
     listed,
-    input: Object.assign({
-      model: request.model,
-      messages: [...system, ...messages],
-      originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
-      callerNames,
-      asWritten: asWritten(request, items, earlier)
-    } satisfies ChatInput, declared.tools.length > 0 && { tools: [...declared.tools] },
-    servers !== undefined && {
-      mcp_servers: servers,
-      toolApproval: { isNeeded: (server: string, tool: string) => declared.approvals.isNeeded(server, tool), calls: serverCalls, approved }
-    },
-    choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
-    settingsOf(request))
+    input: Object.assign(
+      {
+        model: request.model,
+        messages: [...system, ...messages],
+        originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
+        callerNames,
+        asWritten: asWritten(request, items, earlier)
+      } satisfies ChatInput,
+      declared.tools.length > 0 && { tools: [...declared.tools] },
+      servers !== undefined && {
+        mcp_servers: servers,
+        toolApproval: {
+          isNeeded: (server: string, tool: string) => declared.approvals.isNeeded(server, tool),
+          calls: serverCalls,
+          approved
+        }
+      },
+      choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
+      settingsOf(request)
+    )
   }
 }
 
 /** The caller's names of fields, for errors of providers. */
 const callerNames = {
-  response_format: 'text.format', verbosity: 'text.verbosity', reasoning_effort: 'reasoning.effort', max_completion_tokens: 'max_output_tokens',
-  max_tokens: 'max_output_tokens', logprobs: 'include'
+  response_format: 'text.format',
+  verbosity: 'text.verbosity',
+  reasoning_effort: 'reasoning.effort',
+  max_completion_tokens: 'max_output_tokens',
+  max_tokens: 'max_output_tokens',
+  logprobs: 'include'
 }
 
 /** Refuses what only the account of a provider can hold. */
 function refuseKeptElsewhere (request: ResponsesRequest): void {
   for (const name of ['conversation', 'prompt'] as const) {
     if (request[name] !== undefined) {
-      throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the entire conversation as \`input\`.` })
+      throw new GatewayError('unsupported_parameter', {
+        param: name,
+        message: `\`${name}\` is not available. Send the entire conversation as \`input\`.`
+      })
     }
   }
 }
 
 /** Refuses work in the background whose response would not be stored here. */
-function checkBackground (request: ResponsesRequest, archive: ResponseArchive | undefined, bodyBytes: number): void {
+function checkBackground (
+  request: ResponsesRequest,
+  archive: ResponseArchive | undefined,
+  bodyBytes: number
+): void {
   if (request.background !== true) return
-  if (request.store === false) throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
+  if (request.store === false) {
+    throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
+  }
   if (archive?.keeps !== true) {
-    throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available: responses are not stored here.' })
+    throw new GatewayError('unsupported_parameter', {
+      param: 'background',
+      message: '`background` is not available: responses are not stored here.'
+    })
   }
   if (bodyBytes > archive.maxBodyBytes) {
-    throw new GatewayError('file_too_large', { param: 'background', message: `The body of a response in the background may have up to ${formatMegabytes(archive.maxBodyBytes)}.` })
+    throw new GatewayError('file_too_large', {
+      param: 'background',
+      message: `The body of a response in the background may have up to ${formatMegabytes(archive.maxBodyBytes)}.`
+    })
   }
 }
 
-function itemsOf ({ input, conversation, prompt }: ResponsesRequest, { continuation, items: stored }: StoredInput): readonly InputItem[] {
+function itemsOf (
+  { input, conversation, prompt }: ResponsesRequest,
+  { continuation, items: stored }: StoredInput
+): readonly InputItem[] {
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
   const hasMore = continuation !== undefined || conversation !== undefined || prompt !== undefined
   if (hasMore && (input === undefined || input.length === 0)) return []
-  if (input === undefined) throw new GatewayError('invalid_value', { param: 'input', message: '`input` is required.', shownCode: 'missing_required_parameter' })
-  if (input.length === 0) throw new GatewayError('invalid_value', { param: 'input', message: '`input` must have at least one item.', shownCode: 'empty_array' })
+  if (input === undefined) {
+    throw new GatewayError('invalid_value', {
+      param: 'input',
+      message: '`input` is required.',
+      shownCode: 'missing_required_parameter'
+    })
+  }
+  if (input.length === 0) {
+    throw new GatewayError('invalid_value', {
+      param: 'input',
+      message: '`input` must have at least one item.',
+      shownCode: 'empty_array'
+    })
+  }
   return stored.size === 0 ? input : input.map(item => withStored(item, stored))
 }
 
@@ -199,15 +299,24 @@ function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
   const found = typeof item.id === 'string' ? stored.get(item.id)?.item : undefined
   if (found === undefined) return item
   if (isReference(item)) return found
-  return 'type' in item && item.type === 'reasoning' && 'type' in found && found.type === 'reasoning' ? found : item
+  return 'type' in item && item.type === 'reasoning' && 'type' in found && found.type === 'reasoning'
+    ? found
+    : item
 }
 
-/** Returns the tools that items bring along. @throws ValidationError for one that would be wrong in `tools` as well */
+/**
+ * Returns the tools that items bring along. @throws ValidationError for one that would be wrong in `tools` as
+ * well
+ */
 function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
   return items.flatMap((item, index) => {
     if (!('tools' in item) || item.type !== 'additional_tools') return []
     return item.tools.map((tool, position) => {
-      if (!isTool(tool)) throw new ValidationError(explain(ResponsesTool, tool, { loc: ['body', 'input', index, 'tools', position] }))
+      if (!isTool(tool)) {
+        throw new ValidationError(
+          explain(ResponsesTool, tool, { loc: ['body', 'input', index, 'tools', position] })
+        )
+      }
       return tool as ResponsesTool // just checked
     })
   })
@@ -250,7 +359,10 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
     credentials: request.credentials,
     max_tool_calls: request.max_tool_calls,
     // One turn for each call at most, one whose calls are refused, and the answer.
-    max_turns: request.max_tool_calls === undefined ? request.max_turns : Math.min(request.max_tool_calls + 2, request.max_turns ?? 100, 100),
+    max_turns:
+      request.max_tool_calls === undefined
+        ? request.max_turns
+        : Math.min(request.max_tool_calls + 2, request.max_turns ?? 100, 100),
     model_attributes: request.model_attributes,
     agent_attributes: request.agent_attributes
   })
@@ -261,7 +373,9 @@ function showsThinking (reasoning: ResponsesRequest['reasoning']): true | undefi
   return (reasoning?.summary ?? reasoning?.generate_summary ?? undefined) === undefined ? undefined : true
 }
 
-function formatOf (format: NonNullable<NonNullable<ResponsesRequest['text']>['format']>): ChatInput['response_format'] {
+function formatOf (
+  format: NonNullable<NonNullable<ResponsesRequest['text']>['format']>
+): ChatInput['response_format'] {
   if (format.type !== 'json_schema') return { type: format.type }
   const { type, ...schema } = format
   return { type, json_schema: schema }

@@ -1,4 +1,6 @@
-/** Ids of responses and their items: a prefix for the kind, and 128 random bits, so that none can be guessed. */
+/**
+ * Ids of responses and their items: a prefix for the kind, and 128 random bits, so that none can be guessed.
+ */
 
 import { randomHex } from '../../text/ids.ts'
 import type { StoredItem } from './archive.ts'
@@ -45,9 +47,14 @@ export function identified (items: readonly InputItem[]): IdentifiedItems {
 function listedFields (item: InputItem): object {
   if ('role' in item && 'content' in item) {
     const isAnswer = item.role === 'assistant'
-    const parts = typeof item.content !== 'string' ? item.content : [{ type: isAnswer ? 'output_text' : 'input_text', text: item.content }]
+    const parts =
+      typeof item.content !== 'string'
+        ? item.content
+        : [{ type: isAnswer ? 'output_text' : 'input_text', text: item.content }]
     return {
-      content: parts.map(part => part.type === 'output_text' ? { annotations: [], logprobs: [], ...part } : part),
+      content: parts.map(part =>
+        part.type === 'output_text' ? { annotations: [], logprobs: [], ...part } : part
+      ),
       status: 'status' in item ? item.status : 'completed'
     }
   }

@@ -1,8 +1,8 @@
 /**
- * Items to the messages of one conversation. Neighbouring items of the model (text, reasoning, calls) are one message of
- * it, since that is one turn to every provider; results of tools follow it, and images among them follow these. Other
- * items may stand between calls and their results: those of the model belong to its message, which ends with the last
- * result, and other messages follow that.
+ * Items to the messages of one conversation. Neighbouring items of the model (text, reasoning, calls) are one
+ * message of it, since that is one turn to every provider; results of tools follow it, and images among them
+ * follow these. Other items may stand between calls and their results: those of the model belong to its
+ * message, which ends with the last result, and other messages follow that.
  */
 
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
@@ -14,7 +14,14 @@ import { shortened } from './stored-input.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovedCall, ServerCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
-import { hostedItemTypes, type InputItem, type InputPart, type MessageItem, type MessagePart, type ReasoningItem } from '../../../schemas/response-items.ts'
+import {
+  hostedItemTypes,
+  type InputItem,
+  type InputPart,
+  type MessageItem,
+  type MessagePart,
+  type ReasoningItem
+} from '../../../schemas/response-items.ts'
 import type { AssistantPart, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
 
 type Item<T extends string> = Extract<InputItem, { readonly type: T }>
@@ -44,8 +51,8 @@ interface Turn {
  * Reads the items of a request; those of tools that only OpenAI runs are left out.
  *
  * @param earlier items of the conversation that the request continues; default: none
- * @throws GatewayError `invalid_value` naming the item: a call without its result or a result without its call, or a part that
- *   no other provider than OpenAI could take
+ * @throws GatewayError `invalid_value` naming the item: a call without its result or a result without its
+ *   call, or a part that no other provider than OpenAI could take
  */
 export function readItems (
   items: readonly InputItem[], names: SentNames, approvals: Approvals, earlier: readonly InputItem[] = []
@@ -73,7 +80,10 @@ class Reader {
   readonly #serverCalls: ServerCall[] = []
   readonly #approved: ApprovedCall[] = []
   readonly #listed = new Set<string>()
-  /** Requests for consent, the answer that counts for each, which is a refusal if there is one, and those whose calls were run. */
+  /**
+   * Requests for consent, the answer that counts for each, which is a refusal if there is one, and those
+   * whose calls were run.
+   */
   readonly #requests = new Set<string>()
   readonly #consents = new Map<string, Item<'mcp_approval_response'>>()
   readonly #run = new Set<string>()
@@ -85,28 +95,45 @@ class Reader {
     for (const item of all) {
       if (!('type' in item)) continue
       if (item.type === 'mcp_approval_response') {
-        if (this.#consents.get(item.approval_request_id)?.approve !== false) this.#consents.set(item.approval_request_id, item)
+        if (this.#consents.get(item.approval_request_id)?.approve !== false) {
+          this.#consents.set(item.approval_request_id, item)
+        }
       } else if (item.type === 'mcp_call' || item.type === 'mcp_approval_request') {
         const { server_label: server, name: tool } = item
         const key = toolKey(server, tool)
         serverTools ??= new Map()
         serverTools.set(key, { server, tool, value: key })
-        if (item.type === 'mcp_call' && typeof item.approval_request_id === 'string') this.#run.add(item.approval_request_id)
+        if (item.type === 'mcp_call' && typeof item.approval_request_id === 'string') {
+          this.#run.add(item.approval_request_id)
+        }
       }
     }
     if (serverTools === undefined) return
-    for (const [name, key] of nameTools([...serverTools.values()], names.all())) this.#serverNames.set(key, name)
+    for (const [name, key] of nameTools([...serverTools.values()], names.all())) {
+      this.#serverNames.set(key, name)
+    }
   }
 
   read (items: readonly InputItem[], earlier: readonly InputItem[]): Conversation {
     for (const item of earlier) this.#item(item, 'previous_response_id', -1)
-    for (const [index, item] of items.entries()) this.#byItem[index] = this.#item(item, `input[${index}]`, index) ?? none
+    for (const [index, item] of items.entries()) {
+      this.#byItem[index] = this.#item(item, `input[${index}]`, index) ?? none
+    }
     const [open] = this.#openCalls
     if (open !== undefined) {
       const [id, index] = open
-      throw invalid('input', `No tool output found for function call ${shortened(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`)
+      throw invalid(
+        'input',
+        `No tool output found for function call ${shortened(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`
+      )
     }
-    return { messages: this.#messages, byItem: this.#byItem, serverCalls: this.#serverCalls, approved: this.#approved, listed: this.#listed }
+    return {
+      messages: this.#messages,
+      byItem: this.#byItem,
+      serverCalls: this.#serverCalls,
+      approved: this.#approved,
+      listed: this.#listed
+    }
   }
 
   /** Returns the message the item is part of, or nothing for one that is left out. */
@@ -116,19 +143,29 @@ class Reader {
       throw notFound(item.id)
     }
     switch (item.type) {
-      case 'message': return this.#message(item, path)
-      case 'reasoning': return this.#reasoning(item)
-      case 'function_call': return this.#call(item.call_id, this.#names.sent(item.name, item.namespace), item.arguments, index)
+      case 'message':
+        return this.#message(item, path)
+      case 'reasoning':
+        return this.#reasoning(item)
+      case 'function_call':
+        return this.#call(item.call_id, this.#names.sent(item.name, item.namespace), item.arguments, index)
       case 'custom_tool_call':
-        return this.#call(item.call_id, this.#names.sent(item.name, item.namespace), JSON.stringify({ input: item.input }), index)
+        return this.#call(
+          item.call_id,
+          this.#names.sent(item.name, item.namespace),
+          JSON.stringify({ input: item.input }),
+          index
+        )
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.#output(item, path)
-      case 'mcp_call': return this.#mcpCall(item, index)
+      case 'mcp_call':
+        return this.#mcpCall(item, index)
       case 'mcp_list_tools':
         this.#listed.add(item.server_label)
         return undefined
-      case 'mcp_approval_request': return this.#approvalRequest(item, index)
+      case 'mcp_approval_request':
+        return this.#approvalRequest(item, index)
       case 'mcp_approval_response':
         if (this.#requests.has(item.approval_request_id)) return undefined
         throw invalid('input', `Approval request with id '${shortened(item.approval_request_id)}' not found.`)
@@ -142,9 +179,22 @@ class Reader {
 
   #message ({ role, content }: MessageItem, path: string): Message {
     if (role === 'assistant') return this.#assistantText(content, path)
-    const message: Message = role === 'user'
-      ? { role, content: typeof content === 'string' ? content : content.map((part, index) => userPart(part, `${path}.content[${index}]`)) }
-      : { role, content: typeof content === 'string' ? content : content.map((part, index) => textPart(part, `${path}.content[${index}]`)) }
+    const message: Message =
+      role === 'user'
+        ? {
+            role,
+            content:
+              typeof content === 'string'
+                ? content
+                : content.map((part, index) => userPart(part, `${path}.content[${index}]`))
+          }
+        : {
+            role,
+            content:
+              typeof content === 'string'
+                ? content
+                : content.map((part, index) => textPart(part, `${path}.content[${index}]`))
+          }
     if (this.#openCalls.size > 0) {
       this.#waiting.push(message)
       return message
@@ -157,7 +207,10 @@ class Reader {
 
   #assistantText (content: MessageItem['content'], path: string): Message {
     const turn = this.#currentTurn()
-    const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content.map(assistantPart(path))
+    const parts =
+      typeof content === 'string'
+        ? [{ type: 'text' as const, text: content }]
+        : content.map(assistantPart(path))
     const said = parts.filter(part => part.type !== 'text' || part.text !== '')
     if (said.length > 0) append(turn.content ??= [], said)
     return turn
@@ -169,7 +222,10 @@ class Reader {
     if (state?.blocks !== undefined) append(turn.thinking_blocks ??= [], state.blocks)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
     const text = (summary ?? []).map(part => part.text).join('\n\n')
-    if (text !== '') turn.reasoning_content = turn.reasoning_content === undefined ? text : `${turn.reasoning_content}\n\n${text}`
+    if (text !== '') {
+      turn.reasoning_content =
+        turn.reasoning_content === undefined ? text : `${turn.reasoning_content}\n\n${text}`
+    }
     return turn
   }
 
@@ -192,7 +248,12 @@ class Reader {
 
   #output (item: Item<'function_call_output' | 'custom_tool_call_output'>, path: string): Message {
     const { call_id: id, output } = item
-    if (!this.#openCalls.has(id)) throw invalid('input', `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`)
+    if (!this.#openCalls.has(id)) {
+      throw invalid(
+        'input',
+        `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`
+      )
+    }
     return this.#result(id, typeof output === 'string' ? output : this.#outputText(id, output, path))
   }
 
@@ -215,25 +276,41 @@ class Reader {
   }
 
   #outputText (id: string, output: readonly InputPart[], path: string): string {
-    return toolResultText(id, output.map((part, index) => userPart(part, `${path}.output[${index}]`)), this.#images)
+    return toolResultText(
+      id,
+      output.map((part, index) => userPart(part, `${path}.output[${index}]`)),
+      this.#images
+    )
   }
 
   /** Replays a call that the gateway ran in an earlier answer. */
-  #mcpCall ({ id, server_label: label, name, arguments: text, output, error }: Item<'mcp_call'>, index: number): Message {
+  #mcpCall (
+    { id, server_label: label, name, arguments: text, output, error }: Item<'mcp_call'>,
+    index: number
+  ): Message {
     const callId = typeof id === 'string' ? id : `mcp_${index}`
     const message = this.#serverCall({ id: callId, serverName: label, toolName: name }, text, index)
     this.#result(callId, typeof output === 'string' ? output : JSON.stringify(error ?? ''))
     return message
   }
 
-  /** Adds a call that waits for consent once it is known what came of it. A request that comes again is no second call. */
-  #approvalRequest ({ id, server_label: label, name, arguments: text }: Item<'mcp_approval_request'>, index: number): Message | undefined {
+  /**
+   * Adds a call that waits for consent once it is known what came of it. A request that comes again is no
+   * second call.
+   */
+  #approvalRequest (
+    { id, server_label: label, name, arguments: text }: Item<'mcp_approval_request'>,
+    index: number
+  ): Message | undefined {
     if (this.#requests.has(id)) return undefined
     this.#requests.add(id)
     const consent = this.#consents.get(id)
     if (consent === undefined || this.#run.has(id)) return undefined
     if (consent.approve && !this.#approvals.isFor(id, label, name, text)) {
-      throw invalid('input', `The approval '${shortened(id)}' is not for this call: server, tool and arguments must be those of the request.`)
+      throw invalid(
+        'input',
+        `The approval '${shortened(id)}' is not for this call: server, tool and arguments must be those of the request.`
+      )
     }
     const call = { id, serverName: label, toolName: name }
     const message = this.#serverCall(call, text, index)
@@ -263,18 +340,34 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
     case 'refusal': return { type: 'text', text: part.refusal }
     case 'input_image': {
       const { image_url: url, detail } = part
-      if (typeof url !== 'string') throw unsupported(`${path}.file_id`, 'Images by file id are not available with this model. Send `image_url`.')
-      return { type: 'image_url', image_url: { url, ...typeof detail === 'string' && { detail: detail === 'original' ? 'high' : detail } } }
+      if (typeof url !== 'string') {
+        throw unsupported(
+          `${path}.file_id`,
+          'Images by file id are not available with this model. Send `image_url`.'
+        )
+      }
+      return {
+        type: 'image_url',
+        image_url: {
+          url,
+          ...typeof detail === 'string' && { detail: detail === 'original' ? 'high' : detail }
+        }
+      }
     }
     case 'input_file': {
       const { file_data: data, file_id: id, filename } = part
       if (typeof data !== 'string' && typeof id !== 'string') {
-        throw unsupported(`${path}.file_url`, 'Files by address are not available with this model. Send `file_data`.')
+        throw unsupported(
+          `${path}.file_url`,
+          'Files by address are not available with this model. Send `file_data`.'
+        )
       }
       return {
         type: 'file',
         file: {
-          ...typeof data === 'string' && { file_data: data.startsWith('data:') ? data : `data:application/pdf;base64,${data}` },
+          ...typeof data === 'string' && {
+            file_data: data.startsWith('data:') ? data : `data:application/pdf;base64,${data}`
+          },
           ...typeof id === 'string' && { file_id: id },
           ...typeof filename === 'string' && { filename }
         }
@@ -295,8 +388,13 @@ function assistantPart (path: string) {
       case 'output_text':
       case 'input_text':
         return { type: 'text', text: part.text }
-      case 'refusal': return { type: 'refusal', refusal: part.refusal }
-      default: throw invalid(`${path}.content[${index}].type`, 'Assistant messages may contain only text and refusals.')
+      case 'refusal':
+        return { type: 'refusal', refusal: part.refusal }
+      default:
+        throw invalid(
+          `${path}.content[${index}].type`,
+          'Assistant messages may contain only text and refusals.'
+        )
     }
   }
 }

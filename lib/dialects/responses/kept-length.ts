@@ -13,11 +13,20 @@ const probabilityLength = 64
 /** Returns about how many characters an event adds to the end of the answer. */
 export function keptLength (event: ChatEvent): number {
   switch (event.type) {
-    case 'text-delta': return event.text.length + (event.logprobs?.content ?? []).reduce<number>((sum, token) => sum + probabilitiesOf(token) * probabilityLength, 0)
+    case 'text-delta':
+      return (
+        event.text.length +
+        (event.logprobs?.content ?? []).reduce<number>(
+          (sum, token) => sum + probabilitiesOf(token) * probabilityLength,
+          0
+        )
+      )
     case 'refusal-delta':
     case 'reasoning-delta':
-    case 'tool-call-delta': return event.text.length
-    case 'annotation-delta': return JSON.stringify(event.annotations).length
+    case 'tool-call-delta':
+      return event.text.length
+    case 'annotation-delta':
+      return JSON.stringify(event.annotations).length
     case 'response-start':
     case 'thinking-block':
     case 'audio-delta':

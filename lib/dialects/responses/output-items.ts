@@ -1,9 +1,9 @@
 /**
- * Maps events to the items of a response, for both kinds of answer: streams print what happens to each item, complete
- * answers hold the finished items, so the two cannot disagree.
+ * Maps events to the items of a response, for both kinds of answer: streams print what happens to each item,
+ * complete answers hold the finished items, so the two cannot disagree.
  *
- * Items are written one after the other: providers may write several calls at once, so an item that begins while
- * another is open waits in line until that one is done.
+ * Items are written one after the other: providers may write several calls at once, so an item that begins
+ * while another is open waits in line until that one is done.
  */
 
 import { append } from '../../json/append.ts'
@@ -12,7 +12,13 @@ import { OpenCustomCall } from './output/open-custom-call.ts'
 import { OpenFunctionCall } from './output/open-function-call.ts'
 import { OpenMessage } from './output/open-message.ts'
 import { OpenReasoning } from './output/open-reasoning.ts'
-import { OpenServerItem, failedServer, listedTools, serverCall, type ServerItem } from './output/open-server-item.ts'
+import {
+  OpenServerItem,
+  failedServer,
+  listedTools,
+  serverCall,
+  type ServerItem
+} from './output/open-server-item.ts'
 import type { ItemListener, OpenItem } from './output/open-item.ts'
 import type { SentNames } from './sent-names.ts'
 import type { Approvals } from './approvals.ts'
@@ -71,7 +77,9 @@ export class OutputItems {
     if ('choice' in event && event.choice !== 0) return
     switch (event.type) {
       case 'text-delta':
-        if (event.text !== '') this.#message().write('output_text', event.text, this.#logprobsOf(event.logprobs))
+        if (event.text !== '') {
+          this.#message().write('output_text', event.text, this.#logprobsOf(event.logprobs))
+        }
         break
       case 'refusal-delta':
         this.#refused = true
@@ -99,16 +107,22 @@ export class OutputItems {
         this.#complete(serverCall(event.result))
         break
       case 'tools-listed':
-        if (!this.#options.listed.has(event.serverName)) this.#complete(listedTools(event.serverName, event.tools))
+        if (!this.#options.listed.has(event.serverName)) {
+          this.#complete(listedTools(event.serverName, event.tools))
+        }
         break
       case 'tool-approval-needed':
         this.#complete(this.#approvalRequest(event))
         break
       case 'tool-servers-failed':
-        for (const [name, { message }] of Object.entries(event.errors)) this.#complete(failedServer(name, message))
+        for (const [name, { message }] of Object.entries(event.errors)) {
+          this.#complete(failedServer(name, message))
+        }
         break
       case 'extra':
-        if (event.scope === 'answer') this.toolLoopStopped = event.fields['tool_loop_stopped'] ?? this.toolLoopStopped
+        if (event.scope === 'answer') {
+          this.toolLoopStopped = event.fields['tool_loop_stopped'] ?? this.toolLoopStopped
+        }
         break
       case 'choice-end':
         this.#reason = event.reason
@@ -126,10 +140,18 @@ export class OutputItems {
     }
   }
 
-  #approvalRequest ({ serverName, toolName, arguments: given }: ChatEvent & { type: 'tool-approval-needed' }): ServerItem {
+  #approvalRequest ({
+    serverName,
+    toolName,
+    arguments: given
+  }: ChatEvent & { type: 'tool-approval-needed' }): ServerItem {
     const text = JSON.stringify(given)
     return {
-      id: this.#options.approvals.idFor(serverName, toolName, text), type: 'mcp_approval_request', server_label: serverName, name: toolName, arguments: text
+      id: this.#options.approvals.idFor(serverName, toolName, text),
+      type: 'mcp_approval_request',
+      server_label: serverName,
+      name: toolName,
+      arguments: text
     }
   }
 
@@ -147,9 +169,12 @@ export class OutputItems {
 
   #ending (): Ending {
     switch (this.#reason) {
-      case 'length': return { status: 'incomplete', reason: 'max_output_tokens' }
-      case 'content_filter': return this.#refused ? { status: 'completed' } : { status: 'incomplete', reason: 'content_filter' }
-      default: return { status: 'completed' }
+      case 'length':
+        return { status: 'incomplete', reason: 'max_output_tokens' }
+      case 'content_filter':
+        return this.#refused ? { status: 'completed' } : { status: 'incomplete', reason: 'content_filter' }
+      default:
+        return { status: 'completed' }
     }
   }
 
@@ -164,7 +189,8 @@ export class OutputItems {
 
   #reasoning (): OpenReasoning {
     const last = this.#line.at(-1)
-    if (last instanceof OpenReasoning && !last.ended) return last // one that has ended may wait for a call before it
+    // one that has ended may wait for a call before it
+    if (last instanceof OpenReasoning && !last.ended) return last
     const reasoning = new OpenReasoning(this.#listener, { model: this.#options.model })
     this.#begin(reasoning)
     return reasoning
@@ -173,7 +199,9 @@ export class OutputItems {
   /** A block closes the reasoning whose text came before it. */
   #thinking (block: ThinkingBlock): void {
     const reasoning = this.#reasoning()
-    if (block.type === 'thinking' && reasoning.isEmpty && block.thinking !== '') reasoning.write(block.thinking)
+    if (block.type === 'thinking' && reasoning.isEmpty && block.thinking !== '') {
+      reasoning.write(block.thinking)
+    }
     reasoning.seal({ model: this.#options.model, blocks: [block] })
     this.#end(reasoning)
   }
@@ -198,7 +226,10 @@ export class OutputItems {
     this.#begin(item)
   }
 
-  /** Leaves a call open whose arguments break off, or have not begun: the reason of the answer's end comes later, and says whether it was cut. */
+  /**
+   * Leaves a call open whose arguments break off, or have not begun: the reason of the answer's end comes
+   * later, and says whether it was cut.
+   */
   #endCall (call: OpenCall | undefined): void {
     if (call === undefined) return
     if (call.isComplete) this.#end(call)

@@ -16,31 +16,50 @@ const descriptions: ReadonlySet<string> = new Set([
 
 /** Tools that cost tokens only, or run at the caller; searches have a price. */
 const pricedTools: ReadonlySet<string> = new Set([
-  'function', 'custom', 'namespace', 'mcp', 'tool_search', 'apply_patch', 'local_shell', 'computer', 'computer_use_preview',
-  'web_search', 'web_search_preview'
+  'function',
+  'custom',
+  'namespace',
+  'mcp',
+  'tool_search',
+  'apply_patch',
+  'local_shell',
+  'computer',
+  'computer_use_preview',
+  'web_search',
+  'web_search_preview'
 ])
 
 /** Versions of a tool end in a date: `web_search_2025_08_26`. */
 const version = /_\d{4}_\d{2}_\d{2}$/
 
 /** Tools that OpenAI runs and bills by other units. */
-const unpricedTools: ReadonlySet<unknown> = new Set(['code_interpreter', 'file_search', 'image_generation', 'shell'])
+const unpricedTools: ReadonlySet<unknown> = new Set([
+  'code_interpreter',
+  'file_search',
+  'image_generation',
+  'shell'
+])
 
 /**
- * Lists what a request of the Responses API has its provider do, wherever in it that is asked for: in fields, in items,
- * in tools that an item adds. Items of stored responses were read by the owner's key and are not listed.
+ * Lists what a request of the Responses API has its provider do, wherever in it that is asked for: in fields,
+ * in items, in tools that an item adds. Items of stored responses were read by the owner's key and are not
+ * listed.
  */
 export function responsesUses ({ request, stored }: UsedContext): readonly ProviderUse[] {
   const uses: ProviderUse[] = [...routerUses(request)]
   if (request.conversation !== undefined) uses.push({ kind: 'object', param: 'conversation' })
   if (request.prompt !== undefined) uses.push({ kind: 'object', param: 'prompt' })
   for (const [index, item] of objectsOf(request.input).entries()) {
-    if (isIdAlone(item) && !stored.items.has(item.id)) uses.push({ kind: 'object', param: `input[${index}].id` })
+    if (isIdAlone(item) && !stored.items.has(item.id)) {
+      uses.push({ kind: 'object', param: `input[${index}].id` })
+    }
   }
   // The model of the request itself is what routing decides on.
   visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
-    if (name === 'tools') uses.push(...objectsOf(value).flatMap((tool, index) => toolUses(tool, `tools[${index}]`)))
-    else if (name === 'model' && typeof value === 'string') uses.push({ kind: 'model', name: value, param: 'tools' })
+    if (name === 'tools')
+      uses.push(...objectsOf(value).flatMap((tool, index) => toolUses(tool, `tools[${index}]`)))
+    else if (name === 'model' && typeof value === 'string')
+      uses.push({ kind: 'model', name: value, param: 'tools' })
     else if (namesObject(name, value)) uses.push({ kind: 'object', param: name })
     return false
   })
@@ -57,7 +76,14 @@ function toolUses (tool: JsonObject, param: string): readonly ProviderUse[] {
   const { type, model, environment } = tool
   if (typeof type !== 'string' || pricedTools.has(type.replace(version, ''))) return []
   if (!unpricedTools.has(type)) return [{ kind: 'unknown_tool', name: type, param }]
-  if (type === 'shell' && isObject(environment) && environment['type'] !== 'container_auto' && environment['type'] !== 'container_reference') return []
+  if (
+    type === 'shell' &&
+    isObject(environment) &&
+    environment['type'] !== 'container_auto' &&
+    environment['type'] !== 'container_reference'
+  ) {
+    return []
+  }
   const picksModel = type === 'image_generation' && typeof model !== 'string'
   return [{ kind: 'unpriced', param }, ...picksModel ? [{ kind: 'default_model', param } as const] : []]
 }

@@ -1,6 +1,7 @@
 /**
- * Wraps the reasoning of an answer as a provider needs it back: an opaque text of ours around what is opaque to us. It
- * comes back from outside, so it is read like any other input; the provider's own signatures show whether it was changed.
+ * Wraps the reasoning of an answer as a provider needs it back: an opaque text of ours around what is opaque
+ * to us. It comes back from outside, so it is read like any other input; the provider's own signatures show
+ * whether it was changed.
  */
 
 import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/guards.ts'

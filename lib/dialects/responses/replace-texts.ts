@@ -12,7 +12,11 @@ import type { StoredInput } from './stored-input.ts'
  *
  * @param options those that the input of the request was made with
  */
-export function replaceResponseTexts (call: RoutedCall<ChatInput>, replace: ReplaceText, options: ResponsesInputOptions): RoutedCall<ChatInput> {
+export function replaceResponseTexts (
+  call: RoutedCall<ChatInput>,
+  replace: ReplaceText,
+  options: ResponsesInputOptions
+): RoutedCall<ChatInput> {
   const { request: given, stored: found } = call.context as ResponsesContext // by the input of this dialect
   const replaced = responsesRequestTexts.replace(given, replace)
   const stored = withStoredTexts(found, replace)
@@ -22,14 +26,21 @@ export function replaceResponseTexts (call: RoutedCall<ChatInput>, replace: Repl
 }
 
 /**
- * Returns the call without what it asks for of the single tokens of its answer, as `Dialect.asTextAnswer` says.
+ * Returns the call without what it asks for of the single tokens of its answer, as `Dialect.asTextAnswer`
+ * says.
  *
  * @param options as above
  */
-export function withoutTokens (call: RoutedCall<ChatInput>, options: ResponsesInputOptions): RoutedCall<ChatInput> {
+export function withoutTokens (
+  call: RoutedCall<ChatInput>,
+  options: ResponsesInputOptions
+): RoutedCall<ChatInput> {
   const { request: given, stored } = call.context as ResponsesContext // by the input of this dialect
   const include = given.include?.filter(name => name !== logprobs)
-  const isAsked = include?.length !== given.include?.length || (given.top_logprobs ?? 0) > 0 || call.routes.some(({ settings }) => settings?.['top_logprobs'] !== undefined)
+  const isAsked =
+    include?.length !== given.include?.length ||
+    (given.top_logprobs ?? 0) > 0 ||
+    call.routes.some(({ settings }) => settings?.['top_logprobs'] !== undefined)
   if (!isAsked) return call
   const other = { ...given, ...include !== undefined && { include }, top_logprobs: 0 }
   const { request, context } = responsesInput(withRequest(call, given, other), { ...options, stored })
@@ -42,9 +53,21 @@ function withStoredTexts (stored: StoredInput, replace: ReplaceText): StoredInpu
   const { continuation, items } = stored
   const continued = continuation && responsesItemTexts.replace(continuation.items, replace)
   const entries = [...items]
-  const found = entries.map(([id, { item, origin }]): [string, FoundItem] => [id, { item: replaceItem(item, replace), origin }])
-  if (continued === continuation?.items && found.every(([, { item }], index) => item === entries[index]?.[1].item)) return stored
-  return { items: new Map(found), ...continuation !== undefined && continued !== undefined && { continuation: { ...continuation, items: continued } } }
+  const found = entries.map(([id, { item, origin }]): [string, FoundItem] => [
+    id,
+    { item: replaceItem(item, replace), origin }
+  ])
+  if (
+    continued === continuation?.items &&
+    found.every(([, { item }], index) => item === entries[index]?.[1].item)
+  ) {
+    return stored
+  }
+  return {
+    items: new Map(found),
+    ...continuation !== undefined &&
+      continued !== undefined && { continuation: { ...continuation, items: continued } }
+  }
 }
 
 function replaceItem (item: FoundItem['item'], replace: ReplaceText): FoundItem['item'] {

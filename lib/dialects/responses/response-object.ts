@@ -10,7 +10,10 @@ import type { ResponseUsage } from '../../../schemas/response-items.ts'
 import type { ResponseObject, ResponsesTool } from '../../../schemas/responses.ts'
 
 /** Returns the response as it is when its answer begins: every field is there from the start. */
-export function startedResponse ({ head, context: { id, request, keep, queued } }: AnswerStart<ResponsesContext>): ResponseObject {
+export function startedResponse ({
+  head,
+  context: { id, request, keep, queued }
+}: AnswerStart<ResponsesContext>): ResponseObject {
   const { reasoning, text } = request
   return {
     id,
@@ -27,7 +30,10 @@ export function startedResponse ({ head, context: { id, request, keep, queued } 
     output: [],
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: request.previous_response_id ?? null,
-    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? reasoning?.generate_summary ?? null },
+    reasoning: {
+      effort: reasoning?.effort ?? null,
+      summary: reasoning?.summary ?? reasoning?.generate_summary ?? null
+    },
     store: keep !== undefined,
     background: request.background ?? false,
     service_tier: head.serviceTier ?? request.service_tier ?? 'auto',
@@ -51,7 +57,9 @@ export function startedResponse ({ head, context: { id, request, keep, queued } 
 /** Returns a tool as it was sent, with the fields that clients expect of it and without credentials. */
 function shownTool (tool: ResponsesTool): JsonObject {
   const shown: JsonObject = { ...tool }
-  if (tool.type === 'function') return { ...shown, parameters: shown['parameters'] ?? null, strict: shown['strict'] ?? null }
+  if (tool.type === 'function') {
+    return { ...shown, parameters: shown['parameters'] ?? null, strict: shown['strict'] ?? null }
+  }
   if (tool.type === 'mcp') {
     delete shown['authorization']
     delete shown['headers']
@@ -62,7 +70,10 @@ function shownTool (tool: ResponsesTool): JsonObject {
 export function responseUsage (usage: Usage): ResponseUsage {
   return {
     input_tokens: usage.promptTokens,
-    input_tokens_details: { cached_tokens: usage.cachedTokens ?? 0, cache_write_tokens: usage.cacheWriteTokens ?? 0 },
+    input_tokens_details: {
+      cached_tokens: usage.cachedTokens ?? 0,
+      cache_write_tokens: usage.cacheWriteTokens ?? 0
+    },
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
     total_tokens: usage.totalTokens
@@ -70,7 +81,9 @@ export function responseUsage (usage: Usage): ResponseUsage {
 }
 
 /** Returns the fields of a response that failed. */
-export function failedFields (failure: GatewayError): Pick<ResponseObject, 'status' | 'error'> & Partial<Pick<ResponseObject, 'incomplete_details'>> {
+export function failedFields (
+  failure: GatewayError
+): Pick<ResponseObject, 'status' | 'error'> & Partial<Pick<ResponseObject, 'incomplete_details'>> {
   return {
     status: 'failed',
     error: { code: failedCode(failure), message: failure.message },

@@ -26,7 +26,10 @@ export class SentNames {
     const key = keyOf(tool.name, tool.namespace)
     const known = this.#sent.get(key)
     if (known !== undefined) return known
-    const name = this.#free(tool.namespace === undefined ? tool.name : flattened(tool.namespace, tool.name), key)
+    const name = this.#free(
+      tool.namespace === undefined ? tool.name : flattened(tool.namespace, tool.name),
+      key
+    )
     this.#declared.set(name, tool)
     this.#sent.set(key, name)
     return name

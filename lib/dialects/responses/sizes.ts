@@ -29,7 +29,9 @@ export function responsesSizes (
         parts += list.length
         if (parts > chatParts) throw tooLong(['input', index, field], parts, chatParts)
       }
-      if ('tools' in item && item.type === 'additional_tools') checkTools(['input', index, 'tools'], item.tools)
+      if ('tools' in item && item.type === 'additional_tools') {
+        checkTools(['input', index, 'tools'], item.tools)
+      }
     }
   }
 

@@ -1,7 +1,18 @@
 /** Where requests and answers of this dialect hold text. */
 
 import { modelTexts } from '../../chat/model-texts.ts'
-import { PlaceTable, address, fixed, pieceOf, text, toolArguments, toolCall, toolResult, unseen, type TextPlace } from '../../json/place-table.ts'
+import {
+  PlaceTable,
+  address,
+  fixed,
+  pieceOf,
+  text,
+  toolArguments,
+  toolCall,
+  toolResult,
+  unseen,
+  type TextPlace
+} from '../../json/place-table.ts'
 import type { DirectTexts } from '../dialect.ts'
 
 type Table = Readonly<Record<string, TextPlace>>
@@ -37,7 +48,9 @@ function parts (path: string, said: TextPlace): Table {
   }
 }
 
-/** An item of a conversation, in a request and in an answer. Those of tools that OpenAI runs are beside it. */
+/**
+ * An item of a conversation, in a request and in an answer. Those of tools that OpenAI runs are beside it.
+ */
 function item (path: string): Table {
   return {
     ...parts(`${path}.content`, text),
@@ -157,7 +170,11 @@ const responsesFrameTexts = new PlaceTable({
   ...anywhere,
   ...response('response.'),
   ...item('item'),
-  ...Object.fromEntries(Object.entries(parts('', text)).flatMap(([path, place]) => path === '' ? [] : [[`part${path.slice('[]'.length)}`, place]])),
+  ...Object.fromEntries(
+    Object.entries(parts('', text)).flatMap(([path, place]) =>
+      path === '' ? [] : [[`part${path.slice('[]'.length)}`, place]]
+    )
+  ),
   '(response.output_text.delta|response.refusal.delta).delta': pieceOf(text),
   '(response.output_text.done).text': text,
   '(response.refusal.done).refusal': text,
@@ -180,7 +197,10 @@ const responsesFrameTexts = new PlaceTable({
 })
 
 /** A text is that of a part of an item; all end with the response. */
-const responsesTextOf: DirectTexts['textOf'] = (type, { output_index: index, item_id: id, content_index: content, summary_index: summary }) => {
+const responsesTextOf: DirectTexts['textOf'] = (
+  type,
+  { output_index: index, item_id: id, content_index: content, summary_index: summary }
+) => {
   const item = `${String(index ?? id)};`
   if (/^response\.(?:completed|incomplete|failed|cancelled)$/.test(type)) return { key: '', ends: '' }
   if (type === 'response.output_item.done') return { key: '', ends: item }
@@ -190,4 +210,8 @@ const responsesTextOf: DirectTexts['textOf'] = (type, { output_index: index, ite
   return { key, ends: type.endsWith('.done') ? key : undefined }
 }
 
-export const responsesDirectTexts: DirectTexts = { answer: responsesAnswerTexts, frames: responsesFrameTexts, textOf: responsesTextOf }
+export const responsesDirectTexts: DirectTexts = {
+  answer: responsesAnswerTexts,
+  frames: responsesFrameTexts,
+  textOf: responsesTextOf
+}

@@ -4,7 +4,13 @@ import { GatewayError } from '../../core/errors.ts'
 import { isObject, nonEmptyText } from '../../json/guards.ts'
 import { Approvals } from './approvals.ts'
 import type { SentNames } from './sent-names.ts'
-import type { CustomTool, FunctionTool, McpTool, ResponsesTool, ResponsesToolChoice } from '../../../schemas/responses.ts'
+import type {
+  CustomTool,
+  FunctionTool,
+  McpTool,
+  ResponsesTool,
+  ResponsesToolChoice
+} from '../../../schemas/responses.ts'
 import type { Tool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts'
 
 export interface ReadTools {
@@ -18,10 +24,15 @@ export interface ReadTools {
  *
  * @param path of the list in the request, for errors
  * @param trusted names of the servers that the request has beside these, whose tools need no consent
- * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or a filter by what servers say of their tools;
- *   `invalid_value` for one with the label of another server
+ * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or a filter by what
+ *   servers say of their tools; `invalid_value` for one with the label of another server
  */
-export function readTools (given: readonly ResponsesTool[], names: SentNames, path: string, trusted: readonly string[] = []): ReadTools {
+export function readTools (
+  given: readonly ResponsesTool[],
+  names: SentNames,
+  path: string,
+  trusted: readonly string[] = []
+): ReadTools {
   const tools: Tool[] = []
   const servers: ToolServerSpec[] = []
   const mcp: McpTool[] = []
@@ -31,7 +42,11 @@ export function readTools (given: readonly ResponsesTool[], names: SentNames, pa
     else if (isCustom(tool)) tools.push(customTool(tool, names))
     else if (tool.type === 'namespace' && 'tools' in tool) {
       for (const inner of tool.tools) {
-        tools.push(inner.type === 'function' ? functionTool(inner, names, tool.name) : customTool(inner, names, tool.name))
+        tools.push(
+          inner.type === 'function'
+            ? functionTool(inner, names, tool.name)
+            : customTool(inner, names, tool.name)
+        )
       }
     } else if (isServer(tool)) {
       labels ??= new Map(trusted.map(name => [name, '']))
@@ -58,7 +73,11 @@ function isServer (tool: ResponsesTool): tool is McpTool {
   return tool.type === 'mcp'
 }
 
-function functionTool ({ name, description, parameters, strict }: FunctionTool, names: SentNames, namespace?: string): Tool {
+function functionTool (
+  { name, description, parameters, strict }: FunctionTool,
+  names: SentNames,
+  namespace?: string
+): Tool {
   return {
     type: 'function',
     function: {
@@ -76,7 +95,9 @@ function customTool ({ name, description, format }: CustomTool, names: SentNames
     type: 'function',
     function: {
       name: names.add({ name, kind: 'custom', ...namespace !== undefined && { namespace } }),
-      description: [description, grammarNote(format)].filter(text => nonEmptyText(text) !== undefined).join('\n\n'),
+      description: [description, grammarNote(format)]
+        .filter(text => nonEmptyText(text) !== undefined)
+        .join('\n\n'),
       parameters: {
         type: 'object',
         properties: { input: { type: 'string', description: 'The input of the tool, as plain text.' } },
@@ -96,16 +117,25 @@ function grammarNote (format: CustomTool['format']): string | undefined {
 
 /** A label stands for one server: consent to its tools is none to those of another. */
 function takenLabel (path: string): GatewayError {
-  return new GatewayError('invalid_value', { param: `${path}.server_label`, message: 'Another MCP server of the request has this label. Send a different one.' })
+  return new GatewayError('invalid_value', {
+    param: `${path}.server_label`,
+    message: 'Another MCP server of the request has this label. Send a different one.'
+  })
 }
 
 function serverOf (tool: McpTool, path: string): ToolServerSpec {
   const { server_label: name, server_url: url, headers, authorization, allowed_tools: allowed } = tool
   if (typeof url !== 'string') {
-    throw unsupported(`${path}.server_url`, 'An MCP server needs `server_url`: connectors and tunnels are not available here.')
+    throw unsupported(
+      `${path}.server_url`,
+      'An MCP server needs `server_url`: connectors and tunnels are not available here.'
+    )
   }
   if (isObject(allowed) && allowed['read_only'] != null) {
-    throw unsupported(`${path}.allowed_tools.read_only`, 'Servers are not trusted to say which tools only read: send `tool_names`.')
+    throw unsupported(
+      `${path}.allowed_tools.read_only`,
+      'Servers are not trusted to say which tools only read: send `tool_names`.'
+    )
   }
   const allowedNames = isObject(allowed) ? allowed['tool_names'] : allowed
   return {
@@ -123,18 +153,25 @@ function bearer (authorization: string): string {
 }
 
 /**
- * Returns the choice in the words of chat completions. Entries of `allowed_tools` that name an MCP server stay as they are
- * until its tools are known.
+ * Returns the choice in the words of chat completions. Entries of `allowed_tools` that name an MCP server
+ * stay as they are until its tools are known.
  *
  * @param hasServers true when the request names any
  * @throws GatewayError `unsupported_value` for a tool that only OpenAI runs, and where no others are allowed
  */
-export function readToolChoice (choice: ResponsesToolChoice, names: SentNames, hasServers: boolean): ToolChoice {
+export function readToolChoice (
+  choice: ResponsesToolChoice,
+  names: SentNames,
+  hasServers: boolean
+): ToolChoice {
   if (typeof choice === 'string') return choice
   if ('mode' in choice) {
     const tools = choice.tools.flatMap(tool => allowedTool(tool, names, hasServers))
     if (tools.length === 0) {
-      throw unsupported('tool_choice.tools', 'None of the allowed tools is available through this gateway: those that OpenAI runs itself are not.')
+      throw unsupported(
+        'tool_choice.tools',
+        'None of the allowed tools is available through this gateway: those that OpenAI runs itself are not.'
+      )
     }
     return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }
   }
@@ -142,12 +179,21 @@ export function readToolChoice (choice: ResponsesToolChoice, names: SentNames, h
     const { name } = choice
     return typeof name === 'string' ? { server_label: choice.server_label, name } : 'required'
   }
-  if ('name' in choice) return { type: 'function', function: { name: names.sent(choice.name, choice.namespace) } }
-  throw unsupported('tool_choice', `The tool \`${choice.type}\` is run by OpenAI itself and is not available through this gateway.`)
+  if ('name' in choice) {
+    return { type: 'function', function: { name: names.sent(choice.name, choice.namespace) } }
+  }
+  throw unsupported(
+    'tool_choice',
+    `The tool \`${choice.type}\` is run by OpenAI itself and is not available through this gateway.`
+  )
 }
 
 /** Returns no tool for one that OpenAI runs itself: such a tool is offered to no other provider. */
-function allowedTool (tool: Record<string, unknown>, names: SentNames, hasServers: boolean): Array<Record<string, unknown>> {
+function allowedTool (
+  tool: Record<string, unknown>,
+  names: SentNames,
+  hasServers: boolean
+): Array<Record<string, unknown>> {
   if (tool['type'] === 'mcp') return hasServers ? [tool] : []
   const name = nonEmptyText(tool['name'])
   if (name === undefined) return []

@@ -17,6 +17,12 @@ export function encodeText ({ head, call }: AnswerStart): FramePrinter<ChatEvent
   return {
     print: events => events.map(frameOf).join(''),
     end: () => endOfStream,
-    fail: failure => (isRefused(failure) ? chunks.refused().map(chunk => sseData(JSON.stringify(chunk))).join('') : '') + errorFrame(failure)
+    fail: failure =>
+      (isRefused(failure)
+        ? chunks
+            .refused()
+            .map(chunk => sseData(JSON.stringify(chunk)))
+            .join('')
+        : '') + errorFrame(failure)
   }
 }

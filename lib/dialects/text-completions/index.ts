@@ -1,4 +1,7 @@
-/** Text completions as callers speak them. They have a pipeline of their own: neither tools nor deferral exist here. */
+/**
+ * Text completions as callers speak them. They have a pipeline of their own: neither tools nor deferral exist
+ * here.
+ */
 
 import { chatCompletionsErrors } from '../chat-completions/errors.ts'
 import { completeText } from './complete.ts'

@@ -6,17 +6,22 @@ import { TextCompletionRequest } from '../../../schemas/text-completions.ts'
 import type { TextInput } from '../../chat/input.ts'
 
 /** Fields of chat: here, no schema has checked them. */
-const chatFields: ReadonlySet<string> = new Set(Object.keys(ChatRequest.properties).filter(name => !Object.hasOwn(TextCompletionRequest.properties, name)))
+const chatFields: ReadonlySet<string> = new Set(
+  Object.keys(ChatRequest.properties).filter(name => !Object.hasOwn(TextCompletionRequest.properties, name))
+)
 
 /**
  * Makes the prompt one message as well, for models that only chat.
  *
- * @throws GatewayError `unsupported_parameter` for several prompts, tokens, and completions beyond those that are returned
+ * @throws GatewayError `unsupported_parameter` for several prompts, tokens, and completions beyond those that
+ *   are returned
  */
 export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<TextInput> {
   const { prompt: given, suffix, echo, logprobs, best_of: bestOf, ...rest } = withoutChatFields(call.request)
   const prompt = promptOf(given)
-  if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) throw refused('best_of', '`best_of` must equal `n`: all completions that are made are returned.')
+  if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) {
+    throw refused('best_of', '`best_of` must equal `n`: all completions that are made are returned.')
+  }
   return refine(call, {
     request: {
       ...rest,
@@ -30,7 +35,10 @@ export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<Te
 function withoutChatFields (request: TextCompletionRequest): TextCompletionRequest {
   const isForeign = (name: string): boolean => chatFields.has(name) || isAddedField(name)
   if (!Object.keys(request).some(isForeign)) return request
-  return Object.fromEntries(Object.entries(request).filter(([name]) => !isForeign(name))) as TextCompletionRequest // the rest of its fields
+  // the rest of its fields
+  return Object.fromEntries(
+    Object.entries(request).filter(([name]) => !isForeign(name))
+  ) as TextCompletionRequest
 }
 
 function promptOf (prompt: TextCompletionRequest['prompt']): string {

@@ -4,14 +4,20 @@ import type { TextInput } from '../../chat/input.ts'
 import type { ReplaceText } from '../../json/place-table.ts'
 
 /** Replaces texts of a request, as `Dialect.replaceTexts` says: the prompt is its one message as well. */
-export function replaceCompletionTexts (call: RoutedCall<TextInput>, replace: ReplaceText): RoutedCall<TextInput> {
+export function replaceCompletionTexts (
+  call: RoutedCall<TextInput>,
+  replace: ReplaceText
+): RoutedCall<TextInput> {
   const { request } = call
   const { messages: _, text: { prompt: given, ...others }, ...rest } = request
   const asCame = { ...rest, prompt: given, ...others.suffix !== undefined && { suffix: others.suffix } }
   const replaced = completionRequestTexts.replace(asCame, replace)
   if (replaced === asCame) return call
-  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))]) // what a project keeps is what is left
+  // what a project keeps is what is left
+  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))])
   const { prompt, suffix, ...fields } = replaced
   const text = { ...others, prompt, ...suffix !== undefined && { suffix } }
-  return refine(call, { request: { ...fields, messages: [{ role: 'user', content: prompt }], text } satisfies TextInput })
+  return refine(call, {
+    request: { ...fields, messages: [{ role: 'user', content: prompt }], text } satisfies TextInput
+  })
 }

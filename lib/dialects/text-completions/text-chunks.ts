@@ -1,4 +1,7 @@
-/** Maps events to the chunks of a text completion, for both kinds of answer: a complete one is all its chunks in one. */
+/**
+ * Maps events to the chunks of a text completion, for both kinds of answer: a complete one is all its chunks
+ * in one.
+ */
 
 import { completionUsage } from '../chat-completions/chunk.ts'
 import { textLogprobs } from './text-logprobs.ts'
@@ -28,8 +31,10 @@ export class TextChunks {
       case 'text-delta':
       case 'refusal-delta':
         return this.#chunk(this.#choice(event.choice, event.text, event.logprobs))
-      case 'choice-end': return this.#chunk({ ...this.#choice(event.choice, ''), finish_reason: finishOf(event.reason) })
-      case 'usage': return { ...this.head, choices: [], usage: completionUsage(event.usage) }
+      case 'choice-end':
+        return this.#chunk({ ...this.#choice(event.choice, ''), finish_reason: finishOf(event.reason) })
+      case 'usage':
+        return { ...this.head, choices: [], usage: completionUsage(event.usage) }
       case 'response-start':
       case 'reasoning-delta':
       case 'thinking-block':
@@ -53,7 +58,9 @@ export class TextChunks {
 
   /** Returns the ends of completions that a stage of the gateway refused. */
   refused (): TextCompletion[] {
-    return [...this.#lengths.keys()].map(index => this.#chunk({ ...this.#choice(index, ''), finish_reason: 'content_filter' }))
+    return [...this.#lengths.keys()].map(index =>
+      this.#chunk({ ...this.#choice(index, ''), finish_reason: 'content_filter' })
+    )
   }
 
   #chunk (choice: TextCompletionChoice): TextCompletion {

@@ -20,6 +20,8 @@ export function textLogprobs (logprobs: Logprobs | undefined, offset: number): T
 }
 
 function alternatives (top: unknown): Record<string, number> | null {
-  const known = objectsOf(top).flatMap(({ token, logprob }) => typeof token === 'string' && typeof logprob === 'number' ? [[token, logprob] as const] : [])
+  const known = objectsOf(top).flatMap(({ token, logprob }) =>
+    typeof token === 'string' && typeof logprob === 'number' ? [[token, logprob] as const] : []
+  )
   return known.length === 0 ? null : Object.fromEntries(known)
 }

@@ -1,4 +1,7 @@
-/** Where requests of this dialect hold text. Its answers are made of events, whose texts are in `guards/event-texts`. */
+/**
+ * Where requests of this dialect hold text. Its answers are made of events, whose texts are in
+ * `guards/event-texts`.
+ */
 
 import { modelTexts } from '../../chat/model-texts.ts'
 import { PlaceTable, text } from '../../json/place-table.ts'

@@ -12,7 +12,7 @@ import { thinkingFields } from './thinking.ts'
 import { toolFields } from './tools.ts'
 import { jsonBody } from '../json-request.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { MessagesRequest, WireThinking } from './wire.ts'
 
 /**
@@ -24,16 +24,21 @@ const completeHeaders = { ...version, accept: 'application/json' }
 const streamHeaders = { ...version, accept: 'text/event-stream' }
 
 /** @throws GatewayError for what this provider cannot take, with the parameter's name */
-export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
+export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   return {
     method: 'POST',
     path: '/v1/messages',
-    headers: ask.streamed ? streamHeaders : completeHeaders,
-    body: jsonBody(messagesRequest(ask), ask)
+    headers: input.streamed ? streamHeaders : completeHeaders,
+    body: jsonBody(messagesRequest(input), input)
   }
 }
 
-export function messagesRequest ({ request, route, quirks, streamed }: Ask<ChatInput>): MessagesRequest {
+export function messagesRequest ({
+  request,
+  route,
+  quirks,
+  streamed
+}: AdapterInput<ChatInput>): MessagesRequest {
   checkSupported(request)
   const traits = chatTraits(route)
   const conversation = wireConversation(request.messages, quirks)
@@ -62,12 +67,17 @@ function checkSupported ({ response_format: format, audio, modalities }: ChatInp
 }
 
 function unsupported (param: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { message: `This provider does not support \`${param}\`.`, param })
+  return new GatewayError('unsupported_parameter', {
+    message: `This provider does not support \`${param}\`.`,
+    param
+  })
 }
 
 /** Our temperature goes to 2, theirs to 1; newer models refuse temperature together with top_p. */
 function samplingFields (
-  { temperature, top_p: topP, top_k: topK }: ChatInput, { sampling }: ChatTraits, thinking: WireThinking | undefined
+  { temperature, top_p: topP, top_k: topK }: ChatInput,
+  { sampling }: ChatTraits,
+  thinking: WireThinking | undefined
 ): Pick<MessagesRequest, 'temperature' | 'top_p' | 'top_k'> {
   if (!sampling) return {}
   // A thinking model samples as it likes: of all three it takes a top_p from 0.95 only.

@@ -5,7 +5,7 @@ import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask } from '../provider.ts'
+import type { AdapterInput } from '../provider.ts'
 import type { WireAnswer } from './wire.ts'
 
 /**
@@ -14,10 +14,12 @@ import type { WireAnswer } from './wire.ts'
  * @throws ProviderFailure for a body that is an error
  * @throws GatewayError `upstream_invalid_response` for one without content
  */
-export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
+export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
   const wire: WireAnswer = objectOf(body) ?? {}
   if (wire.type === 'error') throw new ProviderFailure(inBandError(wire))
-  if (!isContainer(wire.content) && nonEmptyText(wire.content) === undefined) throw invalidResponse('the response has no content')
+  if (!isContainer(wire.content) && nonEmptyText(wire.content) === undefined) {
+    throw invalidResponse('the response has no content')
+  }
   const reader = new ResponseReader(request)
   const events: ChatEvent[] = []
   reader.start(wire, false, events)

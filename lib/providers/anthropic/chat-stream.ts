@@ -12,11 +12,17 @@ import { deltaName, textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask, StreamReader } from '../provider.ts'
+import type { AdapterInput, StreamReader } from '../provider.ts'
 import type { WireStreamEvent } from './wire.ts'
 
 const knownEvents: ReadonlySet<unknown> = new Set([
-  'message_start', 'content_block_start', deltaName, 'content_block_stop', 'message_delta', 'message_stop', 'error'
+  'message_start',
+  'content_block_start',
+  deltaName,
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
+  'error'
 ])
 
 /**
@@ -29,8 +35,8 @@ const knownEvents: ReadonlySet<unknown> = new Set([
  *   `upstream_stream_interrupted` from `end` when no reason for the end was given
  * @see https://docs.claude.com/en/docs/build-with-claude/streaming
  */
-export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  return new ChatStream(ask)
+export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
+  return new ChatStream(input)
 }
 
 class ChatStream implements StreamReader<ChatEvent> {
@@ -41,7 +47,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   readonly #template = new StreamTemplate(textMessage)
   done = false
 
-  constructor ({ request }: Ask<ChatInput>) {
+  constructor ({ request }: AdapterInput<ChatInput>) {
     this.#reader = new ResponseReader(request)
   }
 
@@ -60,7 +66,8 @@ class ChatStream implements StreamReader<ChatEvent> {
   #parse ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     if (name === 'error') throw new ProviderFailure(inBandError(objectOrNothing(data) ?? {}))
     // Under a name of its own, a message may be anything.
-    const event: WireStreamEvent | undefined = name === undefined || knownEvents.has(name) ? objectIn(data) : objectOrNothing(data)
+    const event: WireStreamEvent | undefined =
+      name === undefined || knownEvents.has(name) ? objectIn(data) : objectOrNothing(data)
     if (event === undefined) return
     const type = knownEvents.has(event.type) ? event.type : name
     if (type !== deltaName) this.#template.forget()
@@ -69,7 +76,9 @@ class ChatStream implements StreamReader<ChatEvent> {
         this.#start(event, into)
         break
       case 'content_block_start':
-        for (const block of partsOf(event.content_block, 'a content block')) this.#reader.startBlock(event.index, block, into)
+        for (const block of partsOf(event.content_block, 'a content block')) {
+          this.#reader.startBlock(event.index, block, into)
+        }
         break
       case deltaName: {
         const before = into.length

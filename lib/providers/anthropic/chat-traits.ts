@@ -23,7 +23,14 @@ export interface ChatTraits {
  * tried, and their refusals are passed on.
  */
 export function chatTraits ({ traits = {} }: Route): ChatTraits {
-  const { maxOutputTokens, sampling = true, thinking = ['budget'], efforts = ['low', 'medium', 'high'], thinkingOff = true, forcedTools = true } = traits
+  const {
+    maxOutputTokens,
+    sampling = true,
+    thinking = ['budget'],
+    efforts = ['low', 'medium', 'high'],
+    thinkingOff = true,
+    forcedTools = true
+  } = traits
   return {
     maxOutputTokens,
     sampling,

@@ -23,7 +23,8 @@ export function contentBlocks (content: string | readonly UserPart[], param: str
 /** Blocks of content that can only be text. */
 export function textBlocks (content: string | readonly AssistantPart[] | null | undefined): TextBlock[] {
   if (content === null || content === undefined) return []
-  const parts: readonly AssistantPart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const parts: readonly AssistantPart[] =
+    typeof content === 'string' ? [{ type: 'text', text: content }] : content
   return parts.flatMap(part => {
     const text = part.type === 'refusal' ? part.refusal : part.text
     return text.trim() === '' ? [] : [withCacheControl({ type: 'text' as const, text }, part)]
@@ -53,7 +54,10 @@ function contentBlock (part: UserPart, param: string): ContentBlock | undefined 
     case 'file': return fileBlock(part, `${param}.file`)
     case 'input_audio':
   }
-  throw new GatewayError('unsupported_parameter', { message: 'This provider does not support audio input.', param })
+  throw new GatewayError('unsupported_parameter', {
+    message: 'This provider does not support audio input.',
+    param
+  })
 }
 
 const imageTypes: ReadonlyMap<string, ImageMediaType> = new Map([
@@ -70,7 +74,8 @@ function imageBlock ({ image_url: { url } }: ImagePart, param: string): ImageBlo
   const mediaType = imageTypes.get(image?.mediaType ?? '')
   if (image === undefined || mediaType === undefined) {
     throw new GatewayError('invalid_value', {
-      message: 'An image must be an http(s) URL, or a base64 data URL of a JPEG, PNG, GIF or WebP image.', param
+      message: 'An image must be an http(s) URL, or a base64 data URL of a JPEG, PNG, GIF or WebP image.',
+      param
     })
   }
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data: image.data } }
@@ -91,10 +96,15 @@ function fileBlock ({ file }: FilePart, param: string): ImageBlock | DocumentBlo
   const source = given === undefined ? undefined : documentSource(given)
   if (source === undefined) {
     throw new GatewayError('invalid_value', {
-      message: 'A file must be a PDF, a text or an image, in base64 or as a base64 data URL.', param: `${param}.file_data`
+      message: 'A file must be a PDF, a text or an image, in base64 or as a base64 data URL.',
+      param: `${param}.file_data`
     })
   }
-  return { type: 'document', source, ...typeof filename === 'string' && filename !== '' && { title: filename } }
+  return {
+    type: 'document',
+    source,
+    ...typeof filename === 'string' && filename !== '' && { title: filename }
+  }
 }
 
 function documentSource ({ mediaType, data }: InlineData): DocumentBlock['source'] | undefined {
@@ -114,7 +124,10 @@ function inlineData (url: string): InlineData | undefined {
 }
 
 /** Reads base64 without a media type: what the name says, otherwise a PDF. */
-function bareData (data: string | null | undefined, filename: string | null | undefined): InlineData | undefined {
+function bareData (
+  data: string | null | undefined,
+  filename: string | null | undefined
+): InlineData | undefined {
   if (typeof data !== 'string' || data === '' || /^data:/i.test(data)) return undefined
   const isText = /\.(?:txt|md|csv|json|xml|html?)$/i.test(filename ?? '')
   return { mediaType: isText ? 'text/plain' : 'application/pdf', data }

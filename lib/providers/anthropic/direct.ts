@@ -16,7 +16,7 @@ import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Failure } from '../provider-failure.ts'
-import type { Ask, BodyReader, UpstreamFailure, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, BodyReader, UpstreamFailure, UpstreamRequest } from '../provider.ts'
 import type { WireAnswer, WireStreamEvent } from './wire.ts'
 
 const version = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' }
@@ -24,7 +24,11 @@ const version = { 'content-type': 'application/json', 'anthropic-version': '2023
 /** The characters of a delta around its text: a stream that is cut short is counted by the rest. */
 const deltaFrameLength = 80
 
-export function directRequest ({ body, headers, query }: DirectRequest, path: string, streamed: boolean): UpstreamRequest {
+export function directRequest (
+  { body, headers, query }: DirectRequest,
+  path: string,
+  streamed: boolean
+): UpstreamRequest {
   return {
     method: 'POST',
     path: query === '' ? path : `${path}?${query}`,
@@ -33,12 +37,15 @@ export function directRequest ({ body, headers, query }: DirectRequest, path: st
   }
 }
 
-/** Reads an answer for its caller. If JSON came where a stream was requested, or the reverse, it is translated. */
-export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
+/**
+ * Reads an answer for its caller. If JSON came where a stream was requested, or the reverse, it is
+ * translated.
+ */
+export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEvent> {
   const reader = new MessageReader()
-  return ask.streamed
-    ? { as: 'sse', reader, json: value => readResponse(value, ask) }
-    : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(ask) }
+  return input.streamed
+    ? { as: 'sse', reader, json: value => readResponse(value, input) }
+    : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
 }
 
 /** States what a status other than 2xx means; the words are kept as they came. */
@@ -67,13 +74,20 @@ class MessageReader extends DirectReader {
     this.#noteReason(wire.stop_reason)
     const blocks: readonly unknown[] = wire.content
     const content = blocks.map(block => this.#noteBlock(block, into))
-    return content.every((block, index) => block === blocks[index]) ? json : JSON.stringify({ ...wire, content })
+    return content.every((block, index) => block === blocks[index])
+      ? json
+      : JSON.stringify({ ...wire, content })
   }
 
   protected frameWithoutFacts ({ event: name, data }: EventSourceMessage): ChatEvent | undefined {
     switch (name) {
       case 'content_block_delta':
-        return { type: 'direct-frame', name, json: data, characters: Math.max(0, data.length - deltaFrameLength) }
+        return {
+          type: 'direct-frame',
+          name,
+          json: data,
+          characters: Math.max(0, data.length - deltaFrameLength)
+        }
       case 'ping':
         return { type: 'direct-frame', name, json: data, isHead: true }
       default:
@@ -84,12 +98,22 @@ class MessageReader extends DirectReader {
   protected readMessage ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     const event: WireStreamEvent | undefined = name === 'error' ? objectOrNothing(data) : objectIn(data)
     const type = nonEmptyText(event?.type) ?? name
-    if (event === undefined || type === 'error') throw new ProviderFailure(directError(inBandError(event ?? {}), undefined, event && data))
+    if (event === undefined || type === 'error') {
+      throw new ProviderFailure(directError(inBandError(event ?? {}), undefined, event && data))
+    }
     this.start(into)
     const calls: ChatEvent[] = []
     const block = type === 'content_block_start' ? this.#noteBlock(event.content_block, calls) : undefined
-    const json = block === undefined || block === event.content_block ? data : JSON.stringify({ ...event, content_block: block })
-    into.push({ type: 'direct-frame', name: name ?? nonEmptyText(type), json, ...type === 'message_start' && { isHead: true } })
+    const json =
+      block === undefined || block === event.content_block
+        ? data
+        : JSON.stringify({ ...event, content_block: block })
+    into.push({
+      type: 'direct-frame',
+      name: name ?? nonEmptyText(type),
+      json,
+      ...type === 'message_start' && { isHead: true }
+    })
     into.push(...calls)
     switch (type) {
       case 'message_start':

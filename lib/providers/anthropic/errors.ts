@@ -40,12 +40,19 @@ export function inBandError (body: object): Failure {
  * @param status absent for an error inside a response
  * @param text JSON, as it came
  */
-export function directError (failure: Failure, status: number | undefined, text: string | undefined): Failure {
+export function directError (
+  failure: Failure,
+  status: number | undefined,
+  text: string | undefined
+): Failure {
   if (text === undefined) return failure
   const { type, error } = objectOf(JSON.parse(text)) ?? {} // two fields are read
   const ofType = nonEmptyText(objectOf(error)?.['type'])
   if (type !== 'error' || ofType === undefined) return failure
-  return { ...failure, original: { dialect: 'messages', status: status ?? statuses.get(ofType) ?? 500, body: text } }
+  return {
+    ...failure,
+    original: { dialect: 'messages', status: status ?? statuses.get(ofType) ?? 500, body: text }
+  }
 }
 
 interface Said {
@@ -57,7 +64,10 @@ interface Said {
 function saidIn (body: unknown): Omit<Said, 'status'> {
   const error = objectOf(objectOf(body)?.['error'])
   const message = nonEmptyText(error?.['message'])
-  return { type: nonEmptyText(error?.['type']), message: message === undefined ? undefined : anonymous(message) }
+  return {
+    type: nonEmptyText(error?.['type']),
+    message: message === undefined ? undefined : anonymous(message)
+  }
 }
 
 function classify (said: Said, retryAfterSeconds: number | undefined): Failure {

@@ -14,10 +14,14 @@ import type { Adapter, Adapters } from '../provider.ts'
 
 export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
   directDialects: ['messages'],
-  request: ask => ask.direct === undefined ? chatRequest(ask) : directRequest(ask.direct, '/v1/messages', ask.streamed),
-  read: (_head, ask) => ask.direct === undefined ? jsonOrSse(ask, readResponse, readStream) : directReader(ask),
-  error: (failure, ask) => ask.direct === undefined ? readError(failure) : directFailure(failure),
-  split: ask => splitChoices(ask, 1)
+  request: input =>
+    input.direct === undefined
+      ? chatRequest(input)
+      : directRequest(input.direct, '/v1/messages', input.streamed),
+  read: (_head, input) =>
+    input.direct === undefined ? jsonOrSse(input, readResponse, readStream) : directReader(input),
+  error: (failure, input) => (input.direct === undefined ? readError(failure) : directFailure(failure)),
+  split: input => splitChoices(input, 1)
 }
 
 export const anthropicAdapters = { chat: anthropicChat, tokenCount: anthropicTokenCount } satisfies Adapters

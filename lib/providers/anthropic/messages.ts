@@ -15,7 +15,14 @@ import { functionCallId, toolCallIdOf, UniqueIds } from './tool-call-id.ts'
 import type { Quirks } from '../../core/quirks.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
 import type {
-  AssistantBlock, ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UserBlock, WireMessage
+  AssistantBlock,
+  ContentBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+  UserBlock,
+  WireMessage
 } from './wire.ts'
 
 export interface WireConversation {
@@ -27,7 +34,10 @@ export interface WireConversation {
  * @throws GatewayError `invalid_value` for tool calls and results that do not belong together and
  *   for arguments that are no object; `unsupported_parameter` for content of another provider
  */
-export function wireConversation (messages: readonly Message[], { unsignedThinking = false }: Quirks = {}): WireConversation {
+export function wireConversation (
+  messages: readonly Message[],
+  { unsignedThinking = false }: Quirks = {}
+): WireConversation {
   const turns = new Turns(unsignedThinking)
   for (const [index, message] of messages.entries()) turns.add(message, `messages[${index}]`)
   return turns.end()
@@ -69,7 +79,11 @@ class OpenCalls {
     const call = same?.calls[same.next]
     if (same === undefined || call === undefined) return false
     if (call.result === undefined) this.results++
-    call.result = { type: 'tool_result', tool_use_id: call.sentId ?? call.id, ...content !== undefined && { content } }
+    call.result = {
+      type: 'tool_result',
+      tool_use_id: call.sentId ?? call.id,
+      ...content !== undefined && { content }
+    }
     if (same.next < same.calls.length - 1) same.next++
     return true
   }
@@ -113,7 +127,11 @@ class Turns {
         this.#addAssistant(message, param)
         break
       case 'tool':
-        this.#answer({ id: toolCallIdOf(message.tool_call_id) }, `${param}.tool_call_id`, contentBlocks(message.content, `${param}.content`))
+        this.#answer(
+          { id: toolCallIdOf(message.tool_call_id) },
+          `${param}.tool_call_id`,
+          contentBlocks(message.content, `${param}.content`)
+        )
         break
       case 'function':
         this.#answer({ name: message.name }, `${param}.name`, textBlocks(message.content))
@@ -125,9 +143,14 @@ class Turns {
     this.#checkResults()
     trimPrefill(this.#turns)
     const messages = this.#turns.map(wireMessage)
-    if (messages.length === 0 && this.#system.length > 0) return { messages: [{ role: 'user', content: shortest(this.#system) }] }
+    if (messages.length === 0 && this.#system.length > 0) {
+      return { messages: [{ role: 'user', content: shortest(this.#system) }] }
+    }
     if (messages.length === 0) {
-      throw new GatewayError('invalid_value', { message: 'At least one message must have content.', param: 'messages' })
+      throw new GatewayError('invalid_value', {
+        message: 'At least one message must have content.',
+        param: 'messages'
+      })
     }
     return this.#system.length === 0 ? { messages } : { system: shortest(this.#system), messages }
   }
@@ -179,7 +202,8 @@ class Turns {
     const open = this.#calls.list.find(({ result }) => result === undefined)
     const name = (open?.functionName ?? open?.id ?? '').slice(0, 100)
     throw new GatewayError('invalid_value', {
-      message: `Every tool call needs a tool message with its result right after it; \`${name}\` has none.`, param: open?.param
+      message: `Every tool call needs a tool message with its result right after it; \`${name}\` has none.`,
+      param: open?.param
     })
   }
 
@@ -244,8 +268,14 @@ function inputOf (text: string, param: string): Record<string, unknown> {
   })
 }
 
-/** Returns only what the server signed, as it refuses thinking that others could have written, unless it signs nothing. */
-function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage, takesUnsigned: boolean): ThinkingBlock[] {
+/**
+ * Returns only what the server signed, as it refuses thinking that others could have written, unless it signs
+ * nothing.
+ */
+function thinkingBlocks (
+  { thinking_blocks: blocks }: AssistantMessage,
+  takesUnsigned: boolean
+): ThinkingBlock[] {
   return (blocks ?? []).flatMap((block): ThinkingBlock[] => {
     if (toReasoningItem(block) !== undefined) return []
     const signature = nonEmptyText(block['signature']) ?? (takesUnsigned ? '' : undefined)
@@ -253,7 +283,9 @@ function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage, takesUns
     if (block['type'] === 'thinking' && signature !== undefined) {
       return [{ type: 'thinking', thinking: nonEmptyText(block['thinking']) ?? '', signature }]
     }
-    return block['type'] === 'redacted_thinking' && data !== undefined ? [{ type: 'redacted_thinking', data }] : []
+    return block['type'] === 'redacted_thinking' && data !== undefined
+      ? [{ type: 'redacted_thinking', data }]
+      : []
   })
 }
 

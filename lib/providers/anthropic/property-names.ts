@@ -1,6 +1,7 @@
 /**
- * Names of the arguments of tools. The provider refuses all tools of a request for one name with another character than these, or a
- * longer one, and servers have such: `$filter`, `filter[id]`, `user name`. They are replaced, and put back into the calls.
+ * Names of the arguments of tools. The provider refuses all tools of a request for one name with another
+ * character than these, or a longer one, and servers have such: `$filter`, `filter[id]`, `user name`. They
+ * are replaced, and put back into the calls.
  *
  * @see https://github.com/anthropics/claude-code/issues/79418
  */
@@ -20,14 +21,27 @@ export function withLegalNames (schema: Readonly<JsonObject>): Readonly<JsonObje
   if (!isObject(properties) || Object.keys(properties).every(isLegal)) return schema
   return {
     ...schema,
-    properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [legalName(name), property])),
-    ...isList(required) && { required: required.map(name => typeof name === 'string' ? legalName(name) : name) }
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => [legalName(name), property])
+    ),
+    ...isList(required) && {
+      required: required.map(name => (typeof name === 'string' ? legalName(name) : name))
+    }
   }
 }
 
-/** Returns the names that were replaced in a tool of a request, by what replaced them; `undefined` for most tools. */
-export function replacedNames ({ tools = [], functions = [] }: Pick<ChatInput, 'tools' | 'functions'>, tool: string): ReadonlyMap<string, string> | undefined {
-  const definition = [...tools.flatMap(tool => tool.type === 'custom' ? [] : [tool.function]), ...functions].find(({ name }) => name === tool)
+/**
+ * Returns the names that were replaced in a tool of a request, by what replaced them; `undefined` for most
+ * tools.
+ */
+export function replacedNames (
+  { tools = [], functions = [] }: Pick<ChatInput, 'tools' | 'functions'>,
+  tool: string
+): ReadonlyMap<string, string> | undefined {
+  const definition = [
+    ...tools.flatMap(tool => (tool.type === 'custom' ? [] : [tool.function])),
+    ...functions
+  ].find(({ name }) => name === tool)
   const properties = definition && fitFunction(definition).parameters?.['properties']
   const names = isObject(properties) ? Object.keys(properties).filter(name => !isLegal(name)) : []
   return names.length === 0 ? undefined : new Map(names.map(name => [legalName(name), name]))
@@ -36,7 +50,11 @@ export function replacedNames ({ tools = [], functions = [] }: Pick<ChatInput, '
 /** Returns the arguments of a call with the names of its tool; as they came where they are no object. */
 export function withOwnNames (json: string, names: ReadonlyMap<string, string>): string {
   const given = objectOrNothing(json)
-  return given === undefined ? json : JSON.stringify(Object.fromEntries(Object.entries(given).map(([name, value]) => [names.get(name) ?? name, value])))
+  return given === undefined
+    ? json
+    : JSON.stringify(
+        Object.fromEntries(Object.entries(given).map(([name, value]) => [names.get(name) ?? name, value]))
+      )
 }
 
 function isLegal (name: string): boolean {

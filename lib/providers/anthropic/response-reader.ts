@@ -19,17 +19,45 @@ import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire
 
 /** An open block. Blocks of the provider's own tools, and unknown ones, are not opened. */
 type OpenBlock =
-  | { readonly type: 'text', readonly startIndex: number, readonly citations: Array<WireCitation | undefined> }
-  | { readonly type: 'thinking', thinking: string, signature: string }
-  | { readonly type: 'tool_use', readonly call: number, readonly wireId: unknown, readonly input: unknown, text: string, isStreamed: boolean, readonly names: ReadonlyMap<string, string> | undefined }
+  | {
+      readonly type: 'text'
+      readonly startIndex: number
+      readonly citations: Array<WireCitation | undefined>
+    }
+  | { readonly type: 'thinking'; thinking: string; signature: string }
+  | {
+      readonly type: 'tool_use'
+      readonly call: number
+      readonly wireId: unknown
+      readonly input: unknown
+      text: string
+      isStreamed: boolean
+      readonly names: ReadonlyMap<string, string> | undefined
+    }
 
 const choice = 0
 /** What a block or a delta is, by a member that only such ones have. */
-const blockTypes = { input: 'tool_use', data: 'redacted_thinking', thinking: 'thinking', text: 'text', name: 'tool_use' }
-const deltaTypes = { partial_json: 'input_json_delta', citation: 'citations_delta', signature: 'signature_delta', thinking: 'thinking_delta', text: 'text_delta' }
+const blockTypes = {
+  input: 'tool_use',
+  data: 'redacted_thinking',
+  thinking: 'thinking',
+  text: 'text',
+  name: 'tool_use'
+}
+const deltaTypes = {
+  partial_json: 'input_json_delta',
+  citation: 'citations_delta',
+  signature: 'signature_delta',
+  thinking: 'thinking_delta',
+  text: 'text_delta'
+}
 /** The block that a delta belongs to. */
 const blockOf: Readonly<Record<string, OpenBlock['type']>> = {
-  text_delta: 'text', citations_delta: 'text', thinking_delta: 'thinking', signature_delta: 'thinking', input_json_delta: 'tool_use'
+  text_delta: 'text',
+  citations_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'thinking',
+  input_json_delta: 'tool_use'
 }
 /** More calls than any model makes; a provider that goes on is broken. */
 const maxCalls = 1024
@@ -85,7 +113,11 @@ export class ResponseReader {
         break
       }
       case 'thinking': {
-        const open = { type: 'thinking' as const, thinking: '', signature: nonEmptyText(block.signature) ?? '' }
+        const open = {
+          type: 'thinking' as const,
+          thinking: '',
+          signature: nonEmptyText(block.signature) ?? ''
+        }
         this.#blocks.set(index, open)
         addThinking(open, block.thinking, events)
         break
@@ -103,7 +135,8 @@ export class ResponseReader {
   }
 
   /**
-   * Adds a delta to the block at its place. If that is of another type, it goes to the last open one of its own.
+   * Adds a delta to the block at its place. If that is of another type, it goes to the last open one of its
+   * own.
    *
    * @throws GatewayError `upstream_invalid_response` for arguments of a call that has no name
    */
@@ -170,14 +203,28 @@ export class ResponseReader {
         const { call, names } = open
         // A call without arguments streams none, but clients parse them: `{}`, not nothing.
         const text = open.isStreamed ? open.text : objectArguments(open.input)
-        if (text !== '') events.push({ type: 'tool-call-delta', choice, call, text: names === undefined ? text : withOwnNames(text, names), kind: this.#kind })
+        if (text !== '') {
+          events.push({
+            type: 'tool-call-delta',
+            choice,
+            call,
+            text: names === undefined ? text : withOwnNames(text, names),
+            kind: this.#kind
+          })
+        }
         events.push({ type: 'tool-call-end', choice, call: open.call })
       }
     }
   }
 
-  /** Notes why the answer ends; a later reason replaces an earlier one, unless that says that the answer was cut or filtered. */
-  finish ({ stop_reason: reason, stop_sequence: sequence, stop_details: details }: WireAnswer, events: ChatEvent[]): void {
+  /**
+   * Notes why the answer ends; a later reason replaces an earlier one, unless that says that the answer was
+   * cut or filtered.
+   */
+  finish (
+    { stop_reason: reason, stop_sequence: sequence, stop_details: details }: WireAnswer,
+    events: ChatEvent[]
+  ): void {
     if (nonEmptyText(reason) === undefined) return
     const later = finishReasonOf(reason)
     if (isCut(this.#finish) && !isCut(later)) return // it must not look complete
@@ -253,7 +300,15 @@ export class ResponseReader {
     if (this.#kind === 'legacy' && this.#calls > 0) return
     if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = this.#calls++
-    this.#blocks.set(index, { type: 'tool_use', call, wireId: block.id, input: block.input, text: '', isStreamed: false, names: replacedNames(this.#request, name) })
+    this.#blocks.set(index, {
+      type: 'tool_use',
+      call,
+      wireId: block.id,
+      input: block.input,
+      text: '',
+      isStreamed: false,
+      names: replacedNames(this.#request, name)
+    })
     const id = this.#kind === 'legacy' ? '' : uniqueCallId(nonEmptyText(block.id), this.#ids)
     events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
   }
@@ -278,6 +333,8 @@ function annotationsOf (
     const url = nonEmptyText(citation?.url)
     if (citation?.type !== 'web_search_result_location' || url === undefined) return []
     const title = nonEmptyText(citation.title) ?? ''
-    return [{ type: 'url_citation', url_citation: { start_index: startIndex, end_index: endIndex, url, title } }]
+    return [
+      { type: 'url_citation', url_citation: { start_index: startIndex, end_index: endIndex, url, title } }
+    ]
   })
 }

@@ -1,4 +1,7 @@
-/** Describes the deltas that hold a piece of text. Each may have some spaces before its last brace: padding that hides the length of the text. */
+/**
+ * Describes the deltas that hold a piece of text. Each may have some spaces before its last brace: padding
+ * that hides the length of the text.
+ */
 
 import { objectOf } from '../../json/guards.ts'
 import type { TextMessage } from '../text-template.ts'

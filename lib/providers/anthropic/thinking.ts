@@ -18,7 +18,13 @@ type ThinkingFields = Pick<MessagesRequest, 'max_tokens' | 'thinking' | 'output_
 /** Tokens for the answer itself when the caller sets no limit; thinking comes on top. */
 const defaultTokens = 4096
 const minBudget = 1024
-const budgets: Readonly<Record<Effort, number>> = { low: 1024, medium: 2048, high: 4096, xhigh: 8192, max: 16384 }
+const budgets: Readonly<Record<Effort, number>> = {
+  low: 1024,
+  medium: 2048,
+  high: 4096,
+  xhigh: 8192,
+  max: 16384
+}
 
 /**
  * @param messages the conversation as it is sent: it may forbid thinking
@@ -39,10 +45,16 @@ export function thinkingFields (
       const limit = tokenLimit(request, traits, thinking.budget_tokens)
       checkBudget(thinking.budget_tokens, limit)
       if (traits.budgets || !traits.adaptive) {
-        return { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens, ...displayOf(thinking) } }
+        return {
+          max_tokens: limit,
+          thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens, ...displayOf(thinking) }
+        }
       }
       // Where thinking is requested, the model thinks as it can, and shows it as models with a budget do.
-      return { ...adaptive(request, traits, effort, { display: 'summarized', ...displayOf(thinking) }), max_tokens: limit }
+      return {
+        ...adaptive(request, traits, effort, { display: 'summarized', ...displayOf(thinking) }),
+        max_tokens: limit
+      }
     }
     case 'adaptive':
       checkNotForced(request, choice)
@@ -57,7 +69,9 @@ export function thinkingFields (
   if (effort === undefined || isForced(choice) || forbidsThinking(messages)) {
     return { max_tokens: tokenLimit(request, traits) }
   }
-  if (traits.adaptive) return adaptive(request, traits, effort, request.showsThinking === true ? { display: 'summarized' } : {})
+  if (traits.adaptive) {
+    return adaptive(request, traits, effort, request.showsThinking === true ? { display: 'summarized' } : {})
+  }
   return traits.budgets ? budgeted(request, traits, effort) : { max_tokens: tokenLimit(request, traits) }
 }
 
@@ -68,12 +82,17 @@ function effortOf (wish: ChatInput['reasoning_effort'], { efforts }: ChatTraits)
 }
 
 /** Newer models show none of their thinking unless they are asked to. */
-function displayOf ({ display }: { readonly display?: ThinkingDisplay | null | undefined }): { display?: ThinkingDisplay } {
+function displayOf ({ display }: { readonly display?: ThinkingDisplay | null | undefined }): {
+  display?: ThinkingDisplay
+} {
   return display === undefined || display === null ? {} : { display }
 }
 
 function adaptive (
-  request: ChatInput, traits: ChatTraits, effort: Effort | undefined, display: { display?: ThinkingDisplay } = {}
+  request: ChatInput,
+  traits: ChatTraits,
+  effort: Effort | undefined,
+  display: { display?: ThinkingDisplay } = {}
 ): ThinkingFields {
   return {
     max_tokens: tokenLimit(request, traits, budgets[effort ?? 'high']),
@@ -92,7 +111,9 @@ function budgeted (request: ChatInput, traits: ChatTraits, effort: Effort): Thin
 }
 
 function tokenLimit (
-  { max_completion_tokens: total, max_tokens: legacy }: ChatInput, { maxOutputTokens }: ChatTraits, thinking = 0
+  { max_completion_tokens: total, max_tokens: legacy }: ChatInput,
+  { maxOutputTokens }: ChatTraits,
+  thinking = 0
 ): number {
   return Math.min(total ?? legacy ?? defaultTokens + thinking, maxOutputTokens ?? Infinity)
 }
@@ -100,7 +121,8 @@ function tokenLimit (
 function checkBudget (budget: number, limit: number): void {
   if (budget < limit) return
   throw new GatewayError('invalid_value', {
-    message: `The thinking budget must be below the token limit, which is ${limit}.`, param: 'thinking.budget_tokens'
+    message: `The thinking budget must be below the token limit, which is ${limit}.`,
+    param: 'thinking.budget_tokens'
   })
 }
 

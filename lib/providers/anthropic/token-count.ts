@@ -8,20 +8,25 @@ import { directFailure, directRequest } from './direct.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ResultEvent } from '../../core/events.ts'
-import type { Adapter, Ask } from '../provider.ts'
+import type { Adapter, AdapterInput } from '../provider.ts'
 
 export const anthropicTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
   directDialects: ['messages'],
-  request: ask => directRequest(ask.direct ?? translatedCount(ask), '/v1/messages/count_tokens', false),
+  request: input => directRequest(input.direct ?? translatedCount(input), '/v1/messages/count_tokens', false),
   read: () => ({ as: 'json', read: value => [{ type: 'result', result: countIn(value) }] }),
   error: directFailure
 }
 
 /** A request of a caller who speaks another dialect, without what only an answer needs. */
-function translatedCount (ask: Ask<ChatInput>): DirectRequest {
-  const { model, messages, system, tools, tool_choice: choice, thinking } = messagesRequest(ask)
+function translatedCount (input: AdapterInput<ChatInput>): DirectRequest {
+  const { model, messages, system, tools, tool_choice: choice, thinking } = messagesRequest(input)
   const counted = { model, messages, system, tools, tool_choice: choice, thinking }
-  return { dialect: 'messages', body: ask.isLarge === true ? () => printInTurns(counted, ask.media) : JSON.stringify(counted), headers: {}, query: '' }
+  return {
+    dialect: 'messages',
+    body: input.isLarge === true ? () => printInTurns(counted, input.media) : JSON.stringify(counted),
+    headers: {},
+    query: ''
+  }
 }
 
 function countIn (value: unknown): number {

@@ -19,7 +19,10 @@ export function functionCallId (index: number): string {
 export class UniqueIds {
   readonly #times = new Map<string, number>()
 
-  /** Returns the id itself the first time; then one made of it and of how often it came: the same in every turn. */
+  /**
+   * Returns the id itself the first time; then one made of it and of how often it came: the same in every
+   * turn.
+   */
   unique (id: string): string {
     const times = this.#times.get(id) ?? 0
     this.#times.set(id, times + 1)

@@ -26,7 +26,13 @@ const legalName = /^[a-zA-Z0-9_-]{1,128}$/
  */
 export function toolFields (request: ChatInput, traits: ChatTraits): ToolFields {
   const choice = toolChoice(request)
-  const tools = [...allowedTools([...requestTools(request), ...requestFunctions(request)], request.tool_choice, ({ name }) => name)]
+  const tools = [
+    ...allowedTools(
+      [...requestTools(request), ...requestFunctions(request)],
+      request.tool_choice,
+      ({ name }) => name
+    )
+  ]
   if (tools.length === 0) return {}
   if (choice === undefined) return { tools }
   if (isForced(choice) && !traits.forcedTools) {
@@ -43,7 +49,9 @@ export function isForced (choice: WireToolChoice | undefined): boolean {
 
 /** Returns the field a caller has to change to get another tool choice. */
 export function choiceParam (request: ChatInput): string {
-  return request.tool_choice === undefined && request.function_call !== undefined ? 'function_call' : 'tool_choice'
+  return request.tool_choice === undefined && request.function_call !== undefined
+    ? 'function_call'
+    : 'tool_choice'
 }
 
 function requestTools ({ tools = [] }: ChatInput): WireTool[] {
@@ -53,7 +61,8 @@ function requestTools ({ tools = [] }: ChatInput): WireTool[] {
         message: 'Only function tools are supported.', param: `tools[${index}].type`
       })
     }
-    // Keys that the schema does not name survive validation: clients mark tools for the cache on either object.
+    // Keys that the schema does not name survive validation: clients mark tools for the cache on either
+    // object.
     const cache = cacheControlOf(tool) ?? cacheControlOf(tool.function)
     return {
       ...wireTool(tool.function, `tools[${index}].function.name`),
@@ -88,8 +97,12 @@ function toolChoice (request: ChatInput): WireToolChoice | undefined {
   const legacy = offersFunctionsOnly(request)
   const choice = given === undefined && legacy ? functionChoice(request) : namedChoice(given)
   // A deprecated function call is one call: there is no list to put a second one into.
-  const single = parallel === false || legacy ||
-    (typeof given === 'object' && 'disable_parallel_tool_use' in given && given.disable_parallel_tool_use === true)
+  const single =
+    parallel === false ||
+    legacy ||
+    (typeof given === 'object' &&
+      'disable_parallel_tool_use' in given &&
+      given.disable_parallel_tool_use === true)
   if (!single) return choice
   if (choice?.type === 'none') return choice
   return { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true }

@@ -28,16 +28,22 @@ export class UsageCount {
     this.#input = countOf(usage.input_tokens) ?? this.#input
     this.#cacheRead = countOf(usage.cache_read_input_tokens) ?? this.#cacheRead
     this.#cacheWrite = countOf(usage.cache_creation_input_tokens) ?? this.#cacheWrite
-    this.#cacheWriteHour = countOf(objectOf(usage.cache_creation)?.['ephemeral_1h_input_tokens']) ?? this.#cacheWriteHour
+    this.#cacheWriteHour =
+      countOf(objectOf(usage.cache_creation)?.['ephemeral_1h_input_tokens']) ?? this.#cacheWriteHour
     this.#searches = countOf(objectOf(usage.server_tool_use)?.['web_search_requests']) ?? this.#searches
     this.#output = countOf(usage.output_tokens) ?? this.#output
     this.#thinking = countOf(objectOf(usage.output_tokens_details)?.['thinking_tokens']) ?? this.#thinking
   }
 
-  /** Returns `undefined` unless both input and output were reported. Ours counts cached tokens as part of the prompt; theirs counts them beside it. */
+  /**
+   * Returns `undefined` unless both input and output were reported. Ours counts cached tokens as part of the
+   * prompt; theirs counts them beside it.
+   */
   total (): Usage | undefined {
     // Half a report would make the cost next to nothing: what is used is estimated then.
-    if (this.#output === undefined || (this.#input === undefined && this.#cacheRead === undefined)) return undefined
+    if (this.#output === undefined || (this.#input === undefined && this.#cacheRead === undefined)) {
+      return undefined
+    }
     const promptTokens = (this.#input ?? 0) + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)
     const completionTokens = this.#output
     return {

@@ -15,9 +15,9 @@ import type { Adapter, Adapters } from '../provider.ts'
 export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
   return {
     ...azureChat,
-    request: ask => {
-      const request = azureChat.request(ask)
-      return { ...request, path: pathOf(request.path, ask.route.model, apiVersion) }
+    request: input => {
+      const request = azureChat.request(input)
+      return { ...request, path: pathOf(request.path, input.route.model, apiVersion) }
     },
     deleteResponse: id => {
       const request = azureChat.deleteResponse(id)

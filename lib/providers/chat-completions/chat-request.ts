@@ -12,7 +12,7 @@ import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { mapSame, wireConversation } from './messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Tool } from '../../../schemas/tools.ts'
-import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
 import { jsonBody, jsonHeaders } from '../json-request.ts'
 
@@ -30,28 +30,30 @@ const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-
  * @param body for servers that want more than quirks can say of it
  * @throws GatewayError for what this server cannot take, with the parameter's name
  */
-export function chatRequest (ask: Ask<ChatInput>, body = chatBody(ask)): UpstreamRequest {
+export function chatRequest (input: AdapterInput<ChatInput>, body = chatBody(input)): UpstreamRequest {
   return {
     method: 'POST',
     path: '/chat/completions',
-    headers: ask.streamed ? streamHeaders : jsonHeaders,
-    body: jsonBody(body, ask)
+    headers: input.streamed ? streamHeaders : jsonHeaders,
+    body: jsonBody(body, input)
   }
 }
 
-export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
+export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknown> {
   const fitted = fitTuning(given.request, given.route.traits)
   const request = given.quirks.legacyFunctions === true ? fitted : functionsAsTools(fitted)
-  const ask = request === given.request ? given : extend(given, { request })
-  const { route, quirks } = ask
+  const input = request === given.request ? given : extend(given, { request })
+  const { route, quirks } = input
   refuseAudio(request, quirks)
-  refuseStop(ask)
+  refuseStop(input)
   const body: Record<string, unknown> = {
     model: route.model,
     messages: wireConversation(request.messages, quirks)
   }
   // A request has a few fields, the list two dozen: by the latter it would take 1 µs more.
-  for (const field in request) if (isForwarded(field) && request[field] !== undefined) body[field] = request[field]
+  for (const field in request) {
+    if (isForwarded(field) && request[field] !== undefined) body[field] = request[field]
+  }
   for (const field of quirks.extraFields ?? []) {
     const value: unknown = Reflect.get(request, field)
     if (value !== undefined) body[field] = value
@@ -60,10 +62,10 @@ export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
   if (stop !== undefined && stop.length > 0) body['stop'] = stop
   if (tier !== undefined) body['service_tier'] = tier === 'standard_only' ? 'default' : tier
   if (quirks.multipleChoices === false) delete body['n']
-  addTokenLimit(body, ask)
-  addReasoningEffort(body, ask)
-  addTools(body, ask)
-  if (ask.streamed) addStreamOptions(body, ask)
+  addTokenLimit(body, input)
+  addReasoningEffort(body, input)
+  addTools(body, input)
+  if (input.streamed) addStreamOptions(body, input)
   for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
   if (quirks.rename !== undefined) rename(body, quirks.rename)
   return body
@@ -93,27 +95,39 @@ function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): 
 }
 
 /** A sequence that should end the answer would not. */
-function refuseStop ({ request: { stop }, route: { traits } }: Ask<ChatInput>): void {
+function refuseStop ({ request: { stop }, route: { traits } }: AdapterInput<ChatInput>): void {
   if (traits?.stop !== false || stop === undefined || stop.length === 0) return
-  throw new GatewayError('unsupported_parameter', { message: 'This model does not take `stop`. Leave it out, or use another model.', param: 'stop' })
+  throw new GatewayError('unsupported_parameter', {
+    message: 'This model does not take `stop`. Leave it out, or use another model.',
+    param: 'stop'
+  })
 }
 
 /** One limit under the one name the server knows; `max_completion_tokens` wins. */
-function addTokenLimit (body: Record<string, unknown>, { request, route, quirks }: Ask<ChatInput>): void {
+function addTokenLimit (
+  body: Record<string, unknown>,
+  { request, route, quirks }: AdapterInput<ChatInput>
+): void {
   const { max_completion_tokens: total, max_tokens: legacy } = request
   const limit = total ?? legacy
   if (limit === undefined) return
-  body[quirks.tokenLimitField ?? (total === undefined ? 'max_tokens' : 'max_completion_tokens')] = Math.max(limit, route.traits?.minOutputTokens ?? 1)
+  body[quirks.tokenLimitField ?? (total === undefined ? 'max_tokens' : 'max_completion_tokens')] = Math.max(
+    limit,
+    route.traits?.minOutputTokens ?? 1
+  )
 }
 
-function addReasoningEffort (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
+function addReasoningEffort (
+  body: Record<string, unknown>,
+  { request, quirks }: AdapterInput<ChatInput>
+): void {
   const { reasoning_effort: effort } = request
   if (effort === undefined || quirks.reasoningEffort === 'omit') return
   if (quirks.reasoningEffort === 'object') body['reasoning'] = { effort }
   else body['reasoning_effort'] = effort
 }
 
-function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
+function addTools (body: Record<string, unknown>, { request, quirks }: AdapterInput<ChatInput>): void {
   const { tools, functions } = request
   if (functions !== undefined && functions.length > 0) body['functions'] = mapSame(functions, fitFunction)
   else if (request.function_call !== undefined) delete body['function_call']
@@ -145,7 +159,7 @@ function wireTool (tool: Tool): Tool {
 }
 
 /** Usage is always requested: every call ends in the usage records, whether or not the caller wants it. */
-function addStreamOptions (body: Record<string, unknown>, { quirks }: Ask<ChatInput>): void {
+function addStreamOptions (body: Record<string, unknown>, { quirks }: AdapterInput<ChatInput>): void {
   body['stream'] = true
   if (quirks.streamUsage === false) return
   body['stream_options'] = quirks.obfuscation === true

@@ -7,7 +7,7 @@ import { finishReasonOf } from './finish-reason.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask } from '../provider.ts'
+import type { AdapterInput } from '../provider.ts'
 import type { WireChoice } from './wire.ts'
 
 /**
@@ -16,7 +16,7 @@ import type { WireChoice } from './wire.ts'
  * @throws ProviderFailure for a body that holds an error: some servers put it under status 200
  * @throws GatewayError `upstream_invalid_response` for one without choices
  */
-export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
+export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)
   if (wire === undefined) throw invalidResponse(typeof body)
   const failure = inBandError(wire, false)
@@ -25,12 +25,17 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   const events: ChatEvent[] = []
   reader.read(wire, events)
   if (!reader.anyChoice) throw invalidResponse('the response has no choices')
-  if (partsOf(wire['choices'], 'the list of choices').some(isHollow)) throw invalidResponse('a choice has no message')
+  if (partsOf(wire['choices'], 'the list of choices').some(isHollow)) {
+    throw invalidResponse('a choice has no message')
+  }
   reader.end(events)
   return offersFunctionsOnly(request) ? asFunctionCall(events) : events
 }
 
 /** Returns true for a choice that holds nothing and does not say that it was cut or filtered. */
 function isHollow ({ message, delta, text, finish_reason: reason }: WireChoice): boolean {
-  return [message, delta, text].every(value => value === undefined || value === null) && (finishReasonOf(reason) ?? 'stop') === 'stop'
+  return (
+    [message, delta, text].every(value => value === undefined || value === null) &&
+    (finishReasonOf(reason) ?? 'stop') === 'stop'
+  )
 }

@@ -11,7 +11,7 @@ import { StreamTemplate, type TextMessage } from '../text-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask, StreamReader } from '../provider.ts'
+import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
  * Reads the messages of one stream. `response-start` comes first; the finish of each choice and the
@@ -21,8 +21,8 @@ import type { Ask, StreamReader } from '../provider.ts'
  * @throws GatewayError `upstream_invalid_response` for a message that is not JSON, and
  *   `upstream_stream_interrupted` from `end` when a choice that began has no finish reason
  */
-export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  return offersFunctionsOnly(ask.request) ? new FunctionCallStream(ask) : new ChatStream(ask)
+export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
+  return offersFunctionsOnly(input.request) ? new FunctionCallStream(input) : new ChatStream(input)
 }
 
 /** Describes the chunks that hold a piece of text of choice 0. */
@@ -37,7 +37,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   readonly #template = new StreamTemplate(textMessage)
   done = false
 
-  constructor ({ request, quirks }: Ask<ChatInput>) {
+  constructor ({ request, quirks }: AdapterInput<ChatInput>) {
     this.#reader = new ResponseReader(request)
     this.#lenient = quirks.lenientFinish === true
   }

@@ -44,7 +44,9 @@ export function inBandError (answer: Record<string, unknown>, named: boolean): F
 
 function saidIn (body: unknown): Said {
   const outer = objectOf(Array.isArray(body) ? body[0] : body)
-  if (outer === undefined) return { message: nonEmptyText(body), code: undefined, type: undefined, param: undefined }
+  if (outer === undefined) {
+    return { message: nonEmptyText(body), code: undefined, type: undefined, param: undefined }
+  }
   const inner = objectOf(outer['error']) ?? outer
   const words = outer['error'] ?? outer['message'] ?? outer['detail']
   return {
@@ -67,7 +69,9 @@ export function statusIn ({ code, type }: Pick<Said, 'code' | 'type'>): number {
   if (type === 'authentication_error') return 401
   if (type === 'permission_error') return 403
   if (type === 'rate_limit_error' || code === 'rate_limit_exceeded') return 429
-  if (type === 'invalid_request_error' || code === 'tool_use_failed' || policyCodes.has(code ?? '')) return 400
+  if (type === 'invalid_request_error' || code === 'tool_use_failed' || policyCodes.has(code ?? '')) {
+    return 400
+  }
   return 500
 }
 

@@ -44,7 +44,11 @@ export function finishReasonOf (value: unknown): FinishReason | undefined {
 }
 
 /** Words for an answer that ended because the context of the model was full. */
-const fullContext: ReadonlySet<unknown> = new Set(['model_length', 'max_context', 'model_context_window_exceeded'])
+const fullContext: ReadonlySet<unknown> = new Set([
+  'model_length',
+  'max_context',
+  'model_context_window_exceeded'
+])
 
 /** Returns true for a finish reason that names the context of the model, not a limit of the request. */
 export function namesFullContext (value: unknown): boolean {

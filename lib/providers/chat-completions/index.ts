@@ -17,10 +17,10 @@ import type { Adapter } from '../provider.ts'
 const maxChoices = 128
 
 export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
-  request: ask => chatRequest(ask),
-  read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
+  request: input => chatRequest(input),
+  read: (_head, input) => jsonOrSse(input, readResponse, readStream),
   error: readError,
-  split: ask => splitChoices(ask, ask.quirks.multipleChoices === false ? 1 : maxChoices)
+  split: input => splitChoices(input, input.quirks.multipleChoices === false ? 1 : maxChoices)
 }
 
 /** Returns the credential of the dialect. */

@@ -25,23 +25,33 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
  */
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   const wired = mapSame(messages, (message, index) => wireMessage(message, index, quirks))
-  // Turns of the model that have nothing but what was left out of them, such as their reasoning, are refused by strict servers.
+  // Turns of the model that have nothing but what was left out of them, such as their reasoning, are refused
+  // by strict servers.
   const sent = wired.some(isEmptyTurn) ? wired.filter(message => !isEmptyTurn(message)) : wired
   return quirks.userAfterTool === false ? withTurnAfterTools(sent) : sent
 }
 
 /** Puts a turn of the model between the results of tools and a user, for servers that take no other order. */
 function withTurnAfterTools (messages: readonly Message[]): readonly Message[] {
-  const meets = (index: number): boolean => messages[index]?.role === 'user' && messages[index - 1]?.role === 'tool'
+  const meets = (index: number): boolean =>
+    messages[index]?.role === 'user' && messages[index - 1]?.role === 'tool'
   if (!messages.some((_, index) => meets(index))) return messages
-  return messages.flatMap((message, index): Message[] => meets(index) ? [{ role: 'assistant', content: 'I have the results.' }, message] : [message])
+  return messages.flatMap((message, index): Message[] =>
+    meets(index) ? [{ role: 'assistant', content: 'I have the results.' }, message] : [message]
+  )
 }
 
 function isEmptyTurn (message: Message): boolean {
   if (message.role !== 'assistant') return false
   const { content, tool_calls: calls, refusal, audio, function_call: legacyCall } = message
   const hasContent = content === '' || (content?.length ?? 0) > 0 // an empty text is one
-  return !hasContent && (calls?.length ?? 0) === 0 && refusal === undefined && audio === undefined && legacyCall === undefined
+  return (
+    !hasContent &&
+    (calls?.length ?? 0) === 0 &&
+    refusal === undefined &&
+    audio === undefined &&
+    legacyCall === undefined
+  )
 }
 
 /** Maps a list. Returns the same one when every item stays as it is. */
@@ -90,10 +100,18 @@ const callFields = {
   custom: { call: ['id', 'type', 'custom'], part: ['name', 'input'] }
 } as const
 
-/** Calls come back with more in them as well; and callers may leave the type of one out, which OpenAI insists on. */
+/**
+ * Calls come back with more in them as well; and callers may leave the type of one out, which OpenAI insists
+ * on.
+ */
 function withWireCalls (message: AssistantMessage, { keepInHistory = [] }: Quirks): AssistantMessage {
   if (message.tool_calls?.some(call => !isWireCall(call, keepInHistory)) !== true) return message
-  return { ...message, tool_calls: message.tool_calls.map(call => isWireCall(call, keepInHistory) ? call : wireCall(call, keepInHistory)) }
+  return {
+    ...message,
+    tool_calls: message.tool_calls.map(call =>
+      isWireCall(call, keepInHistory) ? call : wireCall(call, keepInHistory)
+    )
+  }
 }
 
 function isWireCall (call: ToolCall, keepInHistory: readonly string[]): boolean {
@@ -105,7 +123,12 @@ function isWireCall (call: ToolCall, keepInHistory: readonly string[]): boolean 
 function wireCall (call: ToolCall, keepInHistory: readonly string[]): ToolCall {
   const { type = 'function' } = call
   const known = callFields[type]
-  return { ...reduced(call, known.call, keepInHistory), type, [type]: reduced(partOf(call), known.part) } as ToolCall // with fewer optional fields
+  // with fewer optional fields
+  return {
+    ...reduced(call, known.call, keepInHistory),
+    type,
+    [type]: reduced(partOf(call), known.part)
+  } as ToolCall
 }
 
 function partOf (call: ToolCall): object {
@@ -119,8 +142,16 @@ function hasOnly (value: object, known: readonly string[], more: readonly string
   return true
 }
 
-function reduced (value: object, known: readonly string[], more: readonly string[] = []): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([key, field]) => field !== null && (known.includes(key) || more.includes(key))))
+function reduced (
+  value: object,
+  known: readonly string[],
+  more: readonly string[] = []
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value).filter(
+      ([key, field]) => field !== null && (known.includes(key) || more.includes(key))
+    )
+  )
 }
 
 /** Self-hosted servers would open `file:` addresses; only the web and inline data are images. */
@@ -139,10 +170,14 @@ function checkImages (parts: readonly unknown[], message: number): void {
 const plain = /^[A-Za-z0-9]+$/
 
 /**
- * Returns the message with ids of tool calls as the server wants them: of exactly so many letters and digits, or not longer than
- * so many characters. An id that another provider made becomes a digest of itself, so a call and its result still belong together.
+ * Returns the message with ids of tool calls as the server wants them: of exactly so many letters and digits,
+ * or not longer than so many characters. An id that another provider made becomes a digest of itself, so a
+ * call and its result still belong together.
  */
-export function withToolCallIds (message: Message, { toolCallIdLength: length, maxToolCallIdLength: max }: Quirks): Message {
+export function withToolCallIds (
+  message: Message,
+  { toolCallIdLength: length, maxToolCallIdLength: max }: Quirks
+): Message {
   const idOf = (id: string): string => {
     if (length !== undefined) return id.length === length && plain.test(id) ? id : digestOf(id, length)
     return max === undefined || id.length <= max ? id : `call_${digestOf(id, max - 5)}`
@@ -151,7 +186,12 @@ export function withToolCallIds (message: Message, { toolCallIdLength: length, m
     const id = idOf(message.tool_call_id)
     return id === message.tool_call_id ? message : { ...message, tool_call_id: id }
   }
-  if (message.role !== 'assistant' || message.tool_calls?.every(call => idOf(call.id) === call.id) !== false) return message
+  if (
+    message.role !== 'assistant' ||
+    message.tool_calls?.every(call => idOf(call.id) === call.id) !== false
+  ) {
+    return message
+  }
   return { ...message, tool_calls: message.tool_calls.map(call => ({ ...call, id: idOf(call.id) })) }
 }
 

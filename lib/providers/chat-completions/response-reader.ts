@@ -41,7 +41,8 @@ const deltaFields = new Set([
 const none: ReadonlySet<unknown> = new Set()
 
 /** The fields of a request that its response is read by. */
-export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions' | 'stop'> & Partial<Pick<ChatInput, 'messages'>>
+export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions' | 'stop'> &
+  Partial<Pick<ChatInput, 'messages'>>
 
 interface Choice {
   /** The index of the server. */
@@ -71,7 +72,10 @@ export class ResponseReader {
   readonly #legacy: boolean
   readonly #request: ResponseRequest
   readonly #stops: ReadonlySet<unknown>
-  /** In the order they began. A list: most responses have one choice, for which a map takes 0.2 KB for as long as a stream is open. */
+  /**
+   * In the order they began. A list: most responses have one choice, for which a map takes 0.2 KB for as long
+   * as a stream is open.
+   */
   #choices: readonly Choice[] = []
   #seen: Map<string, string> | undefined
   /** Indexes of choices that were not requested. */
@@ -104,7 +108,9 @@ export class ResponseReader {
     this.#start(answer, events)
     this.#usage = laterUsage(this.#usage, usageIn(answer))
     const choices: readonly WireChoice[] = partsOf(answer.choices, 'the list of choices')
-    for (let position = 0; position < choices.length; position++) this.#readChoice(choices[position], position, choices.length === 1, events)
+    for (let position = 0; position < choices.length; position++) {
+      this.#readChoice(choices[position], position, choices.length === 1, events)
+    }
     const extra = this.#unknown(answer, answerFields, 'answer')
     if (extra !== undefined) events.push({ type: 'extra', scope: 'answer', fields: extra })
   }
@@ -122,7 +128,11 @@ export class ResponseReader {
       choice.toolCalls?.end(events, isCut(choice))
       const { index, stopSequence, isContextFull } = choice
       events.push({
-        type: 'choice-end', choice: index, reason: finalReason(choice), ...stopSequence !== undefined && { stopSequence }, ...isContextFull && { isContextFull }
+        type: 'choice-end',
+        choice: index,
+        reason: finalReason(choice),
+        ...stopSequence !== undefined && { stopSequence },
+        ...isContextFull && { isContextFull }
       })
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage })
@@ -153,10 +163,14 @@ export class ResponseReader {
     const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
     if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
     if (reasoning !== undefined && wire.delta !== undefined) choice.hasReasoning = true
-    if (delta.thinking_blocks !== undefined) readThinking(choice, wire, delta.thinking_blocks, events, this.#retained)
+    if (delta.thinking_blocks !== undefined) {
+      readThinking(choice, wire, delta.thinking_blocks, events, this.#retained)
+    }
     const refusal = nonEmptyText(delta.refusal)
     const text = this.#readContent(index, delta.content, events)
-    if (choice.thinking !== undefined && (text !== '' || refusal !== undefined || hasCalls(delta))) endThinking(choice, events)
+    if (choice.thinking !== undefined && (text !== '' || refusal !== undefined || hasCalls(delta))) {
+      endThinking(choice, events)
+    }
     if (text !== '' || refusal !== undefined) choice.hasOutput = true
     if (text !== '' && wire.delta !== undefined) choice.hasText = true
     const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
@@ -177,23 +191,33 @@ export class ResponseReader {
       events.push({ type: 'annotation-delta', choice: index, annotations: delta.annotations })
     }
     const isWhole = wire.message !== undefined && wire.message !== null
-    if (delta.tool_calls !== undefined) for (const call of toolCallPieces(delta.tool_calls)) this.#toolCalls(choice).read(call, events, isWhole)
+    if (delta.tool_calls !== undefined) {
+      for (const call of toolCallPieces(delta.tool_calls)) {
+        this.#toolCalls(choice).read(call, events, isWhole)
+      }
+    }
     if (delta.function_call !== undefined) this.#readLegacyCall(choice, delta.function_call, events)
 
     const inMessage = this.#unknown(delta, deltaFields)
-    if (inMessage !== undefined) events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
+    if (inMessage !== undefined) {
+      events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
+    }
     const inChoice = this.#unknown(wire, choiceFields, `choice ${index}`)
-    if (inChoice !== undefined) events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
+    if (inChoice !== undefined) {
+      events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
+    }
     const reason = finishReasonOf(wire.finish_reason)
     choice.finish = laterReason(choice.finish, reason)
     if (reason === 'length' && namesFullContext(wire.finish_reason)) choice.isContextFull = true
     // vLLM and SGLang say which stop sequence they met; the id of a token is none.
-    for (const met of [wire.stop_reason, wire.matched_stop]) if (this.#stops.has(met)) choice.stopSequence = String(met)
+    for (const met of [wire.stop_reason, wire.matched_stop]) {
+      if (this.#stops.has(met)) choice.stopSequence = String(met)
+    }
   }
 
   /**
-   * Returns the choice under the server's index; `undefined` for more of them than were requested. Pieces under an index that nothing
-   * announced are of the only choice that was requested, if that has not ended.
+   * Returns the choice under the server's index; `undefined` for more of them than were requested. Pieces
+   * under an index that nothing announced are of the only choice that was requested, if that has not ended.
    */
   #choice (wireIndex: number, isAnnounced: boolean): Choice | undefined {
     const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
@@ -204,13 +228,27 @@ export class ResponseReader {
       this.#spare = (this.#spare ?? new Set()).add(wireIndex)
     }
     const [only] = this.#choices
-    const goesOn = this.#maxChoices === 1 && only?.finish === undefined && this.#spare?.has(wireIndex) !== true
+    const goesOn =
+      this.#maxChoices === 1 && only?.finish === undefined && this.#spare?.has(wireIndex) !== true
     return goesOn ? only : undefined
   }
 
   #newChoice (wireIndex: number): Choice {
     const index = this.#freeIndex(wireIndex)
-    const choice: Choice = { wireIndex, index, toolCalls: undefined, hasOutput: false, hasText: false, hasReasoning: false, finish: undefined, stopSequence: undefined, isContextFull: false, legacyName: undefined, legacyCall: false, thinking: undefined }
+    const choice: Choice = {
+      wireIndex,
+      index,
+      toolCalls: undefined,
+      hasOutput: false,
+      hasText: false,
+      hasReasoning: false,
+      finish: undefined,
+      stopSequence: undefined,
+      isContextFull: false,
+      legacyName: undefined,
+      legacyCall: false,
+      thinking: undefined
+    }
     this.#choices = withLast(this.#choices, choice)
     return choice
   }
@@ -226,7 +264,10 @@ export class ResponseReader {
     return index
   }
 
-  /** Text, or parts of text and thinking as Mistral's models send them; a token that is a number may come as one. Returns the text. */
+  /**
+   * Text, or parts of text and thinking as Mistral's models send them; a token that is a number may come as
+   * one. Returns the text.
+   */
   #readContent (choice: number, content: unknown, events: ChatEvent[]): string {
     if (typeof content === 'string') return content
     if (typeof content === 'number') return String(content)
@@ -253,10 +294,19 @@ export class ResponseReader {
     choice.legacyName ??= nonEmptyText(call['name'])
     if (choice.legacyName !== undefined && !choice.legacyCall) {
       choice.legacyCall = true
-      events.push({ type: 'tool-call-start', choice: choice.index, call: 0, id: '', name: choice.legacyName, kind: 'legacy' })
+      events.push({
+        type: 'tool-call-start',
+        choice: choice.index,
+        call: 0,
+        id: '',
+        name: choice.legacyName,
+        kind: 'legacy'
+      })
     }
     const text = nonEmptyText(call['arguments'])
-    if (text !== undefined) events.push({ type: 'tool-call-delta', choice: choice.index, call: 0, text, kind: 'legacy' })
+    if (text !== undefined) {
+      events.push({ type: 'tool-call-delta', choice: choice.index, call: 0, text, kind: 'legacy' })
+    }
   }
 
   /** Choices are alternatives: each may have the same ids. */
@@ -286,22 +336,39 @@ export class ResponseReader {
 }
 
 /**
- * Reads blocks of thinking. In a stream, they come complete or in pieces, the signature with the last one or alone: a block ends
- * with it, and one without a signature with what comes next.
+ * Reads blocks of thinking. In a stream, they come complete or in pieces, the signature with the last one or
+ * alone: a block ends with it, and one without a signature with what comes next.
  */
-function readThinking (choice: Choice, wire: WireChoice, blocks: unknown, events: ChatEvent[], retained: Retained): void {
+function readThinking (
+  choice: Choice,
+  wire: WireChoice,
+  blocks: unknown,
+  events: ChatEvent[],
+  retained: Retained
+): void {
   // Fields unknown here are passed on as they came: the provider that gets them back knows their inside.
   for (const { thinking, signature, data, ...rest } of objectsOf(blocks)) {
     if (rest['type'] === 'redacted_thinking') {
       endThinking(choice, events)
-      if (typeof data === 'string' && data !== '') events.push({ type: 'thinking-block', choice: choice.index, block: { ...rest, type: 'redacted_thinking', data } })
+      if (typeof data === 'string' && data !== '') {
+        events.push({
+          type: 'thinking-block',
+          choice: choice.index,
+          block: { ...rest, type: 'redacted_thinking', data }
+        })
+      }
       continue
     }
     retained.add(nonEmptyText(thinking)?.length ?? 0)
     choice.thinking = {
-      ...rest, type: 'thinking', thinking: `${choice.thinking?.thinking ?? ''}${nonEmptyText(thinking) ?? ''}`, ...typeof signature === 'string' && { signature }
+      ...rest,
+      type: 'thinking',
+      thinking: `${choice.thinking?.thinking ?? ''}${nonEmptyText(thinking) ?? ''}`,
+      ...typeof signature === 'string' && { signature }
     }
-    if (nonEmptyText(signature) !== undefined || objectOf(wire.delta) === undefined) endThinking(choice, events)
+    if (nonEmptyText(signature) !== undefined || objectOf(wire.delta) === undefined) {
+      endThinking(choice, events)
+    }
   }
 }
 
@@ -325,9 +392,17 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
   const [whole] = partsOf(wire.message, 'the message')
   if (whole === undefined) return delta ?? textDelta(wire)
   const { hasText, hasReasoning, toolCalls, legacyCall } = choice
-  if (delta === undefined && !hasText && !hasReasoning && toolCalls === undefined && !legacyCall) return whole // nothing came in pieces
+  // nothing came in pieces
+  if (delta === undefined && !hasText && !hasReasoning && toolCalls === undefined && !legacyCall) return whole
   const {
-    content, refusal, reasoning_content: reasoningContent, reasoning, thinking_blocks: thinking, tool_calls: calls, function_call: call, ...rest
+    content,
+    refusal,
+    reasoning_content: reasoningContent,
+    reasoning,
+    thinking_blocks: thinking,
+    tool_calls: calls,
+    function_call: call,
+    ...rest
   } = whole
   return {
     ...rest,
@@ -338,9 +413,17 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
   }
 }
 
-/** A server that first says `stop` and then that the answer was cut or filtered means the latter: it must not look complete. */
-function laterReason (known: FinishReason | undefined, reason: FinishReason | undefined): FinishReason | undefined {
-  return known === undefined || reason === 'length' || reason === 'content_filter' ? reason ?? known : known
+/**
+ * A server that first says `stop` and then that the answer was cut or filtered means the latter: it must not
+ * look complete.
+ */
+function laterReason (
+  known: FinishReason | undefined,
+  reason: FinishReason | undefined
+): FinishReason | undefined {
+  return known === undefined || reason === 'length' || reason === 'content_filter'
+    ? (reason ?? known)
+    : known
 }
 
 function isCut ({ finish }: Choice): boolean {
@@ -350,16 +433,25 @@ function isCut ({ finish }: Choice): boolean {
 /**
  * A choice with tool calls ends for them, whatever the server said; a cut one stays cut.
  *
- * @throws GatewayError `upstream_invalid_response` for one that begins a tool call, or ends for one, and has nothing
+ * @throws GatewayError `upstream_invalid_response` for one that begins a tool call, or ends for one, and has
+ *   nothing
  */
 function finalReason ({ finish, toolCalls, legacyCall, hasOutput }: Choice): FinishReason {
   const endsForCalls = finish === 'tool_calls' || finish === 'function_call'
-  if ((endsForCalls || toolCalls !== undefined) && toolCalls?.any !== true && !legacyCall && finish !== 'length' && finish !== 'content_filter') {
+  if (
+    (endsForCalls || toolCalls !== undefined) &&
+    toolCalls?.any !== true &&
+    !legacyCall &&
+    finish !== 'length' &&
+    finish !== 'content_filter'
+  ) {
     if (!hasOutput) throw invalidResponse('tool calls are announced, and there is none')
     return 'stop'
   }
   if (legacyCall && (finish === 'stop' || finish === undefined)) return 'function_call'
-  if (toolCalls?.any === true && (finish === 'stop' || finish === undefined || finish === 'function_call')) return 'tool_calls'
+  if (toolCalls?.any === true && (finish === 'stop' || finish === undefined || finish === 'function_call')) {
+    return 'tool_calls'
+  }
   return finish ?? 'stop'
 }
 

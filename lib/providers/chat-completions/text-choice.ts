@@ -1,4 +1,7 @@
-/** Choices of a text completion, which differ from those of a chat in where their text and log probabilities stand. */
+/**
+ * Choices of a text completion, which differ from those of a chat in where their text and log probabilities
+ * stand.
+ */
 
 import { objectOf } from '../../json/guards.ts'
 import type { WireChoice, WireDelta } from './wire.ts'
@@ -14,8 +17,10 @@ export function textLogprobs (logprobs: Readonly<Record<string, unknown>>): unkn
   if (!Array.isArray(tokens)) return undefined
   return tokens.map((token: unknown, index) => ({
     token,
-    logprob: Array.isArray(values) ? values[index] as unknown : null,
+    logprob: Array.isArray(values) ? (values[index] as unknown) : null,
     bytes: null,
-    top_logprobs: Object.entries(objectOf(Array.isArray(tops) ? tops[index] : undefined) ?? {}).map(([token, logprob]) => ({ token, logprob, bytes: null }))
+    top_logprobs: Object.entries(objectOf(Array.isArray(tops) ? tops[index] : undefined) ?? {}).map(
+      ([token, logprob]) => ({ token, logprob, bytes: null })
+    )
   }))
 }

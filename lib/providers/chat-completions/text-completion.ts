@@ -8,7 +8,7 @@ import { readStream } from './chat-stream.ts'
 import { readError } from './errors.ts'
 import type { TextInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 
 /** Fields whose value is sent as the caller sent it. */
 const forwarded = [
@@ -18,24 +18,38 @@ const forwarded = [
 /** @param path of the endpoint */
 export function textCompletionAt (path: string): Adapter<TextInput, ChatEvent> {
   return {
-    request: ask => textRequest(ask, path),
-    read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
+    request: input => textRequest(input, path),
+    read: (_head, input) => jsonOrSse(input, readResponse, readStream),
     error: failure => aboutPrompt(readError(failure)),
-    split: ask => ask.quirks.multipleChoices === false ? splitChoices(ask, 1) : [ask]
+    split: input => input.quirks.multipleChoices === false ? splitChoices(input, 1) : [input]
   }
 }
 
-function textRequest (ask: Ask<TextInput>, path: string): UpstreamRequest {
-  const { request, route, quirks, streamed } = ask
-  const { text, max_tokens: maxTokens, max_completion_tokens: capped, logprobs, top_logprobs: alternatives } = request
+function textRequest (input: AdapterInput<TextInput>, path: string): UpstreamRequest {
+  const { request, route, quirks, streamed } = input
+  const {
+    text,
+    max_tokens: maxTokens,
+    max_completion_tokens: capped,
+    logprobs,
+    top_logprobs: alternatives
+  } = request
   const body: Record<string, unknown> = {
     model: route.model,
     ...text,
     max_tokens: capped ?? maxTokens,
     ...Object.fromEntries(forwarded.map(field => [quirks.rename?.[field] ?? field, request[field]])),
     ...logprobs === true && { logprobs: alternatives },
-    ...streamed && { stream: true, ...quirks.streamUsage !== false && { stream_options: { include_usage: true } } }
+    ...streamed && {
+      stream: true,
+      ...quirks.streamUsage !== false && { stream_options: { include_usage: true } }
+    }
   }
   for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
-  return { method: 'POST', path, headers: streamed ? { ...jsonHeaders, accept: 'text/event-stream' } : jsonHeaders, body: jsonBody(body, ask) }
+  return {
+    method: 'POST',
+    path,
+    headers: streamed ? { ...jsonHeaders, accept: 'text/event-stream' } : jsonHeaders,
+    body: jsonBody(body, input)
+  }
 }

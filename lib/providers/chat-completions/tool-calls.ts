@@ -158,7 +158,12 @@ export class ToolCalls {
     note(same, open)
   }
 
-  #find (index: number | undefined, id: string | undefined, name: string | undefined, text: string): OpenCall | undefined {
+  #find (
+    index: number | undefined,
+    id: string | undefined,
+    name: string | undefined,
+    text: string
+  ): OpenCall | undefined {
     const among = index === undefined ? this.#all : this.#byIndex.get(index)
     const byId = id === undefined ? undefined : (among ?? this.#all).byId.get(id)
     if (byId !== undefined) {
@@ -174,17 +179,27 @@ export class ToolCalls {
     return isComplete(last) ? undefined : last
   }
 
-  /** A piece without a name belongs to the call of its index, and else to the one that still lacks arguments. */
-  #findNameless (index: number | undefined, id: string | undefined, same: OpenCall | undefined, text: string): OpenCall | undefined {
+  /**
+   * A piece without a name belongs to the call of its index, and else to the one that still lacks arguments.
+   */
+  #findNameless (
+    index: number | undefined,
+    id: string | undefined,
+    same: OpenCall | undefined,
+    text: string
+  ): OpenCall | undefined {
     if (same !== undefined && !(isClosed(same) && text.trim() !== '')) return same
     const unnumbered = index === undefined ? undefined : this.#open[index]
-    const waiting = unnumbered?.isUnnumbered === true && !isClosed(unnumbered) ? unnumbered : this.#waiting(id)
+    const waiting =
+      unnumbered?.isUnnumbered === true && !isClosed(unnumbered) ? unnumbered : this.#waiting(id)
     if (waiting === undefined) return same !== undefined && beginsOther(same, text) ? undefined : same
     if (index !== undefined && same === undefined) this.#note(index, waiting)
     return waiting
   }
 
-  /** Returns the last call, if it can take more arguments; one with an id of its own takes none of another id. */
+  /**
+   * Returns the last call, if it can take more arguments; one with an id of its own takes none of another id.
+   */
   #waiting (id: string | undefined): OpenCall | undefined {
     const { last } = this.#all
     if (last === undefined || isClosed(last)) return undefined
@@ -222,9 +237,15 @@ function isClosed (open: OpenCall): boolean {
   return open.call !== undefined && open.scan.isComplete(open.text)
 }
 
-/** The label of a call comes once more: with none of its arguments, with all of them, or with those behind an empty object. */
+/**
+ * The label of a call comes once more: with none of its arguments, with all of them, or with those behind an
+ * empty object.
+ */
 function isRepetition (open: OpenCall, name: string, text: string): boolean {
-  return open.name === name && (text === '' || (open.kind === 'function' && (text === open.text || open.text === '')))
+  return (
+    open.name === name &&
+    (text === '' || (open.kind === 'function' && (text === open.text || open.text === '')))
+  )
 }
 
 /** Arguments after complete ones: of a call that is not named, unless they are the same once more. */
@@ -246,8 +267,8 @@ function note (among: Candidates, open: OpenCall): void {
 }
 
 /**
- * Follows the brackets of arguments piece by piece, so that they are parsed once, when the brackets are closed, and not with
- * each piece: nothing but blanks may come after them.
+ * Follows the brackets of arguments piece by piece, so that they are parsed once, when the brackets are
+ * closed, and not with each piece: nothing but blanks may come after them.
  */
 class ArgumentScan {
   #depth = 0

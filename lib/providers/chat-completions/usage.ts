@@ -2,7 +2,8 @@ import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
 import type { JsonObject } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
 
-const placesOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> => names.map(name => name.split('.'))
+const placesOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> =>
+  names.map(name => name.split('.'))
 
 /**
  * Where a count may stand, the place of the dialect first. A dot leads into details; the others are fields
@@ -12,15 +13,24 @@ const places = {
   prompt: placesOf('prompt_tokens', 'input_tokens'),
   completion: placesOf('completion_tokens', 'output_tokens'),
   cached: placesOf(
-    'prompt_tokens_details.cached_tokens', 'input_tokens_details.cached_tokens', 'prompt_cache_hit_tokens', 'cache_read_input_tokens',
+    'prompt_tokens_details.cached_tokens',
+    'input_tokens_details.cached_tokens',
+    'prompt_cache_hit_tokens',
+    'cache_read_input_tokens',
     'cached_tokens'
   ),
   cacheWrite: placesOf(
-    'prompt_tokens_details.cache_write_tokens', 'input_tokens_details.cache_write_tokens', 'prompt_tokens_details.cache_creation_tokens',
+    'prompt_tokens_details.cache_write_tokens',
+    'input_tokens_details.cache_write_tokens',
+    'prompt_tokens_details.cache_creation_tokens',
     'cache_creation_input_tokens'
   ),
   promptAudio: placesOf('prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens'),
-  reasoning: placesOf('completion_tokens_details.reasoning_tokens', 'output_tokens_details.reasoning_tokens', 'reasoning_tokens'),
+  reasoning: placesOf(
+    'completion_tokens_details.reasoning_tokens',
+    'output_tokens_details.reasoning_tokens',
+    'reasoning_tokens'
+  ),
   completionAudio: placesOf('completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'),
   accepted: placesOf('completion_tokens_details.accepted_prediction_tokens'),
   rejected: placesOf('completion_tokens_details.rejected_prediction_tokens')
@@ -87,7 +97,9 @@ function lessThan (total: number | undefined, part: number | undefined): number 
 /** Anthropic's names mean Anthropic's counts: its `input_tokens` are without those of the cache. */
 function besidePrompt (usage: JsonObject): number {
   if (usage['prompt_tokens'] !== undefined || usage['input_tokens_details'] !== undefined) return 0
-  return (countOf(usage['cache_read_input_tokens']) ?? 0) + (countOf(usage['cache_creation_input_tokens']) ?? 0)
+  return (
+    (countOf(usage['cache_read_input_tokens']) ?? 0) + (countOf(usage['cache_creation_input_tokens']) ?? 0)
+  )
 }
 
 function countAt (usage: JsonObject, paths: ReadonlyArray<readonly string[]>): number | undefined {

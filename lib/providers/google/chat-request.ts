@@ -8,38 +8,39 @@ import { toolFields } from './tools.ts'
 import { jsonBody } from '../json-request.ts'
 import type { GenerateContentRequest, ServiceTier } from './wire.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 
 const tiers: Readonly<Partial<Record<NonNullable<ChatInput['service_tier']>, ServiceTier>>> = {
   default: 'standard', standard_only: 'standard', flex: 'flex', priority: 'priority'
 }
 
 /**
- * Builds the request. Model and manner of answering go into the path; the key travels in a header, never in the URL.
+ * Builds the request. Model and manner of answering go into the path; the key travels in a header, never in
+ * the URL.
  *
  * @throws GatewayError 400 for what would give the caller something else than requested, with the
  *   exact parameter
  * @see https://ai.google.dev/api/generate-content
  */
-export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
-  const method = ask.streamed ? 'streamGenerateContent?alt=sse' : 'generateContent'
+export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
+  const method = input.streamed ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return {
     method: 'POST',
-    path: `/v1beta/models/${encodeURIComponent(ask.route.model)}:${method}`,
+    path: `/v1beta/models/${encodeURIComponent(input.route.model)}:${method}`,
     headers: {
       'content-type': 'application/json',
-      accept: ask.streamed ? 'text/event-stream' : 'application/json'
+      accept: input.streamed ? 'text/event-stream' : 'application/json'
     },
-    body: jsonBody(chatBody(ask), ask)
+    body: jsonBody(chatBody(input), input)
   }
 }
 
 /** Candidates one request may ask for. */
-export function maxChoices ({ route }: Ask<ChatInput>): number {
+export function maxChoices ({ route }: AdapterInput<ChatInput>): number {
   return chatTraits(route).maxChoices
 }
 
-function chatBody ({ request, route }: Ask<ChatInput>): GenerateContentRequest {
+function chatBody ({ request, route }: AdapterInput<ChatInput>): GenerateContentRequest {
   refuseUnsupported(request)
   const traits = chatTraits(route)
   const generationConfig = generationConfigOf(request, traits)
@@ -67,5 +68,8 @@ function refuseUnsupported (request: ChatInput): void {
 }
 
 function refuseAudio (param: string): never {
-  throw new GatewayError('unsupported_parameter', { message: 'This model does not answer with audio.', param })
+  throw new GatewayError('unsupported_parameter', {
+    message: 'This model does not answer with audio.',
+    param
+  })
 }

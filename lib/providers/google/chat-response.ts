@@ -4,7 +4,7 @@ import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask } from '../provider.ts'
+import type { AdapterInput } from '../provider.ts'
 
 /**
  * Reads a complete response into events: `response-start` first, `choice-end` per candidate, `usage` last. A
@@ -13,12 +13,12 @@ import type { Ask } from '../provider.ts'
  * @throws ProviderFailure for a body that holds an error
  * @throws GatewayError `upstream_invalid_response` for one that holds neither candidates nor a refusal
  */
-export function readResponse (body: unknown, ask: Ask<ChatInput>): ChatEvent[] {
+export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)
   if (wire === undefined) throw invalidResponse(typeof body)
   const failure = inBandError(wire)
   if (failure !== undefined) throw new ProviderFailure(failure)
-  const reader = new ResponseReader(ask.request)
+  const reader = new ResponseReader(input.request)
   const events: ChatEvent[] = []
   reader.read(wire, events)
   if (!reader.any) throw invalidResponse('the response has no candidates')

@@ -11,7 +11,7 @@ import { textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask, StreamReader } from '../provider.ts'
+import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
  * Reads the messages of one stream. `response-start` comes first; the end of each choice and the
@@ -21,8 +21,8 @@ import type { Ask, StreamReader } from '../provider.ts'
  * @throws GatewayError `upstream_invalid_response` for a message that is not JSON, and
  *   `upstream_stream_interrupted` from `end` when a candidate that began is not over, or none began
  */
-export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  return new ChatStream(ask)
+export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
+  return new ChatStream(input)
 }
 
 class ChatStream implements StreamReader<ChatEvent> {
@@ -34,7 +34,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   #unparsed: string | undefined
   readonly done = false
 
-  constructor ({ request }: Ask<ChatInput>) {
+  constructor ({ request }: AdapterInput<ChatInput>) {
     this.#reader = new ResponseReader(request)
   }
 

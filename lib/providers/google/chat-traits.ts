@@ -23,9 +23,25 @@ export interface ChatTraits {
 /** Reads what is known of a model; of others the provider's own refusal is passed on. */
 export function chatTraits ({ traits = {} }: Route): ChatTraits {
   const {
-    systemInstruction = true, thinking: ways = [], thinkingOff = false, efforts, penalties = true, thoughtSignatures = false, maxChoices = 8,
+    systemInstruction = true,
+    thinking: ways = [],
+    thinkingOff = false,
+    efforts,
+    penalties = true,
+    thoughtSignatures = false,
+    maxChoices = 8,
     thinkingBudget: { min: minBudget = 0, max: maxBudget = Infinity } = {}
   } = traits
   const thinking = ways.includes('level') ? 'level' : ways.includes('budget') ? 'budget' : 'none'
-  return { systemInstruction, thinking, minBudget, maxBudget, thinkingOff, efforts, penalties, signatures: thoughtSignatures, maxChoices }
+  return {
+    systemInstruction,
+    thinking,
+    minBudget,
+    maxBudget,
+    thinkingOff,
+    efforts,
+    penalties,
+    signatures: thoughtSignatures,
+    maxChoices
+  }
 }

@@ -69,7 +69,9 @@ function filePart ({ file_data: data, file_id: id, filename }: FilePart['file'],
   const named = typeByName(filename ?? '')
   const inline = inlineOf(data ?? '', named ?? 'application/pdf')
   if (inline !== undefined) return inline
-  if (data && named !== undefined && /^[\w+/-]+={0,2}$/.test(data)) return { inlineData: { mimeType: named, data } }
+  if (data && named !== undefined && /^[\w+/-]+={0,2}$/.test(data)) {
+    return { inlineData: { mimeType: named, data } }
+  }
   throw new GatewayError('invalid_value', {
     message: 'A file must be a base64 data URL, or base64 with a `filename` whose extension gives the type.',
     param: `${param}.file.file_data`
@@ -84,7 +86,9 @@ function inlineOf (url: string, fallback: string): Part | undefined {
   if (parameters.at(-1)?.trim().toLowerCase() !== 'base64') return undefined
   const mimeType = type.trim().toLowerCase() || fallback
   // Written often, registered nowhere, refused by the provider.
-  return { inlineData: { mimeType: mimeType === 'image/jpg' ? 'image/jpeg' : mimeType, data: url.slice(comma + 1) } }
+  return {
+    inlineData: { mimeType: mimeType === 'image/jpg' ? 'image/jpeg' : mimeType, data: url.slice(comma + 1) }
+  }
 }
 
 function typeByName (name: string): string | undefined {

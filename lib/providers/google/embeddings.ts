@@ -15,7 +15,7 @@ import { inBandError, readError } from './errors.ts'
 import { countOf, objectOf } from '../../json/guards.ts'
 import type { BatchEmbedContentsRequest } from './wire.ts'
 import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
-import type { Adapter, Ask, Join, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, Join, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
@@ -23,17 +23,17 @@ const maxBatch = 100
 
 export const googleEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,
-  read: (_head, ask) => ({ as: 'bytes', read: bytes => readResponse(bytes, ask) }),
+  read: (_head, adapterInput) => ({ as: 'bytes', read: bytes => readResponse(bytes, adapterInput) }),
   error: failure => aboutInput(readError(failure)),
   split,
   join
 }
 
 /** `user` has no place here; base64 is made by the gateway. */
-function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
-  const { request: { dimensions }, route } = ask
+function embeddingsRequest (adapterInput: AdapterInput<EmbeddingsRequest>): UpstreamRequest {
+  const { request: { dimensions }, route } = adapterInput
   const body: BatchEmbedContentsRequest = {
-    requests: textsOf(ask).map(text => ({
+    requests: textsOf(adapterInput).map(text => ({
       model: `models/${route.model}`,
       content: { parts: [{ text }] },
       ...dimensions !== undefined && { outputDimensionality: dimensions }
@@ -43,11 +43,11 @@ function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
     method: 'POST',
     path: `/v1beta/models/${encodeURIComponent(route.model)}:batchEmbedContents`,
     headers: jsonHeaders,
-    body: jsonBody(body, ask)
+    body: jsonBody(body, adapterInput)
   }
 }
 
-function textsOf ({ request: { input } }: Ask<EmbeddingsRequest>): string[] {
+function textsOf ({ request: { input } }: AdapterInput<EmbeddingsRequest>): string[] {
   return inputsOf(input).map(text => {
     if (typeof text === 'string') return text
     throw new GatewayError('unsupported_parameter', {
@@ -56,24 +56,24 @@ function textsOf ({ request: { input } }: Ask<EmbeddingsRequest>): string[] {
   })
 }
 
-function readResponse (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
+function readResponse (bytes: Buffer, adapterInput: AdapterInput<EmbeddingsRequest>): EmbeddingsEvent[] {
   const cursor = new JsonCursor(bytes)
   let vectors: Vector[] = []
   let usage: unknown
   for (const key of cursor.keys()) {
-    if (key === 'embeddings' && !cursor.isNull) vectors = readVectors(cursor, ask)
+    if (key === 'embeddings' && !cursor.isNull) vectors = readVectors(cursor, adapterInput)
     else if (key === 'usageMetadata') usage = cursor.parse()
     else cursor.skip()
   }
   cursor.end()
   if (vectors.length === 0) refuse(bytes)
-  const count = textsOf(ask).length
+  const count = textsOf(adapterInput).length
   if (vectors.length !== count) throw invalidResponse(`${vectors.length} vectors for ${count} inputs`)
   const tokens = objectOf(usage)?.['promptTokenCount']
   return eventsOf(vectors, countOf(tokens))
 }
 
-function readVectors (cursor: JsonCursor, { request }: Ask<EmbeddingsRequest>): Vector[] {
+function readVectors (cursor: JsonCursor, { request }: AdapterInput<EmbeddingsRequest>): Vector[] {
   const vectors: Vector[] = []
   for (const index of cursor.items()) {
     for (const key of cursor.keys()) {
@@ -98,11 +98,14 @@ function refuse (bytes: Buffer): never {
   throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'the response has no vectors')
 }
 
-function split (ask: Ask<EmbeddingsRequest>): Array<Ask<EmbeddingsRequest>> {
-  const texts = textsOf(ask)
-  const parts: Array<Ask<EmbeddingsRequest>> = []
+function split (adapterInput: AdapterInput<EmbeddingsRequest>): Array<AdapterInput<EmbeddingsRequest>> {
+  const texts = textsOf(adapterInput)
+  const parts: Array<AdapterInput<EmbeddingsRequest>> = []
   for (let at = 0; at < texts.length; at += maxBatch) {
-    parts.push({ ...ask, request: { ...ask.request, input: texts.slice(at, at + maxBatch) } })
+    parts.push({
+      ...adapterInput,
+      request: { ...adapterInput.request, input: texts.slice(at, at + maxBatch) }
+    })
   }
   return parts
 }

@@ -45,7 +45,7 @@ export function inBandError (wire: Record<string, unknown>): Failure | undefined
   if (wire['error'] === undefined || wire['error'] === null) return undefined
   const said = statusIn(wire)
   const code = numberOf(said.code)
-  const status = code !== undefined && code >= 400 ? code : statuses[said.status ?? ''] ?? 500
+  const status = code !== undefined && code >= 400 ? code : (statuses[said.status ?? ''] ?? 500)
   return classify(status, said, retryDelay(said))
 }
 
@@ -55,37 +55,55 @@ function statusIn (body: unknown): ErrorStatus {
 }
 
 function classify (status: number, said: ErrorStatus, retryAfterSeconds: number | undefined): Failure {
-  const message = typeof said.message === 'string' && said.message !== '' ? withoutProjects(said.message) : undefined
-  const fact = (kind: FailureKind, more: Partial<Failure> = {}): Failure =>
-    ({ kind, message, cause: { status, said: said.status }, ...more })
+  const message =
+    typeof said.message === 'string' && said.message !== '' ? withoutProjects(said.message) : undefined
+  const fact = (kind: FailureKind, more: Partial<Failure> = {}): Failure => ({
+    kind,
+    message,
+    cause: { status, said: said.status },
+    ...more
+  })
 
   if (isCredentialProblem(status, said)) return fact('credential', { status })
   if (status === 402) return fact('quota')
   if (status === 400 && isTooLong(message)) return fact('context_length', { param: 'messages' })
   switch (status) {
-    case 404: return fact('model', { param: 'model' })
-    case 413: return fact('too_large')
-    case 429: return fact('rate_limit', { retryAfterSeconds })
-    case 503: return fact('overloaded', { retryAfterSeconds })
-    case 408: case 504: return fact('timeout')
+    case 404:
+      return fact('model', { param: 'model' })
+    case 413:
+      return fact('too_large')
+    case 429:
+      return fact('rate_limit', { retryAfterSeconds })
+    case 503:
+      return fact('overloaded', { retryAfterSeconds })
+    case 408:
+    case 504:
+      return fact('timeout')
     // Another operation was in the way, or a proxy gave up: neither is the caller's doing.
-    case 409: case 499: return fact('error')
-    default: return status >= 400 && status < 500 ? fact('invalid_request', { status }) : fact('error')
+    case 409:
+    case 499:
+      return fact('error')
+    default:
+      return status >= 400 && status < 500 ? fact('invalid_request', { status }) : fact('error')
   }
 }
 
 /** Only the beginning is looked at: the words are short, a hostile text is not. */
 function isTooLong (message = ''): boolean {
-  return /token count.{0,200}exceeds|exceeds the (?:maximum|limit).{0,200}tokens/i.test(message.slice(0, 2000))
+  return /token count.{0,200}exceeds|exceeds the (?:maximum|limit).{0,200}tokens/i.test(
+    message.slice(0, 2000)
+  )
 }
 
 /** A wrong key is a 400 here; so are an account without billing and a region that is not served. */
 function isCredentialProblem (status: number, { status: name, message, details }: ErrorStatus): boolean {
   if (status === 401 || status === 403) return true
   if (status !== 400) return false
-  return objectsOf(details).some(({ reason }) => reason === 'API_KEY_INVALID' || reason === 'API_KEY_EXPIRED') ||
+  return (
+    objectsOf(details).some(({ reason }) => reason === 'API_KEY_INVALID' || reason === 'API_KEY_EXPIRED') ||
     /api key (?:not valid|expired)/i.test(message ?? '') ||
     (name === 'FAILED_PRECONDITION' && /enable billing|location is not supported/i.test(message ?? ''))
+  )
 }
 
 /** Reads `RetryInfo.retryDelay`, a duration such as `34.4s`, in seconds from 1 to 60. */
@@ -99,5 +117,7 @@ function retryDelay ({ details }: ErrorStatus): number | undefined {
 
 /** Takes project numbers out, which no other provider writes. */
 function withoutProjects (text: string): string {
-  return text.slice(0, maxMessageLength).replace(/(\bprojects?(?:_number)?[:/ =]{1,4})[\w-]{0,40}\d[\w-]{0,40}/gi, '$1[redacted]')
+  return text
+    .slice(0, maxMessageLength)
+    .replace(/(\bprojects?(?:_number)?[:/ =]{1,4})[\w-]{0,40}\d[\w-]{0,40}/gi, '$1[redacted]')
 }

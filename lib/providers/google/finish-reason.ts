@@ -29,12 +29,23 @@ export function finishReasonOf (wire: string | undefined, calls: 'tools' | 'lega
   return calls === 'legacy' ? 'function_call' : 'tool_calls'
 }
 
-/** Reasons of a candidate that went wrong: a call that cannot be read, of a tool that was not offered, one too many. */
+/**
+ * Reasons of a candidate that went wrong: a call that cannot be read, of a tool that was not offered, one too
+ * many.
+ */
 const failures: ReadonlySet<string | undefined> = new Set([
-  'MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE', 'MALFORMED_RESPONSE', 'OTHER'
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+  'MISSING_THOUGHT_SIGNATURE',
+  'MALFORMED_RESPONSE',
+  'OTHER'
 ])
 
-/** Returns true for a reason that makes an answer without output a failure: agents take an empty one for the end of their work. */
+/**
+ * Returns true for a reason that makes an answer without output a failure: agents take an empty one for the
+ * end of their work.
+ */
 export function namesFailure (wire: string | undefined): boolean {
   return failures.has(wire)
 }

@@ -6,7 +6,7 @@ import { camelKeys } from './camel-keys.ts'
 import type { ChatTraits } from './chat-traits.ts'
 import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask } from '../provider.ts'
+import type { AdapterInput } from '../provider.ts'
 
 type Effort = NonNullable<ChatInput['reasoning_effort']>
 
@@ -29,14 +29,19 @@ export function generationConfigOf (request: ChatInput, traits: ChatTraits): Gen
 /** The most choices of a request, as its schema has it. */
 const maxChoices = 128
 
-/** Returns an ask whose request has the number of candidates in `n` alone: as many are requested, and read. */
-export function candidatesAsChoices (ask: Ask<ChatInput>): Ask<ChatInput> {
-  const { generation_config: config } = ask.request
-  if (config === undefined) return ask
+/**
+ * Returns an ask whose request has the number of candidates in `n` alone: as many are requested, and read.
+ */
+export function candidatesAsChoices (input: AdapterInput<ChatInput>): AdapterInput<ChatInput> {
+  const { generation_config: config } = input.request
+  if (config === undefined) return input
   const { choices } = generationBounds(config)
   // What else it may be is sent as it is, for the provider to refuse.
-  if (choices === undefined || !Number.isInteger(choices) || choices > maxChoices) return ask
-  return { ...ask, request: { ...ask.request, n: choices, generation_config: withoutEntry(config, 'candidateCount') } }
+  if (choices === undefined || !Number.isInteger(choices) || choices > maxChoices) return input
+  return {
+    ...input,
+    request: { ...input.request, n: choices, generation_config: withoutEntry(config, 'candidateCount') }
+  }
 }
 
 function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
@@ -65,21 +70,33 @@ function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
     config.responseLogprobs = true
     if (request.top_logprobs !== undefined && request.top_logprobs > 0) config.logprobs = request.top_logprobs
   }
-  const thinking = budgetOf(request, traits) ?? (effort === undefined ? undefined : thinkingOf(effort, traits))
+  const thinking =
+    budgetOf(request, traits) ?? (effort === undefined ? undefined : thinkingOf(effort, traits))
   if (thinking !== undefined) config.thinkingConfig = thinking
   return config
 }
 
 /** A budget of the caller goes where the model takes one, and is no effort there. */
-function budgetOf ({ thinking: given }: ChatInput, { thinking, minBudget, maxBudget }: ChatTraits): ThinkingConfig | undefined {
+function budgetOf (
+  { thinking: given }: ChatInput,
+  { thinking, minBudget, maxBudget }: ChatTraits
+): ThinkingConfig | undefined {
   if (given?.type !== 'enabled' || thinking !== 'budget') return undefined
-  return { includeThoughts: given.display !== 'omitted', thinkingBudget: Math.min(Math.max(given.budget_tokens, minBudget), maxBudget) }
+  return {
+    includeThoughts: given.display !== 'omitted',
+    thinkingBudget: Math.min(Math.max(given.budget_tokens, minBudget), maxBudget)
+  }
 }
 
-function thinkingOf (effort: Effort, { thinking, thinkingOff, efforts }: ChatTraits): ThinkingConfig | undefined {
+function thinkingOf (
+  effort: Effort,
+  { thinking, thinkingOff, efforts }: ChatTraits
+): ThinkingConfig | undefined {
   if (thinking === 'none') return undefined
   const includeThoughts = effort !== 'none'
-  if (thinking === 'level') return { includeThoughts, thinkingLevel: levels[nearestEffort(effort, efforts) ?? effort] }
+  if (thinking === 'level') {
+    return { includeThoughts, thinkingLevel: levels[nearestEffort(effort, efforts) ?? effort] }
+  }
   if (effort !== 'none') return { includeThoughts, thinkingBudget: budgets[effort] }
   return thinkingOff ? { includeThoughts, thinkingBudget: 0 } : undefined
 }

@@ -17,19 +17,19 @@ import { objectOf, objectsOf } from '../../json/guards.ts'
 import type { AnswerPart, GenerateContentRequest, GenerateContentResponse } from './wire.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
-import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 import { nowSeconds } from '../../core/reply.ts'
 
 export const googleImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
   read: () => ({ as: 'json', read: readImages }),
   error: readError,
-  split: ask => splitChoices(ask, 1)
+  split: input => splitChoices(input, 1)
 }
 
 const aspectRatios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
 
-function imageRequest ({ request, route }: Ask<ImageRequest>): UpstreamRequest {
+function imageRequest ({ request, route }: AdapterInput<ImageRequest>): UpstreamRequest {
   refuseUnsupported(request)
   const aspectRatio = aspectRatioOf(request.size)
   const body: GenerateContentRequest = {
@@ -48,12 +48,24 @@ function imageRequest ({ request, route }: Ask<ImageRequest>): UpstreamRequest {
 }
 
 /** Refuses what would give the caller something else than requested; what only tunes is left out. */
-function refuseUnsupported ({ response_format: format, background, output_format: output = 'png' }: ImageRequest): void {
-  const param = format === 'url'
-    ? 'response_format'
-    : background === 'transparent' ? 'background' : output !== 'png' ? 'output_format' : undefined
+function refuseUnsupported ({
+  response_format: format,
+  background,
+  output_format: output = 'png'
+}: ImageRequest): void {
+  const param =
+    format === 'url'
+      ? 'response_format'
+      : background === 'transparent'
+        ? 'background'
+        : output !== 'png'
+          ? 'output_format'
+          : undefined
   if (param !== undefined) {
-    throw new GatewayError('unsupported_parameter', { message: `This model does not support this \`${param}\`.`, param })
+    throw new GatewayError('unsupported_parameter', {
+      message: `This model does not support this \`${param}\`.`,
+      param
+    })
   }
 }
 
@@ -100,5 +112,8 @@ function noImage ({ candidates, promptFeedback }: GenerateContentResponse): Gate
     reasons.some(reason => finishReasonOf(reason, 'none') === 'content_filter')
   return filtered
     ? new GatewayError('content_policy_violation', { param: 'prompt', cause: { reasons } })
-    : new GatewayError('upstream_invalid_response', { message: 'The answer of the model contains no image.', cause: { reasons } })
+    : new GatewayError('upstream_invalid_response', {
+        message: 'The answer of the model contains no image.',
+        cause: { reasons }
+      })
 }

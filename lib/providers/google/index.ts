@@ -19,12 +19,17 @@ import type { Adapter, Adapters } from '../provider.ts'
 
 export const googleChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
-  read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
+  read: (_head, input) => jsonOrSse(input, readResponse, readStream),
   error: readError,
-  split: ask => splitChoices(candidatesAsChoices(ask), maxChoices(ask))
+  split: input => splitChoices(candidatesAsChoices(input), maxChoices(input))
 }
 
-export const googleAdapters = { chat: googleChat, embeddings: googleEmbeddings, images: googleImages, tokenCount: googleTokenCount } satisfies Adapters
+export const googleAdapters = {
+  chat: googleChat,
+  embeddings: googleEmbeddings,
+  images: googleImages,
+  tokenCount: googleTokenCount
+} satisfies Adapters
 
 /** Returns the credential: a header, because addresses end up in logs. */
 export function googleHeaders (key: string): Record<string, string> {

@@ -33,7 +33,10 @@ export function wireConversation (messages: readonly Message[], traits: ChatTrai
     return { contents: [{ role: 'user', parts: system }] }
   }
   if (contents.length === 0) {
-    throw new GatewayError('invalid_value', { message: 'The conversation must contain text.', param: 'messages' })
+    throw new GatewayError('invalid_value', {
+      message: 'The conversation must contain text.',
+      param: 'messages'
+    })
   }
   if (system.length === 0) return { contents }
   if (traits.systemInstruction) return { contents, systemInstruction: { parts: system } }
@@ -84,7 +87,10 @@ class OpenCalls {
     else same.calls.push(call)
   }
 
-  /** Notes the result of a call; of equal calls the first without a result is meant, else a second result replaces the first. */
+  /**
+   * Notes the result of a call; of equal calls the first without a result is meant, else a second result
+   * replaces the first.
+   */
   answer (by: { readonly id: string } | { readonly name: string }, output: string): boolean {
     const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
     const call = same?.calls[same.next] ?? same?.calls[0]
@@ -169,7 +175,10 @@ class Turns {
 
   #answer (by: { readonly id: string } | { readonly name: string }, output: string, param: string): void {
     if (this.#open.answer(by, output)) return
-    throw new GatewayError('invalid_value', { message: 'No call in the preceding message has this id or name.', param })
+    throw new GatewayError('invalid_value', {
+      message: 'No call in the preceding message has this id or name.',
+      param
+    })
   }
 
   #add (role: 'user' | 'model', parts: Part[]): void {

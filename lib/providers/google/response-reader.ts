@@ -111,7 +111,12 @@ export class ResponseReader {
       const kind = calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
       events.push({ type: 'choice-end', choice: index, reason: finishReasonOf(finish, kind) })
     }
-    const usage = this.#usage && usageOf(this.#usage, [...this.#choices.values()].some(({ hasOutput }) => hasOutput))
+    const usage =
+      this.#usage &&
+      usageOf(
+        this.#usage,
+        [...this.#choices.values()].some(({ hasOutput }) => hasOutput)
+      )
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
@@ -157,7 +162,11 @@ export class ResponseReader {
   }
 
   /** Calls arrive complete, often without an id. Parts that are no call say nothing to us. */
-  #readCall (choice: Choice, { functionCall: value, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
+  #readCall (
+    choice: Choice,
+    { functionCall: value, thoughtSignature }: AnswerPart,
+    events: ChatEvent[]
+  ): void {
     const [functionCall] = partsOf(value, 'a function call')
     if (functionCall === undefined) return
     const name = nonEmptyText(functionCall['name'])

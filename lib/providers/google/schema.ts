@@ -20,7 +20,10 @@ const kept = new Set([
   'minimum', 'maximum', 'required', 'propertyOrdering'
 ])
 
-/** Keywords that the schemas of one request may come to, references and branches written out: rewritten in 20 ms. */
+/**
+ * Keywords that the schemas of one request may come to, references and branches written out: rewritten in 20
+ * ms.
+ */
 const maxSteps = 20_000
 
 /** References that lead to one another: more than people write, and than the stack must hold. */
@@ -35,7 +38,8 @@ export class Steps {
     this.#left -= count
     if (this.#left >= 0) return
     throw new GatewayError('invalid_value', {
-      message: `The schemas of the functions have more than ${maxSteps} keywords. Use fewer or smaller ones.`, param
+      message: `The schemas of the functions have more than ${maxSteps} keywords. Use fewer or smaller ones.`,
+      param
     })
   }
 }
@@ -48,14 +52,21 @@ export class Steps {
  * @throws GatewayError `invalid_value` when the schema describes something else than an object, or
  *   takes more steps than are left
  */
-export function functionSchema (parameters: Readonly<Schema>, param: string, steps = new Steps()): Schema | undefined {
+export function functionSchema (
+  parameters: Readonly<Schema>,
+  param: string,
+  steps = new Steps()
+): Schema | undefined {
   const given = repairSchemaKeywords(parameters)
   const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
   const schemas = new Schemas(given, definitions, steps, param)
   // Generators like to put the entire schema among the definitions and refer to it.
   const root = schemas.flat(given)
   if (![root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
-    throw new GatewayError('invalid_value', { message: 'The parameters of a function must be an object.', param })
+    throw new GatewayError('invalid_value', {
+      message: 'The parameters of a function must be an object.',
+      param
+    })
   }
   const clean = schemas.clean({ ...root, type: 'object' })
   if (!describesSomething(clean)) return undefined
@@ -115,7 +126,9 @@ class Schemas {
     const { $ref: reference, allOf, ...own } = schema
     let result = own
     if (typeof reference === 'string') result = this.#merged(result, this.#target(reference))
-    for (const branch of Array.isArray(allOf) ? allOf : []) result = this.#merged(result, this.flat(objectOf(branch) ?? {}))
+    for (const branch of Array.isArray(allOf) ? allOf : []) {
+      result = this.#merged(result, this.flat(objectOf(branch) ?? {}))
+    }
     return result
   }
 
@@ -127,7 +140,8 @@ class Schemas {
     if (known !== undefined) return known
     if (++this.#openReferences > maxReferences) {
       throw new GatewayError('invalid_value', {
-        message: `The schemas of the functions have more than ${maxReferences} references that lead to one another. Use fewer.`, param: this.#param
+        message: `The schemas of the functions have more than ${maxReferences} references that lead to one another. Use fewer.`,
+        param: this.#param
       })
     }
     this.#flat.set(name, {})
@@ -193,10 +207,14 @@ class Schemas {
 
   /** Finds what a pointer into the schema means. */
   #targetAt (reference: string): Schema | undefined {
-    if (!reference.startsWith('#/')) return reference === '#' ? undefined : objectOf(this.#anchors().get(reference.slice(1)))
+    if (!reference.startsWith('#/')) {
+      return reference === '#' ? undefined : objectOf(this.#anchors().get(reference.slice(1)))
+    }
     let value: unknown = this.#root
     for (const step of reference.slice(2).split('/')) {
-      value = isContainer(value) ? Reflect.get(value, decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')) : undefined
+      value = isContainer(value)
+        ? Reflect.get(value, decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
+        : undefined
     }
     return objectOf(value)
   }
@@ -235,7 +253,10 @@ function mergeTwo (first: Schema, second: Schema): Schema {
   return merged
 }
 
-/** Returns the keywords, properties and required names that rewriting a schema walks over, its inner schemas aside. */
+/**
+ * Returns the keywords, properties and required names that rewriting a schema walks over, its inner schemas
+ * aside.
+ */
 function sizeOf (schema: Schema): number {
   const { properties, required } = schema
   let size = 1
@@ -250,14 +271,19 @@ function isOtherThanObject (type: unknown): boolean {
 
 /** Properties of what is no object say nothing, and are refused. */
 function dropObjectKeywords (schema: Schema): void {
-  for (const keyword of ['properties', 'required', 'additionalProperties', 'propertyOrdering']) delete schema[keyword] // our own object, just made
+  // our own object, just made
+  for (const keyword of ['properties', 'required', 'additionalProperties', 'propertyOrdering']) {
+    delete schema[keyword]
+  }
 }
 
 /** Makes `required` name properties that exist, where a client renamed only the properties. */
 function alignRequired (schema: Schema): void {
   if (!Array.isArray(schema['required'])) return
   const names = new Names(Object.keys(objectOf(schema['properties']) ?? {}))
-  const required = schema['required'].flatMap((name: unknown) => typeof name === 'string' ? names.like(name) ?? [] : [])
+  const required = schema['required'].flatMap((name: unknown) =>
+    typeof name === 'string' ? (names.like(name) ?? []) : []
+  )
   if (required.length > 0) schema['required'] = [...new Set(required)]
   else delete schema['required'] // our own object, just made
 }

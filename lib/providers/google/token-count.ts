@@ -9,7 +9,7 @@ import { wireConversation } from './messages.ts'
 import { toolFields } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ResultEvent } from '../../core/events.ts'
-import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { CountTokensRequest } from './wire.ts'
 
 /** @see https://ai.google.dev/api/tokens */
@@ -20,8 +20,8 @@ export const googleTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
 }
 
 /** Only as part of a request to generate do the system prompt and the tools count. */
-function countRequest (ask: Ask<ChatInput>): UpstreamRequest {
-  const { request, route } = ask
+function countRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
+  const { request, route } = input
   const body: CountTokensRequest = {
     generateContentRequest: {
       model: `models/${route.model}`,
@@ -34,7 +34,7 @@ function countRequest (ask: Ask<ChatInput>): UpstreamRequest {
     method: 'POST',
     path: `/v1beta/models/${encodeURIComponent(route.model)}:countTokens`,
     headers: jsonHeaders,
-    body: jsonBody(body, ask)
+    body: jsonBody(body, input)
   }
 }
 

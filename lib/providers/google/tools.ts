@@ -47,7 +47,9 @@ export function toolFields (request: ChatInput): ToolFields {
 function declarationsOf (request: ChatInput): FunctionDeclaration[] {
   const steps = new Steps()
   if (offersFunctionsOnly(request)) {
-    return (request.functions ?? []).map((definition, index) => declarationOf(definition, `functions[${index}]`, steps))
+    return (request.functions ?? []).map((definition, index) =>
+      declarationOf(definition, `functions[${index}]`, steps)
+    )
   }
   return (request.tools ?? []).map((tool, index) => {
     if (tool.type === 'custom') {
@@ -60,10 +62,15 @@ function declarationsOf (request: ChatInput): FunctionDeclaration[] {
   })
 }
 
-function declarationOf ({ name, description, parameters }: FunctionDefinition, param: string, steps: Steps): FunctionDeclaration {
+function declarationOf (
+  { name, description, parameters }: FunctionDefinition,
+  param: string,
+  steps: Steps
+): FunctionDeclaration {
   if (!/^[A-Za-z_][\w.:-]{0,127}$/.test(name)) {
     throw new GatewayError('invalid_value', {
-      message: 'For this model, a function name must begin with a letter or an underscore, contain only letters, ' +
+      message:
+        'For this model, a function name must begin with a letter or an underscore, contain only letters, ' +
         'digits and _ . : -, and have at most 128 characters.',
       param: `${param}.name`
     })
@@ -105,11 +112,18 @@ function legacyChoiceOf (choice: ChatInput['function_call']): Choice {
   return { mode: 'any', names: [typeof choice === 'string' ? choice : choice.name] }
 }
 
-function checkNames ({ names = [] }: Choice, declarations: readonly FunctionDeclaration[], param: string): void {
+function checkNames (
+  { names = [] }: Choice,
+  declarations: readonly FunctionDeclaration[],
+  param: string
+): void {
   const known = new Set(declarations.map(({ name }) => name))
   const missing = names.find(name => !known.has(name))
   if (missing === undefined) return
-  throw new GatewayError('invalid_value', { message: `There is no tool named ${JSON.stringify(missing)}.`, param })
+  throw new GatewayError('invalid_value', {
+    message: `There is no tool named ${JSON.stringify(missing)}.`,
+    param
+  })
 }
 
 function configOf ({ mode, names }: Choice): ToolConfig | undefined {

@@ -7,15 +7,23 @@ import type { Usage } from '../../core/usage.ts'
  * cached part is already inside the prompt.
  *
  * @param hasOutput something was written: its count cannot be zero
- * @returns `undefined` for a report without the prompt, or without what was written: what is used is estimated then
+ * @returns `undefined` for a report without the prompt, or without what was written: what is used is
+ *   estimated then
  */
 export function usageOf (wire: UsageMetadata, hasOutput = false): Usage | undefined {
-  const { promptTokenCount: prompt, candidatesTokenCount: candidates, thoughtsTokenCount: thoughts, totalTokenCount: total } = wire
+  const {
+    promptTokenCount: prompt,
+    candidatesTokenCount: candidates,
+    thoughtsTokenCount: thoughts,
+    totalTokenCount: total
+  } = wire
   if (countOf(prompt) === undefined) return undefined
   const promptTokens = count(prompt) + count(wire.toolUsePromptTokenCount)
   const isReported = !hasOutput || countOf(candidates) !== undefined || countOf(thoughts) !== undefined
   if (!isReported && countOf(total) === undefined) return undefined
-  const completionTokens = isReported ? count(candidates) + count(thoughts) : Math.max(0, count(total) - promptTokens)
+  const completionTokens = isReported
+    ? count(candidates) + count(thoughts)
+    : Math.max(0, count(total) - promptTokens)
   const audio = objectsOf(wire.promptTokensDetails).find(({ modality }) => modality === 'AUDIO')
   return {
     promptTokens,

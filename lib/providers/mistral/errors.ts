@@ -6,8 +6,8 @@ import type { Failure } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 /**
- * States what a status other than 2xx means. A refusal of the request that the adapter wrote is our fault, unless it is about the document.
- * Its `input` repeats the entire request and is never looked at.
+ * States what a status other than 2xx means. A refusal of the request that the adapter wrote is our fault,
+ * unless it is about the document. Its `input` repeats the entire request and is never looked at.
  */
 export function readError (failure: UpstreamFailure): Failure {
   const { status, body } = failure
@@ -18,7 +18,9 @@ export function readError (failure: UpstreamFailure): Failure {
   }
   if (status === 422) {
     const detail = Array.isArray(said['detail']) ? said['detail'] : []
-    const aboutDocument = detail.some(row => JSON.stringify(objectOf(row)?.['loc'] ?? '').includes('document'))
+    const aboutDocument = detail.some(row =>
+      JSON.stringify(objectOf(row)?.['loc'] ?? '').includes('document')
+    )
     return aboutDocument || detail.length === 0
       ? { kind: 'invalid_document', param: 'document', cause: { status } }
       : { kind: 'rejected', cause: { status } }

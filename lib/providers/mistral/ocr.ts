@@ -13,7 +13,7 @@ import { numberOf, objectOf } from '../../json/guards.ts'
 import { readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
-import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 import { jsonHeaders } from '../json-request.ts'
 
 export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
@@ -25,7 +25,7 @@ export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
 /** Bytes per piece of base64; a multiple of three, so that pieces can be put together. */
 const pieceBytes = 3 * 64 * 1024
 
-function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrInput>): UpstreamRequest {
+function ocrRequest ({ request: { document, asImage }, route }: AdapterInput<OcrInput>): UpstreamRequest {
   const method = 'POST'
   const path = '/ocr'
   if (document.kind === 'address') {

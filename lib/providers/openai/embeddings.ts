@@ -14,18 +14,18 @@ import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'
 import { numberOf, objectOf } from '../../json/guards.ts'
 import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
-import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,
-  read: (_head, ask) => ({ as: 'bytes', read: bytes => readResponse(bytes, ask) }),
+  read: (_head, adapterInput) => ({ as: 'bytes', read: bytes => readResponse(bytes, adapterInput) }),
   error: failure => aboutInput(readError(failure))
 }
 
-function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
-  const { request, route, quirks } = ask
+function embeddingsRequest (adapterInput: AdapterInput<EmbeddingsRequest>): UpstreamRequest {
+  const { request, route, quirks } = adapterInput
   const { input, encoding_format: form, dimensions, user } = request
   const body: Record<string, unknown> = { model: route.model, input }
   if (form !== undefined && quirks.base64Embeddings !== false) body['encoding_format'] = form
@@ -35,14 +35,14 @@ function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
     method: 'POST',
     path: '/embeddings',
     headers: jsonHeaders,
-    body: jsonBody(body, ask)
+    body: jsonBody(body, adapterInput)
   }
 }
 
 interface Item { index: number | undefined, vector: Vector }
 
 /** Returns one `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
-function readResponse (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
+function readResponse (bytes: Buffer, { request }: AdapterInput<EmbeddingsRequest>): EmbeddingsEvent[] {
   const wanted = request.encoding_format ?? 'float'
   const cursor = new JsonCursor(bytes)
   let items: Item[] = []
@@ -56,7 +56,10 @@ function readResponse (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): Embe
   if (items.length === 0) refuse(bytes)
   const vectors = inOrder(items, countInputs(request.input))
   const reported = usageOf(usage)
-  return [{ type: 'embeddings', vectors }, ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])]
+  return [
+    { type: 'embeddings', vectors },
+    ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])
+  ]
 }
 
 function readItems (cursor: JsonCursor, wanted: VectorForm): Item[] {
@@ -90,5 +93,8 @@ function inOrder (items: readonly Item[], count: number): Vector[] {
 
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
-  throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false), 'the response has no vectors')
+  throwFailure(
+    inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false),
+    'the response has no vectors'
+  )
 }

@@ -15,28 +15,41 @@ import type { ImageEdit, ImageVariation } from '../../images/input.ts'
 import type { Adapter, UpstreamRequest } from '../provider.ts'
 
 export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {
-  request: ask => {
-    const { image, mask, ...request } = ask.request
+  request: input => {
+    const { image, mask, ...request } = input.request
     const fields = {
-      model: ask.route.model,
+      model: input.route.model,
       ...pick(request, [
-        'prompt', 'n', 'size', 'response_format', 'input_fidelity', 'output_format', 'background', 'moderation', 'user'
+        'prompt',
+        'n',
+        'size',
+        'response_format',
+        'input_fidelity',
+        'output_format',
+        'background',
+        'moderation',
+        'user'
       ]),
-      ...outputFields(ask)
+      ...outputFields(input)
     }
     // Older models know the field by its plain name only, and take one image.
     const name = image.length > 1 ? 'image[]' : 'image'
     const files = image.map(file => filePart(name, file))
-    return formRequest('/images/edits', fields, mask === undefined ? files : [...files, filePart('mask', mask)], ask.streamed)
+    return formRequest(
+      '/images/edits',
+      fields,
+      mask === undefined ? files : [...files, filePart('mask', mask)],
+      input.streamed
+    )
   },
   read: readImages,
   error: readError
 }
 
 export const openaiImageVariations: Adapter<ImageVariation, ImageEvent> = {
-  request: ask => {
-    const { image, ...request } = ask.request
-    const fields = { model: ask.route.model, ...pick(request, ['n', 'size', 'response_format', 'user']) }
+  request: input => {
+    const { image, ...request } = input.request
+    const fields = { model: input.route.model, ...pick(request, ['n', 'size', 'response_format', 'user']) }
     return formRequest('/images/variations', fields, [filePart('image', image)], false)
   },
   read: readImages,
@@ -53,8 +66,14 @@ function formRequest (
   return { method: 'POST', path, headers: { ...headers, accept }, body: open }
 }
 
-/** Makes a file part, named and typed by what it is: the provider goes by both, and callers often know neither. */
+/**
+ * Makes a file part, named and typed by what it is: the provider goes by both, and callers often know
+ * neither.
+ */
 function filePart (name: string, { head, sizeBytes, open }: UploadedFile): FormPart {
-  const { mediaType, extension } = imageKind(head) ?? { mediaType: 'application/octet-stream', extension: 'bin' }
+  const { mediaType, extension } = imageKind(head) ?? {
+    mediaType: 'application/octet-stream',
+    extension: 'bin'
+  }
   return { name, fileName: `${randomUUID()}.${extension}`, mediaType, sizeBytes, open }
 }

@@ -51,7 +51,12 @@ function imageOf (value: unknown): ImageData {
 
 /** Reads token counts as the image API names them; `undefined` when none were reported. */
 export function imageUsage (value: unknown): Usage | undefined {
-  const { input_tokens: input, output_tokens: output, total_tokens: total, input_tokens_details: details } = objectOf(value) ?? {}
+  const {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: total,
+    input_tokens_details: details
+  } = objectOf(value) ?? {}
   const images = countOf(objectOf(details)?.['image_tokens'])
   const [prompt, completion, sum] = [input, output, total].map(countOf)
   if (prompt === undefined && completion === undefined && sum === undefined) return undefined

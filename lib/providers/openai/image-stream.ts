@@ -14,28 +14,37 @@ import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ExtraFields, ImageEvent } from '../../core/events.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
-import type { Ask, StreamReader } from '../provider.ts'
+import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
- * Reads images from a stream. A finished image may come before the last unfinished one, so the stream is read to its end.
- * Usage comes last, summed over the images.
+ * Reads images from a stream. A finished image may come before the last unfinished one, so the stream is read
+ * to its end. Usage comes last, summed over the images.
  *
  * @throws ProviderFailure for an error inside the stream
- * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than requested
- *   and the provider did not say that these are all
+ * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than
+ *   requested and the provider did not say that these are all
  */
-export function readImageStream ({ request }: Ask<{ readonly n?: number }>): StreamReader<ImageEvent> {
+export function readImageStream ({
+  request
+}: AdapterInput<{ readonly n?: number }>): StreamReader<ImageEvent> {
   let finished = 0
   let usage: Usage | undefined
   let done = false
 
   const end = (into: ImageEvent[]): void => {
-    if (finished === 0 || (!done && finished < (request.n ?? 1))) throw new GatewayError('upstream_stream_interrupted')
+    if (finished === 0 || (!done && finished < (request.n ?? 1))) {
+      throw new GatewayError('upstream_stream_interrupted')
+    }
     if (usage !== undefined) into.push({ type: 'usage', usage })
   }
 
   /** @param json the line of the message, once it is known to be an image */
-  const take = (message: Record<string, unknown>, event: string | undefined, json: (name: string) => string, into: ImageEvent[]): void => {
+  const take = (
+    message: Record<string, unknown>,
+    event: string | undefined,
+    json: (name: string) => string,
+    into: ImageEvent[]
+  ): void => {
     const failure = inBandError(message, event === 'error')
     if (failure !== undefined) throw new ProviderFailure(failure)
     const name = event ?? message['type']

@@ -10,7 +10,7 @@ import { readImageResponse } from './image-response.ts'
 import { readImageStream } from './image-stream.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
-import type { Adapter, Ask, BodyReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, BodyReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
 /** Fields whose value is sent as the caller sent it. */
 const forwarded = [
@@ -23,20 +23,30 @@ export const openaiImages: Adapter<ImageRequest, ImageEvent> = {
   error: readError
 }
 
-function imageRequest (ask: Ask<ImageRequest>): UpstreamRequest {
+function imageRequest (input: AdapterInput<ImageRequest>): UpstreamRequest {
   return {
     method: 'POST',
     path: '/images/generations',
     headers: {
       'content-type': 'application/json',
-      accept: ask.streamed ? 'text/event-stream' : 'application/json'
+      accept: input.streamed ? 'text/event-stream' : 'application/json'
     },
-    body: JSON.stringify({ ...pick(ask.request, forwarded), ...outputFields(ask), model: ask.route.model })
+    body: JSON.stringify({
+      ...pick(input.request, forwarded),
+      ...outputFields(input),
+      model: input.route.model
+    })
   }
 }
 
 /** Returns the fields of any image request about its output, by the rules of the provider. */
-export function outputFields ({ request, streamed }: Ask<Pick<ImageRequest, 'quality' | 'output_compression' | 'partial_images'>>): Record<string, unknown> {
+export function outputFields ({
+  request,
+  streamed
+}: AdapterInput<Pick<ImageRequest, 'quality' | 'output_compression' | 'partial_images'>>): Record<
+  string,
+  unknown
+> {
   const { quality, output_compression: compression, partial_images: partials } = request
   return {
     // Older models do not know the word for what they do anyway.
@@ -58,6 +68,9 @@ export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>)
 }
 
 /** Reads the responses of all paths of the image API. */
-export function readImages (_head: UpstreamHead, ask: Ask<{ readonly n?: number }>): BodyReader<ImageEvent> {
-  return jsonOrSse(ask, readImageResponse, readImageStream)
+export function readImages (
+  _head: UpstreamHead,
+  input: AdapterInput<{ readonly n?: number }>
+): BodyReader<ImageEvent> {
+  return jsonOrSse(input, readImageResponse, readImageStream)
 }

@@ -13,7 +13,14 @@ import { contentTypeOf } from './wire.ts'
 import type { SpeechInput } from '../../audio/input.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { SpeechFormat } from '../../../schemas/speech.ts'
-import type { Adapter, Ask, BodyReader, StreamReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
+import type {
+  Adapter,
+  AdapterInput,
+  BodyReader,
+  StreamReader,
+  UpstreamHead,
+  UpstreamRequest
+} from '../provider.ts'
 
 export const openaiSpeech: Adapter<SpeechInput, SpeechEvent> = {
   request: speechRequest,
@@ -22,12 +29,18 @@ export const openaiSpeech: Adapter<SpeechInput, SpeechEvent> = {
 }
 
 const mediaTypes: Readonly<Record<SpeechFormat, string>> = {
-  mp3: 'audio/mpeg', opus: 'audio/opus', aac: 'audio/aac', flac: 'audio/flac', wav: 'audio/wav', pcm: 'audio/pcm'
+  mp3: 'audio/mpeg',
+  opus: 'audio/opus',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm'
 }
 
-function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
+function speechRequest ({ request, route }: AdapterInput<SpeechInput>): UpstreamRequest {
   const { input, voice, instructions, response_format, speed, stream } = request
-  const { instructions: takesInstructions = true, eventStream: sendsEvents = true } = route.traits?.speech ?? {}
+  const { instructions: takesInstructions = true, eventStream: sendsEvents = true } =
+    route.traits?.speech ?? {}
   return {
     method: 'POST',
     path: '/audio/speech',
@@ -46,10 +59,12 @@ function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
 }
 
 /** Reads as audio what is not declared to be something else. */
-function readAudio (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<SpeechEvent> {
+function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyReader<SpeechEvent> {
   const contentType = contentTypeOf(head)
-  if (/json|^text\//.test(contentType)) return jsonOrSse(ask, refuseJson, readStream)
-  const mediaType = contentType.startsWith('audio/') ? contentType : mediaTypes[ask.request.response_format ?? 'mp3']
+  if (/json|^text\//.test(contentType)) return jsonOrSse(adapterInput, refuseJson, readStream)
+  const mediaType = contentType.startsWith('audio/')
+    ? contentType
+    : mediaTypes[adapterInput.request.response_format ?? 'mp3']
   let started = false
   return {
     as: 'pieces',

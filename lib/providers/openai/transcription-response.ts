@@ -71,7 +71,8 @@ function wordOf ({ word, start, end }: Record<string, unknown>): TranscriptWord 
 /** Every field is promised to callers; other servers leave some out. */
 function segmentOf (segment: Record<string, unknown>, index: number): TranscriptSegment {
   const { tokens, text } = segment
-  const number = (name: keyof TranscriptSegment, otherwise = 0): number => numberOf(segment[name]) ?? otherwise
+  const number = (name: keyof TranscriptSegment, otherwise = 0): number =>
+    numberOf(segment[name]) ?? otherwise
   return {
     id: number('id', index),
     seek: number('seek'),
@@ -108,14 +109,19 @@ function usageOf (value: unknown): TranscriptionUsage | undefined {
     type: 'tokens',
     input_tokens: input,
     ...details !== undefined && {
-      input_token_details: { ...text !== undefined && { text_tokens: text }, ...audio !== undefined && { audio_tokens: audio } }
+      input_token_details: {
+        ...text !== undefined && { text_tokens: text },
+        ...audio !== undefined && { audio_tokens: audio }
+      }
     },
     output_tokens: output,
     total_tokens: numberOf(usage?.['total_tokens']) ?? input + output
   }
 }
 
-/** Returns the objects of a list; `undefined` where there is no list, since an empty one says something else. */
+/**
+ * Returns the objects of a list; `undefined` where there is no list, since an empty one says something else.
+ */
 function rowsOf (value: unknown): ReadonlyArray<Record<string, unknown>> | undefined {
   return Array.isArray(value) ? objectsOf(value) : undefined
 }

@@ -17,30 +17,33 @@ import { contentTypeOf } from './wire.ts'
 import type { RecordingInput } from '../../audio/input.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
-import type { Adapter, Ask, UpstreamHead, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
 export const openaiTranscription: Adapter<RecordingInput, TranscriptEvent> = {
-  request: ask => formRequest('/audio/transcriptions', ask),
-  read: (head, ask) => isText(head, ask)
-    ? { as: 'text', read: text => readTranscriptText(text, formatFor(ask)) }
-    : jsonOrSse(ask, readTranscript, readTranscriptStream),
+  request: input => formRequest('/audio/transcriptions', input),
+  read: (head, input) => isText(head, input)
+    ? { as: 'text', read: text => readTranscriptText(text, formatFor(input)) }
+    : jsonOrSse(input, readTranscript, readTranscriptStream),
   error: readError
 }
 
 export const openaiTranslation: Adapter<RecordingInput, TranscriptEvent> = {
   ...openaiTranscription,
-  request: ask => {
-    if (!transcriptionTraits(ask.route).translation) throw unsupported(ask, 'model', 'translate')
-    return formRequest('/audio/translations', ask)
+  request: input => {
+    if (!transcriptionTraits(input.route).translation) throw unsupported(input, 'model', 'translate')
+    return formRequest('/audio/translations', input)
   }
 }
 
-function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
-  const { request, route } = ask
+function formRequest (path: string, input: AdapterInput<RecordingInput>): UpstreamRequest {
+  const { request, route } = input
   const model = transcriptionTraits(route)
-  checkSupport(ask, model)
+  checkSupport(input, model)
   const { file, language, prompt, temperature, chunking } = request
-  const parts: FormPart[] = [{ name: 'model', value: route.model }, { name: 'response_format', value: formatFor(ask) }]
+  const parts: FormPart[] = [
+    { name: 'model', value: route.model },
+    { name: 'response_format', value: formatFor(input) }
+  ]
   const add = (name: string, value: string | number | undefined): void => {
     if (value !== undefined) parts.push({ name, value: String(value) })
   }
@@ -49,21 +52,33 @@ function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
   add('temperature', temperature)
   if (request.logprobs) add('include[]', 'logprobs')
   for (const granularity of request.granularities) add('timestamp_granularities[]', granularity)
-  if (chunking !== undefined) add('chunking_strategy', typeof chunking === 'string' ? chunking : JSON.stringify(chunking))
+  if (chunking !== undefined) {
+    add('chunking_strategy', typeof chunking === 'string' ? chunking : JSON.stringify(chunking))
+  }
   if (request.stream && model.streaming) add('stream', 'true')
   // Last, so that a server that reads as it goes knows what to do with it.
-  parts.push({ name: 'file', fileName: file.name, mediaType: file.mediaType, sizeBytes: file.sizeBytes, open: file.open })
+  parts.push({
+    name: 'file',
+    fileName: file.name,
+    mediaType: file.mediaType,
+    sizeBytes: file.sizeBytes,
+    open: file.open
+  })
   const { headers, open } = multipartBody(parts)
   return { method: 'POST', path, headers, body: open }
 }
 
 /** Refuses what the model would refuse or, worse, leave out silently. */
-function checkSupport (ask: Ask<RecordingInput>, model: TranscriptionTraits): void {
-  const { logprobs, format, chunking, prompt } = ask.request
-  if (logprobs && !model.logprobs) throw unsupported(ask, 'include', 'give log probabilities')
-  if (logprobs && format !== 'json') throw unsupported(ask, 'include', `put log probabilities into ${format}`)
-  if (chunking !== undefined && !model.chunking) throw unsupported(ask, 'chunking_strategy', 'take a chunking strategy')
-  if (prompt !== undefined && !model.prompt) throw unsupported(ask, 'prompt', 'take a prompt')
+function checkSupport (input: AdapterInput<RecordingInput>, model: TranscriptionTraits): void {
+  const { logprobs, format, chunking, prompt } = input.request
+  if (logprobs && !model.logprobs) throw unsupported(input, 'include', 'give log probabilities')
+  if (logprobs && format !== 'json') {
+    throw unsupported(input, 'include', `put log probabilities into ${format}`)
+  }
+  if (chunking !== undefined && !model.chunking) {
+    throw unsupported(input, 'chunking_strategy', 'take a chunking strategy')
+  }
+  if (prompt !== undefined && !model.prompt) throw unsupported(input, 'prompt', 'take a prompt')
 }
 
 /**
@@ -71,13 +86,13 @@ function checkSupport (ask: Ask<RecordingInput>, model: TranscriptionTraits): vo
  *
  * @throws GatewayError `unsupported_parameter` when no format it writes holds what was requested
  */
-function formatFor (ask: Ask<RecordingInput>): TranscriptFormat {
-  const { format } = ask.request
-  const { formats } = transcriptionTraits(ask.route)
+function formatFor (input: AdapterInput<RecordingInput>): TranscriptFormat {
+  const { format } = input.request
+  const { formats } = transcriptionTraits(input.route)
   if (formats.includes(format)) return format
   const source = sources[format]
   if (source !== undefined && formats.includes(source)) return source
-  throw unsupported(ask, 'response_format', `write the format ${format}`)
+  throw unsupported(input, 'response_format', `write the format ${format}`)
 }
 
 /** Formats that are written out of another. */
@@ -86,11 +101,17 @@ const sources: Readonly<Partial<Record<TranscriptFormat, TranscriptFormat>>> = {
 }
 
 /** Texts are never parsed, whatever they look like; servers that know JSON only say that it is. */
-function isText (head: UpstreamHead, ask: Ask<RecordingInput>): boolean {
-  const format = formatFor(ask)
-  return (format === 'text' || format === 'srt' || format === 'vtt') && !/json|event-stream/.test(contentTypeOf(head))
+function isText (head: UpstreamHead, input: AdapterInput<RecordingInput>): boolean {
+  const format = formatFor(input)
+  return (
+    (format === 'text' || format === 'srt' || format === 'vtt') &&
+    !/json|event-stream/.test(contentTypeOf(head))
+  )
 }
 
-function unsupported ({ route }: Ask<RecordingInput>, param: string, what: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { message: `The model \`${route.modelId}\` cannot ${what}.`, param })
+function unsupported ({ route }: AdapterInput<RecordingInput>, param: string, what: string): GatewayError {
+  return new GatewayError('unsupported_parameter', {
+    message: `The model \`${route.modelId}\` cannot ${what}.`,
+    param
+  })
 }

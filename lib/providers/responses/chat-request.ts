@@ -1,6 +1,6 @@
 /**
- * Builds the body of a request by allow-list. Fields that only tune and have no counterpart here are left out; those that
- * would change what the caller gets are refused.
+ * Builds the body of a request by allow-list. Fields that only tune and have no counterpart here are left
+ * out; those that would change what the caller gets are refused.
  */
 
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
@@ -10,7 +10,7 @@ import { jsonBody, jsonHeaders } from '../json-request.ts'
 import { wireConversation } from './messages.ts'
 import { toolFields } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { ResponsesBody } from './wire.ts'
 
 const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
@@ -20,21 +20,33 @@ const minOutputTokens = 16
 
 /** Fields whose value is sent as the caller sent it. */
 const forwarded = [
-  'temperature', 'top_p', 'top_logprobs', 'metadata', 'user', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'
+  'temperature',
+  'top_p',
+  'top_logprobs',
+  'metadata',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_retention'
 ] as const satisfies ReadonlyArray<keyof ChatInput>
 
 /** @throws GatewayError for what this API cannot take, with the parameter's name */
-export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
+export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   return {
     method: 'POST',
     path: '/responses',
-    headers: ask.streamed ? streamHeaders : jsonHeaders,
-    body: jsonBody(responsesBody(ask), ask)
+    headers: input.streamed ? streamHeaders : jsonHeaders,
+    body: jsonBody(responsesBody(input), input)
   }
 }
 
 /** Returns the body. Nothing is kept at the provider: reasoning travels with the conversation. */
-export function responsesBody ({ request: given, route, quirks, streamed }: Ask<ChatInput>): ResponsesBody {
+export function responsesBody ({
+  request: given,
+  route,
+  quirks,
+  streamed
+}: AdapterInput<ChatInput>): ResponsesBody {
   const request = functionsAsTools(fitTuning(given, route.traits))
   refuseUnsupported(request)
   const { max_completion_tokens: total, max_tokens: legacy, service_tier: tier } = request
@@ -43,8 +55,13 @@ export function responsesBody ({ request: given, route, quirks, streamed }: Ask<
     model: route.model,
     input: wireConversation(request.messages),
     store: request.store === true,
-    include: ['reasoning.encrypted_content', ...request.logprobs === true ? ['message.output_text.logprobs'] : []],
-    ...limit !== undefined && { max_output_tokens: Math.max(limit, route.traits?.minOutputTokens ?? minOutputTokens) },
+    include: [
+      'reasoning.encrypted_content',
+      ...(request.logprobs === true ? ['message.output_text.logprobs'] : [])
+    ],
+    ...limit !== undefined && {
+      max_output_tokens: Math.max(limit, route.traits?.minOutputTokens ?? minOutputTokens)
+    },
     ...reasoningField(request),
     ...textField(request),
     ...toolFields(request),
@@ -68,15 +85,26 @@ function unsupported (param: string, message: string): GatewayError {
 }
 
 /** A summary is requested where the caller wants to read the thinking: some accounts may not request any. */
-function reasoningField ({ reasoning_effort: effort, thinking, showsThinking }: ChatInput): Pick<ResponsesBody, 'reasoning'> {
-  const wantsText = showsThinking === true || (thinking !== undefined && thinking.type !== 'disabled' && thinking.display !== 'omitted')
+function reasoningField ({
+  reasoning_effort: effort,
+  thinking,
+  showsThinking
+}: ChatInput): Pick<ResponsesBody, 'reasoning'> {
+  const wantsText =
+    showsThinking === true ||
+    (thinking !== undefined && thinking.type !== 'disabled' && thinking.display !== 'omitted')
   if (effort === undefined && !wantsText) return {}
   return { reasoning: { ...effort !== undefined && { effort }, ...wantsText && { summary: 'auto' } } }
 }
 
 function textField ({ response_format: format, verbosity }: ChatInput): Pick<ResponsesBody, 'text'> {
   if (format === undefined && verbosity === undefined) return {}
-  return { text: { ...format !== undefined && { format: flatFormat(format) }, ...verbosity !== undefined && { verbosity } } }
+  return {
+    text: {
+      ...format !== undefined && { format: flatFormat(format) },
+      ...verbosity !== undefined && { verbosity }
+    }
+  }
 }
 
 function flatFormat (format: NonNullable<ChatInput['response_format']>): Record<string, unknown> {

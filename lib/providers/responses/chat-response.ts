@@ -7,7 +7,7 @@ import { failedResponse } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask } from '../provider.ts'
+import type { AdapterInput } from '../provider.ts'
 import type { WireResponse } from './wire.ts'
 
 /**
@@ -16,7 +16,7 @@ import type { WireResponse } from './wire.ts'
  * @throws ProviderFailure for a response that failed
  * @throws GatewayError `upstream_invalid_response` for one without output
  */
-export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
+export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
   const response = checkedResponse(body)
   const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request))
   const events: ChatEvent[] = []
@@ -30,7 +30,9 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
 export function checkedResponse (body: unknown): WireResponse & { readonly output: readonly unknown[] } {
   const response: WireResponse = objectOf(body) ?? {}
   const { error, status, output } = response
-  if (status === 'failed' || status === 'cancelled' || (error !== undefined && error !== null)) throw failedResponse(error)
+  if (status === 'failed' || status === 'cancelled' || (error !== undefined && error !== null)) {
+    throw failedResponse(error)
+  }
   if (!isContainer(output)) throw invalidResponse('the response has no output')
   return { ...response, output: partsOf(output, 'the output') }
 }

@@ -11,19 +11,19 @@ import { ResponseReader } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Ask, StreamReader } from '../provider.ts'
+import type { AdapterInput, StreamReader } from '../provider.ts'
 import type { WireStreamEvent } from './wire.ts'
 
 /**
- * Reads the messages of one stream. `response-start` comes first; the finish of the choice and the usage come last, with the
- * event that ends the response. Events yet to be invented give nothing.
+ * Reads the messages of one stream. `response-start` comes first; the finish of the choice and the usage come
+ * last, with the event that ends the response. Events yet to be invented give nothing.
  *
  * @throws ProviderFailure for `response.failed` and `error`
- * @throws GatewayError `upstream_invalid_response` for what is no JSON; `upstream_stream_interrupted` from `end` when no event
- *   ended the response
+ * @throws GatewayError `upstream_invalid_response` for what is no JSON; `upstream_stream_interrupted` from
+ *   `end` when no event ended the response
  * @see https://developers.openai.com/api/reference/resources/responses/streaming-events
  */
-export function readStream ({ request }: Ask<ChatInput>): StreamReader<ChatEvent> {
+export function readStream ({ request }: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
   return new ChatStream(request)
 }
 
@@ -87,5 +87,9 @@ class ChatStream implements StreamReader<ChatEvent> {
 
 /** Events are named twice; some servers name them once, or call all of them by one name. */
 function typeOf ({ type }: WireStreamEvent, name: string | undefined): unknown {
-  return name !== undefined && (name === 'error' || name.startsWith('response.')) && !String(type).startsWith('response.') ? name : type
+  return name !== undefined &&
+    (name === 'error' || name.startsWith('response.')) &&
+    !String(type).startsWith('response.')
+    ? name
+    : type
 }

@@ -11,23 +11,37 @@ import type { InputPart } from './wire.ts'
  * @throws GatewayError `unsupported_parameter` for sound
  */
 export function inputContent (content: string | readonly UserPart[], param: string): string | InputPart[] {
-  return typeof content === 'string' ? content : content.map((part, index) => inputPart(part, `${param}[${index}]`))
+  return typeof content === 'string'
+    ? content
+    : content.map((part, index) => inputPart(part, `${param}[${index}]`))
 }
 
-/** Returns what the model has written: parts of an answer are taken only with the ids that they have at the provider. */
+/**
+ * Returns what the model has written: parts of an answer are taken only with the ids that they have at the
+ * provider.
+ */
 export function answerText ({ content, refusal }: AssistantMessage): string {
-  const parts = typeof content === 'string' ? [content] : (content ?? []).map(part => part.type === 'refusal' ? part.refusal : part.text)
+  const parts =
+    typeof content === 'string'
+      ? [content]
+      : (content ?? []).map(part => (part.type === 'refusal' ? part.refusal : part.text))
   return [...parts, refusal ?? ''].join('')
 }
 
 function inputPart (part: UserPart, param: string): InputPart {
   switch (part.type) {
-    case 'text': return { type: 'input_text', text: part.text }
-    case 'image_url': return { type: 'input_image', image_url: part.image_url.url, detail: part.image_url.detail ?? 'auto' }
-    case 'file': return filePart(part)
+    case 'text':
+      return { type: 'input_text', text: part.text }
+    case 'image_url':
+      return { type: 'input_image', image_url: part.image_url.url, detail: part.image_url.detail ?? 'auto' }
+    case 'file':
+      return filePart(part)
     case 'input_audio':
   }
-  throw new GatewayError('unsupported_parameter', { message: 'This model does not support audio input.', param })
+  throw new GatewayError('unsupported_parameter', {
+    message: 'This model does not support audio input.',
+    param
+  })
 }
 
 function filePart ({ file: { file_data: data, file_id: id, filename } }: FilePart): InputPart {

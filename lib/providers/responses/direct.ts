@@ -15,40 +15,57 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { Ask, BodyReader, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, BodyReader, UpstreamRequest } from '../provider.ts'
 import type { WireItem, WireResponse, WireStreamEvent } from './wire.ts'
 
 export function directRequest ({ action, body, headers }: DirectRequest, streamed: boolean): UpstreamRequest {
   return {
     method: 'POST',
     path: action === undefined ? '/responses' : `/responses/${action}`,
-    headers: { 'content-type': 'application/json', accept: streamed ? 'text/event-stream' : 'application/json', ...headers },
+    headers: {
+      'content-type': 'application/json',
+      accept: streamed ? 'text/event-stream' : 'application/json',
+      ...headers
+    },
     body
   }
 }
 
-/** Reads an answer for its caller. If JSON came where a stream was requested, or the reverse, it is translated. */
-export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
+/**
+ * Reads an answer for its caller. If JSON came where a stream was requested, or the reverse, it is
+ * translated.
+ */
+export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEvent> {
   const reader = new ResponseReader()
-  return ask.streamed
-    ? { as: 'sse', reader, json: value => readInstead(value, ask) }
-    : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(ask) }
+  return input.streamed
+    ? { as: 'sse', reader, json: value => readInstead(value, input) }
+    : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
 }
 
 /** Reads one JSON text that came in place of a stream. */
-function readInstead (value: unknown, ask: Ask<ChatInput>): ChatEvent[] {
+function readInstead (value: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   refuseOtherApi(objectOf(value))
-  return readResponse(value, ask)
+  return readResponse(value, input)
 }
 
-/** Proxies have been seen to answer every path with chat completions, and LM Studio answers unknown paths with status 200. */
+/**
+ * Proxies have been seen to answer every path with chat completions, and LM Studio answers unknown paths with
+ * status 200.
+ */
 function refuseOtherApi (answer: Record<string, unknown> | undefined): void {
-  if (answer?.['choices'] !== undefined || saysMissingPath(answer?.['error'])) throw new ProviderFailure({ kind: 'missing_api' })
+  if (answer?.['choices'] !== undefined || saysMissingPath(answer?.['error'])) {
+    throw new ProviderFailure({ kind: 'missing_api' })
+  }
 }
 
 /** Events in which a caller sees no output yet. */
 const heads: ReadonlySet<unknown> = new Set([
-  'response.created', 'response.queued', 'response.in_progress', 'response.output_item.added', 'response.content_part.added', 'keepalive'
+  'response.created',
+  'response.queued',
+  'response.in_progress',
+  'response.output_item.added',
+  'response.content_part.added',
+  'keepalive'
 ])
 
 /** Events that are read; all others of this API travel unread. */
@@ -78,8 +95,12 @@ class ResponseReader extends DirectReader {
   }
 
   protected frameWithoutFacts ({ event: name, data }: EventSourceMessage): ChatEvent | undefined {
-    if (name?.endsWith('.delta') === true) return { type: 'direct-frame', name, json: data, characters: deltaLength(data) }
-    return this.started && name?.startsWith('response.') === true && !factual.has(name) ? frame(name, data) : undefined
+    if (name?.endsWith('.delta') === true) {
+      return { type: 'direct-frame', name, json: data, characters: deltaLength(data) }
+    }
+    return this.started && name?.startsWith('response.') === true && !factual.has(name)
+      ? frame(name, data)
+      : undefined
   }
 
   protected readMessage ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {

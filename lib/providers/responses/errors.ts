@@ -22,8 +22,8 @@ export function readError (failure: UpstreamFailure): Failure {
 }
 
 /**
- * States the same for callers of this API. A server without it may have the answer by another one. An object that is not found is
- * the fault of the request, which names it: there is nothing of it elsewhere.
+ * States the same for callers of this API. A server without it may have the answer by another one. An object
+ * that is not found is the fault of the request, which names it: there is nothing of it elsewhere.
  */
 export function readDirectError (failure: UpstreamFailure, action?: DirectRequest['action']): Failure {
   const stated = aboutInput(readDialectError(failure))
@@ -35,7 +35,8 @@ export function readDirectError (failure: UpstreamFailure, action?: DirectReques
 }
 
 /** The beginnings of what servers and proxies say about a path that they do not have. */
-const missingPath = /^(?:404\W{0,3})?(?:(?:the )?(?:requested )?(?:endpoint|file|page|path|resource|route|url) (?:\/\S{1,100} )?)?(?:was )?not found\W{0,3}$|^(?:cannot post|default backend|invalid url|no (?:endpoint|route)|route post|the requested url|un(?:expected|known) (?:request )?(?:endpoint|path|route|url))\b/i
+const missingPath =
+  /^(?:404\W{0,3})?(?:(?:the )?(?:requested )?(?:endpoint|file|page|path|resource|route|url) (?:\/\S{1,100} )?)?(?:was )?not found\W{0,3}$|^(?:cannot post|default backend|invalid url|no (?:endpoint|route)|route post|the requested url|un(?:expected|known) (?:request )?(?:endpoint|path|route|url))\b/i
 
 /** Codes that name no object. */
 const codeOfPath = /^(?:\d+|(?:resource_?)?not_?found(?:_error)?|(?:invalid|unknown)_url)$/i
@@ -45,7 +46,9 @@ export function saysMissingPath (error: unknown): boolean {
   return typeof error === 'string' && missingPath.test(error)
 }
 
-/** Returns whether a 404 is about the path. Words that only quote such a sentence are about what they name. */
+/**
+ * Returns whether a 404 is about the path. Words that only quote such a sentence are about what they name.
+ */
 function isAboutPath ({ message, cause }: Failure): boolean {
   const code = codeOf(cause?.['code'])
   if (cause?.['param'] !== undefined || (code !== undefined && !codeOfPath.test(code))) return false
@@ -54,26 +57,36 @@ function isAboutPath ({ message, cause }: Failure): boolean {
 
 function isAboutModel ({ message, cause }: Failure): boolean {
   const param = cause?.['param']
-  return param === undefined ? /model|deployment/i.test(`${message} ${String(cause?.['code'])}`) : param === 'model'
+  return param === undefined
+    ? /model|deployment/i.test(`${message} ${String(cause?.['code'])}`)
+    : param === 'model'
 }
 
 const statuses: ReadonlyMap<string, number> = new Map([
-  ['server_error', 500], ['vector_store_timeout', 504], ['rate_limit_exceeded', 429], ['too_many_requests', 429], ['slow_down', 503], ['server_is_overloaded', 503]
+  ['server_error', 500],
+  ['vector_store_timeout', 504],
+  ['rate_limit_exceeded', 429],
+  ['too_many_requests', 429],
+  ['slow_down', 503],
+  ['server_is_overloaded', 503]
 ])
 
 /** Codes about the request, as the specification names them: of its fields, of its images, of a policy. */
-const requestCode = /^(?:invalid_(?:request|prompt|value|type|image|base64_image)|(?:unsupported|missing)_|unknown_parameter$|image_(?!generation)|empty_image_file$|failed_to_download_image$|data_residency_mismatch$)|_policy(?:_violation)?$/
+const requestCode =
+  /^(?:invalid_(?:request|prompt|value|type|image|base64_image)|(?:unsupported|missing)_|unknown_parameter$|image_(?!generation)|empty_image_file$|failed_to_download_image$|data_residency_mismatch$)|_policy(?:_violation)?$/
 
 /**
  * Makes the error of a response that failed, or of an event that says so.
  *
- * @param error with a code; other codes than those about the request are about the provider, which may be another server with
- *   words of its own
+ * @param error with a code; other codes than those about the request are about the provider, which may be
+ *   another server with words of its own
  */
 export function failedResponse (error: unknown): ProviderFailure {
   const said = objectOf(error) ?? {}
   const type = said['type'] === 'error' ? undefined : nonEmptyText(said['type']) // that of an event
   const code = codeOf(said['code']) ?? type ?? 'server_error'
   const status = statuses.get(code) ?? (requestCode.test(code) ? 400 : statusIn({ code, type }))
-  return new ProviderFailure(aboutInput(readDialectError({ status, headers: {}, body: { error: { ...said, type, code } } })))
+  return new ProviderFailure(
+    aboutInput(readDialectError({ status, headers: {}, body: { error: { ...said, type, code } } }))
+  )
 }

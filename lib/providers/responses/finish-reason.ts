@@ -7,8 +7,13 @@ import type { WireResponse } from './wire.ts'
  *
  * @param calls what it called: tools, the deprecated function, nothing
  */
-export function finishReasonOf ({ status, incomplete_details: details }: WireResponse, calls: 'tools' | 'legacy' | 'none'): FinishReason {
-  if (status === 'incomplete') return property(details, 'reason') === 'content_filter' ? 'content_filter' : 'length'
+export function finishReasonOf (
+  { status, incomplete_details: details }: WireResponse,
+  calls: 'tools' | 'legacy' | 'none'
+): FinishReason {
+  if (status === 'incomplete') {
+    return property(details, 'reason') === 'content_filter' ? 'content_filter' : 'length'
+  }
   if (calls === 'none') return 'stop'
   return calls === 'legacy' ? 'function_call' : 'tool_calls'
 }

@@ -1,4 +1,6 @@
-/** Messages as items: one message of the model becomes its reasoning, its text and its calls, in this order. */
+/**
+ * Messages as items: one message of the model becomes its reasoning, its text and its calls, in this order.
+ */
 
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { answerText, inputContent } from './content.ts'
@@ -18,7 +20,13 @@ export function wireConversation (messages: readonly Message[]): InputItem[] {
       case 'system':
       case 'developer':
       case 'user':
-        return [{ type: 'message', role: message.role, content: inputContent(message.content, `messages[${index}].content`) }]
+        return [
+          {
+            type: 'message',
+            role: message.role,
+            content: inputContent(message.content, `messages[${index}].content`)
+          }
+        ]
       case 'assistant':
         for (const call of message.tool_calls ?? []) if (call.type === 'custom') custom.add(call.id)
         return answerItems(message)

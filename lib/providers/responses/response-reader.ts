@@ -1,6 +1,6 @@
 /**
- * Reads the items of one response into events. A stream feeds it item by item and piece by piece, a complete response item
- * by item; both go through here, so they cannot disagree.
+ * Reads the items of one response into events. A stream feeds it item by item and piece by piece, a complete
+ * response item by item; both go through here, so they cannot disagree.
  */
 
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
@@ -43,7 +43,10 @@ interface Item extends Labels {
 
 type CallKind = 'function' | 'custom' | 'legacy'
 
-/** What servers name an item by. Some give it another id in every event, some another place, and some leave one out. */
+/**
+ * What servers name an item by. Some give it another id in every event, some another place, and some leave
+ * one out.
+ */
 interface Labels {
   readonly callId: string | undefined
   readonly id: string | undefined
@@ -57,7 +60,12 @@ interface Place {
 }
 
 /** What an item is, by a member that only such ones have. */
-const itemTypes = { arguments: 'function_call', input: 'custom_tool_call', summary: 'reasoning', content: 'message' }
+const itemTypes = {
+  arguments: 'function_call',
+  input: 'custom_tool_call',
+  summary: 'reasoning',
+  content: 'message'
+}
 
 const choice = 0
 /** More items than any model writes; a provider that goes on is broken. */
@@ -93,7 +101,10 @@ export class ResponseReader {
     events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
-  /** Starts an item; one that has begun goes on. @throws GatewayError `upstream_invalid_response` for a call without a name */
+  /**
+   * Starts an item; one that has begun goes on. @throws GatewayError `upstream_invalid_response` for a call
+   * without a name
+   */
   startItem (place: Place, item: WireItem & JsonObject, events: ChatEvent[]): OpenItem | undefined {
     const labels = labelsOf(place, item)
     const type = nonEmptyText(item.type) ?? memberType(item, itemTypes)
@@ -102,7 +113,14 @@ export class ResponseReader {
     if (known !== undefined) return known
     switch (type) {
       case 'message':
-        return this.#open({ ...labels, type, startIndex: this.#textLength, isDone: false, isWritten: false, text: '' })
+        return this.#open({
+          ...labels,
+          type,
+          startIndex: this.#textLength,
+          isDone: false,
+          isWritten: false,
+          text: ''
+        })
       case 'reasoning':
         return this.#open({ ...labels, type, part: undefined, isDone: false, isWritten: false, text: '' })
       case 'function_call':
@@ -113,13 +131,28 @@ export class ResponseReader {
     }
   }
 
-  /** Appends a piece of the text of an item, which some servers do not announce. @param logprobs of a text that was requested with them */
-  addText (place: Place, type: 'text-delta' | 'refusal-delta', value: unknown, logprobs: unknown, events: ChatEvent[]): void {
+  /**
+   * Appends a piece of the text of an item, which some servers do not announce. @param logprobs of a text
+   * that was requested with them
+   */
+  addText (
+    place: Place,
+    type: 'text-delta' | 'refusal-delta',
+    value: unknown,
+    logprobs: unknown,
+    events: ChatEvent[]
+  ): void {
     const open = this.#itemAt(place, 'message', events)
     if (open !== undefined) this.#addText(open, type, value, logprobs, events)
   }
 
-  #addText (open: OpenItem, type: 'text-delta' | 'refusal-delta', value: unknown, logprobs: unknown, events: ChatEvent[]): void {
+  #addText (
+    open: OpenItem,
+    type: 'text-delta' | 'refusal-delta',
+    value: unknown,
+    logprobs: unknown,
+    events: ChatEvent[]
+  ): void {
     const text = nonEmptyText(value)
     if (text === undefined) return
     open.isWritten = true
@@ -128,7 +161,10 @@ export class ResponseReader {
     events.push({ type, choice, text, ...content !== undefined && { logprobs: { content } } })
   }
 
-  /** Appends a piece of what can be read of a reasoning item. @param part its place; a blank line comes between two of them */
+  /**
+   * Appends a piece of what can be read of a reasoning item. @param part its place; a blank line comes
+   * between two of them
+   */
   addReasoning (place: Place, part: unknown, value: unknown, events: ChatEvent[]): void {
     const open = this.#itemAt(place, 'reasoning', events)
     if (open?.type !== 'reasoning') return
@@ -142,7 +178,9 @@ export class ResponseReader {
     if (text === '') return
     const labels = labelsOf(place)
     const isNamed = labels.id !== undefined || labels.index !== undefined
-    const open = isNamed ? this.#find(labels, 'call') : this.#items.findLast(({ type, isDone }) => type === 'call' && !isDone)
+    const open = isNamed
+      ? this.#find(labels, 'call')
+      : this.#items.findLast(({ type, isDone }) => type === 'call' && !isDone)
     if (open?.type !== 'call') {
       this.#hasLost = true // the call may still come, complete
       return
@@ -171,41 +209,68 @@ export class ResponseReader {
         break
       }
       case 'reasoning': {
-        if (open.text === '') for (const [part, { text }] of readableParts(item).entries()) addReasoning(open, part, text, events)
+        if (open.text === '') {
+          for (const [part, { text }] of readableParts(item).entries()) {
+            addReasoning(open, part, text, events)
+          }
+        }
         const itemId = nonEmptyText(item.id)
         const encryptedContent = nonEmptyText(item.encrypted_content)
         if (itemId !== undefined && encryptedContent !== undefined) {
-          events.push({ type: 'thinking-block', choice, block: toThinkingBlock(itemId, encryptedContent, open.text) })
+          events.push({
+            type: 'thinking-block',
+            choice,
+            block: toThinkingBlock(itemId, encryptedContent, open.text)
+          })
         }
         break
       }
       case 'call': {
         const all = argumentsText(open.kind === 'custom' ? item.input : item.arguments)
-        if (open.text === '' && all === '' && this.#hasLost) throw invalidResponse('arguments that belong to no call')
-        const rest = open.text === '' ? all || (open.kind === 'custom' ? '' : '{}') : all.startsWith(open.text) ? all.slice(open.text.length) : ''
-        if (rest !== '') events.push({ type: 'tool-call-delta', choice, call: open.call, text: rest, kind: open.kind })
+        if (open.text === '' && all === '' && this.#hasLost) {
+          throw invalidResponse('arguments that belong to no call')
+        }
+        const rest =
+          open.text === ''
+            ? all || (open.kind === 'custom' ? '' : '{}')
+            : all.startsWith(open.text)
+              ? all.slice(open.text.length)
+              : ''
+        if (rest !== '') {
+          events.push({ type: 'tool-call-delta', choice, call: open.call, text: rest, kind: open.kind })
+        }
         events.push({ type: 'tool-call-end', choice, call: open.call })
       }
     }
   }
 
-  /** Notes how the response ended. Some servers send items with the end only; of those that came before, nothing is read again. */
+  /**
+   * Notes how the response ended. Some servers send items with the end only; of those that came before,
+   * nothing is read again.
+   */
   finish (response: WireResponse, events: ChatEvent[]): void {
     this.#response = response
     const hasText = this.#items.some(({ type, isWritten }) => type === 'message' && isWritten)
     const hasReasoning = this.#items.some(({ type }) => type === 'reasoning')
     for (const [index, item] of partsOf(response.output, 'the output').entries()) {
       const type = nonEmptyText(item['type']) ?? memberType(item, itemTypes)
-      if (type === 'message' ? !hasText : type === 'reasoning' ? !hasReasoning : true) this.endItem({ output_index: index }, item, events)
+      if (type === 'message' ? !hasText : type === 'reasoning' ? !hasReasoning : true) {
+        this.endItem({ output_index: index }, item, events)
+      }
     }
   }
 
-  /** Appends the last events of the response. @throws GatewayError `upstream_invalid_response` for one that is complete and has no output at all */
+  /**
+   * Appends the last events of the response. @throws GatewayError `upstream_invalid_response` for one that is
+   * complete and has no output at all
+   */
   end (events: ChatEvent[]): void {
     for (const open of this.#items) this.#end(open, {}, events)
     const calls = this.#calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
     const reason = finishReasonOf(this.#response ?? {}, calls)
-    if (reason === 'stop' && !this.#hasOutput && !isList(this.#response?.output)) throw invalidResponse('the response has no output')
+    if (reason === 'stop' && !this.#hasOutput && !isList(this.#response?.output)) {
+      throw invalidResponse('the response has no output')
+    }
     if (this.#hasLost && this.#calls === 0) throw invalidResponse('arguments that belong to no call')
     events.push({ type: 'choice-end', choice, reason })
     const usage = responseUsage(this.#response ?? {})
@@ -216,15 +281,26 @@ export class ResponseReader {
   #itemAt (place: Place, type: 'message' | 'reasoning', events: ChatEvent[]): OpenItem | undefined {
     const { id, index } = labelsOf(place)
     const isNamed = id !== undefined || index !== undefined
-    return (isNamed ? undefined : this.#items.findLast(item => item.type === type && !item.isDone)) ?? this.startItem(place, { type }, events)
+    return (
+      (isNamed ? undefined : this.#items.findLast(item => item.type === type && !item.isDone)) ??
+      this.startItem(place, { type }, events)
+    )
   }
 
   /** Finds an item by the surest label that it has: the id of a call, its own id, its place. */
   #find ({ callId, id, index }: Labels, type: string | undefined): OpenItem | undefined {
-    return (callId === undefined ? undefined : this.#items.findLast(item => item.callId === callId)) ??
+    return (
+      (callId === undefined ? undefined : this.#items.findLast(item => item.callId === callId)) ??
       (id === undefined ? undefined : this.#items.findLast(item => item.id === id)) ??
-      (index === undefined ? undefined : this.#items.findLast(item => item.index === index && item.type === type && (
-        type === 'call' ? callId === undefined || item.callId === undefined : !item.isDone)))
+      (index === undefined
+        ? undefined
+        : this.#items.findLast(
+            item =>
+              item.index === index &&
+              item.type === type &&
+              (type === 'call' ? callId === undefined || item.callId === undefined : !item.isDone)
+          ))
+    )
   }
 
   #open (item: OpenItem): OpenItem {
@@ -238,13 +314,25 @@ export class ResponseReader {
     else this.#addText(open, 'text-delta', text, logprobs, events)
   }
 
-  #startCall (labels: Labels, type: 'function_call' | 'custom_tool_call', item: WireItem, events: ChatEvent[]): OpenItem | undefined {
+  #startCall (
+    labels: Labels,
+    type: 'function_call' | 'custom_tool_call',
+    item: WireItem,
+    events: ChatEvent[]
+  ): OpenItem | undefined {
     const name = nonEmptyText(item.name)
     if (name === undefined) throw invalidResponse('a tool call without a name')
     if (this.#legacy && this.#calls > 0) return undefined
     const kind = this.#legacy ? 'legacy' : type === 'custom_tool_call' ? 'custom' : 'function'
     const call = this.#calls++
-    events.push({ type: 'tool-call-start', choice, call, id: this.#legacy ? '' : uniqueCallId(labels.callId, this.#ids), name, kind })
+    events.push({
+      type: 'tool-call-start',
+      choice,
+      call,
+      id: this.#legacy ? '' : uniqueCallId(labels.callId, this.#ids),
+      name,
+      kind
+    })
     return this.#open({ ...labels, type: 'call', call, kind, isDone: false, isWritten: false, text: '' })
   }
 }
@@ -259,7 +347,11 @@ function addReasoning (open: ReasoningItem, part: unknown, value: unknown, event
 }
 
 function labelsOf ({ output_index: index, item_id: id }: Place, item: WireItem = {}): Labels {
-  return { callId: nonEmptyText(item.call_id), id: nonEmptyText(item.id) ?? nonEmptyText(id), index: numberOf(index) }
+  return {
+    callId: nonEmptyText(item.call_id),
+    id: nonEmptyText(item.id) ?? nonEmptyText(id),
+    index: numberOf(index)
+  }
 }
 
 /** Returns the summary of a reasoning item, or the reasoning itself of models that show it. */
@@ -274,8 +366,20 @@ function annotationsOf (parts: readonly WirePart[], startIndex: number): unknown
   return parts.flatMap(({ annotations, text }) => {
     const from = offset
     offset += typeof text === 'string' ? text.length : 0
-    return objectsOf(annotations).flatMap(({ type, url, title, start_index: start, end_index: end }) => type !== 'url_citation' ? [] : [{
-      type, url_citation: { start_index: from + Number(start ?? 0), end_index: from + Number(end ?? 0), url, title }
-    }])
+    return objectsOf(annotations).flatMap(({ type, url, title, start_index: start, end_index: end }) =>
+      type !== 'url_citation'
+        ? []
+        : [
+            {
+              type,
+              url_citation: {
+                start_index: from + Number(start ?? 0),
+                end_index: from + Number(end ?? 0),
+                url,
+                title
+              }
+            }
+          ]
+    )
   })
 }

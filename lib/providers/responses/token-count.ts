@@ -9,21 +9,41 @@ import { readError } from './errors.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ResultEvent } from '../../core/events.ts'
-import type { Adapter, Ask } from '../provider.ts'
+import type { Adapter, AdapterInput } from '../provider.ts'
 
 /** The fields of a request that are counted; all others are refused there. */
 const counted = [
-  'model', 'input', 'previous_response_id', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'text', 'reasoning', 'truncation',
-  'personality', 'conversation'
+  'model',
+  'input',
+  'previous_response_id',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'reasoning',
+  'truncation',
+  'personality',
+  'conversation'
 ]
 
-/** @throws GatewayError `unsupported_value` for requests that are too large to be in one piece, or that this API cannot take */
+/**
+ * @throws GatewayError `unsupported_value` for requests that are too large to be in one piece, or that this
+ * API cannot take
+ */
 export const responsesTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
   directDialects: ['responses'],
-  request: ask => {
-    const given = ask.direct === undefined ? translated(ask) : parsed(ask.direct)
-    const body = Object.fromEntries(counted.flatMap(name => given[name] === undefined ? [] : [[name, given[name]]]))
-    return { method: 'POST', path: '/responses/input_tokens', headers: { ...jsonHeaders, ...ask.direct?.headers }, body: JSON.stringify(body) }
+  request: input => {
+    const given = input.direct === undefined ? translated(input) : parsed(input.direct)
+    const body = Object.fromEntries(
+      counted.flatMap(name => (given[name] === undefined ? [] : [[name, given[name]]]))
+    )
+    return {
+      method: 'POST',
+      path: '/responses/input_tokens',
+      headers: { ...jsonHeaders, ...input.direct?.headers },
+      body: JSON.stringify(body)
+    }
   },
   read: () => ({ as: 'json', read: value => [{ type: 'result', result: countIn(value) }] }),
   error: readError
@@ -35,11 +55,13 @@ function parsed ({ body }: DirectRequest): JsonObject {
 }
 
 /** Texts that end an answer do not count; models that are served otherwise than by this API have them. */
-function translated (ask: Ask<ChatInput>): JsonObject {
-  if (ask.quirks.responsesApi !== true) throw new GatewayError('unsupported_value', { cause: 'a server without this API' })
-  if (ask.isLarge === true) throw tooLarge()
-  const { stop: _, ...request } = ask.request
-  return { ...responsesBody({ ...ask, request }) }
+function translated (input: AdapterInput<ChatInput>): JsonObject {
+  if (input.quirks.responsesApi !== true) {
+    throw new GatewayError('unsupported_value', { cause: 'a server without this API' })
+  }
+  if (input.isLarge === true) throw tooLarge()
+  const { stop: _, ...request } = input.request
+  return { ...responsesBody({ ...input, request }) }
 }
 
 function tooLarge (): GatewayError {

@@ -7,11 +7,21 @@ import type { Tool, ToolChoice } from '../../../schemas/tools.ts'
 import type { ResponsesBody, WireTool } from './wire.ts'
 
 /** Returns the tools of a request and how they are to be chosen; a choice only where there are tools. */
-export function toolFields (request: ChatInput): Pick<ResponsesBody, 'tools' | 'tool_choice' | 'parallel_tool_calls'> {
-  const { tools = [], tool_choice: choice, parallel_tool_calls: parallel, web_search_options: search } = request
-  const offered = [...tools.map(wireTool), ...search === undefined ? [] : [webSearch(search)]]
+export function toolFields (
+  request: ChatInput
+): Pick<ResponsesBody, 'tools' | 'tool_choice' | 'parallel_tool_calls'> {
+  const {
+    tools = [],
+    tool_choice: choice,
+    parallel_tool_calls: parallel,
+    web_search_options: search
+  } = request
+  const offered = [...tools.map(wireTool), ...(search === undefined ? [] : [webSearch(search)])]
   if (offered.length === 0) return {}
-  const isSerial = typeof choice === 'object' && 'disable_parallel_tool_use' in choice && choice.disable_parallel_tool_use === true
+  const isSerial =
+    typeof choice === 'object' &&
+    'disable_parallel_tool_use' in choice &&
+    choice.disable_parallel_tool_use === true
   return {
     tools: offered,
     ...choice !== undefined && { tool_choice: wireChoice(choice) },
@@ -26,7 +36,10 @@ function wireTool (tool: Tool): WireTool {
       type: 'custom',
       name,
       ...typeof description === 'string' && { description },
-      ...format !== undefined && format !== null && { format: format.type === 'grammar' ? { type: 'grammar', ...format.grammar } : format }
+      ...format !== undefined &&
+        format !== null && {
+          format: format.type === 'grammar' ? { type: 'grammar', ...format.grammar } : format
+        }
     }
   }
   const { name, description, parameters, strict } = fitFunction(tool.function)
@@ -34,12 +47,16 @@ function wireTool (tool: Tool): WireTool {
     type: 'function',
     name,
     ...typeof description === 'string' && { description },
-    parameters: parameters === undefined || parameters === null ? { type: 'object', properties: {} } : parameters,
+    parameters:
+      parameters === undefined || parameters === null ? { type: 'object', properties: {} } : parameters,
     strict: strict === true // the default here is true
   }
 }
 
-function webSearch ({ user_location: location, search_context_size: size }: NonNullable<ChatInput['web_search_options']>): WireTool {
+function webSearch ({
+  user_location: location,
+  search_context_size: size
+}: NonNullable<ChatInput['web_search_options']>): WireTool {
   const approximate = objectOf(objectOf(location)?.['approximate'])
   return {
     type: 'web_search',
@@ -65,6 +82,9 @@ function wireChoice (choice: ToolChoice): unknown {
 }
 
 /** Returns a tool that is allowed, by its name: `{ type, function: { name } }` becomes `{ type, name }`. */
-function flatTool ({ type = 'function', ...tool }: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return { type, ...objectOf(tool[String(type)]) ?? tool }
+function flatTool ({
+  type = 'function',
+  ...tool
+}: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return { type, ...(objectOf(tool[String(type)]) ?? tool) }
 }

@@ -1,4 +1,7 @@
-/** OpenAI's Responses API: what is sent, and of what is received only the fields that are read, all of them optional and of any type. */
+/**
+ * OpenAI's Responses API: what is sent, and of what is received only the fields that are read, all of them
+ * optional and of any type.
+ */
 
 import type { ReasoningItem } from '../../chat/reasoning-item.ts'
 

@@ -9,7 +9,7 @@ import { chatBody, chatRequest as dialectRequest } from '../chat-completions/cha
 import { objectOf } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Message } from '../../../schemas/messages.ts'
-import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 
 /** Alternatives per token. Fewer than requested would look like all there are. */
 const maxAlternatives = 8
@@ -18,15 +18,15 @@ const maxAlternatives = 8
  * @throws GatewayError `unsupported_parameter` for custom tools, a spoken answer, files and recordings,
  *   more than eight alternatives per token, and a seed of more than 32 bits
  */
-export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
-  return dialectRequest(ask, xaiBody(ask))
+export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
+  return dialectRequest(input, xaiBody(input))
 }
 
-export function xaiBody (ask: Ask<ChatInput>): Record<string, unknown> {
-  const { request } = ask
+export function xaiBody (input: AdapterInput<ChatInput>): Record<string, unknown> {
+  const { request } = input
   refuseUnsupported(request)
   const messages = request.messages.map(withoutName)
-  const body = chatBody({ ...ask, request: { ...request, messages } })
+  const body = chatBody({ ...input, request: { ...request, messages } })
   if (typeof body['stop'] === 'string') body['stop'] = [body['stop']]
   if (body['reasoning_effort'] === 'minimal') body['reasoning_effort'] = 'low'
   const { service_tier: tier, search_parameters: search } = request
@@ -37,8 +37,13 @@ export function xaiBody (ask: Ask<ChatInput>): Record<string, unknown> {
 
 function refuseUnsupported ({ top_logprobs: alternatives, seed, messages }: ChatInput): void {
   for (const [index, message] of messages.entries()) {
-    const part = message.role !== 'user' || typeof message.content === 'string' ? -1 : message.content.findIndex(({ type }) => type !== 'text' && type !== 'image_url')
-    if (part !== -1) throw unsupported(`messages[${index}].content[${part}]`, 'This provider takes text and images only.')
+    const part =
+      message.role !== 'user' || typeof message.content === 'string'
+        ? -1
+        : message.content.findIndex(({ type }) => type !== 'text' && type !== 'image_url')
+    if (part !== -1) {
+      throw unsupported(`messages[${index}].content[${part}]`, 'This provider takes text and images only.')
+    }
   }
   if (alternatives !== undefined && alternatives > maxAlternatives) {
     throw unsupported('top_logprobs', `This model lists at most ${maxAlternatives} alternatives per token.`)
@@ -54,7 +59,14 @@ function unsupported (param: string, message: string): GatewayError {
 
 /** Only users have names there. */
 function withoutName (message: Message): Message {
-  if (message.role === 'user' || message.role === 'tool' || message.role === 'function' || message.name === undefined) return message
+  if (
+    message.role === 'user' ||
+    message.role === 'tool' ||
+    message.role === 'function' ||
+    message.name === undefined
+  ) {
+    return message
+  }
   const { name: _, ...rest } = message
   return rest
 }

@@ -4,7 +4,7 @@ import { flatError } from './errors.ts'
 import { inclusiveUsage } from './usage.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { Ask } from '../provider.ts'
+import type { AdapterInput } from '../provider.ts'
 
 /**
  * Reads a complete response into events: the dialect's, with a usage that counts reasoning as part
@@ -12,8 +12,8 @@ import type { Ask } from '../provider.ts'
  *
  * @throws ProviderFailure for a flat error under status 200, and what the dialect throws
  */
-export function readResponse (body: unknown, ask: Ask<ChatInput>): ChatEvent[] {
+export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const failure = flatError(body)
   if (failure !== undefined) throw new ProviderFailure(failure)
-  return readDialectResponse(body, ask).map(inclusiveUsage)
+  return readDialectResponse(body, input).map(inclusiveUsage)
 }

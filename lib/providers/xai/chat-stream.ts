@@ -5,7 +5,7 @@ import { flatError } from './errors.ts'
 import { inclusiveUsage } from './usage.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { Ask, StreamReader } from '../provider.ts'
+import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
  * Reads the messages of one stream. The usage that runs along on every chunk grows, so the last one
@@ -13,8 +13,8 @@ import type { Ask, StreamReader } from '../provider.ts'
  *
  * @throws ProviderFailure for an error inside the stream, see `flatError`
  */
-export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const reader = readDialectStream(ask)
+export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
+  const reader = readDialectStream(input)
   return {
     get done () { return reader.done },
     read: (message, into) => {

@@ -13,14 +13,14 @@ import { readResponse } from './chat-response.ts'
 import { flatError, readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { AdapterOf, Ask, DeferredReceipt } from '../provider.ts'
+import type { AdapterOf, AdapterInput, DeferredReceipt } from '../provider.ts'
 
 /** An id that may stand in a path: nothing that changes the path. */
 const plainId = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,256}$/
 
 export const xaiDeferred: AdapterOf<'deferred'> = {
-  request: ask => dialectRequest(ask, { ...xaiBody(ask), deferred: true }),
-  read: (_head, ask) => ({ as: 'json', read: body => readReceipt(body, ask) }),
+  request: input => dialectRequest(input, { ...xaiBody(input), deferred: true }),
+  read: (_head, input) => ({ as: 'json', read: body => readReceipt(body, input) }),
   error: readError,
   fetch: upstreamId => ({
     method: 'GET',
@@ -30,10 +30,12 @@ export const xaiDeferred: AdapterOf<'deferred'> = {
 }
 
 /** Reads the id; or the completion, which xAI gives at once when it has it. */
-function readReceipt (body: unknown, ask: Ask<ChatInput>): Array<ResultEvent<DeferredReceipt>> {
+function readReceipt (body: unknown, input: AdapterInput<ChatInput>): Array<ResultEvent<DeferredReceipt>> {
   const receipt = objectOf(body)
   const id = receipt?.['request_id']
   if (typeof id === 'string' && plainId.test(id)) return [{ type: 'result', result: id }]
-  if (Array.isArray(receipt?.['choices'])) return [{ type: 'result', result: { completion: readResponse(body, ask) } }]
+  if (Array.isArray(receipt?.['choices'])) {
+    return [{ type: 'result', result: { completion: readResponse(body, input) } }]
+  }
   return throwFailure(flatError(body), 'the response has no request_id')
 }

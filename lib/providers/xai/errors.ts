@@ -48,7 +48,13 @@ export function readError (failure: UpstreamFailure): Failure {
 /** States the flat error that a response with status 200 may be; `undefined` for any other response. */
 export function flatError (body: unknown): Failure | undefined {
   const response = objectOf(body)
-  if (response === undefined || response['choices'] !== undefined || (nonEmptyText(response['error']) ?? nonEmptyText(response['code'])) === undefined) return undefined
+  if (
+    response === undefined ||
+    response['choices'] !== undefined ||
+    (nonEmptyText(response['error']) ?? nonEmptyText(response['code'])) === undefined
+  ) {
+    return undefined
+  }
   return readError({ status: flatStatus(response), headers: {}, body })
 }
 

@@ -9,18 +9,18 @@ import { once, type Stage } from '../../pipeline/stage.ts'
  * URL often does not show the type.
  */
 export function retryAsImage<E> (
-  ask: Stage<RoutedCall<OcrInput>, Batch<OcrInput, E>>
+  input: Stage<RoutedCall<OcrInput>, Batch<OcrInput, E>>
 ): Stage<RoutedCall<OcrInput>, Batch<OcrInput, E>> {
   return async function * (source) {
     for await (const call of source) {
       try {
-        yield * ask(once(call))
+        yield * input(once(call))
       } catch (error) {
         const { document, asImage } = call.request
         const isImage = error instanceof GatewayError && error.code === 'unsupported_format' &&
           document.kind === 'address' && !document.isImage && asImage !== true
         if (!isImage) throw error
-        yield * ask(once({ ...call, request: { ...call.request, asImage: true } }))
+        yield * input(once({ ...call, request: { ...call.request, asImage: true } }))
       }
     }
   }

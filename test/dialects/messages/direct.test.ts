@@ -22,7 +22,7 @@ import type { ChatBatch } from '../../../lib/dialects/dialect.ts'
 import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
-import type { Ask } from '../../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../../lib/providers/provider.ts'
 import type { AnswerBlock, MessagesAnswer } from '../../../schemas/messages-answer.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
@@ -125,7 +125,7 @@ const answers = blocks.map(content => content.filter((block, index) =>
   }))
   .map((answer): MessagesAnswer => ({ ...answer, stop_sequence: answer.stop_reason === 'stop_sequence' ? 'END' : null }))
 
-function askOf (direct: boolean, streamed: boolean): Ask<ChatInput> {
+function askOf (direct: boolean, streamed: boolean): AdapterInput<ChatInput> {
   return {
     request: { model: 'one/m', messages: [] },
     route,

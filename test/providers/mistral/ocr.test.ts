@@ -2,9 +2,9 @@ import t from 'tap'
 import { mistralOcr } from '../../../lib/providers/mistral/ocr.ts'
 import { readResponse } from '../../support/adapters.ts'
 import type { OcrInput } from '../../../lib/ocr/input.ts'
-import type { Ask } from '../../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../../lib/providers/provider.ts'
 
-const ask: Ask<OcrInput> = {
+const ask: AdapterInput<OcrInput> = {
   request: { model: 'mistral/m', document: { kind: 'address', url: 'https://e.example/a', isImage: false } },
   route: { providerId: 'mistral', model: 'm', modelId: 'mistral/m' },
   quirks: {},

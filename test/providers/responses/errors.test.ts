@@ -4,7 +4,7 @@ import { errorOf, readResponse, streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { responsesAsk } from '../../support/responses-api.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
-import type { Ask } from '../../../lib/providers/provider.ts'
+import type { AdapterInput } from '../../../lib/providers/provider.ts'
 import type { Failure } from '../../../lib/providers/provider-failure.ts'
 
 /** A question in the words of a caller who speaks this API. */
@@ -28,7 +28,7 @@ t.test('a conversation that is too long is the fault of `input` for callers of t
 })
 
 /** States a refusal of the provider, for a caller who speaks this API. */
-function refusal (status: number, body: unknown, ask: Ask<ChatInput> = own): Failure {
+function refusal (status: number, body: unknown, ask: AdapterInput<ChatInput> = own): Failure {
   return openaiAdapters.chat.error({ status, headers: {}, body }, ask)
 }
 

@@ -1,5 +1,6 @@
 /**
- * Calls the admin API. Routes, parameters, bodies and answers are typed by the table the server builds its endpoints of:
+ * Calls the admin API. Routes, parameters, bodies and answers are typed by the table the server builds its
+ * endpoints of:
  *
  *     const page = await api('GET /admin/v1/keys', { query: { status: 'active' } })
  *
@@ -10,16 +11,27 @@ import type { Static, TSchema } from 'typebox'
 import type { AdminRoute, AdminRoutes } from '../../../../schemas/admin/routes.ts'
 
 export type Answer<R extends AdminRoute> = Static<AdminRoutes[R]['answer']>
-export type RequestBody<R extends AdminRoute> = AdminRoutes[R] extends { request: infer S extends TSchema } ? Static<S> : never
+export type RequestBody<R extends AdminRoute> = AdminRoutes[R] extends { request: infer S extends TSchema }
+  ? Static<S>
+  : never
 
-type Query<R extends AdminRoute> = AdminRoutes[R] extends { query: infer Q } ? { readonly [K in keyof Q]?: string | number | boolean | undefined } : never
-type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}` ? Name | ParameterNames<`/${Rest}`> : Path extends `${string}:${infer Name}` ? Name : never
+type Query<R extends AdminRoute> = AdminRoutes[R] extends { query: infer Q }
+  ? { readonly [K in keyof Q]?: string | number | boolean | undefined }
+  : never
+type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParameterNames<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never
 type Parameters<R extends AdminRoute> = Readonly<Record<ParameterNames<R>, string>>
 
 /** @property keepalive true for requests that outlive the page */
-export type CallOptions<R extends AdminRoute> = { readonly signal?: AbortSignal, readonly keepalive?: boolean, readonly query?: Query<R> }
-  & ([RequestBody<R>] extends [never] ? object : { readonly body: RequestBody<R> })
-  & ([ParameterNames<R>] extends [never] ? object : { readonly at: Parameters<R> })
+export type CallOptions<R extends AdminRoute> = {
+  readonly signal?: AbortSignal
+  readonly keepalive?: boolean
+  readonly query?: Query<R>
+} & ([RequestBody<R>] extends [never] ? object : { readonly body: RequestBody<R> }) &
+  ([ParameterNames<R>] extends [never] ? object : { readonly at: Parameters<R> })
 
 /** The parts that all options have, as the implementation reads them. */
 interface AnyOptions {
@@ -37,7 +49,15 @@ export class ApiError extends Error {
   /** Errors of single fields, by their paths: `limits.budget.usd`. */
   readonly fields: Readonly<Record<string, string>>
 
-  constructor (message: string, { status = 0, code, requestId, fields = {} }: Partial<Pick<ApiError, 'status' | 'code' | 'requestId' | 'fields'>> = {}) {
+  constructor (
+    message: string,
+    {
+      status = 0,
+      code,
+      requestId,
+      fields = {}
+    }: Partial<Pick<ApiError, 'status' | 'code' | 'requestId' | 'fields'>> = {}
+  ) {
     super(message)
     this.name = 'ApiError'
     this.status = status
@@ -56,8 +76,9 @@ export class ApiError extends Error {
 let onSignedOut = (): void => {}
 
 /**
- * The name of the token that every request carries. It lies where only pages of this origin can read it, while the cookie goes to every
- * port of the host; and it is read anew for each request, as another tab may have signed in meanwhile.
+ * The name of the token that every request carries. It lies where only pages of this origin can read it,
+ * while the cookie goes to every port of the host; and it is read anew for each request, as another tab may
+ * have signed in meanwhile.
  */
 const tokenName = 'csrf_token'
 
@@ -72,7 +93,12 @@ export function whenSignedOut (listener: () => void): void {
   onSignedOut = listener
 }
 
-export async function api<R extends AdminRoute> (route: R, ...[options]: Pick<CallOptions<R>, 'signal' | 'keepalive'> extends CallOptions<R> ? [CallOptions<R>?] : [CallOptions<R>]): Promise<Answer<R>> {
+export async function api<R extends AdminRoute> (
+  route: R,
+  ...[options]: Pick<CallOptions<R>, 'signal' | 'keepalive'> extends CallOptions<R>
+    ? [CallOptions<R>?]
+    : [CallOptions<R>]
+): Promise<Answer<R>> {
   const response = await request(route, 'application/json', options ?? {})
   // The server validates nothing it sends: that its answers have these types is tested there.
   return await response.json() as Answer<R>
@@ -84,7 +110,11 @@ export async function api<R extends AdminRoute> (route: R, ...[options]: Pick<Ca
  * @param accept media type of the answer
  * @throws ApiError as `api`
  */
-export async function request (route: AdminRoute, accept: string, { signal, keepalive = false, query, body, at }: AnyOptions): Promise<Response> {
+export async function request (
+  route: AdminRoute,
+  accept: string,
+  { signal, keepalive = false, query, body, at }: AnyOptions
+): Promise<Response> {
   const [method = '', path = ''] = route.split(' ')
   const response = await fetch(addressOf(path, at, query), {
     method,
@@ -103,29 +133,46 @@ export async function request (route: AdminRoute, accept: string, { signal, keep
 }
 
 /** Returns the address of a route. */
-export function addressOf (path: string, parameters: AnyOptions['at'] = {}, query: AnyOptions['query'] = {}): string {
+export function addressOf (
+  path: string,
+  parameters: AnyOptions['at'] = {},
+  query: AnyOptions['query'] = {}
+): string {
   const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
   const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') search.set(name, String(value))
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') search.set(name, String(value))
+  }
   return search.size === 0 ? filled : `${filled}?${search.toString()}`
 }
 
 /** The fields that are read of errors: an `ErrorBody`, or a `ValidationErrorBody`. */
 interface ErrorAnswer {
-  readonly error?: { readonly message?: string, readonly code?: string | null, readonly param?: string | null }
-  readonly detail?: ReadonlyArray<{ readonly loc?: ReadonlyArray<string | number>, readonly msg?: string }>
+  readonly error?: {
+    readonly message?: string
+    readonly code?: string | null
+    readonly param?: string | null
+  }
+  readonly detail?: ReadonlyArray<{ readonly loc?: ReadonlyArray<string | number>; readonly msg?: string }>
 }
 
 /** Reads an error of the admin API or of an endpoint. */
 export async function readError (response: Response, ofSession = false): Promise<ApiError> {
   const requestId = response.headers.get('x-request-id')
   // A proxy in front may answer with a page instead.
-  const { error, detail }: ErrorAnswer = await response.json().catch(() => ({})) as ErrorAnswer
-  const fields = Object.fromEntries((detail ?? []).map(({ loc = [], msg = '' }) => [loc.filter(part => part !== 'body').join('.'), msg]))
-  if (detail === undefined && typeof error?.param === 'string' && error.message !== undefined) fields[error.param] = error.message
+  const { error, detail }: ErrorAnswer = (await response.json().catch(() => ({}))) as ErrorAnswer
+  const fields = Object.fromEntries(
+    (detail ?? []).map(({ loc = [], msg = '' }) => [loc.filter(part => part !== 'body').join('.'), msg])
+  )
+  if (detail === undefined && typeof error?.param === 'string' && error.message !== undefined) {
+    fields[error.param] = error.message
+  }
   if (response.status === 401 && ofSession) onSignedOut()
   const message = detail?.[0]?.msg ?? error?.message ?? `The gateway replied with status ${response.status}.`
   return new ApiError(message, {
-    status: response.status, fields, ...typeof error?.code === 'string' && { code: error.code }, ...requestId !== null && { requestId }
+    status: response.status,
+    fields,
+    ...typeof error?.code === 'string' && { code: error.code },
+    ...requestId !== null && { requestId }
   })
 }

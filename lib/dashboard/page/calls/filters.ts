@@ -24,10 +24,26 @@ export type AddedFilter = { readonly label: string } & (
   | { readonly name: RangeName, readonly control: Extract<FilterControl, { kind: 'range' }> }
 )
 
-const text = (name: FilterName, label: string, placeholder: string): AddedFilter => ({ name, label, control: { kind: 'text', placeholder } })
-const choice = (name: FilterName, label: string, of: Extract<FilterControl, { kind: 'choice' }>['of']): AddedFilter => ({ name, label, control: { kind: 'choice', of } })
-const fact = (name: FilterName, label: string, yes: string, no: string): AddedFilter => ({ name, label, control: { kind: 'fact', yes, no } })
-const range = (name: RangeName, label: string, unit?: string): AddedFilter => ({ name, label, control: { kind: 'range', ...unit !== undefined && { unit } } })
+const text = (name: FilterName, label: string, placeholder: string): AddedFilter => ({
+  name,
+  label,
+  control: { kind: 'text', placeholder }
+})
+const choice = (
+  name: FilterName,
+  label: string,
+  of: Extract<FilterControl, { kind: 'choice' }>['of']
+): AddedFilter => ({ name, label, control: { kind: 'choice', of } })
+const fact = (name: FilterName, label: string, yes: string, no: string): AddedFilter => ({
+  name,
+  label,
+  control: { kind: 'fact', yes, no }
+})
+const range = (name: RangeName, label: string, unit?: string): AddedFilter => ({
+  name,
+  label,
+  control: { kind: 'range', ...unit !== undefined && { unit } }
+})
 
 /** The filters that are added one by one: by what, by a fact, by a number. */
 export const addedFilters: readonly AddedFilter[] = [
@@ -55,7 +71,10 @@ export const addedFilters: readonly AddedFilter[] = [
 
 /** Returns the parameters of a filter. */
 export function namesOf ({ name, control }: AddedFilter): readonly FilterName[] {
-  return control.kind === 'range' ? [`min_${name as RangeName}`, `max_${name as RangeName}`] : [name as FilterName] // as its kind says
+  // as its kind says
+  return control.kind === 'range'
+    ? [`min_${name as RangeName}`, `max_${name as RangeName}`]
+    : [name as FilterName]
 }
 
 const names: readonly FilterName[] = ['search', 'project', 'outcome', ...addedFilters.flatMap(namesOf)]

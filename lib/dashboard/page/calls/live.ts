@@ -31,15 +31,25 @@ export function useLiveCalls (on: boolean, filters: CallFilters): LiveTail {
   return tail.value
 }
 
-/** Reads the stream until the page no longer shows it, and again after it was cut; not when the server refuses it. */
+/**
+ * Reads the stream until the page no longer shows it, and again after it was cut; not when the server refuses
+ * it.
+ */
 async function follow (filters: CallFilters, tail: Signal<LiveTail>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      const response = await request('GET /admin/v1/live-calls', 'text/event-stream', { query: filters, signal })
+      const response = await request('GET /admin/v1/live-calls', 'text/event-stream', {
+        query: filters,
+        signal
+      })
       for await (const messages of readEvents<Answer<'GET /admin/v1/live-calls'>>(response)) {
         for (const { calls, skipped } of messages) {
           const { calls: former, skipped: before } = tail.peek()
-          tail.value = { calls: [...calls.toReversed(), ...former].slice(0, maxKept), state: 'open', skipped: before || skipped }
+          tail.value = {
+            calls: [...calls.toReversed(), ...former].slice(0, maxKept),
+            state: 'open',
+            skipped: before || skipped
+          }
         }
       }
     } catch (error) {

@@ -1,4 +1,7 @@
-/** Completes entries of YAML by a JSON Schema: from the indentation above the cursor to the names that may stand there. */
+/**
+ * Completes entries of YAML by a JSON Schema: from the indentation above the cursor to the names that may
+ * stand there.
+ */
 
 export interface Schema {
   readonly description?: string
@@ -35,10 +38,25 @@ export function complete (text: string, cursor: number, root: Schema): Completio
   if (value === undefined) return
   const parents = parentsOf(above, indent.length)
   const here = resolve(root, parents, root)
-  const options = key === undefined
-    ? here.flatMap(schema => Object.entries(schema.properties ?? {}).map(([name, { description = '' }]) => ({ text: `${name}:`, description })))
-    : here.flatMap(schema => step(schema, key, root)).flatMap(({ enum: values = [], const: only }) => [...values, ...only === undefined ? [] : [only]].map(value => ({ text: String(value), description: '' })))
-  const suggestions = options.filter(option => option.text.startsWith(value) && option.text !== value).slice(0, maxSuggestions)
+  const options =
+    key === undefined
+      ? here.flatMap(schema =>
+          Object.entries(schema.properties ?? {}).map(([name, { description = '' }]) => ({
+            text: `${name}:`,
+            description
+          }))
+        )
+      : here
+          .flatMap(schema => step(schema, key, root))
+          .flatMap(({ enum: values = [], const: only }) =>
+            [...values, ...(only === undefined ? [] : [only])].map(value => ({
+              text: String(value),
+              description: ''
+            }))
+          )
+  const suggestions = options
+    .filter(option => option.text.startsWith(value) && option.text !== value)
+    .slice(0, maxSuggestions)
   return suggestions.length === 0 ? undefined : { from: cursor - value.length, suggestions }
 }
 
@@ -56,18 +74,33 @@ function parentsOf (above: readonly string[], indent: number): readonly string[]
 }
 
 function resolve (schema: Schema, path: readonly string[], root: Schema): readonly Schema[] {
-  return path.reduce<readonly Schema[]>((schemas, name) => schemas.flatMap(schema => step(schema, name, root)), variants(schema, root))
+  return path.reduce<readonly Schema[]>(
+    (schemas, name) => schemas.flatMap(schema => step(schema, name, root)),
+    variants(schema, root)
+  )
 }
 
 /** Returns what an entry of this name may be. */
 function step (schema: Schema, name: string, root: Schema): readonly Schema[] {
   const { properties = {}, additionalProperties, patternProperties = {} } = schema
-  const next = properties[name] ?? Object.values(patternProperties)[0] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
+  const next =
+    properties[name] ??
+    Object.values(patternProperties)[0] ??
+    (typeof additionalProperties === 'object' ? additionalProperties : undefined)
   return next === undefined ? [] : variants(next, root)
 }
 
 function variants (schema: Schema, root: Schema): readonly Schema[] {
   const { $ref, anyOf = [], oneOf = [], allOf = [], items } = schema
   const target = $ref === undefined ? undefined : root.$defs?.[$ref.replace('#/$defs/', '')]
-  return [schema, ...[...target === undefined ? [] : [target], ...anyOf, ...oneOf, ...allOf, ...items === undefined ? [] : [items]].flatMap(other => variants(other, root))]
+  return [
+    schema,
+    ...[
+      ...(target === undefined ? [] : [target]),
+      ...anyOf,
+      ...oneOf,
+      ...allOf,
+      ...(items === undefined ? [] : [items])
+    ].flatMap(other => variants(other, root))
+  ]
 }

@@ -1,4 +1,6 @@
-/** The one-time link of the address. Its token is in the fragment, which browsers do not send: `#/link/TOKEN`. */
+/**
+ * The one-time link of the address. Its token is in the fragment, which browsers do not send: `#/link/TOKEN`.
+ */
 
 import { signal } from '@preact/signals'
 

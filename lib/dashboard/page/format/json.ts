@@ -1,4 +1,7 @@
-/** Prints JSON for people: a line for each member. One that is cut off is printed up to there, any other text as it stands. */
+/**
+ * Prints JSON for people: a line for each member. One that is cut off is printed up to there, any other text
+ * as it stands.
+ */
 export function formatJson (text: string): string {
   if (!/^\s*[[{]/.test(text)) return text
   let [result, depth] = ['', 0]

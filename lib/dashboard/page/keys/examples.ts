@@ -13,7 +13,11 @@ export function examples (url: string, key: string, model: string): readonly Exa
   -H "Content-Type: application/json" \\
   -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'`
     },
-    { id: 'python', label: 'Python', text: pythonLines('from openai import OpenAI', 'OpenAI', `${url}/v1`, key, model) },
+    {
+      id: 'python',
+      label: 'Python',
+      text: pythonLines('from openai import OpenAI', 'OpenAI', `${url}/v1`, key, model)
+    },
     {
       id: 'typescript',
       label: 'TypeScript',
@@ -29,7 +33,11 @@ const completion = await client.chat.completions.create({
 })
 console.log(completion.choices[0]?.message.content)`
     },
-    { id: 'dedalus', label: 'dedalus_labs', text: pythonLines('from dedalus_labs import Dedalus', 'Dedalus', url, key, model) },
+    {
+      id: 'dedalus',
+      label: 'dedalus_labs',
+      text: pythonLines('from dedalus_labs import Dedalus', 'Dedalus', url, key, model)
+    },
     {
       id: 'claude-code',
       label: 'Claude Code',

@@ -22,7 +22,18 @@ export interface KeyDraft {
 }
 
 export function newKeyDraft (project: string): KeyDraft {
-  return { name: '', project, endpoints: null, models: null, toolServers: null, toolUrls: null, providerObjects: false, expiry: 'never', expiryDate: '', limits: draftLimits(null) }
+  return {
+    name: '',
+    project,
+    endpoints: null,
+    models: null,
+    toolServers: null,
+    toolUrls: null,
+    providerObjects: false,
+    expiry: 'never',
+    expiryDate: '',
+    limits: draftLimits(null)
+  }
 }
 
 export function draftKey (key: Static<typeof Key>): KeyDraft {
@@ -63,7 +74,10 @@ export function newKeyOf (draft: KeyDraft): RequestBody<'POST /admin/v1/keys'> {
 }
 
 /** Returns the request that changes the key into the draft. */
-export function keyChangeOf (draft: KeyDraft, key: Static<typeof Key>): RequestBody<'POST /admin/v1/keys/:key_id'> {
+export function keyChangeOf (
+  draft: KeyDraft,
+  key: Static<typeof Key>
+): RequestBody<'POST /admin/v1/keys/:key_id'> {
   return {
     name: draft.name.trim(),
     endpoints: draft.endpoints && [...draft.endpoints],
@@ -72,12 +86,16 @@ export function keyChangeOf (draft: KeyDraft, key: Static<typeof Key>): RequestB
     mcp_urls: draft.toolUrls,
     ...draft.providerObjects !== key.provider_objects && { provider_objects: draft.providerObjects },
     // A date is the end of that day: the moment that was there stays when its day was not changed.
-    ...draft.expiryDate !== draftKey(key).expiryDate || draft.expiry !== draftKey(key).expiry ? { expires_at_ms: expiryOf(draft) } : {},
+    ...(draft.expiryDate !== draftKey(key).expiryDate || draft.expiry !== draftKey(key).expiry
+      ? { expires_at_ms: expiryOf(draft) }
+      : {}),
     limits: limitsOf(draft.limits)
   }
 }
 
 function expiryOf ({ expiry, expiryDate }: KeyDraft): number | null {
   if (expiry === 'never' || (expiry === 'date' && expiryDate === '')) return null
-  return expiry === 'date' ? Date.parse(`${expiryDate}T23:59:59.999Z`) : Date.now() + Number(expiry) * 86_400_000
+  return expiry === 'date'
+    ? Date.parse(`${expiryDate}T23:59:59.999Z`)
+    : Date.now() + Number(expiry) * 86_400_000
 }

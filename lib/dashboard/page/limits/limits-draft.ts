@@ -25,12 +25,22 @@ export interface LimitsDraft {
   readonly strict: boolean
 }
 
-export const emptyBudget: BudgetDraft = { usd: '', per: 'month', every: '', from: '', timeZone: '', allowUnpriced: false }
+export const emptyBudget: BudgetDraft = {
+  usd: '',
+  per: 'month',
+  every: '',
+  from: '',
+  timeZone: '',
+  allowUnpriced: false
+}
 
 export function draftLimits (limits: Limits | null): LimitsDraft {
   const budgets = budgetsOf(limits)
   return {
-    counts: Object.fromEntries(countedLimitNames.map(name => [name, String(limits?.[name] ?? '')])) as LimitsDraft['counts'], // its keys are those
+    // its keys are those
+    counts: Object.fromEntries(
+      countedLimitNames.map(name => [name, String(limits?.[name] ?? '')])
+    ) as LimitsDraft['counts'],
     budgets: budgets.length === 0 ? [emptyBudget] : budgets.map(draftBudget),
     strict: limits?.strict ?? true
   }
@@ -41,8 +51,22 @@ export function budgetsOf (limits: Limits | null): readonly Budget[] {
   return limits?.budgets ?? (limits?.budget === undefined ? [] : [limits.budget])
 }
 
-function draftBudget ({ usd, per = 'month', every, from = '', time_zone: timeZone = '', unpriced }: Budget): BudgetDraft {
-  return { usd: String(usd), per: every === undefined ? per : 'every', every: every ?? '', from, timeZone, allowUnpriced: unpriced === 'allow' }
+function draftBudget ({
+  usd,
+  per = 'month',
+  every,
+  from = '',
+  time_zone: timeZone = '',
+  unpriced
+}: Budget): BudgetDraft {
+  return {
+    usd: String(usd),
+    per: every === undefined ? per : 'every',
+    every: every ?? '',
+    from,
+    timeZone,
+    allowUnpriced: unpriced === 'allow'
+  }
 }
 
 /** Returns `null` where nothing is limited. */
@@ -50,8 +74,10 @@ export function limitsOf ({ counts, budgets: drafts, strict }: LimitsDraft): Lim
   const budgets = drafts.filter(({ usd }) => usd !== '').map(budgetOf)
   const [first] = budgets
   const limits: Limits = {
-    ...Object.fromEntries(countedLimitNames.flatMap(name => counts[name] === '' ? [] : [[name, Number(counts[name])]])),
-    ...budgets.length > 1 ? { budgets } : first !== undefined && { budget: first },
+    ...Object.fromEntries(
+      countedLimitNames.flatMap(name => (counts[name] === '' ? [] : [[name, Number(counts[name])]]))
+    ),
+    ...(budgets.length > 1 ? { budgets } : first !== undefined && { budget: first }),
     ...first !== undefined && !strict && { strict: false }
   }
   return Object.keys(limits).length === 0 ? null : limits
@@ -69,7 +95,9 @@ function budgetOf ({ usd, per, every, from, timeZone, allowUnpriced }: BudgetDra
 /** The most budgets that the API takes. */
 export const maxBudgets = 8
 
-const budgetFields = ['usd', 'per', 'every', 'from', 'time_zone'] as const satisfies ReadonlyArray<keyof Budget>
+const budgetFields = ['usd', 'per', 'every', 'from', 'time_zone'] as const satisfies ReadonlyArray<
+  keyof Budget
+>
 
 /** The fields of limits that show their errors. */
 export const limitFieldNames: readonly string[] = [
@@ -79,7 +107,11 @@ export const limitFieldNames: readonly string[] = [
 ]
 
 /** Returns the path of a field of a budget in the errors of the API. */
-export function budgetPath ({ budgets }: LimitsDraft, place: number, field: typeof budgetFields[number]): string {
+export function budgetPath (
+  { budgets }: LimitsDraft,
+  place: number,
+  field: (typeof budgetFields)[number]
+): string {
   const sent = budgets.filter(({ usd }) => usd !== '')
   const index = budgets.slice(0, place).filter(({ usd }) => usd !== '').length
   return sent.length > 1 ? `limits.budgets.${index}.${field}` : `limits.budget.${field}`

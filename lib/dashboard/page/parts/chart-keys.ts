@@ -3,10 +3,21 @@
 /** The places of buckets, of which the second is where the reader is. */
 export interface Stretch { readonly from: number, readonly to: number }
 
-const steps: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, PageUp: -24, PageDown: 24, Home: -Infinity, End: Infinity }
+const steps: Readonly<Record<string, number>> = {
+  ArrowLeft: -1,
+  ArrowRight: 1,
+  PageUp: -24,
+  PageDown: 24,
+  Home: -Infinity,
+  End: Infinity
+}
 
 /** Returns the stretch after a key; `undefined` for a key that does not move. */
-export function movedBy ({ key, shiftKey }: KeyboardEvent, former: Stretch | undefined, last: number): Stretch | undefined {
+export function movedBy (
+  { key, shiftKey }: KeyboardEvent,
+  former: Stretch | undefined,
+  last: number
+): Stretch | undefined {
   const step = steps[key]
   if (step === undefined) return undefined
   const to = Math.min(last, Math.max(0, (former?.to ?? (step > 0 ? -1 : last + 1)) + step))

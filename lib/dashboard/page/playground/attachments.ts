@@ -1,10 +1,13 @@
 /** Files that go with a message: images, sound and PDF as they are, anything else as its text. */
 
 export type Part =
-  | { readonly type: 'text', readonly text: string }
-  | { readonly type: 'image_url', readonly image_url: { readonly url: string } }
-  | { readonly type: 'input_audio', readonly input_audio: { readonly data: string, readonly format: 'wav' | 'mp3' } }
-  | { readonly type: 'file', readonly file: { readonly filename: string, readonly file_data: string } }
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+  | {
+      readonly type: 'input_audio'
+      readonly input_audio: { readonly data: string; readonly format: 'wav' | 'mp3' }
+    }
+  | { readonly type: 'file'; readonly file: { readonly filename: string; readonly file_data: string } }
 
 export interface Attachment {
   readonly id: number
@@ -22,12 +25,16 @@ export async function readAttachment (file: File): Promise<Attachment> {
 }
 
 async function partOf (file: File): Promise<Part> {
-  if (file.type.startsWith('image/')) return { type: 'image_url', image_url: { url: await readDataUrl(file) } }
+  if (file.type.startsWith('image/')) {
+    return { type: 'image_url', image_url: { url: await readDataUrl(file) } }
+  }
   if (/^audio\/(?:x-)?wav$|^audio\/(?:mpeg|mp3)$/.test(file.type)) {
     const data = (await readDataUrl(file)).replace(/^.*?,/, '')
     return { type: 'input_audio', input_audio: { data, format: file.type.includes('wav') ? 'wav' : 'mp3' } }
   }
-  if (file.type === 'application/pdf') return { type: 'file', file: { filename: file.name, file_data: await readDataUrl(file) } }
+  if (file.type === 'application/pdf') {
+    return { type: 'file', file: { filename: file.name, file_data: await readDataUrl(file) } }
+  }
   return { type: 'text', text: `${file.name}:\n\n${await readText(file)}` }
 }
 

@@ -16,7 +16,11 @@ export async function call (path: string, { body, signal, headers = {} }: CallIn
   const isForm = body instanceof FormData
   const response = await fetch(path, {
     method: 'POST',
-    headers: { ...await callHeaders(project.value), ...!isForm && { 'content-type': 'application/json' }, ...headers },
+    headers: {
+      ...(await callHeaders(project.value)),
+      ...!isForm && { 'content-type': 'application/json' },
+      ...headers
+    },
     body: isForm ? body : JSON.stringify(body),
     ...signal !== undefined && { signal }
   })

@@ -2,7 +2,11 @@
 
 import type { Choice } from '../parts/select.tsx'
 
-export const languages: readonly Choice[] = [{ value: 'curl', label: 'curl' }, { value: 'python', label: 'Python' }, { value: 'typescript', label: 'TypeScript' }]
+export const languages: readonly Choice[] = [
+  { value: 'curl', label: 'curl' },
+  { value: 'python', label: 'Python' },
+  { value: 'typescript', label: 'TypeScript' }
+]
 
 /** @param url the address of the gateway, without a slash at its end. */
 export function asCode (language: string, url: string, body: Readonly<Record<string, unknown>>): string {
@@ -21,12 +25,30 @@ function curl (url: string, body: unknown): string {
 }
 
 /** Fields that OpenAI's libraries do not know: they go into the body beside the others. */
-const ownFields = new Set(['mcp_servers', 'thinking', 'top_k', 'agent_attributes', 'model_attributes', 'max_turns', 'automatic_tool_execution', 'generation_config', 'safety_settings', 'tool_config', 'search_parameters', 'safe_prompt', 'prompt_mode', 'stop_sequences', 'cached_content'])
+const ownFields = new Set([
+  'mcp_servers',
+  'thinking',
+  'top_k',
+  'agent_attributes',
+  'model_attributes',
+  'max_turns',
+  'automatic_tool_execution',
+  'generation_config',
+  'safety_settings',
+  'tool_config',
+  'search_parameters',
+  'safe_prompt',
+  'prompt_mode',
+  'stop_sequences',
+  'cached_content'
+])
 
 function python (url: string, body: Readonly<Record<string, unknown>>): string {
   const known = Object.entries(body).filter(([name]) => !ownFields.has(name))
   const own = Object.entries(body).filter(([name]) => ownFields.has(name))
-  const lines = [...known, ['stream', true] as const].map(([name, value]) => `    ${name}=${pythonValue(value, 4)},`)
+  const lines = [...known, ['stream', true] as const].map(
+    ([name, value]) => `    ${name}=${pythonValue(value, 4)},`
+  )
   return `import os
 from openai import OpenAI
 
@@ -46,8 +68,16 @@ function pythonValue (value: unknown, indent: number): string {
   if (value === null) return 'None'
   if (value === true) return 'True'
   if (value === false) return 'False'
-  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[\n${value.map(item => `${inner}${pythonValue(item, indent + 4)},`).join('\n')}\n${end}]`
-  if (typeof value === 'object') return `{\n${Object.entries(value).map(([name, item]) => `${inner}${JSON.stringify(name)}: ${pythonValue(item, indent + 4)},`).join('\n')}\n${end}}`
+  if (Array.isArray(value)) {
+    return value.length === 0
+      ? '[]'
+      : `[\n${value.map(item => `${inner}${pythonValue(item, indent + 4)},`).join('\n')}\n${end}]`
+  }
+  if (typeof value === 'object') {
+    return `{\n${Object.entries(value)
+      .map(([name, item]) => `${inner}${JSON.stringify(name)}: ${pythonValue(item, indent + 4)},`)
+      .join('\n')}\n${end}}`
+  }
   return JSON.stringify(value)
 }
 

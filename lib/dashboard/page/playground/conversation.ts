@@ -1,4 +1,7 @@
-/** The state of the playground: the models side by side with their conversations, and the settings for all of them. */
+/**
+ * The state of the playground: the models side by side with their conversations, and the settings for all of
+ * them.
+ */
 
 import { signal, type Signal } from '@preact/signals'
 import type { Answer } from './answer.ts'

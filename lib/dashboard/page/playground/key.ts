@@ -1,4 +1,7 @@
-/** The key of the playground: made for an hour, kept in memory, made again when it has ended, and revoked when its user signs out or leaves the page. */
+/**
+ * The key of the playground: made for an hour, kept in memory, made again when it has ended, and revoked when
+ * its user signs out or leaves the page.
+ */
 
 import { api, type Answer } from '../api/client.ts'
 import { beforeSignOut } from '../state/session.ts'
@@ -22,5 +25,9 @@ async function revokeKeys (): Promise<void> {
   const keys = [...kept.values()]
   kept.clear()
   // Whatever fails here ends by itself within the hour.
-  await Promise.allSettled(keys.map(async ({ key_id }) => await api('DELETE /admin/v1/keys/:key_id', { at: { key_id }, keepalive: true })))
+  await Promise.allSettled(
+    keys.map(
+      async ({ key_id }) => await api('DELETE /admin/v1/keys/:key_id', { at: { key_id }, keepalive: true })
+    )
+  )
 }

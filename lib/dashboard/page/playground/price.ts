@@ -6,7 +6,9 @@ import type { AnswerUsage } from './answer.ts'
 /** Returns `undefined` where no price is known. */
 export function costOf (model: string, { prompt, completion, cached }: AnswerUsage): number | undefined {
   const price = catalogue.value.find(({ id }) => id === model)?.price
-  if (price === null || price === undefined || (price.input === undefined && price.output === undefined)) return
+  if (price === null || price === undefined || (price.input === undefined && price.output === undefined)) {
+    return
+  }
   const { input = 0, output = 0, cached_input = input } = price
   return ((prompt - cached) * input + cached * cached_input + completion * output) / 1e6
 }

@@ -12,9 +12,11 @@ export function chatBody (pane: Pane, text: string, attachments: readonly Attach
   return {
     model: pane.model.value,
     messages: [
-      ...system.value.trim() === '' ? [] : [{ role: 'system', content: system.value }],
+      ...(system.value.trim() === '' ? [] : [{ role: 'system', content: system.value }]),
       ...pane.turns.value.flatMap(exchange),
-      ...text === '' && attachments.length === 0 ? [] : [{ role: 'user', content: content(text, attachments) }]
+      ...(text === '' && attachments.length === 0
+        ? []
+        : [{ role: 'user', content: content(text, attachments) }])
     ],
     ...parameters.value,
     ...servers.value.length > 0 && { mcp_servers: [...servers.value] }

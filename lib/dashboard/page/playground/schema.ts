@@ -24,7 +24,13 @@ export interface Parameter {
   readonly maximum: number | undefined
 }
 
-interface OpenApi { readonly components: { readonly schemas: Readonly<Record<string, { readonly properties?: Readonly<Record<string, ParameterSchema>> }>> } }
+interface OpenApi {
+  readonly components: {
+    readonly schemas: Readonly<
+      Record<string, { readonly properties?: Readonly<Record<string, ParameterSchema>> }>
+    >
+  }
+}
 
 let loaded: Promise<OpenApi> | undefined
 
@@ -35,8 +41,12 @@ export async function loadParameters (schema: string): Promise<readonly Paramete
     return await response.json() as OpenApi // the gateway's own document
   })
   // A failed load is tried again by the next page that asks.
-  loaded.catch(() => { loaded = undefined })
-  return Object.entries((await loaded).components.schemas[schema]?.properties ?? {}).map(([name, property]) => parameter(name, property))
+  loaded.catch(() => {
+    loaded = undefined
+  })
+  return Object.entries((await loaded).components.schemas[schema]?.properties ?? {}).map(
+    ([name, property]) => parameter(name, property)
+  )
 }
 
 function parameter (name: string, schema: ParameterSchema): Parameter {

@@ -13,7 +13,7 @@ let running = new AbortController()
 
 export function send (text: string, attachments: readonly Attachment[]): void {
   running = new AbortController()
-  for (const pane of panes.value) void ask(pane, text, attachments, running.signal)
+  for (const pane of panes.value) void input(pane, text, attachments, running.signal)
 }
 
 /** Ends the answers that are being written; the gateway cancels its requests to the providers. */
@@ -21,21 +21,36 @@ export function stop (): void {
   running.abort()
 }
 
-async function ask (pane: Pane, text: string, attachments: readonly Attachment[], abort: AbortSignal): Promise<void> {
+async function input (
+  pane: Pane,
+  text: string,
+  attachments: readonly Attachment[],
+  abort: AbortSignal
+): Promise<void> {
   const body = chatBody(pane, text, attachments)
   const turn: Turn = { id: newId(), text, attachments, answer: signal(newAnswer()) }
   const { answer } = turn
   pane.turns.value = [...pane.turns.value, turn]
   try {
-    const response = await call('/v1/chat/completions', { body: { ...body, stream: true, stream_options: { include_usage: true, include_tool_events: true } }, signal: abort })
+    const response = await call('/v1/chat/completions', {
+      body: { ...body, stream: true, stream_options: { include_usage: true, include_tool_events: true } },
+      signal: abort
+    })
     answer.value = { ...answer.value, ...headersOf(response) }
-    for await (const chunks of readEvents<Chunk>(response)) answer.value = chunks.reduce(withChunk, answer.value)
+    for await (const chunks of readEvents<Chunk>(response)) {
+      answer.value = chunks.reduce(withChunk, answer.value)
+    }
     if (answer.value.state === 'running') answer.value = { ...answer.value, state: 'done' }
   } catch (error) {
     const failure = ApiError.of(error)
     answer.value = abort.aborted
       ? { ...answer.value, state: 'stopped' }
-      : { ...answer.value, state: 'failed', error: failure.message, ...failure.requestId !== undefined && { requestId: failure.requestId } }
+      : {
+          ...answer.value,
+          state: 'failed',
+          error: failure.message,
+          ...failure.requestId !== undefined && { requestId: failure.requestId }
+        }
   } finally {
     answer.value = { ...answer.value, durationMs: performance.now() - answer.value.startedAtMs }
   }

@@ -1,4 +1,6 @@
-/** The places of the dashboard: what is shown there, who may see it, and where it stands in the navigation. */
+/**
+ * The places of the dashboard: what is shown there, who may see it, and where it stands in the navigation.
+ */
 
 import type { ComponentType } from 'preact'
 import type { Role } from '../../../../schemas/admin/common.ts'
@@ -38,10 +40,22 @@ export interface MenuGroup {
 export const menu: readonly MenuGroup[] = [
   {
     places: [
-      { path: '/', label: 'Overview', icon: 'overview', role: 'viewer', load: async () => (await import('../usage/usage-page.tsx')).UsagePage },
+      {
+        path: '/',
+        label: 'Overview',
+        icon: 'overview',
+        role: 'viewer',
+        load: async () => (await import('../usage/usage-page.tsx')).UsagePage
+      },
       { path: '/keys', label: 'Keys', icon: 'key', role: 'member', load: async () => KeysPage },
       { path: '/calls', label: 'Calls', icon: 'calls', role: 'member', load: async () => CallsPage },
-      { path: '/playground', label: 'Playground', icon: 'play', role: 'member', load: async () => (await import('../playground/playground-page.tsx')).PlaygroundPage }
+      {
+        path: '/playground',
+        label: 'Playground',
+        icon: 'play',
+        role: 'member',
+        load: async () => (await import('../playground/playground-page.tsx')).PlaygroundPage
+      }
     ]
   },
   {
@@ -49,13 +63,25 @@ export const menu: readonly MenuGroup[] = [
     places: [
       { path: '/models', label: 'Models', icon: 'models', role: 'viewer', load: async () => ModelsPage },
       { path: '/tools', label: 'Tool servers', icon: 'tools', role: 'member', load: async () => ToolsPage },
-      { path: '/configuration', label: 'Configuration', icon: 'settings', role: 'admin', load: async () => (await import('../configuration/configuration-page.tsx')).ConfigurationPage }
+      {
+        path: '/configuration',
+        label: 'Configuration',
+        icon: 'settings',
+        role: 'admin',
+        load: async () => (await import('../configuration/configuration-page.tsx')).ConfigurationPage
+      }
     ]
   },
   {
     title: 'Organisation',
     places: [
-      { path: '/projects', label: 'Projects', icon: 'project', role: 'viewer', load: async () => ProjectsPage },
+      {
+        path: '/projects',
+        label: 'Projects',
+        icon: 'project',
+        role: 'viewer',
+        load: async () => ProjectsPage
+      },
       { path: '/members', label: 'Members', icon: 'people', role: 'admin', load: async () => MembersPage },
       { path: '/audit', label: 'Audit log', icon: 'audit', role: 'admin', load: async () => AuditPage }
     ]
@@ -79,6 +105,8 @@ export function matchPlace (path: string): Match | undefined {
   for (const place of places) {
     if (place.path === path) return { place, id: '' }
     const stem = place.path.replace(':id', '')
-    if (stem !== place.path && path.startsWith(stem)) return { place, id: decodeURIComponent(path.slice(stem.length)) }
+    if (stem !== place.path && path.startsWith(stem)) {
+      return { place, id: decodeURIComponent(path.slice(stem.length)) }
+    }
   }
 }

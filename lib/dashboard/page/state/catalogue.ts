@@ -10,7 +10,19 @@ export const catalogue = signal<readonly CatalogueEntry[]>([])
 export const toolServers = signal<readonly string[]>([])
 
 /** The endpoints that keys may be limited to. */
-export const endpointNames: readonly string[] = ['chat', 'completions', 'messages', 'responses', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models']
+export const endpointNames: readonly string[] = [
+  'chat',
+  'completions',
+  'messages',
+  'responses',
+  'embeddings',
+  'speech',
+  'transcriptions',
+  'translations',
+  'images',
+  'ocr',
+  'models'
+]
 
 let loaded = false
 
@@ -18,19 +30,27 @@ let loaded = false
 export async function loadCatalogue (): Promise<void> {
   if (loaded) return
   loaded = true
-  const [models, servers] = await Promise.allSettled([api('GET /admin/v1/models'), may('member') ? api('GET /admin/v1/tool-servers') : { data: [] }])
+  const [models, servers] = await Promise.allSettled([
+    api('GET /admin/v1/models'),
+    may('member') ? api('GET /admin/v1/tool-servers') : { data: [] }
+  ])
   if (models.status === 'fulfilled') catalogue.value = models.value.data
   else loaded = false
   if (servers.status === 'fulfilled') toolServers.value = servers.value.data.map(({ slug }) => slug)
 }
 
 /** Returns true for what answers messages; models that only write down or read aloud stream text as well. */
-export function isChatModel ({ kind, capabilities: { text, streaming, tools, audio } }: CatalogueEntry): boolean {
+export function isChatModel ({
+  kind,
+  capabilities: { text, streaming, tools, audio }
+}: CatalogueEntry): boolean {
   return kind !== 'model' || (text === true && streaming === true && (tools === true || audio !== true))
 }
 
 /** Returns the patterns and ids that a list of models may hold. */
 export function modelPatterns (): readonly string[] {
-  const providers = new Set(catalogue.value.filter(({ kind }) => kind === 'model').map(({ id }) => `${id.split('/', 1)[0] ?? ''}/*`))
+  const providers = new Set(
+    catalogue.value.filter(({ kind }) => kind === 'model').map(({ id }) => `${id.split('/', 1)[0] ?? ''}/*`)
+  )
   return [...providers, ...catalogue.value.map(({ id }) => id)]
 }

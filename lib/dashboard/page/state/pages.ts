@@ -1,4 +1,6 @@
-/** Loads a list page by page: the first when what it depends on changes, the next when the reader wants it. */
+/**
+ * Loads a list page by page: the first when what it depends on changes, the next when the reader wants it.
+ */
 
 import { useRef } from 'preact/hooks'
 import { useAction } from './action.ts'
@@ -21,7 +23,10 @@ export interface Pages<T> extends Omit<Resource<PageOf<T>>, 'data' | 'set'> {
   readonly update: (change: (rows: readonly T[]) => readonly T[]) => void
 }
 
-export function usePages<T> (key: string, load: (cursor: string | undefined, signal?: AbortSignal) => Promise<PageOf<T>>): Pages<T> {
+export function usePages<T> (
+  key: string,
+  load: (cursor: string | undefined, signal?: AbortSignal) => Promise<PageOf<T>>
+): Pages<T> {
   const { data, set, ...first } = useResource(key, signal => load(undefined, signal))
   const { run } = useAction()
   const latest = useRef(data)

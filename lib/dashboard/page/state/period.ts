@@ -1,4 +1,7 @@
-/** The period that is looked at, the same for numbers and calls: one of a few that end now, or one that was chosen in a chart. */
+/**
+ * The period that is looked at, the same for numbers and calls: one of a few that end now, or one that was
+ * chosen in a chart.
+ */
 
 import { query, setQuery } from './router.ts'
 
@@ -6,10 +9,20 @@ export interface Period { readonly fromMs: number, readonly untilMs: number, rea
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-const lengths: Readonly<Record<string, number>> = { hour: hourMs, day: dayMs, week: 7 * dayMs, month: 30 * dayMs, quarter: 90 * dayMs }
+const lengths: Readonly<Record<string, number>> = {
+  hour: hourMs,
+  day: dayMs,
+  week: 7 * dayMs,
+  month: 30 * dayMs,
+  quarter: 90 * dayMs
+}
 
 export const periodChoices = [
-  { value: 'hour', label: '1 hour' }, { value: 'day', label: '24 hours' }, { value: 'week', label: '7 days' }, { value: 'month', label: '30 days' }, { value: 'quarter', label: '90 days' }
+  { value: 'hour', label: '1 hour' },
+  { value: 'day', label: '24 hours' },
+  { value: 'week', label: '7 days' },
+  { value: 'month', label: '30 days' },
+  { value: 'quarter', label: '90 days' }
 ]
 
 export function currentPeriod (): Period {

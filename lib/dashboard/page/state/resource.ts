@@ -1,4 +1,6 @@
-/** Loads what a page shows, again whenever what it depends on changes; what was there before stays until then. */
+/**
+ * Loads what a page shows, again whenever what it depends on changes; what was there before stays until then.
+ */
 
 import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -39,10 +41,22 @@ export function useResource<T> (key: string, load: (signal: AbortSignal) => Prom
     return () => running.current?.abort()
   }, [key])
 
-  return { data: data.value, error: error.value, loading: loading.value, reload, set: next => { data.value = next } }
+  return {
+    data: data.value,
+    error: error.value,
+    loading: loading.value,
+    reload,
+    set: next => {
+      data.value = next
+    }
+  }
 }
 
-async function keep<T> (data: Signal<T | undefined>, answer: Promise<T>, signal: AbortSignal): Promise<ApiError | undefined> {
+async function keep<T> (
+  data: Signal<T | undefined>,
+  answer: Promise<T>,
+  signal: AbortSignal
+): Promise<ApiError | undefined> {
   try {
     const value = await answer
     if (!signal.aborted) data.value = value

@@ -44,9 +44,25 @@ export function setQuery (changes: Readonly<Record<string, string | undefined>>)
 addEventListener('popstate', () => { address.value = new URL(location.href) })
 
 document.addEventListener('click', event => {
-  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+  if (
+    event.defaultPrevented ||
+    event.button !== 0 ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    event.altKey
+  ) {
+    return
+  }
   const link = event.target instanceof Element ? event.target.closest('a') : null
-  if (link === null || link.target !== '' || link.hasAttribute('download') || link.origin !== location.origin) return
+  if (
+    link === null ||
+    link.target !== '' ||
+    link.hasAttribute('download') ||
+    link.origin !== location.origin
+  ) {
+    return
+  }
   if (link.pathname !== base && !link.pathname.startsWith(`${base}/`)) return
   event.preventDefault()
   navigate(link.pathname.slice(base.length) + link.search)

@@ -31,7 +31,10 @@ export async function loadSession (): Promise<void> {
   }
 }
 
-/** Takes the token of a sign-in at a provider out of the address. Of a sign-in that this tab did not begin, it is somebody else's. */
+/**
+ * Takes the token of a sign-in at a provider out of the address. Of a sign-in that this tab did not begin, it
+ * is somebody else's.
+ */
 function takeToken (): void {
   const began = sessionStorage.getItem(signingIn) !== null
   sessionStorage.removeItem(signingIn)
@@ -51,7 +54,10 @@ export function beforeSignOut (listener: () => Promise<void>): void {
   onSignOut = listener
 }
 
-/** Shows the page to its user. For another one than before it begins anew: keys and conversations in memory are not theirs. */
+/**
+ * Shows the page to its user. For another one than before it begins anew: keys and conversations in memory
+ * are not theirs.
+ */
 export function enter (next: Session): void {
   if (lastUser !== undefined && lastUser !== next.user.id) return location.reload()
   lastUser = next.user.id

@@ -6,8 +6,18 @@ import type { Usage } from './measures.ts'
 const maxMs = 2 * 3_600_000
 
 /** Returns when calls began in a longer period, where that was in the last two hours. */
-export function firstCalls ({ at_ms: times, series, previous, bucket, until_ms: untilMs }: Usage): number | undefined {
+export function firstCalls ({
+  at_ms: times,
+  series,
+  previous,
+  bucket,
+  until_ms: untilMs
+}: Usage): number | undefined {
   const first = times[series.calls.findIndex(calls => (calls ?? 0) > 0)]
-  const isNew = bucket !== 'minute' && first !== undefined && untilMs - first <= maxMs && (previous?.totals.calls ?? 0) === 0
+  const isNew =
+    bucket !== 'minute' &&
+    first !== undefined &&
+    untilMs - first <= maxMs &&
+    (previous?.totals.calls ?? 0) === 0
   return isNew ? first : undefined
 }

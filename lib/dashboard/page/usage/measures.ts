@@ -20,29 +20,53 @@ export interface Measure {
 }
 
 export const measures: readonly Measure[] = [
-  { title: 'Spend', kind: 'bars', format: dollars, parts: [{ label: 'Spend', values: series => series.cost_usd }], one: series => series.cost_usd },
+  {
+    title: 'Spend',
+    kind: 'bars',
+    format: dollars,
+    parts: [{ label: 'Spend', values: series => series.cost_usd }],
+    one: series => series.cost_usd
+  },
   {
     title: 'Calls',
     kind: 'bars',
     format: shortCount,
-    parts: [{ label: 'Succeeded', values: ({ calls, errors }) => calls.map((count, index) => (count ?? 0) - (errors[index] ?? 0)) }, { label: 'Errors', values: series => series.errors }],
+    parts: [
+      {
+        label: 'Succeeded',
+        values: ({ calls, errors }) => calls.map((count, index) => (count ?? 0) - (errors[index] ?? 0))
+      },
+      { label: 'Errors', values: series => series.errors }
+    ],
     one: series => series.calls
   },
   {
     title: 'Tokens',
     kind: 'bars',
     format: shortCount,
-    parts: [{ label: 'Prompt', values: series => series.prompt_tokens }, { label: 'Completion', values: series => series.completion_tokens }],
-    one: ({ prompt_tokens, completion_tokens }) => prompt_tokens.map((count, index) => (count ?? 0) + (completion_tokens[index] ?? 0))
+    parts: [
+      { label: 'Prompt', values: series => series.prompt_tokens },
+      { label: 'Completion', values: series => series.completion_tokens }
+    ],
+    one: ({ prompt_tokens, completion_tokens }) =>
+      prompt_tokens.map((count, index) => (count ?? 0) + (completion_tokens[index] ?? 0))
   },
-  { title: 'Errors', kind: 'bars', format: shortCount, parts: [{ label: 'Errors', values: series => series.errors }], one: series => series.errors },
+  {
+    title: 'Errors',
+    kind: 'bars',
+    format: shortCount,
+    parts: [{ label: 'Errors', values: series => series.errors }],
+    one: series => series.errors
+  },
   {
     title: 'Latency',
     kind: 'lines',
     format: duration,
     axisFormat: shortDuration,
     parts: [
-      { label: 'p50', values: series => series.latency_p50_ms }, { label: 'p95', values: series => series.latency_p95_ms }, { label: 'p99', values: series => series.latency_p99_ms }
+      { label: 'p50', values: series => series.latency_p50_ms },
+      { label: 'p95', values: series => series.latency_p95_ms },
+      { label: 'p99', values: series => series.latency_p99_ms }
     ],
     one: series => series.latency_p95_ms
   },
@@ -51,7 +75,10 @@ export const measures: readonly Measure[] = [
     kind: 'lines',
     format: duration,
     axisFormat: shortDuration,
-    parts: [{ label: 'p50', values: series => series.first_byte_p50_ms }, { label: 'p95', values: series => series.first_byte_p95_ms }],
+    parts: [
+      { label: 'p50', values: series => series.first_byte_p50_ms },
+      { label: 'p95', values: series => series.first_byte_p95_ms }
+    ],
     one: series => series.first_byte_p95_ms
   }
 ]
@@ -64,15 +91,33 @@ export function groupColour (index: number): ChartSeries['colour'] {
 }
 
 /** Returns what a chart draws: the groups, or all calls together with the period before. */
-export function seriesOf ({ parts, one, kind, title }: Measure, usage: Usage, byGroup: boolean): readonly ChartSeries[] {
+export function seriesOf (
+  { parts, one, kind, title }: Measure,
+  usage: Usage,
+  byGroup: boolean
+): readonly ChartSeries[] {
   if (!byGroup || usage.groups.length === 0) {
     const error = title === 'Errors' ? 5 : undefined
-    const now = parts.map(({ label, values }, index): ChartSeries => ({ label, values: values(usage.series), colour: error ?? (label === 'Errors' ? 5 : groupColour(index)) }))
-    return usage.previous === null || usage.previous.totals.calls === 0 ? now : [...now, { label: 'Period before', values: one(usage.previous.series), colour: 'before' }]
+    const now = parts.map(({ label, values }, index): ChartSeries => ({
+      label,
+      values: values(usage.series),
+      colour: error ?? (label === 'Errors' ? 5 : groupColour(index))
+    }))
+    return usage.previous === null || usage.previous.totals.calls === 0
+      ? now
+      : [...now, { label: 'Period before', values: one(usage.previous.series), colour: 'before' }]
   }
-  const named = usage.groups.slice(0, colours.length).map(({ name, series }, index): ChartSeries => ({ label: name, values: one(series), colour: groupColour(index) }))
+  const named = usage.groups
+    .slice(0, colours.length)
+    .map(({ name, series }, index): ChartSeries => ({
+      label: name,
+      values: one(series),
+      colour: groupColour(index)
+    }))
   const rest = usage.groups.slice(colours.length)
   if (rest.length === 0 || kind === 'lines') return named
-  const sum = usage.at_ms.map((_, index) => rest.reduce((total, { series }) => total + (one(series)[index] ?? 0), 0))
+  const sum = usage.at_ms.map((_, index) =>
+    rest.reduce((total, { series }) => total + (one(series)[index] ?? 0), 0)
+  )
   return [...named, { label: `${rest.length} others`, values: sum, colour: 6 }]
 }

@@ -30,7 +30,15 @@ export class OpenCustomCall extends OpenCall {
 
   #item (status: CustomCall['status'], input: string): CustomCall {
     const { name, namespace } = this.tool
-    return { id: this.id, type: 'custom_tool_call', status, call_id: this.callId, name, ...namespace !== undefined && { namespace }, input }
+    return {
+      id: this.id,
+      type: 'custom_tool_call',
+      status,
+      call_id: this.callId,
+      name,
+      ...namespace !== undefined && { namespace },
+      input
+    }
   }
 }
 

@@ -30,7 +30,13 @@ export class OpenFunctionCall extends OpenCall {
   #item (status: FunctionCall['status'], text: string): FunctionCall {
     const { name, namespace } = this.tool
     return {
-      id: this.id, type: 'function_call', status, call_id: this.callId, name, ...namespace !== undefined && { namespace }, arguments: text
+      id: this.id,
+      type: 'function_call',
+      status,
+      call_id: this.callId,
+      name,
+      ...namespace !== undefined && { namespace },
+      arguments: text
     }
   }
 }

@@ -37,7 +37,11 @@ export abstract class OpenItem {
   /** Begins to write the item, with what was kept of it. */
   start (outputIndex: number): void {
     this.outputIndex = outputIndex
-    this.listener.event({ type: 'response.output_item.added', output_index: outputIndex, item: this.opening() })
+    this.listener.event({
+      type: 'response.output_item.added',
+      output_index: outputIndex,
+      item: this.opening()
+    })
     for (const step of this.#kept) step()
   }
 

@@ -69,30 +69,46 @@ export class OpenMessage extends OpenItem {
     const part = this.#parts.at(-1)
     if (part === undefined) return
     const place = { content_index: this.#parts.length - 1 }
-    if (part.type === 'output_text') this.event('response.output_text.done', { ...place, text: part.text, logprobs: part.logprobs })
+    if (part.type === 'output_text')
+      this.event('response.output_text.done', { ...place, text: part.text, logprobs: part.logprobs })
     else this.event('response.refusal.done', { ...place, refusal: part.refusal })
     this.event('response.content_part.done', { ...place, part })
   }
 
   #placeOf (): TextPlace {
-    return this.#place ??= { item_id: this.id, output_index: this.outputIndex, content_index: this.#parts.length - 1 }
+    return (this.#place ??= {
+      item_id: this.id,
+      output_index: this.outputIndex,
+      content_index: this.#parts.length - 1
+    })
   }
 }
 
 function emptyPart (kind: OutputPart['type']): OutputPart {
-  return kind === 'output_text' ? { type: kind, text: '', annotations: [], logprobs: [] } : { type: kind, refusal: '' }
+  return kind === 'output_text'
+    ? { type: kind, text: '', annotations: [], logprobs: [] }
+    : { type: kind, refusal: '' }
 }
 
 /**
- * Returns an annotation as this API has it. Chat completions have `{ type: 'url_citation', url_citation: { … } }`, this API the
- * fields side by side; clients check each of them, so what cites no page is left out.
+ * Returns an annotation as this API has it. Chat completions have `{ type: 'url_citation', url_citation: { …
+ * } }`, this API the fields side by side; clients check each of them, so what cites no page is left out.
  */
 function citation (annotation: unknown): Array<Record<string, unknown>> {
   const { url_citation: nested, ...own } = objectOf(annotation) ?? {}
   const fields = { ...own, ...objectOf(nested) }
   const { url, title, start_index: start, end_index: end } = fields
   if (typeof url !== 'string') return []
-  return [{ ...fields, type: 'url_citation', url, title: nonEmptyText(title) ?? '', start_index: indexOf(start), end_index: indexOf(end) }]
+  return [
+    {
+      ...fields,
+      type: 'url_citation',
+      url,
+      title: nonEmptyText(title) ?? '',
+      start_index: indexOf(start),
+      end_index: indexOf(end)
+    }
+  ]
 }
 
 function indexOf (value: unknown): number {

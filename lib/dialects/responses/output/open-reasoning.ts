@@ -25,7 +25,12 @@ export class OpenReasoning extends OpenItem {
     const isFirst = this.isEmpty
     this.#text += text
     this.step(() => {
-      if (isFirst) this.event('response.reasoning_summary_part.added', { summary_index: 0, part: { type: 'summary_text', text: '' } })
+      if (isFirst) {
+        this.event('response.reasoning_summary_part.added', {
+          summary_index: 0,
+          part: { type: 'summary_text', text: '' }
+        })
+      }
       this.event('response.reasoning_summary_text.delta', { summary_index: 0, delta: text })
     })
   }
@@ -41,7 +46,10 @@ export class OpenReasoning extends OpenItem {
   protected close (): void {
     if (this.isEmpty) return
     this.event('response.reasoning_summary_text.done', { summary_index: 0, text: this.#text })
-    this.event('response.reasoning_summary_part.done', { summary_index: 0, part: { type: 'summary_text', text: this.#text } })
+    this.event('response.reasoning_summary_part.done', {
+      summary_index: 0,
+      part: { type: 'summary_text', text: this.#text }
+    })
   }
 
   protected complete (): Reasoning {

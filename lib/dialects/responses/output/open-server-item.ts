@@ -32,7 +32,10 @@ export class OpenServerItem extends OpenItem {
       this.event('response.mcp_call_arguments.delta', { delta: item.arguments })
       this.event('response.mcp_call_arguments.done', { arguments: item.arguments })
     }
-    this.event(`response.${item.type}.${item.error === null || item.error === undefined ? 'completed' : 'failed'}`, {})
+    this.event(
+      `response.${item.type}.${item.error === null || item.error === undefined ? 'completed' : 'failed'}`,
+      {}
+    )
   }
 
   protected complete (): OutputItem {
@@ -41,7 +44,14 @@ export class OpenServerItem extends OpenItem {
 }
 
 /** Returns the item of a call that was run. */
-export function serverCall ({ toolName, serverName, arguments: given, isError, result, approvalId }: ToolResult): ServerItem {
+export function serverCall ({
+  toolName,
+  serverName,
+  arguments: given,
+  isError,
+  result,
+  approvalId
+}: ToolResult): ServerItem {
   const text = typeof result === 'string' ? result : JSON.stringify(result ?? '')
   return {
     id: itemId('mcp'),
@@ -62,7 +72,12 @@ export function listedTools (name: string, tools: readonly ListedServerTool[]): 
     id: itemId('mcpl'),
     type: 'mcp_list_tools',
     server_label: name,
-    tools: tools.map(({ name, description = null, inputSchema, annotations = null }) => ({ name, description, input_schema: inputSchema, annotations }))
+    tools: tools.map(({ name, description = null, inputSchema, annotations = null }) => ({
+      name,
+      description,
+      input_schema: inputSchema,
+      annotations
+    }))
   }
 }
 
