@@ -145,8 +145,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   let draining = false
   /**
-   * True once no connection is accepted: answers say that theirs ends. Before that, a load balancer would only
-   * open another one for each call.
+   * True once no connection is accepted: answers say that theirs ends. Before that, a load balancer would
+   * only open another one for each call.
    */
   let stopped = false
   database?.stopWaiting()
@@ -246,8 +246,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     }, warmUpAfterMs).unref()
   }
   /**
-   * Waits until no call is open, and none has come for a while: those that come over open connections meanwhile
-   * are waited for as well.
+   * Waits until no call is open, and none has come for a while: those that come over open connections
+   * meanwhile are waited for as well.
    */
   const waitUntilIdle = async (quietMs: number): Promise<void> => {
     do {
@@ -323,7 +323,7 @@ function lazyAdmin ({
   database,
   keyStore,
   configuration
-}: GatewayParts): { readonly open: () => Promise<Admin>; readonly close: () => Promise<void> } | undefined {
+}: GatewayParts): { readonly open: () => Promise<Admin>, readonly close: () => Promise<void> } | undefined {
   if (database === undefined || keyStore === undefined) return undefined
   let opened: Promise<Admin> | undefined
   const load = async (): Promise<Admin> => {

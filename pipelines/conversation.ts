@@ -88,7 +88,9 @@ export function conversation<S extends TSchema, C> (
   )
 }
 
-/** Has the provider answer, in as many turns as tools take, and the answer looked at. */
+/**
+ * Lets the provider answer, in as many turns as its tool calls need, then runs the text stages on the answer.
+ */
 function answers<C> (
   services: Services,
   { directTexts }: AnswerDialect<C>

@@ -110,7 +110,7 @@ const ReasoningItem = Type.Object(
 export type ReasoningItem = Static<typeof ReasoningItem>
 
 /** The type leaves out `role`: what has one is a message. */
-const ItemReference = Type.Unsafe<{ readonly type?: 'item_reference' | null; readonly id: string }>(
+const ItemReference = Type.Unsafe<{ readonly type?: 'item_reference' | null, readonly id: string }>(
   Type.Object(
     {
       type: Nullable(Type.Literal('item_reference')),

@@ -38,7 +38,7 @@ export class AdminKeys {
     scopes,
     expiresAtMs,
     createdBy
-  }: NewAdminKey): Promise<{ readonly key: AdminKey; readonly secret: string }> {
+  }: NewAdminKey): Promise<{ readonly key: AdminKey, readonly secret: string }> {
     const secret = newToken(adminKeyPrefix)
     const row: AdminKeyRow = {
       id: newId('admin_key'),

@@ -72,7 +72,7 @@ export class Idempotency {
   async #claim (
     id: string,
     request: string
-  ): Promise<{ readonly request: string; readonly answer: string | null } | undefined> {
+  ): Promise<{ readonly request: string, readonly answer: string | null } | undefined> {
     const now = Date.now()
     await this.#use(
       async () =>
@@ -102,7 +102,7 @@ export class Idempotency {
 }
 
 function answerOf (
-  known: { readonly request: string; readonly answer: string | null },
+  known: { readonly request: string, readonly answer: string | null },
   given: IdempotentRequest,
   request: string
 ): string {

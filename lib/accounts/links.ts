@@ -78,7 +78,7 @@ export class Links {
     email,
     projects = [],
     invitedBy
-  }: NewInvitation): Promise<{ readonly token: string; readonly invitation: Invitation }> {
+  }: NewInvitation): Promise<{ readonly token: string, readonly invitation: Invitation }> {
     const token = newToken()
     const now = Date.now()
     const row: InvitationRow = {

@@ -86,7 +86,7 @@ export async function finishOidc (
 
 const known = new WeakMap<
   OidcSettings,
-  { readonly configuration: Promise<Configuration>; readonly untilMs: number }
+  { readonly configuration: Promise<Configuration>, readonly untilMs: number }
 >()
 
 async function discover (settings: OidcSettings): Promise<Configuration> {

@@ -111,13 +111,13 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
         }
       }
     } catch (error) {
-      this.#notePartsBeside(undefined)
+      this.#recordUnusedParts(undefined)
       throw error
     }
   }
 
   /** Notes parts that succeeded: they belong to the answer of their route, or to none. */
-  #notePartsBeside (answering: Route | undefined): void {
+  #recordUnusedParts (answering: Route | undefined): void {
     for (const [index, route] of this.#routes.entries()) {
       if (route !== answering) {
         for (const usage of this.#requests[index]?.billed() ?? []) noteWasted(this.#call, route, usage)
@@ -138,7 +138,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
 
   #chosen (first: RouteAnswer<A>): RouteAnswer<A> {
     this.#call.record.chosen = first.route
-    if (this.#routes.length > 1) this.#notePartsBeside(first.route)
+    if (this.#routes.length > 1) this.#recordUnusedParts(first.route)
     return first
   }
 

@@ -61,7 +61,7 @@ export class AnswerMemory {
       this.#take?.(copies * more)
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== 'file_too_large') throw error
-      const message = 'The answer of the provider needs more memory than one API key may use.'
+      const message = "The provider's answer needs more memory than one API key may use."
       throw new GatewayError('upstream_invalid_response', { message, fault: 'caller' })
     }
   }

@@ -25,8 +25,8 @@ export interface SharedByRequests {
 }
 
 /**
- * The request of a call to one route. Its parts are made once, however often they are sent, but for each
- * account that keeps something.
+ * The request of a call to one route. Its parts are built once and reused for retries; they are rebuilt for
+ * an account that holds stored state.
  */
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },

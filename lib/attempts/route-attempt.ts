@@ -102,10 +102,10 @@ export class RouteAttempt {
     if (error.code !== 'upstream_auth_failed') return error
     const reason =
       secrets.length === 0
-        ? 'has refused the call: this gateway has no credential for it'
-        : 'has refused the credential of this gateway'
+        ? 'refused the call: this gateway has no credential for it'
+        : 'refused the credential of this gateway'
     return error.with({
-      message: `The provider \`${id}\` ${reason}. Its operator finds out more with \`headgate doctor\`.`
+      message: `The provider \`${id}\` ${reason}. The operator of this gateway can run \`headgate doctor\` to find out why.`
     })
   }
 

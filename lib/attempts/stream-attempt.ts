@@ -20,7 +20,7 @@ export interface StreamOptions<E> {
   readonly slow?: SlowStreamGuard | undefined
 }
 
-/** The rest of a body is read for so long: its connection can then be used again. */
+/** Milliseconds to read the rest of a body, so that its connection can be reused. */
 const restMs = 1000
 
 /**
@@ -45,7 +45,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   #waitsSinceMs = 0
   #sizeBytes = 0
   #finished = false
-  /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
+  /**
+   * True when the hold ended without real output: the next read may be empty, so that the caller gets a head.
+   */
   #overdue = false
   #failure: unknown
   readonly #pace: StreamPace
@@ -275,7 +277,7 @@ function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
 
 /** Returns whether a caller could see the event; heads and empty deltas are not real. */
 function isReal (
-  event: { readonly type: string; readonly text?: string; readonly isHead?: boolean } | undefined
+  event: { readonly type: string, readonly text?: string, readonly isHead?: boolean } | undefined
 ): boolean {
   return (
     event !== undefined &&

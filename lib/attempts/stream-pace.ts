@@ -31,7 +31,7 @@ export class StreamPace {
     this.#idleEventsMs = idleEventsMs
   }
 
-  /** Has the guard count from now on: the first output is there, or is waited for no longer. */
+  /** Starts the guard: the first output has arrived, or is no longer awaited. */
   guard (): void {
     this.#isGuarded = true
     this.#windowMs = 0

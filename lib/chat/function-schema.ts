@@ -35,7 +35,7 @@ export function fitFunction (definition: FunctionDefinition): FunctionDefinition
 }
 
 /** Returns the root as an object with properties, and the keywords that were taken out of it. */
-function fitRoot (schema: Schema): { readonly fitted: Schema; readonly conditions: Schema } {
+function fitRoot (schema: Schema): { readonly fitted: Schema, readonly conditions: Schema } {
   const isPlain =
     schema['type'] === 'object' &&
     isObject(schema['properties']) &&

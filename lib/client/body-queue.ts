@@ -186,8 +186,8 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
 }
 
 /**
- * Returns a piece that keeps no more than twice its size in memory: most of the read it came with may be
- * extensions of its chunks.
+ * Copies a piece that is less than half of the read it came with, so that it does not keep the rest in
+ * memory.
  */
 function withoutRest (bytes: Buffer): Buffer {
   if (2 * bytes.length >= bytes.buffer.byteLength) return bytes
@@ -198,7 +198,7 @@ function withoutRest (bytes: Buffer): Buffer {
 
 function tooLarge (): GatewayError {
   return new GatewayError('upstream_invalid_response', {
-    message: 'The answer of the provider is too large.'
+    message: "The provider's answer is too large."
   })
 }
 

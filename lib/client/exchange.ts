@@ -1,7 +1,7 @@
 /**
- * One request, from its place in the queue to the end of its response: what undici tells of it becomes the
- * promise of the head, then the queue of the body. A single timer guards whichever wait is the current one:
- * for a place, for the head, then between two pieces.
+ * One request, from its place in the queue to the end of its response. The callbacks of undici resolve the
+ * promise of the head, then feed the body queue. One timer covers the current wait: for a place, for the
+ * head, then between two pieces.
  */
 
 import { BodyQueue, type BodySource } from './body-queue.ts'
@@ -103,7 +103,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     // Over HTTP/2 a connection that breaks may have undici send a request once more, although the server may
     // have worked on it.
     if (this.#isOver || this.#controller !== undefined) {
-      return controller.abort(new Error('a request is sent once, unless its call has ended'))
+      return controller.abort(new Error('the request was already sent, or its call has ended'))
     }
     this.#controller = controller
     this.#unsent = undefined

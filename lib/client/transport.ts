@@ -29,7 +29,7 @@ export interface HttpTransportOptions {
    * Default: any number.
    */
   readonly connections?: number | undefined
-  /** Requests that may wait for a socket; more are 503. Default: any number. */
+  /** Requests that may wait for a socket; further ones fail with 503. Default: unlimited. */
   readonly maxWaiting?: number
   /**
    * Milliseconds that a request waits for a socket; then it is 503. Default: as long as its signal lets it.

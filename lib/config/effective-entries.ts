@@ -30,7 +30,7 @@ export function effectiveEntries (sources: ConfigSources): ConfigurationEntry[] 
   }))
 }
 
-function leaves (value: unknown, path: Path): Array<{ readonly path: Path; readonly value: unknown }> {
+function leaves (value: unknown, path: Path): Array<{ readonly path: Path, readonly value: unknown }> {
   if (Array.isArray(value) && value.some(isObject)) {
     return value.flatMap((item, index) => leaves(item, [...path, index]))
   }

@@ -23,7 +23,7 @@ export function readProxies (environment: ReadonlyMap<string, string>, report: R
 /** @param own the entries of the provider */
 export function proxyOf (
   baseUrl: string,
-  own: { readonly proxy?: string | undefined; readonly credentials?: Secret | undefined },
+  own: { readonly proxy?: string | undefined, readonly credentials?: Secret | undefined },
   proxies: EnvironmentProxies
 ): ProxySettings | undefined {
   if (own.proxy === 'none' || !URL.canParse(baseUrl)) return undefined

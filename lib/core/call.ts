@@ -37,8 +37,8 @@ export interface Call {
    */
   readonly callerBody?: () => CallerBody | undefined
   /**
-   * Returns the media of the body that short strings stand for, once it is read: only for endpoints with
-   * `keepsMedia`, and of few bodies.
+   * Returns the media that were replaced in the parsed body by short placeholders, once it is read: only for
+   * endpoints with `keepsMedia`, and mostly absent.
    */
   readonly media?: () => RequestMedia | undefined
   /**
@@ -78,7 +78,7 @@ export interface AuthedCall extends Call {
 
 export interface ValidCall<R> extends AuthedCall {
   readonly request: R
-  /** The account that keeps what the call continues: the call goes there first. */
+  /** The provider account that holds the stored state which the call continues; it is tried first. */
   readonly origin?: ProviderAccount | undefined
   /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
   readonly context?: unknown

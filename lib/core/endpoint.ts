@@ -33,7 +33,7 @@ export interface Endpoint {
   readonly body: 'none' | 'json' | 'multipart'
   /** Largest body in bytes, of a form all its files together; a larger one is 413. */
   readonly maxBodyBytes: number
-  /** The field that makes a body of JSON too large, where it can only be one: for the 413. */
+  /** The field to name in a 413, when only one field of a JSON body can be that large. */
   readonly largeField?: string
   /**
    * True: the long strings in base64 of a body that is too large for the store are kept as bytes, see

@@ -92,7 +92,7 @@ export const codes = {
   content_refused: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'A stage of this gateway refused the content of this call.'
+    message: 'A content rule of this gateway refused this call.'
   },
   invalid_document: {
     status: 400,
@@ -139,7 +139,7 @@ export const codes = {
   conflict: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'The request conflicts with what is there.'
+    message: 'The request conflicts with the current state.'
   },
   request_timeout: {
     status: 408,

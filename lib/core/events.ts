@@ -2,9 +2,9 @@
  * Defines what an answer is made of, one typed fact at a time.
  *
  * Every provider's answer, streamed or complete, becomes these events, and every answer of ours is
- * made from them (`dialects`). `choice` is the choice index, `call` the index of a tool call
- * within its choice. Names are `noun-verb`; after `normalise` an answer holds, in this order per choice:
- * `response-start` once, deltas, `choice-end` once per choice, `usage` at most once and last.
+ * made from them (`dialects`). `choice` is the choice index, `call` the index of a tool call within its
+ * choice. After `normalise` an answer holds, in this order: one `response-start`; deltas; one `choice-end`
+ * per choice; `usage`, at most once and last.
  */
 
 import type { Vector } from './vector.ts'
@@ -91,7 +91,7 @@ export type ChatEvent =
   }
   | { readonly type: 'thinking-block', readonly choice: number, readonly block: ThinkingBlock }
   /** One of `id`, `data` (base64), `transcript`, `expires_at`, in wire form. */
-  | { readonly type: 'audio-delta'; readonly choice: number; readonly audio: ExtraFields }
+  | { readonly type: 'audio-delta', readonly choice: number, readonly audio: ExtraFields }
   | {
     readonly type: 'tool-call-start'
     readonly choice: number
@@ -138,7 +138,7 @@ export type ChatEvent =
       readonly stopSequence?: string
       readonly isContextFull?: true
     }
-  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'usage', readonly usage: Usage }
   /**
    * A message of a provider's stream in the caller's own dialect, passed on as it came. Facts in it may come
    * as events as well.

@@ -4,8 +4,8 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>
   /**
    * A complete body is sent with its length; an iterable with back-pressure, one write per item.
-   * An iterable that throws cuts the connection: a text stream that wants to say why says so
-   * in its own words before it ends (see `wire/sse-frames`).
+   * An iterable that throws cuts the connection: to report an error, a stream must
+   * write its own error frame first (see `wire/sse-frames`).
    */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /** For streams: what to write when nothing else was written for a while. */

@@ -216,7 +216,7 @@ export class BackgroundRuns {
     id: string,
     from: number
   ): AsyncGenerator<
-    { readonly text: string; readonly number: number; readonly last: string | undefined },
+    { readonly text: string, readonly number: number, readonly last: string | undefined },
     void,
     undefined
   > {

@@ -181,7 +181,7 @@ export class DeferredStore {
     owner: string,
     answer: StoredAnswer,
     expiresAtMs: number
-  ): Promise<{ readonly isStored: boolean; readonly isNew: boolean }> {
+  ): Promise<{ readonly isStored: boolean, readonly isNew: boolean }> {
     const textName = `body-${owner}`
     const body = await this.#texts.put(id, textName, answer.body)
     const row = await this.#use(async () => await this.#query.updateTable('deferred')

@@ -16,7 +16,7 @@ export function openTicket (
   { params, key, record }: AuthedCall,
   { tickets }: Deferrals,
   keepMs: number
-): { id: string; ticket: DeferredTicket } {
+): { id: string, ticket: DeferredTicket } {
   const given = params['request_id'] ?? ''
   const ticket = tickets.open(given)
   const nowMs = Date.now()

@@ -124,13 +124,13 @@ export interface DirectTexts {
   /** Those of a message of a stream. */
   readonly frames: PlaceTable
   /**
-   * Names the text that a message has a piece of, and by the beginning of their names the texts that end with
-   * it.
+   * Returns the text that this message adds to (`key`), and the prefix of the keys of the texts that it
+   * completes (`ends`).
    */
   readonly textOf: (
     type: string,
     message: JsonObject
-  ) => { readonly key: string; readonly ends?: string | undefined }
+  ) => { readonly key: string, readonly ends?: string | undefined }
 }
 
 /** Writes an error as status, headers and body. */

@@ -29,7 +29,7 @@ export interface Reservation {
 }
 
 /** A call whose caller does not read what waits to be sent. */
-export interface WaitingReader {
+export interface StalledCaller {
   readonly keyId: string
   /** Bytes of memory that its end gives back. */
   readonly heldBytes: number
@@ -37,18 +37,18 @@ export interface WaitingReader {
   readonly endAsTooSlow: () => void
 }
 
-/** Milliseconds in which a caller may read nothing before its answer makes room for others. */
+/** Milliseconds a caller may stall before its call can be ended to free memory. */
 const patienceMs = 1000
 
-/** The callers that do not read, who has waited longest first. */
-class WaitingReaders {
-  readonly #sinceMs = new Map<WaitingReader, number>()
+/** Callers that have stopped reading, the longest first. */
+class StalledCallers {
+  readonly #sinceMs = new Map<StalledCaller, number>()
 
-  add (reader: WaitingReader): void {
+  add (reader: StalledCaller): void {
     if (!this.#sinceMs.has(reader)) this.#sinceMs.set(reader, performance.now())
   }
 
-  delete (reader: WaitingReader): void {
+  delete (reader: StalledCaller): void {
     this.#sinceMs.delete(reader)
   }
 
@@ -72,7 +72,7 @@ class WaitingReaders {
 }
 
 export class Admission {
-  readonly #readers = new WaitingReaders()
+  readonly #stalled = new StalledCallers()
   readonly #calls: FairShare
   readonly #memory: FairShare
   readonly #disk: FairShare
@@ -113,16 +113,16 @@ export class Admission {
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
-    return new AdmittedCall(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#readers)
+    return new AdmittedCall(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#stalled)
   }
 
   /**
-   * Notes whether a caller reads what waits to be sent: while memory is short, those that do not are ended,
-   * who has waited longest first.
+   * Notes whether a caller has stopped reading its answer. While memory is short, the calls that have been
+   * stalled longest are ended.
    */
-  noteReader (reader: WaitingReader, waits: boolean): void {
-    if (waits) this.#readers.add(reader)
-    else this.#readers.delete(reader)
+  setStalled (caller: StalledCaller, isStalled: boolean): void {
+    if (isStalled) this.#stalled.add(caller)
+    else this.#stalled.delete(caller)
   }
 }
 
@@ -144,7 +144,7 @@ export class AdmittedCall {
     keyId: string,
     calls: FairShare,
     { memory, disk }: Readonly<Record<'memory' | 'disk', FairShare>>,
-    readers: WaitingReaders
+    readers: StalledCallers
   ) {
     this.memory = new ShareReservation(keyId, memory, 'memory', false, readers)
     this.#keyId = keyId
@@ -170,14 +170,14 @@ class ShareReservation implements Reservation {
   readonly #keyId: string
   readonly #budget: FairShare
   readonly #what: string
-  readonly #readers: WaitingReaders | undefined
+  readonly #stalled: StalledCallers | undefined
   #bytes = 0
   #closed: boolean
 
   /** @param readers whose end makes room. Default: nothing does */
-  constructor (keyId: string, budget: FairShare, what: string, closed = false, readers?: WaitingReaders) {
+  constructor (keyId: string, budget: FairShare, what: string, closed = false, readers?: StalledCallers) {
     this.#closed = closed
-    this.#readers = readers
+    this.#stalled = readers
     this.#keyId = keyId
     this.#budget = budget
     this.#what = what
@@ -197,7 +197,7 @@ class ShareReservation implements Reservation {
         })
       }
       const isFull = this.#budget.used + bytes > this.#budget.total
-      if (this.#readers?.endLongest(isFull ? undefined : this.#keyId) !== true) {
+      if (this.#stalled?.endLongest(isFull ? undefined : this.#keyId) !== true) {
         throw new GatewayError('overloaded', {
           message: `The gateway is out of ${this.#what}. Try again later.`
         })

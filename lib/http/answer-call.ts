@@ -1,4 +1,4 @@
-/** Answers one request: makes a call of it, runs its endpoint and writes the reply. */
+/** Answers one request: turns it into a call, runs its endpoint and writes the reply. */
 
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
@@ -11,7 +11,7 @@ import type { Context } from 'koa'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Admission, AdmittedCall, WaitingReader } from './admission.ts'
+import type { Admission, AdmittedCall, StalledCaller } from './admission.ts'
 
 /** Longest method and path in the log; a query may hold secrets and is left out. */
 const maxLoggedTarget = 200
@@ -29,9 +29,7 @@ export interface AnswerOptions {
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
-  /**
-   * Milliseconds in which a caller may accept no byte of an answer that waits to be sent. Default: 300,000.
-   */
+  /** Milliseconds for which a caller may accept none of a pending answer. Default: 300,000. */
   readonly writeTimeoutMs?: number
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordAnswer
@@ -62,8 +60,8 @@ export interface AnswerParts {
 }
 
 /**
- * Returns the function that answers requests. Koa does not write the answers (`ctx.respond = false`): handing
- * it a stream costs half as much again per event, and it would cut a stream that fails without a word.
+ * Returns the function that answers requests. It bypasses the writer of Koa (`ctx.respond = false`):
+ * handing Koa a stream costs half as much again per event, and Koa would truncate a failing stream silently.
  */
 export function answerCalls (parts: AnswerParts): AnswerCall {
   return async (context, target, params = {}) => {
@@ -76,7 +74,7 @@ export function answerCalls (parts: AnswerParts): AnswerCall {
   }
 }
 
-class CallInFlight extends OpenCall implements WaitingReader {
+class CallInFlight extends OpenCall implements StalledCaller {
   readonly #parts: AnswerParts
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -150,7 +148,7 @@ class CallInFlight extends OpenCall implements WaitingReader {
     await writeReply(this.#response, noted, this.call, {
       graceMs: this.#graceMs,
       beforeLastByte,
-      onWait: waits => admission.noteReader(this, waits)
+      onWait: waits => admission.setStalled(this, waits)
     })
   }
 
@@ -174,7 +172,7 @@ class CallInFlight extends OpenCall implements WaitingReader {
     const { admission, open, options } = this.#parts
     const { record, signal } = this.call
     open.delete(this)
-    admission.noteReader(this, false)
+    admission.setStalled(this, false)
     this.#close(options.onUploadDeleteFailed)
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
     // Whatever the head had said: the caller did not read the answer to its end.

@@ -1,9 +1,9 @@
 /**
- * The edge: a Koa app that makes calls of requests and answers of replies.
+ * The edge: a Koa app that turns requests into calls and replies into responses.
  *
  * A request passes, in this order: middleware of the program that embeds the gateway, CORS, the bound on
  * pipelining, the guards, paths without parameters, paths with parameters, and the refusal of everything
- * else. Nothing goes around Koa.
+ * else. Nothing bypasses Koa.
  */
 
 import Koa, { type Middleware } from 'koa'

@@ -98,13 +98,13 @@ export function readCall (
   response.on('error', onClose)
   const { socket } = request
   const onSocketClose = (): void => closeWaitingResponse(response)
-  const isWaiting = waitsForConnection(response)
-  if (isWaiting) socket.setMaxListeners(0).once('close', onSocketClose)
+  const isBehindAnother = isPipelined(response)
+  if (isBehindAnother) socket.setMaxListeners(0).once('close', onSocketClose)
   let upload: OpenForm | undefined
 
-  const waits = request.headers.expect !== undefined && body !== 'none'
+  const expectsContinue = request.headers.expect !== undefined && body !== 'none'
   // A caller who is refused while waiting to send a body may send it or not: no request can follow.
-  if (waits) response.setHeader('connection', 'close')
+  if (expectsContinue) response.setHeader('connection', 'close')
 
   const record = new CallRecord(name)
   record.remoteAddress = socket.remoteAddress
@@ -115,7 +115,7 @@ export function readCall (
   const readBody = async (): Promise<unknown> => {
     if (body === 'none') return undefined
     const entered = enter()
-    if (waits) response.writeContinue()
+    if (expectsContinue) response.writeContinue()
     const { bodyMs: timeoutMs } = limits
     if (body === 'multipart') {
       const { formFields: maxFields, formFiles: maxFiles } = limits
@@ -176,7 +176,7 @@ export function readCall (
     admitted: () => admitted,
     close: onUploadDeleteFailed => {
       response.off('close', onClose)
-      if (isWaiting) socket.off('close', onSocketClose)
+      if (isBehindAnother) socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
       else
         void upload
@@ -193,6 +193,6 @@ function queryOf ({ url = '' }: IncomingMessage): string {
 }
 
 /** Returns whether a response waits behind another one of its connection. */
-export function waitsForConnection (response: ServerResponse): boolean {
+export function isPipelined (response: ServerResponse): boolean {
   return response.socket === null
 }

@@ -17,7 +17,7 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { Reservation } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
-/** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
+/** Unthrottled, one socket can deliver 2 MB in a turn of the event loop, and twenty sockets 40 MB. */
 const bytesPerTurn = 64 * 1024
 /**
  * Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all
@@ -55,7 +55,7 @@ export interface JsonLimits {
    * parsed yet.
    */
   readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
-  /** Returns what takes the media of a body of so many bytes; `undefined` where it stays in the body. */
+  /** Returns the media extractor for a body of this size; `undefined` where media stay in the body. */
   readonly mediaOf?: ((bodyBytes: number) => MediaStrings | undefined) | undefined
 }
 

@@ -1,7 +1,7 @@
 /** Refuses requests that no endpoint can answer, whichever path they have. */
 
 import { GatewayError } from '../core/errors.ts'
-import { waitsForConnection } from './read-call.ts'
+import { isPipelined } from './read-call.ts'
 import type { Context, Middleware } from 'koa'
 import type { AnswerCall } from './answer-call.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -45,7 +45,7 @@ function refusalOf (context: Context, allowsHost: (header: string) => boolean): 
     return new GatewayError('invalid_value', {
       status: 421,
       message:
-        'The gateway is not served under the host name of the request. The operator can list it in `server.accepted_hosts`.'
+        'The gateway does not serve this host name. The operator can add it to `server.accepted_hosts`.'
     })
   }
   if (httpVersion === '1.1') { // older callers know neither header
@@ -110,7 +110,7 @@ export class Pipelining {
 
   /** Decides about a request that just came. Costs nothing for one that does not wait. */
   admit ({ socket }: IncomingMessage, response: ServerResponse): 'serve' | 'refuse' | 'drop' {
-    if (!waitsForConnection(response)) return 'serve'
+    if (!isPipelined(response)) return 'serve'
     if (this.#refused.has(socket)) return 'drop'
     const waiting = this.#waiting.get(socket) ?? 0
     if (waiting >= this.#maxWaiting) {

@@ -87,9 +87,8 @@ interface StreamWriterOptions extends WriteOptions {
 }
 
 /**
- * Writes the pieces of one stream. Not an `async` function: suspended, that takes 1.1 KB for as long as the
- * stream waits, and what it waits with is made anew for each piece, so that every scavenge has to copy it for
- * all open streams.
+ * Writes the pieces of one stream. Not an `async` function: a suspended one holds 1.1 KB and allocates for
+ * each piece, which every scavenge copies for all open streams.
  */
 class StreamWriter extends TimedMember {
   readonly #response: ServerResponse
@@ -98,7 +97,9 @@ class StreamWriter extends TimedMember {
   readonly #settle: (end: Promise<void>) => void
   #keepAlive: Reply['keepAlive']
   #silence: SharedTimer | undefined
-  /** Sends the head alone where the first piece takes longer than a turn; else both are one packet. */
+  /**
+   * Flushes the head alone if no piece arrives in this turn of the event loop; otherwise both share a packet.
+   */
   #head: NodeJS.Immediate | undefined
 
   constructor (
@@ -150,7 +151,7 @@ class StreamWriter extends TimedMember {
     if (given.done === true || response.destroyed) return this.#settle(this.#finish())
     if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
-      if (this.#send(given.value) || !flushedMustWait(response)) this.#read()
+      if (this.#send(given.value) || !flushAndCheckBacklog(response)) this.#read()
       else {
         onWait?.(true)
         void drained(response, call.signal).then(() => {
@@ -189,7 +190,7 @@ class StreamWriter extends TimedMember {
     this.#silence?.stop(this)
     clearImmediate(this.#head)
     if (this.#response.headersSent) {
-      flushedMustWait(this.#response) // what came before the error goes out
+      flushAndCheckBacklog(this.#response) // what came before the error goes out
       this.#response.destroy()
     }
     await this.#pieces.return?.()
@@ -204,7 +205,7 @@ type Piece = string | Uint8Array
  * keeps them until the end of the turn, and says that there is no room for more when they are many; mostly
  * the system takes all of them.
  */
-function flushedMustWait (response: ServerResponse): boolean {
+function flushAndCheckBacklog (response: ServerResponse): boolean {
   response.socket?.uncork()
   return response.writableLength > 0
 }

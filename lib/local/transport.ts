@@ -74,7 +74,7 @@ async function say (
 /** Returns the data URL that the adapter has put into the body. */
 async function documentIn ({
   body
-}: UpstreamRequest): Promise<{ bytes: Buffer; isPdf: boolean } | undefined> {
+}: UpstreamRequest): Promise<{ bytes: Buffer, isPdf: boolean } | undefined> {
   const text = await bufferBody(body)
   const from = text.indexOf('data:')
   const start = text.indexOf(',', from) + 1

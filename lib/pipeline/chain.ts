@@ -8,8 +8,8 @@ import type { AnyStage, Connected, FirstIn, LastOut } from './stage-list.ts'
 const chained = new WeakMap<AnyStage, readonly AnyStage[]>()
 
 /**
- * Returns stages that do the same, with one for neighbours that are one run: steps, then at most one source
- * for each value, then transformers. Stages of a `chain` are taken one by one.
+ * Fuses neighbouring stages that can share one iterator: steps, then at most one source for each value, then
+ * transformers. A `chain` is taken apart first.
  */
 export function fuse (stages: readonly AnyStage[]): AnyStage[] {
   const fused: AnyStage[] = []

@@ -2,9 +2,9 @@
  * A run of stages: steps on each value, a source for each, and transformers of what that gives, read by one
  * iterator.
  *
- * A stream waits with a promise for each iterator between the socket and its caller, each made anew for every
- * event: with thousands of streams, their number decides memory and lateness, not the number of stages. So
- * what waits here is one `then`; what happens once a call is written plainly.
+ * A waiting stream holds one promise for each iterator between the socket and its caller, allocated anew for
+ * every event. With thousands of streams their number, not that of the stages, decides memory and latency. So
+ * the waiting path is one `then`; what happens once per call is written plainly.
  */
 
 /** Keeps the state of one run of a stage. */
@@ -69,7 +69,7 @@ export class StageRun<Out> implements AsyncIterableIterator<Out, undefined> {
       : this.#inner.next().then(this.#onResult, this.#onFailure)
   }
 
-  /** Returns the sources at once, also while a read waits. */
+  /** Calls `return()` of the sources at once, even during a pending read. */
   async return (): Promise<Result<Out>> {
     this.#left = true
     await (this.#rest === undefined ? this.#close() : this.#rest.return?.())

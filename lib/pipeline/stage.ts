@@ -10,8 +10,8 @@
  * }
  * ```
  *
- * Of one made by `map`, `flatMap` or `transform` it is also known which functions it calls: when a pipeline
- * is built, those of neighbours become one `StageRun` (`fuse` of `pipeline/chain`).
+ * For a stage made by `map`, `flatMap` or `transform` the functions that it calls are recorded as well: when
+ * a pipeline is built, those of neighbours become one `StageRun` (`fuse` of `pipeline/chain`).
  */
 
 import { StageRun, done, type RunParts, type Transformer } from './stage-run.ts'
@@ -50,7 +50,7 @@ export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In
   return stageOf({ steps: [], begins: [begin as RunParts['begins'][number]] })
 }
 
-/** How a stage was made. Stages that were written by hand are in no list. */
+/** The parts each stage was made from. Hand-written stages have no entry. */
 const knownParts = new WeakMap<Stage<never, unknown>, RunParts>()
 
 /** Makes the stage that calls these functions. */

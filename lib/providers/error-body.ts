@@ -28,7 +28,7 @@ export async function readErrorAnswer (
 async function readFor (
   body: UpstreamResponse['body'],
   waitMs: number
-): Promise<{ text: string; complete: boolean }> {
+): Promise<{ text: string, complete: boolean }> {
   const pieces: Uint8Array[] = []
   let sizeBytes = 0
   let complete = false

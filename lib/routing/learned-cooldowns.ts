@@ -10,7 +10,7 @@ export class LearnedCooldowns {
   readonly #now: () => number
   readonly #entries = new Map<
     string,
-    { readonly untilMs: number; readonly learnedMs: number; readonly origin: string }
+    { readonly untilMs: number, readonly learnedMs: number, readonly origin: string }
   >()
   /** By name, the time when the last attempt that succeeded here began. */
   readonly #workedMs = new Map<string, number>()

@@ -208,7 +208,7 @@ export class RouteHealth {
     keyId: string,
     onSkip: (route: Route, cooldown: Cooldown) => void
   ): Generator<Route, void, undefined> {
-    const waiting: Array<{ readonly route: Route; readonly cooldown: Cooldown }> = []
+    const waiting: Array<{ readonly route: Route, readonly cooldown: Cooldown }> = []
     let reported = 0
     for (const [index, route] of routes.entries()) {
       const isLast = index === routes.length - 1 && waiting.length === 0

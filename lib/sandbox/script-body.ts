@@ -61,7 +61,7 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
       sizeBytes += bytes.length
       if (sizeBytes > maxBytes) {
         throw new GatewayError('upstream_invalid_response', {
-          message: 'The answer of the provider is too large.'
+          message: "The provider's answer is too large."
         })
       }
       hold?.(bytes.length)

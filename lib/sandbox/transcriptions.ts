@@ -175,7 +175,7 @@ function segmentsOf ({ sentences, seconds }: Heard) {
 function timed (
   texts: readonly string[],
   seconds: number
-): Array<{ text: string; start: number; end: number }> {
+): Array<{ text: string, start: number, end: number }> {
   const characters = texts.reduce((sum, text) => sum + text.length, 0)
   let start = 0
   return texts.map(text => {

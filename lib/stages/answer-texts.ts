@@ -76,7 +76,11 @@ async function* filtered<R> (
       if (isBegun ? events.length > 0 : events.some(isSeen)) yield taken(last)
     }
     held.end(events)
-    if (last !== undefined && events.length > 0 && (isBegun || failure === undefined || events.some(isSeen))) {
+    if (
+      last !== undefined &&
+      events.length > 0 &&
+      (isBegun || failure === undefined || events.some(isSeen))
+    ) {
       yield taken(last)
     }
   } finally {

@@ -47,7 +47,7 @@ export function auth ({
 function describeRefused (presented: string | undefined): string {
   if (presented === undefined || presented === '') return 'no key'
   if (presented.startsWith('hga_')) return 'an admin key'
-  return /^hg_[\w-]{20,}$/.test(presented) ? hintOf(presented) : 'not a key of a gateway'
+  return /^hg_[\w-]{20,}$/.test(presented) ? hintOf(presented) : 'not a gateway key'
 }
 
 /** Returns the keys a caller presents, the one that counts first. */

@@ -9,8 +9,8 @@ import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Has the request fitted to each route that is tried, where the dialect wants it: one call in, one out. A
- * provider that speaks the dialect itself gets the caller's own words.
+ * Fits the request to each route as it is tried, if the dialect asks for it: one call in, one out. A provider
+ * that speaks the dialect gets the caller's own text.
  */
 export function fitRoutes<C> (
   { models, providers }: Pick<Services, 'models' | 'providers'>,

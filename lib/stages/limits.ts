@@ -177,8 +177,7 @@ export function limits<R = unknown> (
 }
 
 /**
- * Waits for a decision on a call that may end while another process decides: what is reserved for it then is
- * released.
+ * Waits for another process to decide. If the call ends first, a reservation granted later is released.
  */
 async function untilAborted (
   limiter: Limiter,
@@ -253,8 +252,8 @@ class RequestEstimate<R> implements RecordedEstimate {
 }
 
 /**
- * Counts use: one call in, the same call out, and what it turns out to have used counts. It passes
- * in any case: its provider does now what an earlier call was admitted for.
+ * Counts usage: one call in, the same call out. It is never refused: its provider does now what an earlier
+ * call was admitted for.
  */
 export function countOnly ({
   limiter,
@@ -310,14 +309,14 @@ function refusal (
   const budget = `budget of this ${name} (${budgetText(account.budget)})`
   if (reason === 'budget_reserved') {
     return new GatewayError('rate_limit_exceeded', {
-      message: `Open calls may exhaust the ${budget}.`,
+      message: `Calls in progress may use up the ${budget}.`,
       retryAfterSeconds
     })
   }
   const message =
     reason === 'budget'
       ? `The ${budget} is exhausted.`
-      : `What is left of the ${budget} is too small for this call.`
+      : `The remaining ${budget} is too small for this call.`
   return new GatewayError('insufficient_quota', {
     message,
     ...untilEnd !== undefined && untilEnd <= maxRetrySeconds && { retryAfterSeconds: untilEnd }

@@ -79,7 +79,7 @@ export function providerCall<C extends Capability> (
       shared
     )
   }
-  /** Returns who decides about streams that are too slow; `undefined` where none can be. */
+  /** Returns what gives up slow streams; `undefined` if no provider of the call limits them. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
     if (call.request.stream !== true) return undefined
     const able = call.routes.flatMap(({ providerId }) => {

@@ -31,20 +31,40 @@ export class CallBodyStore {
   }
 
   /**
-   * Stores the bodies of a call. They can be read when all of them is stored, and never when the project was archived while the call
-   * was in flight: then they expire at once.
+   * Stores the bodies of a call. They can be read when all of them is stored, and never when the project was
+   * archived while the call was in flight: then they expire at once.
    *
    * @throws GatewayError `overloaded`
    */
   async add ({ state, request, answer, expires_at_ms: expiresAtMs, ...row }: NewCallBodies): Promise<void> {
     const { id, project_id: projectId } = row
-    const archived = this.#query.selectFrom('projects').select('id').where('id', '=', projectId).where('archived_at_ms', 'is not', null)
+    const archived = this.#query
+      .selectFrom('projects')
+      .select('id')
+      .where('id', '=', projectId)
+      .where('archived_at_ms', 'is not', null)
     const expires = sql<number>`case when exists ${archived} then 0 else cast(${expiresAtMs} as bigint) end`
-    await this.#use(async () => await this.#query.insertInto('call_bodies').values({ ...row, expires_at_ms: expires, state: 'storing', request: null, answer: null }).execute())
-    const stored = { state, request: await this.#put(id, 'request', request), answer: await this.#put(id, 'answer', answer) }
-    const { numUpdatedRows } = await this.#use(async () => (
-      await this.#query.updateTable('call_bodies').set(stored).where('id', '=', id).where('state', '=', 'storing').executeTakeFirstOrThrow()
-    ))
+    await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('call_bodies')
+          .values({ ...row, expires_at_ms: expires, state: 'storing', request: null, answer: null })
+          .execute()
+    )
+    const stored = {
+      state,
+      request: await this.#put(id, 'request', request),
+      answer: await this.#put(id, 'answer', answer)
+    }
+    const { numUpdatedRows } = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('call_bodies')
+          .set(stored)
+          .where('id', '=', id)
+          .where('state', '=', 'storing')
+          .executeTakeFirstOrThrow()
+    )
     // They have expired meanwhile: what was stored after that belongs to nothing.
     if (numUpdatedRows === 0n) await this.#texts.remove([id])
   }
@@ -54,32 +74,65 @@ export class CallBodyStore {
   }
 
   /**
-   * Deletes the bodies whose time is over. That they were there is known for as long as the records of calls are kept.
+   * Deletes the bodies whose time is over. That they were there is known for as long as the records of calls
+   * are kept.
    *
    * @throws GatewayError `overloaded`
    */
   async expire (nowMs: number, keepDays: number): Promise<void> {
     for (let emptied = emptiedAtOnce; emptied === emptiedAtOnce; await yieldFairly()) {
-      const rows = await this.#use(async () => await this.#query.selectFrom('call_bodies').select('id')
-        .where('state', 'in', ['kept', 'storing']).where('expires_at_ms', '<=', nowMs).limit(emptiedAtOnce).execute())
+      const rows = await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('call_bodies')
+            .select('id')
+            .where('state', 'in', ['kept', 'storing'])
+            .where('expires_at_ms', '<=', nowMs)
+            .limit(emptiedAtOnce)
+            .execute()
+      )
       emptied = rows.length
       await this.#empty(rows.map(({ id }) => id))
     }
-    const old = this.#query.selectFrom('call_bodies').select('id').where('state', 'in', ['expired', 'dropped']).where('expires_at_ms', '<=', nowMs - keepDays * dayMs).limit(deletedAtOnce)
+    const old = this.#query
+      .selectFrom('call_bodies')
+      .select('id')
+      .where('state', 'in', ['expired', 'dropped'])
+      .where('expires_at_ms', '<=', nowMs - keepDays * dayMs)
+      .limit(deletedAtOnce)
     for (let deleted = deletedAtOnce; deleted === deletedAtOnce; await yieldFairly()) {
-      deleted = (await this.#use(async () => await this.#query.deleteFrom('call_bodies').where('id', 'in', old).returning('id').execute())).length
+      deleted = (
+        await this.#use(
+          async () =>
+            await this.#query.deleteFrom('call_bodies').where('id', 'in', old).returning('id').execute()
+        )
+      ).length
     }
   }
 
   /** Lets the bodies of a project expire at once. @throws GatewayError `overloaded` */
   async expireProject (projectId: string): Promise<void> {
-    await this.#use(async () => await this.#query.updateTable('call_bodies').set({ expires_at_ms: 0 }).where('project_id', '=', projectId).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('call_bodies')
+          .set({ expires_at_ms: 0 })
+          .where('project_id', '=', projectId)
+          .execute()
+    )
   }
 
   /** Marks the rows first: what is read meanwhile has expired. */
   async #empty (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
-    await this.#use(async () => await this.#query.updateTable('call_bodies').set({ state: 'expired', request: null, answer: null }).where('id', 'in', ids).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('call_bodies')
+          .set({ state: 'expired', request: null, answer: null })
+          .where('id', 'in', ids)
+          .execute()
+    )
     await this.#texts.remove(ids)
   }
 }

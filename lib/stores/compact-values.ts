@@ -3,10 +3,32 @@
 import { emptyRow, usageColumns, type UsageColumn } from './usage-columns.ts'
 import type { UsageRow } from './tables.ts'
 
-/** The columns that such a row has, in the order of its values. This is the format of journals: other columns come in rows that are objects. Lists of earlier versions lack the last one. */
+/**
+ * The columns that such a row has, in the order of its values. This is the format of journals: other columns
+ * come in rows that are objects. Lists of earlier versions lack the last one.
+ */
 export const compactColumns = [
-  'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'streamed', 'attempts', 'prompt_tokens',
-  'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated', 'cost_nano_usd', 'own_provider_key', 'duration_ms', 'first_byte_ms',
+  'id',
+  'call_id',
+  'at_ms',
+  'key_id',
+  'endpoint',
+  'requested_model',
+  'model',
+  'provider',
+  'outcome',
+  'status',
+  'streamed',
+  'attempts',
+  'prompt_tokens',
+  'completion_tokens',
+  'cached_tokens',
+  'reasoning_tokens',
+  'estimated',
+  'cost_nano_usd',
+  'own_provider_key',
+  'duration_ms',
+  'first_byte_ms',
   'cache_write_tokens'
 ] as const satisfies readonly UsageColumn[]
 
@@ -16,7 +38,9 @@ export const minValues = 21
 type CompactColumn = typeof compactColumns[number]
 
 /** The other columns, which are empty in most rows. */
-const emptyColumns = usageColumns.filter(column => !(compactColumns as readonly UsageColumn[]).includes(column))
+const emptyColumns = usageColumns.filter(
+  column => !(compactColumns as readonly UsageColumn[]).includes(column)
+)
 
 /** Returns whether a row has no other values; one of an earlier version lacks later columns. */
 export function isCompact (row: UsageRow): boolean {
@@ -30,6 +54,9 @@ export function printCompact (row: UsageRow): string | undefined {
 
 /** Returns the row of values that `printCompact` printed. */
 export function rowOfValues (values: readonly unknown[]): UsageRow {
-  const known = Object.fromEntries(compactColumns.map((column, place) => [column, values[place] ?? null])) as Pick<UsageRow, CompactColumn> // printed above
+  // printed above
+  const known = Object.fromEntries(
+    compactColumns.map((column, place) => [column, values[place] ?? null])
+  ) as Pick<UsageRow, CompactColumn>
   return { ...emptyRow, ...known }
 }

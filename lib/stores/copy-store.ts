@@ -1,6 +1,6 @@
 /**
- * Copies a store into another one, of whichever engine. What is there already is written over or left as it is, so a copy that
- * was interrupted is begun again; usage records, the largest part, go on where they ended.
+ * Copies a store into another one, of whichever engine. What is there already is written over or left as it
+ * is, so a copy that was interrupted is begun again; usage records, the largest part, go on where they ended.
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
@@ -17,8 +17,8 @@ interface Plan {
 }
 
 /**
- * Every table, in an order in which each refers to earlier ones only; `undefined` for those that mean something only while
- * gateways run. Usage comes before what is added up with each of its rows.
+ * Every table, in an order in which each refers to earlier ones only; `undefined` for those that mean
+ * something only while gateways run. Usage comes before what is added up with each of its rows.
  */
 const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   secrets: { key: ['name'] },
@@ -75,20 +75,40 @@ type Row = Readonly<Record<string, unknown>>
  *
  * @returns what differs between both afterwards: nothing, unless one of them was written to
  */
-export async function copyStore (from: Database, to: Database, onProgress: (progress: CopyProgress) => void): Promise<TableDifference[]> {
+export async function copyStore (
+  from: Database,
+  to: Database,
+  onProgress: (progress: CopyProgress) => void
+): Promise<TableDifference[]> {
   const differences: TableDifference[] = []
   for (const [table, plan] of Object.entries(plans)) {
     if (plan === undefined) continue
-    if (table === 'usage') await copyTable<UsageRow>(from.query, table, plan, { rows: usageStepRows, write: to.insertUsage, after: await lastCopied(from.query, to.query) }, onProgress)
-    else await copyTable<Row>(from.query, table, plan, { rows: stepRows, write: async rows => await writeOver(to.query, table, plan.key, rows) }, onProgress)
-    differences.push(...await compare(from.query, to.query, table, plan))
+    if (table === 'usage')
+      await copyTable<UsageRow>(
+        from.query,
+        table,
+        plan,
+        { rows: usageStepRows, write: to.insertUsage, after: await lastCopied(from.query, to.query) },
+        onProgress
+      )
+    else
+      await copyTable<Row>(
+        from.query,
+        table,
+        plan,
+        { rows: stepRows, write: async rows => await writeOver(to.query, table, plan.key, rows) },
+        onProgress
+      )
+    differences.push(...(await compare(from.query, to.query, table, plan)))
   }
   return differences
 }
 
 /** Returns the number of rows of each table that a copy has. */
-export async function countRows ({ query }: Database): Promise<ReadonlyArray<readonly [table: string, rows: number]>> {
-  const tables = Object.entries(plans).flatMap(([table, plan]) => plan === undefined ? [] : table)
+export async function countRows ({
+  query
+}: Database): Promise<ReadonlyArray<readonly [table: string, rows: number]>> {
+  const tables = Object.entries(plans).flatMap(([table, plan]) => (plan === undefined ? [] : table))
   return await Promise.all(tables.map(async table => [table, await countOf(query, table)] as const))
 }
 
@@ -101,7 +121,11 @@ interface Steps<R> {
 }
 
 async function copyTable<R extends object> (
-  from: AnyQuery, table: string, { key }: Plan, { rows: perStep, write, after: begin }: Steps<R>, onProgress: (progress: CopyProgress) => void
+  from: AnyQuery,
+  table: string,
+  { key }: Plan,
+  { rows: perStep, write, after: begin }: Steps<R>,
+  onProgress: (progress: CopyProgress) => void
 ): Promise<void> {
   const rows = await countOf(from, table)
   let after = begin
@@ -120,29 +144,53 @@ async function copyTable<R extends object> (
 
 /** Returns where an earlier copy ended: the last moment up to which both have the same number of records. */
 async function lastCopied (from: AnyQuery, to: AnyQuery): Promise<unknown[] | undefined> {
-  const { last } = await to.selectFrom('usage').select(({ fn }) => fn.max('at_ms').as('last')).executeTakeFirstOrThrow()
+  const { last } = await to
+    .selectFrom('usage')
+    .select(({ fn }) => fn.max('at_ms').as('last'))
+    .executeTakeFirstOrThrow()
   if (last === null) return undefined
   const before = sql`at_ms < ${last}`
   const isSame = await countOf(from, 'usage', before) === await countOf(to, 'usage', before)
   return isSame ? [last - 1, '\u{10FFFF}'] : undefined
 }
 
-async function pageOf<R> (query: AnyQuery, table: string, key: readonly string[], after: readonly unknown[] | undefined, limit: number): Promise<R[]> {
+async function pageOf<R> (
+  query: AnyQuery,
+  table: string,
+  key: readonly string[],
+  after: readonly unknown[] | undefined,
+  limit: number
+): Promise<R[]> {
   const columns = sql.join(key.map(column => sql.ref(column)))
   const rest = after === undefined ? sql`` : sql`where (${columns}) > (${sql.join(after)})`
-  const { rows } = await sql<R>`select * from ${sql.table(table)} ${rest} order by ${columns} limit ${sql.lit(limit)}`.execute(query)
+  const { rows } =
+    await sql<R>`select * from ${sql.table(table)} ${rest} order by ${columns} limit ${sql.lit(limit)}`.execute(
+      query
+    )
   return rows
 }
 
-async function writeOver (query: AnyQuery, table: string, key: readonly string[], rows: readonly Row[]): Promise<void> {
+async function writeOver (
+  query: AnyQuery,
+  table: string,
+  key: readonly string[],
+  rows: readonly Row[]
+): Promise<void> {
   const columns = Object.keys(rows[0] ?? {})
   const values = rows.map(row => sql`(${sql.join(columns.map(column => row[column]))})`)
   const updates = columns.map(column => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`)
   await sql`insert into ${sql.table(table)} (${sql.join(columns.map(column => sql.ref(column)))}) values ${sql.join(values)}
-    on conflict (${sql.join(key.map(column => sql.ref(column)))}) do update set ${sql.join(updates)}`.execute(query)
+    on conflict (${sql.join(key.map(column => sql.ref(column)))}) do update set ${sql.join(updates)}`.execute(
+    query
+  )
 }
 
-async function compare (from: AnyQuery, to: AnyQuery, table: string, { sums = [] }: Plan): Promise<TableDifference[]> {
+async function compare (
+  from: AnyQuery,
+  to: AnyQuery,
+  table: string,
+  { sums = [] }: Plan
+): Promise<TableDifference[]> {
   const measures: ReadonlyArray<readonly [what: string, value: RawBuilder<number>]> = [
     ['rows', sql`count(*)`],
     // Of remainders: the sum of all times is beyond the numbers that are exact.
@@ -150,13 +198,23 @@ async function compare (from: AnyQuery, to: AnyQuery, table: string, { sums = []
   ]
   const differences: TableDifference[] = []
   for (const [what, value] of measures) {
-    const [one, other] = await Promise.all([from, to].map(async query => await read(query, sql`select ${value} as number from ${sql.table(table)}`)))
-    if (one !== undefined && other !== undefined && one !== other) differences.push({ table, what, from: one, to: other })
+    const [one, other] = await Promise.all(
+      [from, to].map(
+        async query => await read(query, sql`select ${value} as number from ${sql.table(table)}`)
+      )
+    )
+    if (one !== undefined && other !== undefined && one !== other) {
+      differences.push({ table, what, from: one, to: other })
+    }
   }
   return differences
 }
 
-async function countOf (query: AnyQuery, table: string, condition: RawBuilder<unknown> = sql`1 = 1`): Promise<number> {
+async function countOf (
+  query: AnyQuery,
+  table: string,
+  condition: RawBuilder<unknown> = sql`1 = 1`
+): Promise<number> {
   return await read(query, sql`select count(*) as number from ${sql.table(table)} where ${condition}`)
 }
 

@@ -1,8 +1,8 @@
 /**
  * Defines what the rest of the gateway sees of the store, the same for SQLite and PostgreSQL.
  *
- * Queries are Kysely's, on the tables of `tables.ts`. What the engines do in different ways is a member here, and a file of
- * the same name in `sqlite/` and `postgres/`. Times are Unix milliseconds.
+ * Queries are Kysely's, on the tables of `tables.ts`. What the engines do in different ways is a member here,
+ * and a file of the same name in `sqlite/` and `postgres/`. Times are Unix milliseconds.
  */
 
 import type { Kysely, SelectQueryBuilder } from 'kysely'
@@ -19,12 +19,20 @@ export interface Database {
   /** Returns the time by the clock that all processes on the store share: leases are compared with it. */
   readonly now: () => number
   /** Makes a subquery pass over rows that another process is claiming at this moment. */
-  readonly skipLocked: <DB, TB extends keyof DB, O>(claimed: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
-  /** Makes a subquery lock the rows that it finds, as they are when it has the locks, until its statement ends. */
-  readonly lockRows: <DB, TB extends keyof DB, O>(found: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
+  readonly skipLocked: <DB, TB extends keyof DB, O>(
+    claimed: SelectQueryBuilder<DB, TB, O>
+  ) => SelectQueryBuilder<DB, TB, O>
   /**
-   * Writes rows, and in the same transactions adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there
-   * already is left as it is and counts once: what failed may be written again. That of an open call is replaced by a later one, and what it had added with it.
+   * Makes a subquery lock the rows that it finds, as they are when it has the locks, until its statement
+   * ends.
+   */
+  readonly lockRows: <DB, TB extends keyof DB, O>(
+    found: SelectQueryBuilder<DB, TB, O>
+  ) => SelectQueryBuilder<DB, TB, O>
+  /**
+   * Writes rows, and in the same transactions adds what they used to the sums of their hours and days and to
+   * the spending of their keys. A row that is there already is left as it is and counts once: what failed may
+   * be written again. That of an open call is replaced by a later one, and what it had added with it.
    *
    * @param rows each of a call of its own
    * @returns how many rows were written
@@ -43,7 +51,10 @@ export interface Database {
   readonly storeFileIntact: () => boolean
   /** Returns false while the store does not answer, or is not the one that was opened. */
   readonly isReachable: () => boolean
-  /** From now on a locked file is an error at once; `retryWhenLocked` tries again without blocking the process. */
+  /**
+   * From now on a locked file is an error at once; `retryWhenLocked` tries again without blocking the
+   * process.
+   */
   readonly stopWaiting: () => void
   /** Closes all connections; SQLite brings everything into the one file first. */
   readonly close: () => Promise<void>

@@ -1,9 +1,10 @@
 /**
  * Keeps long texts in pieces beside the rows that they belong to; a row has a mark in the place of its text.
  *
- * SQLite works in the turn of the event loop that calls it, and writes all of a row whichever column changes. In one row, a text
- * of 6 MB took 80 ms to write and 30 whenever the row changed, and sixteen rows of 9 MB took 1.6 s to delete, while all other
- * calls waited. Each piece is written, read and deleted by a statement in a turn of its own.
+ * SQLite works in the turn of the event loop that calls it, and writes all of a row whichever column changes.
+ * In one row, a text of 6 MB took 80 ms to write and 30 whenever the row changed, and sixteen rows of 9 MB
+ * took 1.6 s to delete, while all other calls waited. Each piece is written, read and deleted by a statement
+ * in a turn of its own.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -48,8 +49,14 @@ export class LongTexts {
     let number = 0
     for (const piece of splitText(text, pieceLength)) {
       const row = { owner_id: ownerId, name, number: number++, piece }
-      await this.#use(async () => await this.#query.insertInto('text_pieces').values(row)
-        .onConflict(conflict => conflict.columns(['owner_id', 'name', 'number']).doUpdateSet({ piece })).execute())
+      await this.#use(
+        async () =>
+          await this.#query
+            .insertInto('text_pieces')
+            .values(row)
+            .onConflict(conflict => conflict.columns(['owner_id', 'name', 'number']).doUpdateSet({ piece }))
+            .execute()
+      )
       await yieldFairly()
     }
     return `long:${name}:${number}`
@@ -61,8 +68,16 @@ export class LongTexts {
     if (name === undefined) return inRow
     let text = ''
     for (let number = 0; number < Number(count); number++) {
-      const row = await this.#use(async () => await this.#query.selectFrom('text_pieces').select('piece')
-        .where('owner_id', '=', ownerId).where('name', '=', name).where('number', '=', number).executeTakeFirst())
+      const row = await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('text_pieces')
+            .select('piece')
+            .where('owner_id', '=', ownerId)
+            .where('name', '=', name)
+            .where('number', '=', number)
+            .executeTakeFirst()
+      )
       if (row === undefined) return undefined
       text += row.piece
       await yieldFairly()
@@ -73,12 +88,27 @@ export class LongTexts {
   /** Deletes the texts of these owners. @param names those of these names only */
   async remove (ownerIds: readonly string[], names?: readonly string[]): Promise<void> {
     if (ownerIds.length === 0) return
-    const all = this.#query.selectFrom('text_pieces').select(['owner_id', 'name', 'number']).where('owner_id', 'in', ownerIds).limit(deletedAtOnce)
+    const all = this.#query
+      .selectFrom('text_pieces')
+      .select(['owner_id', 'name', 'number'])
+      .where('owner_id', 'in', ownerIds)
+      .limit(deletedAtOnce)
     const some = names === undefined ? all : all.where('name', 'in', names)
     for (let deleted = deletedAtOnce; deleted === deletedAtOnce; await yieldFairly()) {
-      const rows = await this.#use(async () => await this.#query.deleteFrom('text_pieces')
-        .where(build => build(build.refTuple('owner_id', 'name', 'number'), 'in', some.$asTuple('owner_id', 'name', 'number')))
-        .returning('number').execute())
+      const rows = await this.#use(
+        async () =>
+          await this.#query
+            .deleteFrom('text_pieces')
+            .where(build =>
+              build(
+                build.refTuple('owner_id', 'name', 'number'),
+                'in',
+                some.$asTuple('owner_id', 'name', 'number')
+              )
+            )
+            .returning('number')
+            .execute()
+      )
       deleted = rows.length
     }
   }

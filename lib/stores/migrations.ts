@@ -11,7 +11,13 @@ import { usageSteps } from './migrations/usage-steps.ts'
 
 /** All steps in their order, which goes across the tables. */
 export const migrations: readonly Migration[] = [
-  ...accountSteps, ...bodySteps, ...budgetSteps, ...deferredSteps, ...keySteps, ...responseSteps, ...usageSteps
+  ...accountSteps,
+  ...bodySteps,
+  ...budgetSteps,
+  ...deferredSteps,
+  ...keySteps,
+  ...responseSteps,
+  ...usageSteps
 ].toSorted((a, b) => a.number - b.number)
 
 /** Returns the number of the last step of a program. */

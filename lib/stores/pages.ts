@@ -22,13 +22,22 @@ const defaultLimit = 50
 export function pageRequest (query: URLSearchParams): PageRequest {
   const given = query.get('limit')
   const limit = given === null ? defaultLimit : Number(given)
-  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) throw invalid('limit', `\`limit\` must be an integer from 1 to ${maxLimit}.`)
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
+    throw invalid('limit', `\`limit\` must be an integer from 1 to ${maxLimit}.`)
+  }
   const cursor = query.get('cursor')
   return cursor === null ? { limit } : { limit, after: parseCursor(cursor) }
 }
 
-/** Returns the condition that continues a list after the page before. The list is ordered by the same columns. */
-export function beyond ({ after }: PageRequest, time: string, id: string, order: 'asc' | 'desc'): RawBuilder<SqlBool> {
+/**
+ * Returns the condition that continues a list after the page before. The list is ordered by the same columns.
+ */
+export function beyond (
+  { after }: PageRequest,
+  time: string,
+  id: string,
+  order: 'asc' | 'desc'
+): RawBuilder<SqlBool> {
   if (after === undefined) return sql`1 = 1`
   return sql`(${sql.ref(time)}, ${sql.ref(id)}) ${sql.raw(order === 'asc' ? '>' : '<')} (${after.ms}, ${after.id})`
 }
@@ -39,7 +48,10 @@ export function beyond ({ after }: PageRequest, time: string, id: string, order:
  * @param place the time and the id of an entry, by which the list is ordered
  */
 export function pageOf<Row, T> (
-  rows: readonly Row[], { limit }: PageRequest, place: (row: Row) => { readonly ms: number, readonly id: string }, show: (row: Row) => T
+  rows: readonly Row[],
+  { limit }: PageRequest,
+  place: (row: Row) => { readonly ms: number, readonly id: string },
+  show: (row: Row) => T
 ): PageOf<T> {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
@@ -61,7 +73,9 @@ function printCursor ({ ms, id }: { readonly ms: number, readonly id: string }):
 
 function parseCursor (cursor: string): { readonly ms: number, readonly id: string } {
   const [, ms, id] = /^(\d{1,16}) (.{0,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
-  if (ms === undefined || id === undefined) throw invalid('cursor', '`cursor` must be the `next_cursor` of the page before.')
+  if (ms === undefined || id === undefined) {
+    throw invalid('cursor', '`cursor` must be the `next_cursor` of the page before.')
+  }
   return { ms: Number(ms), id }
 }
 

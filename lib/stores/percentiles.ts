@@ -1,8 +1,8 @@
 /**
  * Percentiles of durations that are counted in buckets of a tenth of their value at most.
  *
- * Buckets have numbers, which are in the store: they stay as they are. Counts add up, also as text: `24:3,25:1` and `24:2` are
- * `24:3,25:1,24:2`.
+ * Buckets have numbers, which are in the store: they stay as they are. Counts add up, also as text:
+ * `24:3,25:1` and `24:2` are `24:3,25:1,24:2`.
  */
 
 import type { Percentiles } from '../../schemas/admin/usage.ts'
@@ -16,7 +16,10 @@ interface Range {
   readonly first: number
 }
 
-/** 35 buckets for each power of ten; what takes longer than the last range is in buckets of its width, up to 10 ms each has its own. */
+/**
+ * 35 buckets for each power of ten; what takes longer than the last range is in buckets of its width, up to
+ * 10 ms each has its own.
+ */
 const ranges: readonly Range[] = [10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power, index) => [
   { fromMs: power, untilMs: 2 * power, widthMs: power / 10, first: 35 * index + 10 },
   { fromMs: 2 * power, untilMs: 5 * power, widthMs: power / 5, first: 35 * index + 20 },
@@ -43,7 +46,9 @@ export function bucketOf (ms: number): number {
 /** Returns the middle of a bucket. */
 function middleOf (bucket: number): number {
   const range = ranges.findLast(({ first }) => bucket >= first) ?? ranges[0]
-  return range === undefined ? 0 : range.fromMs + (bucket - range.first) * range.widthMs + Math.floor(range.widthMs / 2)
+  return range === undefined
+    ? 0
+    : range.fromMs + (bucket - range.first) * range.widthMs + Math.floor(range.widthMs / 2)
 }
 
 /** Counts of buckets. */

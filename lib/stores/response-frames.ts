@@ -22,16 +22,34 @@ export class ResponseFrames {
     this.#makeRoom = makeRoom
   }
 
-  /** Stores frames of the stream of a response, from a number on, unless the response is gone. @throws GatewayError `overloaded` */
+  /**
+   * Stores frames of the stream of a response, from a number on, unless the response is gone. @throws
+   * GatewayError `overloaded`
+   */
   async add (responseId: string, from: number, frames: readonly string[]): Promise<void> {
     const text = frames.join('')
     const bytes = Buffer.byteLength(text)
-    const row = await this.#use(async () => await this.#query.updateTable('responses').set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', bytes) }))
-      .where('id', '=', responseId).returning('key_id').executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('responses')
+          .set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', bytes) }))
+          .where('id', '=', responseId)
+          .returning('key_id')
+          .executeTakeFirst()
+    )
     if (row === undefined) return await this.#texts.remove([responseId])
     const frame = await this.#texts.put(responseId, `frames-${from}`, text)
-    await this.#use(async () => await this.#query.insertInto('response_events').values({ response_id: responseId, sequence_number: from, frame })
-      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame })).execute())
+    await this.#use(
+      async () =>
+        await this.#query
+          .insertInto('response_events')
+          .values({ response_id: responseId, sequence_number: from, frame })
+          .onConflict(conflict =>
+            conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame })
+          )
+          .execute()
+    )
     await this.#makeRoom(row.key_id, responseId, bytes)
   }
 
@@ -41,14 +59,29 @@ export class ResponseFrames {
       .where('response_id', '=', responseId).limit(1).executeTakeFirst()) !== undefined
   }
 
-  /** Yields the frames of the stream of a response, from a number on; none for one that has no stream. @throws GatewayError `overloaded` */
+  /**
+   * Yields the frames of the stream of a response, from a number on; none for one that has no stream. @throws
+   * GatewayError `overloaded`
+   */
   async * read (responseId: string, from = 0): AsyncGenerator<readonly string[], void, undefined> {
     const frames = this.#query.selectFrom('response_events').where('response_id', '=', responseId)
-    const first = await this.#use(async () => await frames.select(({ fn }) => fn.max<number | null>('sequence_number').as('number'))
-      .where('sequence_number', '<=', from).executeTakeFirst())
+    const first = await this.#use(
+      async () =>
+        await frames
+          .select(({ fn }) => fn.max<number | null>('sequence_number').as('number'))
+          .where('sequence_number', '<=', from)
+          .executeTakeFirst()
+    )
     for (let next = first?.number ?? 0; ;) {
-      const row = await this.#use(async () => await frames.select(['sequence_number', 'frame']).where('sequence_number', '>=', next)
-        .orderBy('sequence_number').limit(1).executeTakeFirst())
+      const row = await this.#use(
+        async () =>
+          await frames
+            .select(['sequence_number', 'frame'])
+            .where('sequence_number', '>=', next)
+            .orderBy('sequence_number')
+            .limit(1)
+            .executeTakeFirst()
+      )
       const text = row === undefined ? undefined : await this.#texts.get(responseId, row.frame)
       if (row === undefined || text === undefined) return
       yield splitFrames(text).slice(Math.max(0, from - row.sequence_number))

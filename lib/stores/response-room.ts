@@ -9,10 +9,14 @@ import type { UseStore } from './use-store.ts'
 
 /** A key's size is counted again when this part of the bound was added. */
 const recountShare = 1 / 16
-/** A key that has stored nothing for so long may be counted again: what was added for it is not kept for ever. */
+/**
+ * A key that has stored nothing for so long may be counted again: what was added for it is not kept for ever.
+ */
 const keptForMs = 600_000
 
-/** Responses that are hidden at once when a key has too many, and those of which the rows are deleted at once. */
+/**
+ * Responses that are hidden at once when a key has too many, and those of which the rows are deleted at once.
+ */
 const rowsAtOnce = 16
 /** Items, and frames of a stream, that are deleted at once. */
 const itemsAtOnce = 1000
@@ -39,12 +43,19 @@ export class ResponseRoom {
   }
 
   /**
-   * Hides the oldest responses of a key, and deletes those that nothing continues, until the rest is within the bound; sums are
-   * made once in a while only.
+   * Hides the oldest responses of a key, and deletes those that nothing continues, until the rest is within
+   * the bound; sums are made once in a while only.
    *
-   * @param id the response that was just stored: it stays with what it continues, also where these alone exceed the bound
+   * @param id the response that was just stored: it stays with what it continues, also where these alone
+   *   exceed the bound
    */
-  async make (keyId: string, id: string, sizeBytes: number, maxBytesPerKey: number, nowMs: number): Promise<void> {
+  async make (
+    keyId: string,
+    id: string,
+    sizeBytes: number,
+    maxBytesPerKey: number,
+    nowMs: number
+  ): Promise<void> {
     this.#nowMs = nowMs
     const added = (this.#added.get(keyId)?.bytes ?? maxBytesPerKey) + sizeBytes
     const isCounted = added < maxBytesPerKey * recountShare
@@ -52,7 +63,8 @@ export class ResponseRoom {
     if (isCounted) return
     while (await this.#keptBytes(keyId) > maxBytesPerKey) {
       const hidden = await this.#hideOldest(keyId, id)
-      if (hidden.length === 0) return // what is left is continued by this response, or by one that is being stored
+      // what is left is continued by this response, or by one that is being stored
+      if (hidden.length === 0) return
       await this.expire(nowMs)
       for (const oldId of hidden) await this.release(oldId)
       await yieldFairly()
@@ -61,25 +73,65 @@ export class ResponseRoom {
 
   /** @returns the ids of those that it hid */
   async #hideOldest (keyId: string, exceptId: string): Promise<readonly string[]> {
-    const rows = await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
-      .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('id', '!=', exceptId)
-        .where('expires_at_ms', '>', 0).orderBy('created_at_ms').limit(rowsAtOnce)).returning('id').execute())
+    const rows = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('responses')
+          .set({ expires_at_ms: 0 })
+          .where('id', 'in', query =>
+            query
+              .selectFrom('responses')
+              .select('id')
+              .where('key_id', '=', keyId)
+              .where('id', '!=', exceptId)
+              .where('expires_at_ms', '>', 0)
+              .orderBy('created_at_ms')
+              .limit(rowsAtOnce)
+          )
+          .returning('id')
+          .execute()
+    )
     return rows.map(({ id }) => id)
   }
 
   /** Sums up all rows: those that are hidden take room as well while another continues them. */
   async #keptBytes (keyId: string): Promise<number> {
-    const { bytes } = await this.#use(async () => await this.#query.selectFrom('responses')
-      .select(({ fn, eb }) => fn.sum<number | null>(eb('size_bytes', '+', eb.ref('stream_bytes'))).as('bytes')).where('key_id', '=', keyId).executeTakeFirstOrThrow())
+    const { bytes } = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('responses')
+          .select(({ fn, eb }) =>
+            fn.sum<number | null>(eb('size_bytes', '+', eb.ref('stream_bytes'))).as('bytes')
+          )
+          .where('key_id', '=', keyId)
+          .executeTakeFirstOrThrow()
+    )
     return bytes ?? 0
   }
 
   /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */
   async expire (nowMs: number): Promise<void> {
     for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
-      const rows = await this.#use(async () => await this.#query.selectFrom('responses').select('id').where('expires_at_ms', '<=', nowMs)
-        .where(build => build.not(build.exists(build.selectFrom('responses as other').select('other.id')
-          .whereRef('other.root_id', '=', 'responses.root_id').where('other.expires_at_ms', '>', nowMs)))).limit(rowsAtOnce).execute())
+      const rows = await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('responses')
+            .select('id')
+            .where('expires_at_ms', '<=', nowMs)
+            .where(build =>
+              build.not(
+                build.exists(
+                  build
+                    .selectFrom('responses as other')
+                    .select('other.id')
+                    .whereRef('other.root_id', '=', 'responses.root_id')
+                    .where('other.expires_at_ms', '>', nowMs)
+                )
+              )
+            )
+            .limit(rowsAtOnce)
+            .execute()
+      )
       await this.#drop(rows.map(({ id }) => id))
       deleted = rows.length
     }
@@ -91,11 +143,26 @@ export class ResponseRoom {
     while (next != null) next = await this.#dropUnused(next)
   }
 
-  /** Deletes a hidden response that nothing continues. @returns the one that it continued, if it was deleted */
+  /**
+   * Deletes a hidden response that nothing continues. @returns the one that it continued, if it was deleted
+   */
   async #dropUnused (id: string): Promise<string | null | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('previous_id').where('id', '=', id).where('expires_at_ms', '=', 0)
-      .where(build => build.not(build.exists(build.selectFrom('responses as next').select('next.id').where('next.previous_id', '=', id))))
-      .executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('responses')
+          .select('previous_id')
+          .where('id', '=', id)
+          .where('expires_at_ms', '=', 0)
+          .where(build =>
+            build.not(
+              build.exists(
+                build.selectFrom('responses as next').select('next.id').where('next.previous_id', '=', id)
+              )
+            )
+          )
+          .executeTakeFirst()
+    )
     if (row !== undefined) await this.#drop([id])
     return row?.previous_id
   }
@@ -104,14 +171,48 @@ export class ResponseRoom {
   async #drop (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#texts.remove(ids)
-    const frames = this.#query.selectFrom('response_events').select(['response_id', 'sequence_number']).where('response_id', 'in', ids).limit(framesAtOnce)
-    await inSteps(framesAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_events')
-      .where(build => build(build.refTuple('response_id', 'sequence_number'), 'in', frames.$asTuple('response_id', 'sequence_number')))
-      .returning('sequence_number').execute()))
-    const items = this.#query.selectFrom('response_items').select(['key_id', 'item_id']).where('response_id', 'in', ids).limit(itemsAtOnce)
-    await inSteps(itemsAtOnce, async () => await this.#use(async () => await this.#query.deleteFrom('response_items')
-      .where(build => build(build.refTuple('key_id', 'item_id'), 'in', items.$asTuple('key_id', 'item_id')))
-      .returning('item_id').execute()))
+    const frames = this.#query
+      .selectFrom('response_events')
+      .select(['response_id', 'sequence_number'])
+      .where('response_id', 'in', ids)
+      .limit(framesAtOnce)
+    await inSteps(
+      framesAtOnce,
+      async () =>
+        await this.#use(
+          async () =>
+            await this.#query
+              .deleteFrom('response_events')
+              .where(build =>
+                build(
+                  build.refTuple('response_id', 'sequence_number'),
+                  'in',
+                  frames.$asTuple('response_id', 'sequence_number')
+                )
+              )
+              .returning('sequence_number')
+              .execute()
+        )
+    )
+    const items = this.#query
+      .selectFrom('response_items')
+      .select(['key_id', 'item_id'])
+      .where('response_id', 'in', ids)
+      .limit(itemsAtOnce)
+    await inSteps(
+      itemsAtOnce,
+      async () =>
+        await this.#use(
+          async () =>
+            await this.#query
+              .deleteFrom('response_items')
+              .where(build =>
+                build(build.refTuple('key_id', 'item_id'), 'in', items.$asTuple('key_id', 'item_id'))
+              )
+              .returning('item_id')
+              .execute()
+        )
+    )
     await this.#use(async () => await this.#query.deleteFrom('responses').where('id', 'in', ids).execute())
   }
 }

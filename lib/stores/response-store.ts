@@ -1,8 +1,9 @@
 /**
  * Stores responses of the Responses API, each for the key that made it.
  *
- * A response holds its own input and output, and refers to the one it continues: a conversation takes as much room as was said
- * in it. What was deleted or has expired is hidden at once; its row goes when no response that continues it is left.
+ * A response holds its own input and output, and refers to the one it continues: a conversation takes as much
+ * room as was said in it. What was deleted or has expired is hidden at once; its row goes when no response
+ * that continues it is left.
  *
  * A response with long texts belongs to no key until all their pieces are stored.
  */
@@ -15,12 +16,27 @@ import { formatMegabytes } from '../text/format-megabytes.ts'
 import { isLong, LongTexts, storingMs } from './long-texts.ts'
 import { ResponseFrames } from './response-frames.ts'
 import { ResponseRoom } from './response-room.ts'
-import { hasId, maxIdLength, originOf, parts, StoredConversations, type ConversationBounds } from './stored-conversations.ts'
+import {
+  hasId,
+  maxIdLength,
+  originOf,
+  parts,
+  StoredConversations,
+  type ConversationBounds
+} from './stored-conversations.ts'
 import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
 import type { Tables } from './tables.ts'
-import type { Continuation, FoundItem, ResponseArchive, ResponseOrigin, ResponseToKeep, StoredItem, TakeMemory } from '../dialects/responses/archive.ts'
+import type {
+  Continuation,
+  FoundItem,
+  ResponseArchive,
+  ResponseOrigin,
+  ResponseToKeep,
+  StoredItem,
+  TakeMemory
+} from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
 export interface ResponseStoreOptions extends ConversationBounds {
@@ -60,14 +76,22 @@ export class ResponseStore implements ResponseArchive {
   readonly now: () => number
 
   /** @param options read anew each time: they may change */
-  constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'now'>, options: () => ResponseStoreOptions) {
+  constructor (
+    database: Pick<Database, 'query' | 'storeFileIntact' | 'now'>,
+    options: () => ResponseStoreOptions
+  ) {
     this.#query = database.query
     this.now = database.now
     this.#use = storeUser(database, 'Stored responses')
     this.#texts = new LongTexts(this.#query, this.#use)
     this.#conversations = new StoredConversations(this.#query, this.#use, this.#texts, this.now, options)
     this.#room = new ResponseRoom(this.#query, this.#use, this.#texts)
-    this.frames = new ResponseFrames(this.#query, this.#use, this.#texts, async (keyId, id, bytes) => await this.#makeRoom(keyId, id, bytes))
+    this.frames = new ResponseFrames(
+      this.#query,
+      this.#use,
+      this.#texts,
+      async (keyId, id, bytes) => await this.#makeRoom(keyId, id, bytes)
+    )
     this.#options = options
   }
 
@@ -89,14 +113,24 @@ export class ResponseStore implements ResponseArchive {
     await this.#insert(given)
   }
 
-  async #insert ({ keyId, previous, response, input, itemIds, origin }: ResponseToKeep, lease?: Lease): Promise<void> {
-    if (response.id.length > maxIdLength) throw new GatewayError('upstream_invalid_response', { cause: 'the id of the response is too long' })
+  async #insert (
+    { keyId, previous, response, input, itemIds, origin }: ResponseToKeep,
+    lease?: Lease
+  ): Promise<void> {
+    if (response.id.length > maxIdLength) {
+      throw new GatewayError('upstream_invalid_response', { cause: 'the id of the response is too long' })
+    }
     const [responseText, inputText] = [await this.#printed(response), await this.#printed(input)]
     const sizeBytes = Buffer.byteLength(responseText) + Buffer.byteLength(inputText)
     const originText = origin === undefined ? null : JSON.stringify(origin)
     const besideBytes = idBytes(itemIds) + Buffer.byteLength(originText ?? '')
     const nowMs = this.now()
-    const complete = { key_id: keyId, response: responseText, input: inputText, expires_at_ms: nowMs + this.#options().keepMs }
+    const complete = {
+      key_id: keyId,
+      response: responseText,
+      input: inputText,
+      expires_at_ms: nowMs + this.#options().keepMs
+    }
     const inPieces = isLong(responseText) || isLong(inputText)
     const inserted = await this.#use(async () => await this.#query.insertInto('responses').values({
       id: response.id,
@@ -113,8 +147,19 @@ export class ResponseStore implements ResponseArchive {
     }).onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
     if (inserted === undefined) return
     if (inPieces) {
-      const texts = { response: await this.#texts.put(response.id, response.status, responseText), input: await this.#texts.put(response.id, 'input', inputText) }
-      const shown = await this.#use(async () => await this.#query.updateTable('responses').set({ ...complete, ...texts }).where('id', '=', response.id).returning('id').executeTakeFirst())
+      const texts = {
+        response: await this.#texts.put(response.id, response.status, responseText),
+        input: await this.#texts.put(response.id, 'input', inputText)
+      }
+      const shown = await this.#use(
+        async () =>
+          await this.#query
+            .updateTable('responses')
+            .set({ ...complete, ...texts })
+            .where('id', '=', response.id)
+            .returning('id')
+            .executeTakeFirst()
+      )
       if (shown === undefined) return await this.#texts.remove([response.id]) // it took too long
     }
     await this.#conversations.noteItems(keyId, response.id, itemIds)
@@ -148,25 +193,48 @@ export class ResponseStore implements ResponseArchive {
    *
    * @param origin of one that its provider keeps as well
    * @returns false as `update` does
-   * @throws GatewayError `file_too_large` for one that is larger than what is stored, which is still in progress then
+   * @throws GatewayError `file_too_large` for one that is larger than what is stored, which is still in
+   *   progress then
    */
   async finish (response: ResponseObject, owner: string, origin?: ResponseOrigin): Promise<boolean> {
     return await this.#replace(response, await this.#printed(response), owner, origin)
   }
 
-  async #replace (response: ResponseObject, text: string, owner: string, origin?: ResponseOrigin): Promise<boolean> {
+  async #replace (
+    response: ResponseObject,
+    text: string,
+    owner: string,
+    origin?: ResponseOrigin
+  ): Promise<boolean> {
     const { id, status } = response
     const isOpen = inProgress.includes(status)
     const ids = response.output.filter(hasId).map(({ id }) => id)
     const originText = origin === undefined ? null : JSON.stringify(origin)
-    const [textBytes, besideBytes] = [Buffer.byteLength(text), idBytes(ids) + Buffer.byteLength(originText ?? '')]
+    const [textBytes, besideBytes] = [
+      Buffer.byteLength(text),
+      idBytes(ids) + Buffer.byteLength(originText ?? '')
+    ]
     const inRow = await this.#texts.put(id, status, text)
-    const row = await this.#use(async () => await this.#query.updateTable('responses')
-      .set(({ eb }) => ({
-        status, response: inRow, origin: originText,
-        ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', textBytes), stream_bytes: eb('stream_bytes', '+', besideBytes) }
-      }))
-      .where('id', '=', id).where('owner', '=', owner).where('status', 'in', inProgress).returning('key_id').executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('responses')
+          .set(({ eb }) => ({
+            status,
+            response: inRow,
+            origin: originText,
+            ...!isOpen && {
+              owner: null,
+              size_bytes: eb('size_bytes', '+', textBytes),
+              stream_bytes: eb('stream_bytes', '+', besideBytes)
+            }
+          }))
+          .where('id', '=', id)
+          .where('owner', '=', owner)
+          .where('status', 'in', inProgress)
+          .returning('key_id')
+          .executeTakeFirst()
+    )
     if (row === undefined) {
       await this.#removeUnused(id, status)
       return false
@@ -181,7 +249,10 @@ export class ResponseStore implements ResponseArchive {
 
   /** Deletes the text of a state that a response never had: it was cancelled or deleted meanwhile. */
   async #removeUnused (id: string, status: ResponseObject['status']): Promise<void> {
-    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('status').where('id', '=', id).executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query.selectFrom('responses').select('status').where('id', '=', id).executeTakeFirst()
+    )
     if (row?.status !== status) await this.#texts.remove([id], [status])
   }
 
@@ -189,16 +260,31 @@ export class ResponseStore implements ResponseArchive {
   async #printed (value: unknown): Promise<string> {
     const { maxBodyBytes } = this.#options()
     return await printText(value, bytes => {
-      if (bytes > maxBodyBytes) throw new GatewayError('file_too_large', { message: `The response is larger than ${formatMegabytes(maxBodyBytes)}, the most that is stored.` })
+      if (bytes > maxBodyBytes) {
+        throw new GatewayError('file_too_large', {
+          message: `The response is larger than ${formatMegabytes(maxBodyBytes)}, the most that is stored.`
+        })
+      }
     })
   }
 
-  /** Ends a response in progress of any process. @returns it as it is then. @throws GatewayError `overloaded` */
+  /**
+   * Ends a response in progress of any process. @returns it as it is then. @throws GatewayError `overloaded`
+   */
   async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
     const text = await printText({ ...response, status: 'cancelled' } satisfies ResponseObject)
     const inRow = await this.#texts.put(response.id, 'cancelled', text)
-    const row = await this.#use(async () => await this.#query.updateTable('responses').set({ status: 'cancelled', response: inRow, owner: null })
-      .where('id', '=', response.id).where('key_id', '=', keyId).where('status', 'in', inProgress).returning('id').executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('responses')
+          .set({ status: 'cancelled', response: inRow, owner: null })
+          .where('id', '=', response.id)
+          .where('key_id', '=', keyId)
+          .where('status', 'in', inProgress)
+          .returning('id')
+          .executeTakeFirst()
+    )
     if (row === undefined) await this.#removeUnused(response.id, 'cancelled')
     else await this.#texts.remove([response.id], inProgress)
     return await this.find(keyId, response.id)
@@ -208,8 +294,17 @@ export class ResponseStore implements ResponseArchive {
   async renew (ids: readonly string[], { owner, untilMs }: Lease): Promise<ReadonlySet<string>> {
     const renewed = new Set<string>()
     for (const part of parts(ids)) {
-      const rows = await this.#use(async () => await this.#query.updateTable('responses').set({ lease_until_ms: untilMs })
-        .where('id', 'in', part).where('owner', '=', owner).where('status', 'in', inProgress).returning('id').execute())
+      const rows = await this.#use(
+        async () =>
+          await this.#query
+            .updateTable('responses')
+            .set({ lease_until_ms: untilMs })
+            .where('id', 'in', part)
+            .where('owner', '=', owner)
+            .where('status', 'in', inProgress)
+            .returning('id')
+            .execute()
+      )
       for (const { id } of rows) renewed.add(id)
     }
     return renewed
@@ -217,25 +312,51 @@ export class ResponseStore implements ResponseArchive {
 
   /** Ends the responses whose process is dead, as `failed`. @param error what they say */
   async failOrphans (nowMs: number, error: ResponseObject['error']): Promise<void> {
-    const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['id', 'key_id', 'owner'])
-      .where('owner', 'is not', null).where('lease_until_ms', '<=', nowMs).where('status', 'in', inProgress).execute())
+    const rows = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('responses')
+          .select(['id', 'key_id', 'owner'])
+          .where('owner', 'is not', null)
+          .where('lease_until_ms', '<=', nowMs)
+          .where('status', 'in', inProgress)
+          .execute()
+    )
     for (const row of rows) {
       const response = await this.find(row.key_id, row.id)
-      if (row.owner !== null && response !== undefined) await this.update({ ...response, status: 'failed', error }, row.owner)
+      if (row.owner !== null && response !== undefined) {
+        await this.update({ ...response, status: 'failed', error }, row.owner)
+      }
     }
   }
 
   /** Returns the status of a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
   async status (keyId: string, id: string): Promise<string | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('status')
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('responses')
+          .select('status')
+          .where('id', '=', id)
+          .where('key_id', '=', keyId)
+          .where('expires_at_ms', '>', this.now())
+          .executeTakeFirst()
+    )
     return row?.status
   }
 
   /** Returns the text of a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
   async findText (keyId: string, id: string, takeMemory?: TakeMemory): Promise<string | undefined> {
-    const row = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'size_bytes'])
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).executeTakeFirst())
+    const row = await this.#use(
+      async () =>
+        await this.#query
+          .selectFrom('responses')
+          .select(['response', 'size_bytes'])
+          .where('id', '=', id)
+          .where('key_id', '=', keyId)
+          .where('expires_at_ms', '>', this.now())
+          .executeTakeFirst()
+    )
     if (row === undefined) return undefined
     takeMemory?.(row.size_bytes)
     return await this.#texts.get(id, row.response)
@@ -244,7 +365,8 @@ export class ResponseStore implements ResponseArchive {
   /** Returns a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
   async find (keyId: string, id: string, takeMemory?: TakeMemory): Promise<ResponseObject | undefined> {
     const text = await this.findText(keyId, id, takeMemory)
-    return text === undefined ? undefined : await parseText(text, takeMemory) as ResponseObject // stored by `keep`
+    // stored by `keep`
+    return text === undefined ? undefined : await parseText(text, takeMemory) as ResponseObject
   }
 
   async continuation (keyId: string, id: string, takeMemory?: TakeMemory): Promise<Continuation | undefined> {
@@ -252,22 +374,43 @@ export class ResponseStore implements ResponseArchive {
   }
 
   /**
-   * Returns all that a response was made of, from the first response of its conversation on; `undefined` for one that is unknown.
+   * Returns all that a response was made of, from the first response of its conversation on; `undefined` for
+   * one that is unknown.
    *
    * @throws GatewayError `context_length_exceeded`, `overloaded`
    */
-  async inputItems (keyId: string, id: string, takeMemory?: TakeMemory): Promise<readonly StoredItem[] | undefined> {
+  async inputItems (
+    keyId: string,
+    id: string,
+    takeMemory?: TakeMemory
+  ): Promise<readonly StoredItem[] | undefined> {
     return await this.#conversations.inputItems(keyId, id, takeMemory)
   }
 
-  async items (keyId: string, ids: readonly string[], takeMemory?: TakeMemory): Promise<ReadonlyMap<string, FoundItem>> {
+  async items (
+    keyId: string,
+    ids: readonly string[],
+    takeMemory?: TakeMemory
+  ): Promise<ReadonlyMap<string, FoundItem>> {
     return await this.#conversations.items(keyId, ids, takeMemory)
   }
 
-  /** Deletes a response of a key. @returns where its provider keeps it as well; `undefined` when there is none. @throws GatewayError `overloaded` */
+  /**
+   * Deletes a response of a key. @returns where its provider keeps it as well; `undefined` when there is
+   * none. @throws GatewayError `overloaded`
+   */
   async remove (keyId: string, id: string): Promise<RemovedResponse | undefined> {
-    const hidden = await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.now()).returning('origin').executeTakeFirst())
+    const hidden = await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('responses')
+          .set({ expires_at_ms: 0 })
+          .where('id', '=', id)
+          .where('key_id', '=', keyId)
+          .where('expires_at_ms', '>', this.now())
+          .returning('origin')
+          .executeTakeFirst()
+    )
     if (hidden === undefined) return undefined
     await this.#room.release(id)
     return { origin: originOf(hidden) }
@@ -279,7 +422,10 @@ export class ResponseStore implements ResponseArchive {
   }
 }
 
-/** Bytes of the rows by which items are found: each names its response and its key as well, and is in two indexes. */
+/**
+ * Bytes of the rows by which items are found: each names its response and its key as well, and is in two
+ * indexes.
+ */
 function idBytes (ids: readonly string[]): number {
   return ids.reduce((bytes, id) => bytes + 2 * (Buffer.byteLength(id) + rowBytes), 0)
 }

@@ -11,5 +11,9 @@ export class StoreError extends Error {
 /** Returns true for errors of the database itself: it is locked, full, read-only, damaged or away. */
 export function isDatabaseError (error: unknown): error is Error {
   if (!(error instanceof Error)) return false
-  return error instanceof StoreError || ('code' in error && error.code === 'ERR_SQLITE_ERROR') || ('severity' in error && 'routine' in error)
+  return (
+    error instanceof StoreError ||
+    ('code' in error && error.code === 'ERR_SQLITE_ERROR') ||
+    ('severity' in error && 'routine' in error)
+  )
 }

@@ -8,7 +8,13 @@ import { parseText } from '../json/parse-text.ts'
 import type { LongTexts } from './long-texts.ts'
 import type { ResponseRow, Tables } from './tables.ts'
 import type { UseStore } from './use-store.ts'
-import type { Continuation, FoundItem, ResponseOrigin, StoredItem, TakeMemory } from '../dialects/responses/archive.ts'
+import type {
+  Continuation,
+  FoundItem,
+  ResponseOrigin,
+  StoredItem,
+  TakeMemory
+} from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
 /** Bounds of a conversation that is read. */
@@ -33,7 +39,13 @@ export class StoredConversations {
   readonly #now: () => number
   readonly #bounds: () => ConversationBounds
 
-  constructor (query: Kysely<Tables>, use: UseStore, texts: LongTexts, now: () => number, bounds: () => ConversationBounds) {
+  constructor (
+    query: Kysely<Tables>,
+    use: UseStore,
+    texts: LongTexts,
+    now: () => number,
+    bounds: () => ConversationBounds
+  ) {
     this.#query = query
     this.#use = use
     this.#texts = texts
@@ -66,11 +78,16 @@ export class StoredConversations {
   }
 
   /**
-   * Returns all that a response was made of, from the first response of its conversation on; `undefined` for one that is unknown.
+   * Returns all that a response was made of, from the first response of its conversation on; `undefined` for
+   * one that is unknown.
    *
    * @throws GatewayError `context_length_exceeded`, `overloaded`
    */
-  async inputItems (keyId: string, id: string, takeMemory?: TakeMemory): Promise<readonly StoredItem[] | undefined> {
+  async inputItems (
+    keyId: string,
+    id: string,
+    takeMemory?: TakeMemory
+  ): Promise<readonly StoredItem[] | undefined> {
     const rows = await this.#conversation(keyId, id, takeMemory)
     if (rows === undefined) return undefined
     const items: StoredItem[] = []
@@ -83,23 +100,38 @@ export class StoredConversations {
     return items
   }
 
-  async items (keyId: string, ids: readonly string[], takeMemory?: TakeMemory): Promise<ReadonlyMap<string, FoundItem>> {
+  async items (
+    keyId: string,
+    ids: readonly string[],
+    takeMemory?: TakeMemory
+  ): Promise<ReadonlyMap<string, FoundItem>> {
     const found = new Map<string, FoundItem>()
     if (ids.length === 0) return found
     const wanted = new Map<string, number>()
     for (const id of ids) wanted.set(id, (wanted.get(id) ?? 0) + 1)
     const holders = new Set<string>()
     let bytes = 0
-    for (const { item_id: itemId, id, size_bytes: sizeBytes } of await this.#holders(keyId, [...wanted.keys()])) {
+    for (const { item_id: itemId, id, size_bytes: sizeBytes } of await this.#holders(keyId, [
+      ...wanted.keys()
+    ])) {
       // An item that is named again is sent again.
       bytes += sizeBytes * ((wanted.get(itemId) ?? 1) - (holders.has(id) ? 1 : 0))
       holders.add(id)
     }
-    if (bytes > this.#bounds().maxBytes) throw tooLong('input', 'The items that `input` refers to are too long.')
+    if (bytes > this.#bounds().maxBytes) {
+      throw tooLong('input', 'The items that `input` refers to are too long.')
+    }
     takeMemory?.(2 * bytes) // as bytes, and as the texts of the items
     for (const holder of holders) {
-      const row = await this.#use(async () => await this.#query.selectFrom('responses').select(conversationColumns)
-        .where('id', '=', holder).where('expires_at_ms', '>', this.#now()).executeTakeFirst())
+      const row = await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('responses')
+            .select(conversationColumns)
+            .where('id', '=', holder)
+            .where('expires_at_ms', '>', this.#now())
+            .executeTakeFirst()
+      )
       const own = row === undefined ? undefined : await this.#itemsOf(row, takeMemory)
       if (row === undefined || own === undefined) continue
       for (const item of [...own.input, ...own.output]) {
@@ -110,7 +142,10 @@ export class StoredConversations {
   }
 
   /** Returns the items of a response; `undefined` when it is being deleted. */
-  async #itemsOf ({ id, input, response }: ConversationRow, takeMemory?: TakeMemory): Promise<{ input: StoredItem[], output: StoredItem[] } | undefined> {
+  async #itemsOf (
+    { id, input, response }: ConversationRow,
+    takeMemory?: TakeMemory
+  ): Promise<{ input: StoredItem[], output: StoredItem[] } | undefined> {
     const texts = [await this.#texts.get(id, input), await this.#texts.get(id, response)]
     if (texts[0] === undefined || texts[1] === undefined) return undefined
     const items = await parseText(texts[0], takeMemory) as StoredItem[] // stored by `keep`
@@ -122,19 +157,30 @@ export class StoredConversations {
   async #holders (keyId: string, itemIds: readonly string[]) {
     const holders: Array<Pick<ResponseRow, 'id' | 'size_bytes'> & { readonly item_id: string }> = []
     for (const part of parts(itemIds)) {
-      const rows = await this.#use(async () => await this.#query.selectFrom('response_items').innerJoin('responses', 'responses.id', 'response_items.response_id')
-        .select(['response_items.item_id', 'responses.id', 'responses.size_bytes'])
-        .where('response_items.key_id', '=', keyId).where('item_id', 'in', part).execute())
+      const rows = await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('response_items')
+            .innerJoin('responses', 'responses.id', 'response_items.response_id')
+            .select(['response_items.item_id', 'responses.id', 'responses.size_bytes'])
+            .where('response_items.key_id', '=', keyId)
+            .where('item_id', 'in', part)
+            .execute()
+      )
       for (const row of rows) holders.push(row)
     }
     return holders
   }
 
   /**
-   * Returns the rows of a conversation up to a response, the first one first; `undefined` for a response that is unknown, and
-   * for a conversation of which a part is lost.
+   * Returns the rows of a conversation up to a response, the first one first; `undefined` for a response that
+   * is unknown, and for a conversation of which a part is lost.
    */
-  async #conversation (keyId: string, id: string, takeMemory?: TakeMemory): Promise<ConversationRow[] | undefined> {
+  async #conversation (
+    keyId: string,
+    id: string,
+    takeMemory?: TakeMemory
+  ): Promise<ConversationRow[] | undefined> {
     const { maxItems, maxBytes } = this.#bounds()
     const links = await this.#use(async () => await this.#chain(keyId, id, maxItems)
       .selectFrom('chain').select(['id', 'previous_id', 'size_bytes']).orderBy('depth', 'desc').execute())
@@ -143,8 +189,20 @@ export class StoredConversations {
     if (links[0]?.previous_id !== null) return undefined
     takeMemory?.(2 * bytes) // as bytes, and as the texts of the items
     const rows = new Map<string, ConversationRow>()
-    for (const part of parts(links.map(({ id }) => id), rowsAtOnce)) {
-      for (const row of await this.#use(async () => await this.#query.selectFrom('responses').select(conversationColumns).where('id', 'in', part).execute())) rows.set(row.id, row)
+    for (const part of parts(
+      links.map(({ id }) => id),
+      rowsAtOnce
+    )) {
+      for (const row of await this.#use(
+        async () =>
+          await this.#query
+            .selectFrom('responses')
+            .select(conversationColumns)
+            .where('id', 'in', part)
+            .execute()
+      )) {
+        rows.set(row.id, row)
+      }
       await yieldFairly()
     }
     const found = links.flatMap(({ id }) => rows.get(id) ?? [])
@@ -153,12 +211,28 @@ export class StoredConversations {
 
   /** Begins a query on the rows of a conversation, from a response back to the first one. */
   #chain (keyId: string, id: string, maxLinks: number) {
-    const columns = ['responses.id', 'responses.previous_id', 'responses.root_id', 'responses.status', 'responses.size_bytes'] as const
-    return this.#query.withRecursive('chain(id, previous_id, root_id, status, size_bytes, depth)', query => query.selectFrom('responses')
-      .select([...columns, sql<number>`0`.as('depth')])
-      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', this.#now())
-      .unionAll(query.selectFrom('responses').innerJoin('chain', 'chain.previous_id', 'responses.id')
-        .select([...columns, sql<number>`chain.depth + 1`.as('depth')]).where('chain.depth', '<', maxLinks)))
+    const columns = [
+      'responses.id',
+      'responses.previous_id',
+      'responses.root_id',
+      'responses.status',
+      'responses.size_bytes'
+    ] as const
+    return this.#query.withRecursive('chain(id, previous_id, root_id, status, size_bytes, depth)', query =>
+      query
+        .selectFrom('responses')
+        .select([...columns, sql<number>`0`.as('depth')])
+        .where('id', '=', id)
+        .where('key_id', '=', keyId)
+        .where('expires_at_ms', '>', this.#now())
+        .unionAll(
+          query
+            .selectFrom('responses')
+            .innerJoin('chain', 'chain.previous_id', 'responses.id')
+            .select([...columns, sql<number>`chain.depth + 1`.as('depth')])
+            .where('chain.depth', '<', maxLinks)
+        )
+    )
   }
 }
 
@@ -170,8 +244,13 @@ export function originOf ({ origin }: Pick<ResponseRow, 'origin'>): ResponseOrig
   return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // written by `keep`
 }
 
-/** Recognises an item with an id: other providers of this dialect may leave it out, and then nothing can refer to the item. */
-export function hasId (item: ResponseObject['output'][number]): item is ResponseObject['output'][number] & StoredItem {
+/**
+ * Recognises an item with an id: other providers of this dialect may leave it out, and then nothing can refer
+ * to the item.
+ */
+export function hasId (
+  item: ResponseObject['output'][number]
+): item is ResponseObject['output'][number] & StoredItem {
   return typeof item.id === 'string'
 }
 
@@ -184,7 +263,8 @@ export function * parts (ids: readonly string[], size = maxValues): Generator<st
 }
 
 function tooLong (
-  param = 'previous_response_id', message = 'The conversation that `previous_response_id` continues is too long.'
+  param = 'previous_response_id',
+  message = 'The conversation that `previous_response_id` continues is too long.'
 ): GatewayError {
   return new GatewayError('context_length_exceeded', { param, message })
 }

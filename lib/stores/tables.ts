@@ -18,7 +18,10 @@ export interface KeyTable {
   readonly mcp_servers: string | null
   /** 0 or 1; `null` means 1 for a key that may use all MCP servers, else 0. */
   readonly mcp_urls: number | null
-  /** 1 for a key that may use files, containers and threads in the gateway's accounts at providers; else 0 or `null`. */
+  /**
+   * 1 for a key that may use files, containers and threads in the gateway's accounts at providers; else 0 or
+   * `null`.
+   */
   readonly provider_objects: number | null
   /** JSON of its `KeyLimits`; `null` means the default ones. */
   readonly limits: string | null
@@ -32,7 +35,10 @@ export interface KeyTable {
   readonly created_by: string | null
   /** 1 for a key that lists leave out, else `null`. */
   readonly temporary: number | null
-  /** JSON list of `LimitingField`s that an admin has set and members may not change; `null` in rows of earlier versions. */
+  /**
+   * JSON list of `LimitingField`s that an admin has set and members may not change; `null` in rows of earlier
+   * versions.
+   */
   readonly set_by_admin: string | null
   /** Counts its changes, so that every process notices them. */
   readonly changes: Generated<number>
@@ -127,7 +133,10 @@ export interface IdentityRow {
   readonly created_at_ms: number
 }
 
-/** A sign-in or a registration that has begun in a browser and goes on elsewhere: at a device, or at a provider of identities. */
+/**
+ * A sign-in or a registration that has begun in a browser and goes on elsewhere: at a device, or at a
+ * provider of identities.
+ */
 export interface ChallengeRow {
   readonly id: string
   readonly purpose: string
@@ -209,7 +218,10 @@ export interface DeferredRow {
   readonly owner: string | null
   /** The time from which its owner counts as dead. */
   readonly lease_until_ms: number
-  /** JSON of the call to run, without credentials; gone once it is done. As all texts here that may be long, see `long-texts`. */
+  /**
+   * JSON of the call to run, without credentials; gone once it is done. As all texts here that may be long,
+   * see `long-texts`.
+   */
   readonly task: string | null
   /** HTTP status and JSON body of the answer. */
   readonly status: number | null
@@ -273,8 +285,9 @@ export interface SpendingRow {
 }
 
 /**
- * The sums of the calls of an hour or a day, by key, model, provider and endpoint: written with the rows, so that a report reads
- * some thousands of these where it would read millions of those. A text that a row has not is empty here.
+ * The sums of the calls of an hour or a day, by key, model, provider and endpoint: written with the rows, so
+ * that a report reads some thousands of these where it would read millions of those. A text that a row has
+ * not is empty here.
  */
 export interface UsageRollupRow extends Readonly<Record<UnitColumn, number>> {
   /** The length of the hour or the day. */

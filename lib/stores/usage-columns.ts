@@ -5,7 +5,10 @@ import type { UsageRow } from './tables.ts'
 
 export type UsageColumn = keyof UsageRow
 
-/** Columns in the order in which exports print them, on which readers of CSV may rely; units that are not named here follow at the end. */
+/**
+ * Columns in the order in which exports print them, on which readers of CSV may rely; units that are not
+ * named here follow at the end.
+ */
 const columns = {
   id: 'text',
   call_id: 'text',
@@ -39,16 +42,27 @@ const columns = {
   image_size: 'text',
   image_quality: 'text',
   steps: 'text'
-} as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> & Readonly<Partial<Record<UnitColumn, 'bigint'>>>
+} as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> &
+  Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 
 const named = Object.entries(columns) as ReadonlyArray<[UsageColumn, 'text' | 'bigint']> // as above
 
-export const usageColumns: readonly UsageColumn[] = [...new Set([...named.map(([column]) => column), ...unitColumns])]
+export const usageColumns: readonly UsageColumn[] = [
+  ...new Set([...named.map(([column]) => column), ...unitColumns])
+]
 
 /** Columns of text; the others hold integers. */
-export const textColumns: ReadonlySet<UsageColumn> = new Set(named.flatMap(([column, type]) => type === 'text' ? column : []))
+export const textColumns: ReadonlySet<UsageColumn> = new Set(
+  named.flatMap(([column, type]) => (type === 'text' ? column : []))
+)
 
 /** A row of a call of which nothing is known. */
 export const emptyRow = {
-  ...Object.fromEntries(usageColumns.map(column => [column, null])), outcome: 'interrupted', streamed: 0, attempts: 1, estimated: 1, own_provider_key: 0, duration_ms: 0
+  ...Object.fromEntries(usageColumns.map(column => [column, null])),
+  outcome: 'interrupted',
+  streamed: 0,
+  attempts: 1,
+  estimated: 1,
+  own_provider_key: 0,
+  duration_ms: 0
 } as Omit<UsageRow, 'id' | 'call_id' | 'at_ms' | 'key_id' | 'endpoint'> // the other columns may be null

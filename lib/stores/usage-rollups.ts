@@ -13,11 +13,19 @@ export const rollupSpans = [hourMs, dayMs] as const
 /** The columns that distinguish rollups: the primary key of the table. */
 export const rollupKey = ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'] as const
 
-/** Longest name of a model there. Callers choose it with providers that list no models, and an index of PostgreSQL takes no long one. */
+/**
+ * Longest name of a model there. Callers choose it with providers that list no models, and an index of
+ * PostgreSQL takes no long one.
+ */
 const maxModelLength = 200
 
 /** The columns of `rollupKey` that a row of `usage` has, with their SQL. */
-export const rollupDimensions = { key_id: 'key_id', model: `substr(coalesce(model, ''), 1, ${maxModelLength})`, provider: "coalesce(provider, '')", endpoint: 'endpoint' } as const
+export const rollupDimensions = {
+  key_id: 'key_id',
+  model: `substr(coalesce(model, ''), 1, ${maxModelLength})`,
+  provider: "coalesce(provider, '')",
+  endpoint: 'endpoint'
+} as const
 
 /** Returns what they are for a row in memory. */
 export function dimensionsOf ({ key_id: keyId, model, provider, endpoint }: UsageRow): string[] {
@@ -33,26 +41,40 @@ interface Amount {
   readonly of: (row: UsageRow) => number
 }
 
-const reported = (column: UnitColumn | 'cost_nano_usd'): Amount => ({ sql: `coalesce(${column}, 0)`, of: row => row[column] ?? 0 })
-const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount => (
-  { sql: `case when ${condition} then 1 else 0 end`, of: row => holds(row) ? 1 : 0 }
-)
+const reported = (column: UnitColumn | 'cost_nano_usd'): Amount => ({
+  sql: `coalesce(${column}, 0)`,
+  of: row => row[column] ?? 0
+})
+const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount => ({
+  sql: `case when ${condition} then 1 else 0 end`,
+  of: row => (holds(row) ? 1 : 0)
+})
 
 /**
- * Says which rows add to sums: lists of models, dry runs and whatever else succeeded without a request to a provider and costs
- * nothing are no use of a model.
+ * Says which rows add to sums: lists of models, dry runs and whatever else succeeded without a request to a
+ * provider and costs nothing are no use of a model.
  */
 export const isSummed = {
   sql: "(attempts > 0 or outcome <> 'ok' or cost_nano_usd <> 0) and endpoint <> 'models'",
-  of: ({ attempts, outcome, cost_nano_usd: cost, endpoint }: UsageRow): boolean => (attempts > 0 || outcome !== 'ok' || (cost ?? 0) !== 0) && endpoint !== 'models'
+  of: ({ attempts, outcome, cost_nano_usd: cost, endpoint }: UsageRow): boolean =>
+    (attempts > 0 || outcome !== 'ok' || (cost ?? 0) !== 0) && endpoint !== 'models'
 } as const
 
 /** The amount that a usage row adds to each sum. */
 export const amounts: Readonly<Record<RollupSum, Amount>> = {
   calls: { sql: '1', of: () => 1 },
-  errors: counted("outcome in ('error', 'interrupted')", ({ outcome }) => outcome === 'error' || outcome === 'interrupted'),
-  cancelled: counted("outcome in ('client_closed', 'client_too_slow')", ({ outcome }) => outcome === 'client_closed' || outcome === 'client_too_slow'),
-  estimated_calls: counted('estimated = 1 and cost_nano_usd > 0', ({ estimated, cost_nano_usd: cost }) => estimated === 1 && (cost ?? 0) > 0),
+  errors: counted(
+    "outcome in ('error', 'interrupted')",
+    ({ outcome }) => outcome === 'error' || outcome === 'interrupted'
+  ),
+  cancelled: counted(
+    "outcome in ('client_closed', 'client_too_slow')",
+    ({ outcome }) => outcome === 'client_closed' || outcome === 'client_too_slow'
+  ),
+  estimated_calls: counted(
+    'estimated = 1 and cost_nano_usd > 0',
+    ({ estimated, cost_nano_usd: cost }) => estimated === 1 && (cost ?? 0) > 0
+  ),
   unpriced_calls: counted('cost_nano_usd is null', ({ cost_nano_usd: cost }) => cost === null),
   ...byUnitColumn(({ column }) => reported(column)),
   cost_nano_usd: reported('cost_nano_usd')

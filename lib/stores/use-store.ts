@@ -10,8 +10,8 @@ export type UseStore = <T>(work: () => Promise<T>) => Promise<T>
 const retryAfterSeconds = 5
 
 /**
- * Makes a function that runs statements, and waits for locks without blocking the process. It throws `overloaded` when the
- * store is locked for long, full, or was deleted.
+ * Makes a function that runs statements, and waits for locks without blocking the process. It throws
+ * `overloaded` when the store is locked for long, full, or was deleted.
  *
  * @param subject of the sentence for callers, in the plural: `Deferred completions`
  */

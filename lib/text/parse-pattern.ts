@@ -12,11 +12,11 @@ export type CodeRange = readonly [from: number, to: number]
 export type Position = 'start' | 'end' | 'word_boundary' | 'no_word_boundary'
 
 export type PatternNode =
-  | { readonly type: 'code'; readonly ranges: readonly CodeRange[] }
-  | { readonly type: 'position'; readonly position: Position }
-  | { readonly type: 'sequence'; readonly parts: readonly PatternNode[] }
-  | { readonly type: 'choice'; readonly options: readonly PatternNode[] }
-  | { readonly type: 'repeat'; readonly part: PatternNode; readonly min: number; readonly max: number }
+  | { readonly type: 'code', readonly ranges: readonly CodeRange[] }
+  | { readonly type: 'position', readonly position: Position }
+  | { readonly type: 'sequence', readonly parts: readonly PatternNode[] }
+  | { readonly type: 'choice', readonly options: readonly PatternNode[] }
+  | { readonly type: 'repeat', readonly part: PatternNode, readonly min: number, readonly max: number }
 
 /** Says what is wrong with a pattern: `has a lookaround, …`. */
 export class PatternError extends Error {}

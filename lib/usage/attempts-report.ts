@@ -15,12 +15,14 @@ export interface AttemptCounts {
 const maxCalls = 10_000
 
 /**
- * Counts attempts by provider. A provider that another one stood in for has its failures here, and none of callers' mistakes.
+ * Counts attempts by provider. A provider that another one stood in for has its failures here, and none of
+ * callers' mistakes.
  *
  * @param projects whose calls count; absent: all
  */
 export async function attemptsReport (
-  query: Kysely<Tables>, { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
+  query: Kysely<Tables>,
+  { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
 ): Promise<Record<string, AttemptCounts>> {
   const rows = await filteredCalls(query, { fromMs, projects }).where(sql<boolean>`record.attempts > 0`)
     .select(['record.provider', 'record.steps']).orderBy('record.at_ms', 'desc').limit(maxCalls).execute()
@@ -33,7 +35,12 @@ export async function attemptsReport (
 }
 
 /** Returns the attempts of a call. One without steps sent one request, which succeeded. */
-function attemptsOf (row: Pick<UsageRow, 'provider' | 'steps'>): Array<{ readonly provider: string, readonly failed: boolean }> {
+function attemptsOf (
+  row: Pick<UsageRow, 'provider' | 'steps'>
+): Array<{ readonly provider: string, readonly failed: boolean }> {
   if (row.steps === null) return row.provider === null ? [] : [{ provider: row.provider, failed: false }]
-  return (readSteps(row).requests ?? []).map(({ provider, reason }) => ({ provider, failed: reason !== undefined && isProviderFault(reason) }))
+  return (readSteps(row).requests ?? []).map(({ provider, reason }) => ({
+    provider,
+    failed: reason !== undefined && isProviderFault(reason)
+  }))
 }

@@ -1,6 +1,6 @@
 /**
- * Prints and reads the short row of a call whose request has just been sent to a provider: should this process be killed, it is
- * what shows that a provider was at work.
+ * Prints and reads the short row of a call whose request has just been sent to a provider: should this
+ * process be killed, it is what shows that a provider was at work.
  *
  * Every call has one: it takes 150 bytes, a row as it is at the end of a call 640.
  */
@@ -21,30 +21,72 @@ export interface BegunRow extends Pick<UsageRow, 'id' | 'at_ms'> {
 }
 
 /** The values of a line, in order: the format of journals. */
-const columns = ['id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'streamed', 'own_provider_key', 'prompt_tokens', 'cost_nano_usd'] as const
+const columns = [
+  'id',
+  'call_id',
+  'at_ms',
+  'key_id',
+  'endpoint',
+  'requested_model',
+  'model',
+  'provider',
+  'streamed',
+  'own_provider_key',
+  'prompt_tokens',
+  'cost_nano_usd'
+] as const
 
 /** Endpoints whose calls use little but the tokens of a text, which follow from the size of the body. */
 const ofText: ReadonlySet<string> = new Set(['chat', 'completions', 'embeddings', 'messages', 'responses'])
 /** The size up to which a body is mostly text. */
 const maxBytes = 64 * 1024
 
-/** Prints the row of a call whose prompt is about as long as its body; `undefined` for others, which need a complete row. */
-export function printBegunRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>): BegunRow | undefined {
-  const { endpoint, bodyBytes, keyId, requestedModel, modelId, providerId, streamed, ownProviderKey } = record
-  if (keyId === undefined || modelId === undefined || bodyBytes > maxBytes || !ofText.has(endpoint)) return undefined
+/**
+ * Prints the row of a call whose prompt is about as long as its body; `undefined` for others, which need a
+ * complete row.
+ */
+export function printBegunRow (
+  { id: callId, record, receivedAtMs }: Call,
+  models: Pick<ModelRegistry, 'find'>
+): BegunRow | undefined {
+  const { endpoint, bodyBytes, keyId, requestedModel, modelId, providerId, streamed, ownProviderKey } =
+    record
+  if (keyId === undefined || modelId === undefined || bodyBytes > maxBytes || !ofText.has(endpoint)) {
+    return undefined
+  }
   const id = record.rowId ?? rowId()
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
   const tokens = Math.ceil(bodyBytes / charactersPerToken)
-  const cost = ownProviderKey === true ? 0 : costNanoUsd({ promptTokens: tokens, completionTokens: 0, totalTokens: tokens }, models.find(modelId)?.price)
+  const cost =
+    ownProviderKey === true
+      ? 0
+      : costNanoUsd(
+          { promptTokens: tokens, completionTokens: 0, totalTokens: tokens },
+          models.find(modelId)?.price
+        )
   const values = [
-    id, callId, atMs, keyId, endpoint, requestedModel === undefined ? null : cutName(requestedModel), cutName(modelId), providerId ?? null, Number(streamed === true), Number(ownProviderKey === true),
-    tokens, interruptedCost(record, cost ?? null)
+    id,
+    callId,
+    atMs,
+    keyId,
+    endpoint,
+    requestedModel === undefined ? null : cutName(requestedModel),
+    cutName(modelId),
+    providerId ?? null,
+    Number(streamed === true),
+    Number(ownProviderKey === true),
+    tokens,
+    interruptedCost(record, cost ?? null)
   ]
   return { id, at_ms: atMs, line: JSON.stringify(values) }
 }
 
 /** Makes the complete row of the values of a line: interrupted, with an estimate of what was used. */
 export function readBegunRow (values: readonly unknown[]): UsageRow {
-  const known = Object.fromEntries(columns.map((column, place) => [column, values[place]])) as Pick<UsageRow, typeof columns[number]> // printed above
+  // printed above
+  const known = Object.fromEntries(columns.map((column, place) => [column, values[place]])) as Pick<
+    UsageRow,
+    (typeof columns)[number]
+  >
   return { ...emptyRow, ...known }
 }

@@ -14,12 +14,28 @@ export interface FoundBodies extends Pick<CallBodies, 'id' | 'request_id'> {
   readonly state: string
 }
 
-/** Finds the bodies of a call, by the id of its record or by its request id; `undefined` for no such call in these projects. */
-export async function findBodies (query: Kysely<Tables>, id: string, projects: readonly string[] | undefined, nowMs: number): Promise<FoundBodies | undefined> {
+/**
+ * Finds the bodies of a call, by the id of its record or by its request id; `undefined` for no such call in
+ * these projects.
+ */
+export async function findBodies (
+  query: Kysely<Tables>,
+  id: string,
+  projects: readonly string[] | undefined,
+  nowMs: number
+): Promise<FoundBodies | undefined> {
   const call = await findCall(query, id, { projects }, nowMs)
   if (call === undefined) return undefined
-  const found = { id: call.id, request_id: call.request_id, project_id: call.project_id, state: call.bodies.state }
-  const row = call.bodies.state === 'kept' ? await query.selectFrom('call_bodies').selectAll().where('id', '=', call.id).executeTakeFirst() : undefined
+  const found = {
+    id: call.id,
+    request_id: call.request_id,
+    project_id: call.project_id,
+    state: call.bodies.state
+  }
+  const row =
+    call.bodies.state === 'kept'
+      ? await query.selectFrom('call_bodies').selectAll().where('id', '=', call.id).executeTakeFirst()
+      : undefined
   if (row === undefined) return found
   const texts = new LongTexts(query, async work => await work())
   const read = async (inRow: string | null): Promise<CallBody | null> => {
@@ -27,6 +43,13 @@ export async function findBodies (query: Kysely<Tables>, id: string, projects: r
     return text === undefined ? null : JSON.parse(text) as CallBody // written by us
   }
   const { readable_by, expires_at_ms } = row
-  const bodies = { id: call.id, request_id: call.request_id, readable_by, expires_at_ms, request: await read(row.request), answer: await read(row.answer) }
+  const bodies = {
+    id: call.id,
+    request_id: call.request_id,
+    readable_by,
+    expires_at_ms,
+    request: await read(row.request),
+    answer: await read(row.answer)
+  }
   return { ...found, project_id: row.project_id, bodies }
 }

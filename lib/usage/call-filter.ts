@@ -20,14 +20,26 @@ export interface CallFilter extends CallOrigin {
   /** The values that a column may have. */
   readonly values?: ReadonlyArray<readonly [column: ListedColumn, values: ReadonlyArray<string | number>]>
   /** The numbers that a column may have, both ends included; a record without one is not meant. */
-  readonly ranges?: ReadonlyArray<readonly [column: MeasuredColumn, min: number | undefined, max: number | undefined]>
+  readonly ranges?: ReadonlyArray<
+    readonly [column: MeasuredColumn, min: number | undefined, max: number | undefined]
+  >
   /** False: those whose cost is not known. */
   readonly priced?: boolean | undefined
   /** Part of a request id, model, key name or error code. */
   readonly search?: string | undefined
 }
 
-export type ListedColumn = 'call_id' | 'requested_model' | 'outcome' | 'status' | 'error_code' | 'streamed' | 'estimated' | 'own_provider_key' | 'image_size' | 'image_quality'
+export type ListedColumn =
+  | 'call_id'
+  | 'requested_model'
+  | 'outcome'
+  | 'status'
+  | 'error_code'
+  | 'streamed'
+  | 'estimated'
+  | 'own_provider_key'
+  | 'image_size'
+  | 'image_quality'
 export type MeasuredColumn = keyof typeof callNumbers | 'cost_nano_usd'
 
 export type CallQuery = SelectQueryBuilder<Tables & { record: Tables['usage'] }, 'record', object>
@@ -38,11 +50,16 @@ export const projectOfRecord = sql<string>`coalesce((select project_id from keys
 /** Returns the condition that a `record` of usage is of such calls. */
 export function madeBy ({ projects, keys, models, providers, endpoints }: CallOrigin): RawBuilder<boolean> {
   const lists = [
-    [projectOfRecord, projects], [sql.ref('record.key_id'), keys], [sql.ref('record.model'), models], [sql.ref('record.provider'), providers],
+    [projectOfRecord, projects],
+    [sql.ref('record.key_id'), keys],
+    [sql.ref('record.model'), models],
+    [sql.ref('record.provider'), providers],
     [sql.ref('record.endpoint'), endpoints]
   ] as const
   // An empty list is one that allows nothing, which `in ()` cannot say.
-  const conditions = lists.flatMap(([column, values]) => values === undefined ? [] : [values.length === 0 ? sql`1 = 0` : sql`${column} in (${sql.join(values)})`])
+  const conditions = lists.flatMap(([column, values]) =>
+    values === undefined ? [] : [values.length === 0 ? sql`1 = 0` : sql`${column} in (${sql.join(values)})`]
+  )
   return conditions.length === 0 ? sql`1 = 1` : sql`(${sql.join(conditions, sql` and `)})`
 }
 
@@ -57,7 +74,9 @@ export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
   let records = all.where(madeBy(filter))
   if (fromMs !== undefined) records = records.where('record.at_ms', '>=', fromMs)
   if (untilMs !== undefined) records = records.where('record.at_ms', '<', untilMs)
-  for (const [column, allowed] of values) records = records.where(sql.ref(`record.${column}`), 'in', [...allowed])
+  for (const [column, allowed] of values) {
+    records = records.where(sql.ref(`record.${column}`), 'in', [...allowed])
+  }
   for (const [column, min, max] of ranges) {
     if (min !== undefined) records = records.where(sql.ref(`record.${column}`), '>=', min)
     if (max !== undefined) records = records.where(sql.ref(`record.${column}`), '<=', max)
@@ -66,8 +85,16 @@ export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
   if (search === undefined) return records
   const pattern = `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const contains = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`
-  return records.where(record => record.or([
-    ...['record.call_id', 'record.model', 'record.requested_model', 'record.error_code'].map(contains),
-    record.exists(record.selectFrom('keys').select('keys.id').whereRef('keys.id', '=', 'record.key_id').where(contains('keys.name')))
-  ]))
+  return records.where(record =>
+    record.or([
+      ...['record.call_id', 'record.model', 'record.requested_model', 'record.error_code'].map(contains),
+      record.exists(
+        record
+          .selectFrom('keys')
+          .select('keys.id')
+          .whereRef('keys.id', '=', 'record.key_id')
+          .where(contains('keys.name'))
+      )
+    ])
+  )
 }

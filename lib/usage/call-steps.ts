@@ -1,6 +1,7 @@
 /**
- * Prints the steps of a call for its usage row: what came between its acceptance and its end, where that is more than one request
- * to one provider that was sent at once. Names are cut; no text of a prompt, an answer, arguments or results is here.
+ * Prints the steps of a call for its usage row: what came between its acceptance and its end, where that is
+ * more than one request to one provider that was sent at once. Names are cut; no text of a prompt, an answer,
+ * arguments or results is here.
  */
 
 import { defaultMessage } from '../core/errors.ts'
@@ -49,7 +50,10 @@ export interface ToolStep {
   readonly outcome: ToolRun['outcome']
 }
 
-/** A call that took longer than this to its first request has waited for something: for its body, a limit, or tool servers. */
+/**
+ * A call that took longer than this to its first request has waited for something: for its body, a limit, or
+ * tool servers.
+ */
 const noticeableMs = 50
 const maxRequests = 16
 const maxTools = 32
@@ -57,21 +61,35 @@ const maxRoutes = 8
 const maxCharacters = 200
 
 /**
- * Prints the steps of a call that was accepted at a time of `performance.now()`; `null` where the other columns say it all.
+ * Prints the steps of a call that was accepted at a time of `performance.now()`; `null` where the other
+ * columns say it all.
  *
  * 1.5 µs for a call with a choice of two routes, 0.02 for a plain one; literals with spreads took 5.5.
  */
 export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
   if (isPlain(record, receivedAtMs)) return null
-  const { keyCheckedAtMs, requests, toolRuns, routes, failedAttempts, refusedBy, overheadMs, upstreamWaitMs, upstreamRequestId } = record
+  const {
+    keyCheckedAtMs,
+    requests,
+    toolRuns,
+    routes,
+    failedAttempts,
+    refusedBy,
+    overheadMs,
+    upstreamWaitMs,
+    upstreamRequestId
+  } = record
   const errorMessage = specificMessage(record)
   const since = (atMs: number): number => tenths(atMs - receivedAtMs)
-  const skipped = failedAttempts?.filter(({ route }) => requests?.some(request => request.route === route) !== true)
+  const skipped = failedAttempts?.filter(
+    ({ route }) => requests?.some(request => request.route === route) !== true
+  )
   return JSON.stringify({
     key_checked_ms: keyCheckedAtMs && since(keyCheckedAtMs),
     requests: requests?.slice(0, maxRequests).map(request => requestStep(request, since)),
     tools: toolRuns?.slice(0, maxTools).map(run => toolStep(run, since)),
-    candidates: routes !== undefined && routes.length > 1 ? routes.slice(0, maxRoutes).map(candidate) : undefined,
+    candidates:
+      routes !== undefined && routes.length > 1 ? routes.slice(0, maxRoutes).map(candidate) : undefined,
     skipped: skipped?.slice(0, maxRoutes).map(skippedRoute),
     refused_by: refusedBy,
     overhead_ms: overheadMs && tenths(overheadMs),
@@ -81,14 +99,26 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
   } satisfies CallSteps)
 }
 
-/** Returns true for a call with no more to say than its columns do: one request that was sent at once, or none, no limit that refused it, and no message. */
+/**
+ * Returns true for a call with no more to say than its columns do: one request that was sent at once, or
+ * none, no limit that refused it, and no message.
+ */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
   const { requests, toolRuns, routes, failedAttempts, refusedBy } = record
-  if (toolRuns !== undefined || failedAttempts !== undefined || refusedBy !== undefined || (routes !== undefined && routes.length > 1)) return false
+  if (
+    toolRuns !== undefined ||
+    failedAttempts !== undefined ||
+    refusedBy !== undefined ||
+    (routes !== undefined && routes.length > 1)
+  ) {
+    return false
+  }
   if (specificMessage(record) !== undefined) return false
   const first = requests?.[0]
   if (first === undefined) return true
-  return requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < noticeableMs
+  return (
+    requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < noticeableMs
+  )
 }
 
 /** Returns the message of the error; `undefined` where the code of the error says as much. */
@@ -96,13 +126,32 @@ function specificMessage ({ errorCode, errorMessage }: CallRecord): string | und
   return errorMessage === defaultMessage(errorCode) ? undefined : errorMessage
 }
 
-function requestStep ({ route, startedAtMs, endedAtMs, reason, status }: SentRequest, since: (atMs: number) => number): RequestStep {
+function requestStep (
+  { route, startedAtMs, endedAtMs, reason, status }: SentRequest,
+  since: (atMs: number) => number
+): RequestStep {
   const tookMs = endedAtMs === undefined ? undefined : tenths(endedAtMs - startedAtMs)
-  return { model: cut(route.modelId), provider: route.providerId, at_ms: since(startedAtMs), took_ms: tookMs, reason, status }
+  return {
+    model: cut(route.modelId),
+    provider: route.providerId,
+    at_ms: since(startedAtMs),
+    took_ms: tookMs,
+    reason,
+    status
+  }
 }
 
-function toolStep ({ serverName, toolName, startedAtMs, endedAtMs, outcome }: ToolRun, since: (atMs: number) => number): ToolStep {
-  return { server: cut(serverName), tool: cut(toolName), at_ms: since(startedAtMs), took_ms: tenths(endedAtMs - startedAtMs), outcome }
+function toolStep (
+  { serverName, toolName, startedAtMs, endedAtMs, outcome }: ToolRun,
+  since: (atMs: number) => number
+): ToolStep {
+  return {
+    server: cut(serverName),
+    tool: cut(toolName),
+    at_ms: since(startedAtMs),
+    took_ms: tenths(endedAtMs - startedAtMs),
+    outcome
+  }
 }
 
 function candidate (route: Route, index: number): RouteStep {

@@ -4,17 +4,30 @@ import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'
 
-type TimedRow = Pick<UsageRow, 'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps'>
+type TimedRow = Pick<
+  UsageRow,
+  'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps'
+>
 
 /** Reads the steps of a row; of one without any, of whichever version, none. */
 export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
   return steps === null ? {} : JSON.parse(steps) as CallSteps // written by us
 }
 
-/** Lists the steps of a call in order. Of a plain call its one request is listed without a time: it was sent at once. */
+/**
+ * Lists the steps of a call in order. Of a plain call its one request is listed without a time: it was sent
+ * at once.
+ */
 export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
   const { key_checked_ms: checkedMs, requests = [], tools = [], skipped = [], refused_by: limit } = steps
-  const { model, provider, attempts, first_byte_ms: firstByteMs, duration_ms: durationMs, error_code: errorCode } = row
+  const {
+    model,
+    provider,
+    attempts,
+    first_byte_ms: firstByteMs,
+    duration_ms: durationMs,
+    error_code: errorCode
+  } = row
   const isPlain = row.steps === null && attempts > 0
   const timed = [
     ...requests.map(requestEntry),
@@ -33,7 +46,16 @@ export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
   ]
 }
 
-const nothing = { after_ms: null, duration_ms: null, model: null, provider: null, reason: null, status: null, server: null, tool: null }
+const nothing = {
+  after_ms: null,
+  duration_ms: null,
+  model: null,
+  provider: null,
+  reason: null,
+  status: null,
+  server: null,
+  tool: null
+}
 
 function entry (event: string, afterMs: number | null, facts: Partial<TimelineEntry> = {}): TimelineEntry {
   return { ...nothing, ...facts, event, after_ms: afterMs }
@@ -48,11 +70,29 @@ function waitEntry (checkedMs: number | undefined, first: RequestStep | undefine
   return waitMs < noticeableMs ? [] : [entry('wait', checkedMs, { duration_ms: waitMs })]
 }
 
-function requestEntry ({ model, provider, at_ms: atMs, took_ms: tookMs, reason, status }: RequestStep): TimelineEntry {
-  const facts = { duration_ms: tookMs ?? null, model, provider, reason: reason ?? null, status: status ?? null }
+function requestEntry ({
+  model,
+  provider,
+  at_ms: atMs,
+  took_ms: tookMs,
+  reason,
+  status
+}: RequestStep): TimelineEntry {
+  const facts = {
+    duration_ms: tookMs ?? null,
+    model,
+    provider,
+    reason: reason ?? null,
+    status: status ?? null
+  }
   return entry(reason === undefined ? 'attempt' : 'attempt_failed', atMs, facts)
 }
 
 function toolEntry ({ server, tool, at_ms: atMs, took_ms: tookMs, outcome }: ToolStep): TimelineEntry {
-  return entry('tool_call', atMs, { duration_ms: tookMs, server, tool, reason: outcome === 'ok' ? null : outcome })
+  return entry('tool_call', atMs, {
+    duration_ms: tookMs,
+    server,
+    tool,
+    reason: outcome === 'ok' ? null : outcome
+  })
 }

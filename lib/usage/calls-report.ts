@@ -12,8 +12,25 @@ import { searchBack } from './search-back.ts'
 import { isRowId } from '../text/ids.ts'
 
 const summaryColumns = [
-  'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'error_code', 'streamed', 'attempts',
-  'prompt_tokens', 'completion_tokens', 'cost_nano_usd', 'estimated', 'duration_ms', 'first_byte_ms'
+  'id',
+  'call_id',
+  'at_ms',
+  'key_id',
+  'endpoint',
+  'requested_model',
+  'model',
+  'provider',
+  'outcome',
+  'status',
+  'error_code',
+  'streamed',
+  'attempts',
+  'prompt_tokens',
+  'completion_tokens',
+  'cost_nano_usd',
+  'estimated',
+  'duration_ms',
+  'first_byte_ms'
 ] as const satisfies ReadonlyArray<keyof UsageRow>
 
 interface Names {
@@ -23,30 +40,60 @@ interface Names {
 type SummaryRow = Pick<UsageRow, typeof summaryColumns[number]> & Names
 type DetailRow = UsageRow & Names
 
-/** Records that a look for calls that have ended goes through, the newest: at 50 calls a second it finds what took three minutes longer than others. */
+/**
+ * Records that a look for calls that have ended goes through, the newest: at 50 calls a second it finds what
+ * took three minutes longer than others.
+ */
 const maxScannedRows = 10_000
 
 /** Lists calls, the newest first: as many as a page holds, or as a search of a few seconds finds. */
-export async function listCalls (query: Kysely<Tables>, filter: CallFilter, page: PageRequest, clock?: () => number): Promise<CallPage> {
+export async function listCalls (
+  query: Kysely<Tables>,
+  filter: CallFilter,
+  page: PageRequest,
+  clock?: () => number
+): Promise<CallPage> {
   const rows: SummaryRow[] = []
-  const untilMs = page.after === undefined ? filter.untilMs : Math.min(page.after.ms + 1, filter.untilMs ?? Infinity)
-  const searchedFromMs = await searchBack(query, { ...filter, untilMs }, async stretch => {
-    const records = summaries(filteredCalls(query, { ...filter, ...stretch })).where(beyond(page, 'record.at_ms', 'record.id', 'desc'))
-    rows.push(...await records.orderBy('record.at_ms', 'desc').orderBy('record.id', 'desc').limit(page.limit + 1 - rows.length).execute())
-    return rows.length > page.limit
-  }, clock)
+  const untilMs =
+    page.after === undefined ? filter.untilMs : Math.min(page.after.ms + 1, filter.untilMs ?? Infinity)
+  const searchedFromMs = await searchBack(
+    query,
+    { ...filter, untilMs },
+    async stretch => {
+      const records = summaries(filteredCalls(query, { ...filter, ...stretch })).where(
+        beyond(page, 'record.at_ms', 'record.id', 'desc')
+      )
+      rows.push(
+        ...(await records
+          .orderBy('record.at_ms', 'desc')
+          .orderBy('record.id', 'desc')
+          .limit(page.limit + 1 - rows.length)
+          .execute())
+      )
+      return rows.length > page.limit
+    },
+    clock
+  )
   const found = pageOf(rows, page, ({ at_ms: ms, id }) => ({ ms, id }), summaryOf)
-  return searchedFromMs === undefined ? { ...found, searched_from_ms: null } : { ...found, next_cursor: cursorBefore(searchedFromMs), searched_from_ms: searchedFromMs }
+  return searchedFromMs === undefined
+    ? { ...found, searched_from_ms: null }
+    : { ...found, next_cursor: cursorBefore(searchedFromMs), searched_from_ms: searchedFromMs }
 }
 
 /**
- * Finds a call by the id of its record, or by its request id: of several with the same request id, which callers may choose, the
- * newest. The id of a record always finds that record.
+ * Finds a call by the id of its record, or by its request id: of several with the same request id, which
+ * callers may choose, the newest. The id of a record always finds that record.
  *
  * @param atMs the time of the call, without which all records are searched
  */
 export async function findCall (
-  query: Kysely<Tables>, id: string, { projects, atMs }: { readonly projects?: readonly string[] | undefined, readonly atMs?: number | undefined }, nowMs = Date.now()
+  query: Kysely<Tables>,
+  id: string,
+  {
+    projects,
+    atMs
+  }: { readonly projects?: readonly string[] | undefined, readonly atMs?: number | undefined },
+  nowMs = Date.now()
 ): Promise<CallDetail | undefined> {
   const moment = atMs === undefined ? {} : { fromMs: atMs, untilMs: atMs + 1 }
   const newestBy = async (columns: ReadonlyArray<'id' | 'call_id'>): Promise<DetailRow | undefined> => (
@@ -59,11 +106,25 @@ export async function findCall (
 }
 
 /** Says what is kept of a call. What is being stored, or is about to be deleted, cannot be read. */
-async function keptOf (query: Kysely<Tables>, { id }: Pick<UsageRow, 'id'>, nowMs: number): Promise<CallDetail['bodies']> {
-  const row = await query.selectFrom('call_bodies').select(['state', 'readable_by', 'expires_at_ms']).where('id', '=', id).executeTakeFirst()
-  if (row === undefined || row.state === 'storing') return { state: 'not_kept', readable_by: null, expires_at_ms: null }
+async function keptOf (
+  query: Kysely<Tables>,
+  { id }: Pick<UsageRow, 'id'>,
+  nowMs: number
+): Promise<CallDetail['bodies']> {
+  const row = await query
+    .selectFrom('call_bodies')
+    .select(['state', 'readable_by', 'expires_at_ms'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (row === undefined || row.state === 'storing') {
+    return { state: 'not_kept', readable_by: null, expires_at_ms: null }
+  }
   const { readable_by, expires_at_ms } = row
-  return { state: row.state === 'kept' && expires_at_ms <= nowMs ? 'expired' : row.state, readable_by, expires_at_ms }
+  return {
+    state: row.state === 'kept' && expires_at_ms <= nowMs ? 'expired' : row.state,
+    readable_by,
+    expires_at_ms
+  }
 }
 
 /** Says which calls a look for those that have ended may find. */
@@ -74,14 +135,33 @@ export interface Look {
   readonly limit: number
 }
 
-/** Lists calls that ended after a time, the oldest first; where there are more than `limit`, those that were accepted last. */
-export async function endedCalls (query: Kysely<Tables>, filter: CallFilter, { afterMs, seen, limit }: Look): Promise<CallSummary[]> {
-  const columns = new Set<string>([...summaryColumns, ...(filter.values ?? []).map(([name]) => name), ...(filter.ranges ?? []).map(([name]) => name)])
+/**
+ * Lists calls that ended after a time, the oldest first; where there are more than `limit`, those that were
+ * accepted last.
+ */
+export async function endedCalls (
+  query: Kysely<Tables>,
+  filter: CallFilter,
+  { afterMs, seen, limit }: Look
+): Promise<CallSummary[]> {
+  const columns = new Set<string>([
+    ...summaryColumns,
+    ...(filter.values ?? []).map(([name]) => name),
+    ...(filter.ranges ?? []).map(([name]) => name)
+  ])
   const newest = sql<UsageRow>`(select ${sql.join([...columns].map(name => sql.ref(name)))} from usage order by at_ms desc, id desc limit ${maxScannedRows})`
-  const ended = query.selectFrom(newest.as('record')).where(sql<boolean>`record.at_ms + record.duration_ms > ${afterMs}`)
+  const ended = query
+    .selectFrom(newest.as('record'))
+    .where(sql<boolean>`record.at_ms + record.duration_ms > ${afterMs}`)
   // In the order of the newest: with one of its own, SQLite would go through all of them.
-  const rows = await summaries(narrowed(ended, filter)).limit(limit + seen.size).execute()
-  return rows.filter(({ id }) => !seen.has(id)).slice(0, limit).toSorted((a, b) => endOf(a) - endOf(b)).map(summaryOf)
+  const rows = await summaries(narrowed(ended, filter))
+    .limit(limit + seen.size)
+    .execute()
+  return rows
+    .filter(({ id }) => !seen.has(id))
+    .slice(0, limit)
+    .toSorted((a, b) => endOf(a) - endOf(b))
+    .map(summaryOf)
 }
 
 function endOf ({ at_ms: atMs, duration_ms: durationMs }: Pick<UsageRow, 'at_ms' | 'duration_ms'>): number {
@@ -94,7 +174,8 @@ function summaries (records: CallQuery) {
 
 function withNames (records: CallQuery) {
   return records.select([
-    projectOfRecord.as('project_id'), sql<string | null>`(select name from keys where keys.id = record.key_id)`.as('key_name')
+    projectOfRecord.as('project_id'),
+    sql<string | null>`(select name from keys where keys.id = record.key_id)`.as('key_name')
   ])
 }
 
@@ -136,9 +217,10 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
     overhead_ms: steps.overhead_ms ?? null,
     upstream_wait_ms: steps.upstream_wait_ms ?? null,
     upstream_request_id: steps.upstream_request_id ?? null,
-    error_message: row.error_code === null ? null : steps.error_message ?? defaultMessage(row.error_code) ?? null,
+    error_message:
+      row.error_code === null ? null : (steps.error_message ?? defaultMessage(row.error_code) ?? null),
     timeline: timelineOf(row, steps),
-    candidates: [...steps.candidates ?? []],
+    candidates: [...(steps.candidates ?? [])],
     bodies
   }
 }

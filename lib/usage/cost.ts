@@ -4,7 +4,13 @@ import { camelCase } from '../validation/camel-case-schema.ts'
 import type { Price } from '../core/model.ts'
 import { amountOf, type Images, type Units, type Usage } from '../core/usage.ts'
 import {
-  tokenKinds, unitsBesideTokens, unitsInsteadOfTokens, type BilledUnit, type TokenKind, type TokenKindName, type UnitName
+  tokenKinds,
+  unitsBesideTokens,
+  unitsInsteadOfTokens,
+  type BilledUnit,
+  type TokenKind,
+  type TokenKindName,
+  type UnitName
 } from '../../schemas/billed-units.ts'
 
 type TokenPrices = Omit<NonNullable<Price['longPrompt']>, 'abovePromptTokens'>
@@ -16,9 +22,9 @@ const nano = 1e9
 const perMillion = 1000
 
 /**
- * Computes the cost of an answer's tokens and of what is billed beside them. Tokens read from a cache or written to one, and those of
- * audio and images, have prices of their own, where these are known. The length of the prompt decides
- * which prices count: pass the usage of one answer, not that of several.
+ * Computes the cost of an answer's tokens and of what is billed beside them. Tokens read from a cache or
+ * written to one, and those of audio and images, have prices of their own, where these are known. The length
+ * of the prompt decides which prices count: pass the usage of one answer, not that of several.
  *
  * @returns `undefined` where a needed price of tokens is not known, which is not zero
  */
@@ -28,11 +34,16 @@ export function costNanoUsd (usage: Usage, price: Price | undefined): number | u
   const items: Item[] = []
   for (const kind of wholes) addTokens(items, kind, usage[kind.name] ?? 0, usage, prices)
   // Without a price it is free.
-  for (const unit of besideTokens) items.push([amountOf(unit.name, usage, undefined) ?? 0, nanoPrice(price, unit) ?? 0])
+  for (const unit of besideTokens) {
+    items.push([amountOf(unit.name, usage, undefined) ?? 0, nanoPrice(price, unit) ?? 0])
+  }
   return sumOf(items)
 }
 
-/** Computes the cost of everything but tokens; `undefined` where a needed price is not known or nothing was used. */
+/**
+ * Computes the cost of everything but tokens; `undefined` where a needed price is not known or nothing was
+ * used.
+ */
 export function unitCostOf (units: Units, price: Price | undefined): number | undefined {
   const items = price === undefined ? [] : unitItems(units, price)
   return items.length === 0 ? undefined : sumOf(items)
@@ -46,10 +57,14 @@ export function maxUnitCostOf (units: Units, price: Price): number | undefined {
   return prices.length === 0 ? undefined : Math.round(images.count * nano * Math.max(...prices))
 }
 
-/** Returns the prices for a prompt of so many tokens; prices without a value for long prompts stay the same. */
+/**
+ * Returns the prices for a prompt of so many tokens; prices without a value for long prompts stay the same.
+ */
 function pricesFor (promptTokens: number, price: Price): TokenPrices {
   const { longPrompt } = price
-  return longPrompt === undefined || promptTokens <= longPrompt.abovePromptTokens ? price : { ...price, ...longPrompt }
+  return longPrompt === undefined || promptTokens <= longPrompt.abovePromptTokens
+    ? price
+    : { ...price, ...longPrompt }
 }
 
 /** A kind of tokens that has a price. */
@@ -61,18 +76,37 @@ interface PricedKind {
 
 const wholes = pricedKinds(undefined)
 
-/** Lists the kinds of tokens with a price that are parts of a kind, each with its own parts; without a kind those that are no part. */
+/**
+ * Lists the kinds of tokens with a price that are parts of a kind, each with its own parts; without a kind
+ * those that are no part.
+ */
 function pricedKinds (whole: string | undefined): PricedKind[] {
-  return Object.entries<TokenKind>(tokenKinds).flatMap(([name, { partOf, price }]) => partOf !== whole || price === undefined ? [] : [
-    { name: name as TokenKindName, price: camelCase(price.field) as keyof TokenPrices, parts: pricedKinds(name) } // names of the table
-  ])
+  return Object.entries<TokenKind>(tokenKinds).flatMap(([name, { partOf, price }]) =>
+    partOf !== whole || price === undefined
+      ? []
+      : [
+          // names of the table
+          {
+            name: name as TokenKindName,
+            price: camelCase(price.field) as keyof TokenPrices,
+            parts: pricedKinds(name)
+          }
+        ]
+  )
 }
 
 /**
- * Adds what tokens of a kind cost to a list: those of its parts at the prices of these, and the rest at its own. Reported counts may
- * overlap; no token is billed twice.
+ * Adds what tokens of a kind cost to a list: those of its parts at the prices of these, and the rest at its
+ * own. Reported counts may overlap; no token is billed twice.
  */
-function addTokens (items: Item[], kind: PricedKind, tokens: number, usage: Usage, prices: TokenPrices, ofWhole?: number): void {
+function addTokens (
+  items: Item[],
+  kind: PricedKind,
+  tokens: number,
+  usage: Usage,
+  prices: TokenPrices,
+  ofWhole?: number
+): void {
   const usdPerMillion = prices[kind.price] ?? ofWhole
   let rest = tokens
   for (const part of kind.parts) {
@@ -95,14 +129,22 @@ const besideTokens = countedPrices(unitsBesideTokens)
 const insteadOfTokens = countedPrices(unitsInsteadOfTokens)
 
 function countedPrices (units: Readonly<Record<string, BilledUnit>>): CountedPrice[] {
-  return Object.entries(units).flatMap(([name, { price: { field, per } }]) => (
-    per === undefined ? [] : [{ name: name as UnitName, price: camelCase(field) as keyof Price, per }] // names of the table
-  ))
+  return Object.entries(units).flatMap(
+    ([
+      name,
+      {
+        price: { field, per }
+      }
+    ]) =>
+      // names of the table
+      per === undefined ? [] : [{ name: name as UnitName, price: camelCase(field) as keyof Price, per }]
+  )
 }
 
 function unitItems (units: Units, price: Price): Item[] {
   const { images } = units
-  const items: Item[] = images === undefined ? [] : [[images.count, nanoOf(imagePrices(images, price)[0]?.usd, 1)]]
+  const items: Item[] =
+    images === undefined ? [] : [[images.count, nanoOf(imagePrices(images, price)[0]?.usd, 1)]]
   for (const unit of insteadOfTokens) {
     const amount = amountOf(unit.name, undefined, units)
     if (amount !== undefined) items.push([amount, nanoPrice(price, unit)])
@@ -115,14 +157,16 @@ function nanoPrice (price: Price, { price: field, per }: CountedPrice): number |
 }
 
 function nanoOf (usd: number | undefined, per: number): number | undefined {
-  return usd === undefined ? undefined : usd * nano / per
+  return usd === undefined ? undefined : (usd * nano) / per
 }
 
 /** Lists the prices that images can have, in order. */
-function imagePrices ({ size, quality }: Images, { images: prices = [] }: Price): NonNullable<Price['images']> {
-  const fits = (wanted: string | undefined, said: string | undefined): boolean => (
+function imagePrices (
+  { size, quality }: Images,
+  { images: prices = [] }: Price
+): NonNullable<Price['images']> {
+  const fits = (wanted: string | undefined, said: string | undefined): boolean =>
     said === undefined || wanted === undefined || wanted === 'auto' || said === wanted
-  )
   return prices.filter(price => fits(quality, price.quality) && fits(size, price.size))
 }
 

@@ -21,7 +21,10 @@ export interface ImportEvents {
  * Writes the rows of journals that earlier processes left behind into the database, and deletes those
  * files. Each row is written once, however many processes try at the same time.
  */
-export async function importJournals (database: Pick<Database, 'directory' | 'insertUsage' | 'maxBatchRows'>, events: ImportEvents): Promise<void> {
+export async function importJournals (
+  database: Pick<Database, 'directory' | 'insertUsage' | 'maxBatchRows'>,
+  events: ImportEvents
+): Promise<void> {
   const { directory } = database
   const names = await readdir(directory).catch((error: unknown) => {
     if (!isGone(error)) events.onFailure(directory, error)
@@ -37,20 +40,26 @@ const none: ReadonlySet<string> = new Set()
 
 /**
  * Writes the rows of one journal, and deletes it. A call may have several lines, of which the last is right:
- * the file is read from its end, and a row that is there already stays, unless it is from earlier. A line that a full disk cut off says nothing.
+ * the file is read from its end, and a row that is there already stays, unless it is from earlier. A line
+ * that a full disk cut off says nothing.
  *
  * @param leftOut ids of rows that another journal has as well, and later
  * @returns false when it could not be done, or was stopped; the file stays then
  */
 export async function importJournal (
-  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { beforeStored, isStopped = () => false, onImported, onFailure }: ImportEvents, leftOut: ReadonlySet<string> = none
+  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>,
+  path: string,
+  { beforeStored, isStopped = () => false, onImported, onFailure }: ImportEvents,
+  leftOut: ReadonlySet<string> = none
 ): Promise<boolean> {
   const { insertUsage, maxBatchRows } = database
   const recent = new RecentIds()
   let imported = 0
   try {
     for await (const lines of linesFromEnd(path)) {
-      const rows = lines.flatMap(line => readLine(line) ?? []).filter(({ id }) => recent.add(id) && !leftOut.has(id))
+      const rows = lines
+        .flatMap(line => readLine(line) ?? [])
+        .filter(({ id }) => recent.add(id) && !leftOut.has(id))
       for (let at = 0; at < rows.length; at += maxBatchRows) {
         if (isStopped()) return false
         const batch = rows.slice(at, at + maxBatchRows)
@@ -74,8 +83,8 @@ export async function importJournal (
 const remembered = 20_000
 
 /**
- * Remembers the rows that were read last: most calls have a line of their beginning not far from the last one, which says all, and to insert
- * it in vain costs as much as to insert a row.
+ * Remembers the rows that were read last: most calls have a line of their beginning not far from the last
+ * one, which says all, and to insert it in vain costs as much as to insert a row.
  */
 class RecentIds {
   #recent = new Set<string>()

@@ -32,10 +32,17 @@ export function isAbandoned (path: string): boolean {
   return changedMs !== undefined && Date.now() - changedMs > deadAfterMs && !hasRunSince(writer, changedMs)
 }
 
-/** Returns true while a folder has records of processes that have exited and that no other process has stored yet. */
+/**
+ * Returns true while a folder has records of processes that have exited and that no other process has stored
+ * yet.
+ */
 export function hasAbandonedJournal (directory: string): boolean {
   return readdirSync(directory).some(name => {
     const path = join(directory, name)
-    return name.endsWith('.jsonl') && isAbandoned(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
+    return (
+      name.endsWith('.jsonl') &&
+      isAbandoned(path) &&
+      (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
+    )
   })
 }

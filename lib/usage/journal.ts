@@ -2,8 +2,9 @@
  * Keeps the usage rows that are not in the database yet in a file, one line of JSON each. What is in it
  * survives `kill -9` and running out of memory: `importJournals` reads it at the next start.
  *
- * All lines of one turn of the event loop are appended with one write, those of a call that is open alone at once: the end of a
- * turn costs it a turn more. Nothing is synced to the disk: a power cut may lose the last seconds, as it may with the database.
+ * All lines of one turn of the event loop are appended with one write, those of a call that is open alone at
+ * once: the end of a turn costs it a turn more. Nothing is synced to the disk: a power cut may lose the last
+ * seconds, as it may with the database.
  */
 
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -35,7 +36,9 @@ export class Journal {
     this.path = path
   }
 
-  /** Returns the error of the last write, when it failed. Its lines are tried again with those that follow. */
+  /**
+   * Returns the error of the last write, when it failed. Its lines are tried again with those that follow.
+   */
   get error (): unknown {
     return this.#error
   }
@@ -63,7 +66,10 @@ export class Journal {
     return this.#appended
   }
 
-  /** Appends a line now, where no other of this turn waits; else as `append` does. @returns `undefined` when that is done or has failed */
+  /**
+   * Appends a line now, where no other of this turn waits; else as `append` does. @returns `undefined` when
+   * that is done or has failed
+   */
   appendNow (line: string): Promise<void> | undefined {
     if (this.#appended !== undefined) return this.append(line)
     this.#lines.push(line)
@@ -158,7 +164,10 @@ export class Journal {
     try {
       while (written < bytes.length) written += writeSync(file, bytes, written)
     } finally {
-      const complete = written === bytes.length ? lines.length : linesIn(bytes.subarray(0, written)) - Number(this.#lastLineIncomplete && written > 0)
+      const complete =
+        written === bytes.length
+          ? lines.length
+          : linesIn(bytes.subarray(0, written)) - Number(this.#lastLineIncomplete && written > 0)
       this.#lines.splice(0, complete)
       this.#size += written
       if (written > 0) this.#lastLineIncomplete = bytes[written - 1] !== newline
@@ -179,7 +188,9 @@ function linesIn (bytes: Uint8Array): number {
   return count
 }
 
-/** Prints the line of a complete row; that of a call that has begun is printed with it (`usage/begun-row`). */
+/**
+ * Prints the line of a complete row; that of a call that has begun is printed with it (`usage/begun-row`).
+ */
 export function printLine (row: UsageRow): string {
   return printCompact(row) ?? JSON.stringify(row)
 }

@@ -19,7 +19,10 @@ import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../log/log.ts'
 
 export interface LedgerOptions {
-  /** Called before rows are stored, with those of processes that were killed, and with none for rows of this process. Default: nothing is done before. */
+  /**
+   * Called before rows are stored, with those of processes that were killed, and with none for rows of this
+   * process. Default: nothing is done before.
+   */
   readonly beforeStored?: (imported: readonly UsageRow[]) => Promise<void>
   readonly log: Log
   readonly retention: () => Retention
@@ -27,7 +30,10 @@ export interface LedgerOptions {
   readonly batchRows?: number
   /** Milliseconds that a row waits for others at most. Default 500. */
   readonly everyMs?: number
-  /** Rows that may wait in memory while they cannot be written; those after it are in the journal only. Default 100,000. */
+  /**
+   * Rows that may wait in memory while they cannot be written; those after it are in the journal only.
+   * Default 100,000.
+   */
   readonly maxWaiting?: number
 }
 
@@ -63,8 +69,9 @@ export class Ledger {
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #journaled = new Ring<JournaledCall>()
   /**
-   * Journals of this process that are complete and not imported yet, with the rows of the calls that were open at their end: those are in the
-   * present journal as well, and what the complete one says of them is not the last word.
+   * Journals of this process that are complete and not imported yet, with the rows of the calls that were
+   * open at their end: those are in the present journal as well, and what the complete one says of them is
+   * not the last word.
    */
   readonly #moved = new Map<string, ReadonlySet<string>>()
   #waiting: UsageRow[] = []
@@ -80,7 +87,13 @@ export class Ledger {
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
-    this.#options = { beforeStored: async () => {}, batchRows: 200, everyMs: 500, maxWaiting: 100_000, ...options }
+    this.#options = {
+      beforeStored: async () => {},
+      batchRows: 200,
+      everyMs: 500,
+      maxWaiting: 100_000,
+      ...options
+    }
     this.#journal = new Journal(join(database.directory, journalName()))
     this.#timers = [
       setInterval(() => { void this.prune() }, pruneEveryMs).unref(),
@@ -90,8 +103,8 @@ export class Ledger {
   }
 
   /**
-   * Journals what is known of an open call, in place of what was before; resolves when it is in the journal, or cannot be.
-   * The call is added once it has ended, with a row of the same `id` and `at_ms`.
+   * Journals what is known of an open call, in place of what was before; resolves when it is in the journal,
+   * or cannot be. The call is added once it has ended, with a row of the same `id` and `at_ms`.
    *
    * @returns `undefined` where there is nothing to wait for
    */
@@ -103,7 +116,8 @@ export class Ledger {
   }
 
   /**
-   * Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be.
+   * Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot
+   * be.
    *
    * @param call as it was journaled before. Default: it was not
    * @returns `undefined` where there is nothing to wait for
@@ -161,7 +175,10 @@ export class Ledger {
     this.#journal.flush()
   }
 
-  /** Imports the rows that earlier processes could not write, and those of this one that are in files only: once at a time, as it may take a minute. */
+  /**
+   * Imports the rows that earlier processes could not write, and those of this one that are in files only:
+   * once at a time, as it may take a minute.
+   */
   async importJournals (): Promise<void> {
     await (this.#importing ??= this.#importAll().finally(() => { this.#importing = undefined }))
   }
@@ -178,7 +195,8 @@ export class Ledger {
     return {
       isStopped: () => this.#isClosed,
       onImported: (file, rows) => log.info({ file, rows }, 'usage rows imported from a journal'),
-      onFailure: (file, error) => log.warn({ file, cause: loggableError(error) }, 'usage rows of a journal could not be imported')
+      onFailure: (file, error) =>
+        log.warn({ file, cause: loggableError(error) }, 'usage rows of a journal could not be imported')
     }
   }
 
@@ -192,8 +210,8 @@ export class Ledger {
   }
 
   /**
-   * Writes the rows that wait, and leaves in a file those that the database does not take and those of calls that are still open: as
-   * the journal has them, interrupted. The database stays open.
+   * Writes the rows that wait, and leaves in a file those that the database does not take and those of calls
+   * that are still open: as the journal has them, interrupted. The database stays open.
    */
   async close (): Promise<void> {
     this.#isClosed = true
@@ -225,7 +243,9 @@ export class Ledger {
     this.#timer = undefined
     try {
       while (this.#waiting.length > 0) {
-        if (!this.#database.storeFileIntact()) throw new Error('the file of the store was deleted or replaced')
+        if (!this.#database.storeFileIntact()) {
+          throw new Error('the file of the store was deleted or replaced')
+        }
         const rows = this.#waiting.slice(0, this.#database.maxBatchRows)
         await this.#options.beforeStored([])
         await this.#database.insertUsage(rows)
@@ -252,7 +272,9 @@ export class Ledger {
 
   /** Called when every row in memory is in the database: the journal need not have them any more. */
   #written (): void {
-    if (this.#failures > failuresBeforeLogging) this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
+    if (this.#failures > failuresBeforeLogging) {
+      this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
+    }
     this.#failures = 0
     if (this.#overflow > 0) return this.#importOverflow()
     const nowMs = performance.now()
@@ -261,15 +283,23 @@ export class Ledger {
     this.#journal.replace(this.#openLines)
   }
 
-  /** Takes from the journal what is in the database while calls never leave a moment without a row that waits. */
+  /**
+   * Takes from the journal what is in the database while calls never leave a moment without a row that waits.
+   */
   #shortenJournal (): void {
-    if (this.#overflow > 0 || this.#journal.size < longJournalBytes || this.#waiting.length > this.#database.maxBatchRows) return
+    if (
+      this.#overflow > 0 ||
+      this.#journal.size < longJournalBytes ||
+      this.#waiting.length > this.#database.maxBatchRows
+    ) {
+      return
+    }
     this.#journal.replace([...this.#waiting.map(printLine), ...this.#openLines])
   }
 
   /**
-   * Imports the rows that are in the journal only, from a file of their own while calls go on. Until that is made,
-   * the journal stays as it is: replacing it would lose them.
+   * Imports the rows that are in the journal only, from a file of their own while calls go on. Until that is
+   * made, the journal stays as it is: replacing it would lose them.
    */
   #importOverflow (): void {
     const path = join(this.#database.directory, journalName())
@@ -278,7 +308,10 @@ export class Ledger {
       if (this.#journal.error !== undefined) throw this.#journal.error
       this.#journal.moveTo(path)
     } catch (error) {
-      this.#options.log.error({ file: this.#journal.path, cause: loggableError(error) }, 'usage rows left in the journal; will be imported later')
+      this.#options.log.error(
+        { file: this.#journal.path, cause: loggableError(error) },
+        'usage rows left in the journal; will be imported later'
+      )
       return
     }
     this.#overflow = 0
@@ -287,15 +320,22 @@ export class Ledger {
     void this.importJournals()
   }
 
-  /** Notices a journal that was deleted, with its directory perhaps, and makes another; tries again what failed. */
+  /**
+   * Notices a journal that was deleted, with its directory perhaps, and makes another; tries again what
+   * failed.
+   */
   #checkJournal (): void {
     try {
-      if (this.#journal.isDeleted()) this.#journal.replace([...this.#waiting.map(printLine), ...this.#openLines])
+      if (this.#journal.isDeleted())
+        this.#journal.replace([...this.#waiting.map(printLine), ...this.#openLines])
       else if (this.#journal.error === undefined) this.#journal.touch()
       else this.#journal.flush()
       if (this.#overflow > 0 && this.#waiting.length === 0) void this.flush()
     } catch (error) {
-      this.#options.log.warn({ file: this.#journal.path, cause: loggableError(error) }, 'usage journal cannot be checked')
+      this.#options.log.warn(
+        { file: this.#journal.path, cause: loggableError(error) },
+        'usage journal cannot be checked'
+      )
     }
   }
 
@@ -307,7 +347,10 @@ export class Ledger {
       if (this.#journal.isDeleted()) this.#journal.replace([...this.#waiting.map(printLine), ...openLines])
       this.#journal.moveTo(file)
       unwritten = Math.min(unwritten, this.#journal.unwritten)
-      log.warn({ rows: this.waiting + openLines.length - unwritten, file }, 'unwritten usage rows left in a file; will be imported on next start')
+      log.warn(
+        { rows: this.waiting + openLines.length - unwritten, file },
+        'unwritten usage rows left in a file; will be imported on next start'
+      )
     } catch (error) {
       log.error({ file, cause: loggableError(error) }, 'usage rows cannot be left in a file')
     }

@@ -4,9 +4,9 @@ const pieceBytes = 1024 * 1024
 const newline = 0x0a
 
 /**
- * Yields the lines of a file from the last to the first, those of one piece of the file together. The file may
- * be of any size: no more than two pieces are in memory. What has no line break in an entire piece is no line of
- * ours, and is skipped.
+ * Yields the lines of a file from the last to the first, those of one piece of the file together. The file
+ * may be of any size: no more than two pieces are in memory. What has no line break in an entire piece is no
+ * line of ours, and is skipped.
  */
 export async function * linesFromEnd (path: string): AsyncGenerator<string[], void, undefined> {
   const file = await open(path)

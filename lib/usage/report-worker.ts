@@ -8,8 +8,13 @@ const { directory } = workerData as { directory: string } // as `reports` wrote 
 const opened = openSqlite(directory)
 
 parentPort?.on('message', ({ id, name, values }: ReportJob) => {
-  const report = reports[name] as (...given: unknown[]) => Promise<unknown> // its values are those of that name
+  // its values are those of that name
+  const report = reports[name] as (...given: unknown[]) => Promise<unknown>
   const send = (result: ReportResult): void => parentPort?.postMessage(result)
-  opened.then(async ({ query }) => await report(query, ...values))
-    .then(result => send({ id, result }), (error: unknown) => send({ id, error: error instanceof Error ? error : new Error(String(error)) }))
+  opened
+    .then(async ({ query }) => await report(query, ...values))
+    .then(
+      result => send({ id, result }),
+      (error: unknown) => send({ id, error: error instanceof Error ? error : new Error(String(error)) })
+    )
 })

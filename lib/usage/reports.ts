@@ -1,7 +1,7 @@
 /**
- * Reads the usage records for the dashboard. SQLite answers in the thread that asks, so its reports are made in a thread of
- * their own, which starts with the first and goes when there was none for a while: calls never wait for them. PostgreSQL
- * makes them itself.
+ * Reads the usage records for the dashboard. SQLite answers in the thread that asks, so its reports are made
+ * in a thread of their own, which starts with the first and goes when there was none for a while: calls never
+ * wait for them. PostgreSQL makes them itself.
  */
 
 import { Worker } from 'node:worker_threads'
@@ -16,8 +16,9 @@ import { usageReport } from './usage-report.ts'
 export const reports = { usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls }
 
 type ReportName = keyof typeof reports
-type ArgumentsOf<N extends ReportName> = Parameters<typeof reports[N]> extends [unknown, ...infer Rest] ? Rest : never
-type ResultOf<N extends ReportName> = Awaited<ReturnType<typeof reports[N]>>
+type ArgumentsOf<N extends ReportName> =
+  Parameters<(typeof reports)[N]> extends [unknown, ...infer Rest] ? Rest : never
+type ResultOf<N extends ReportName> = Awaited<ReturnType<(typeof reports)[N]>>
 
 /** A request to the thread. */
 export interface ReportJob {
@@ -57,17 +58,20 @@ export class Reports {
   /** @throws GatewayError `overloaded` when too many are requested at once, or one takes too long */
   async make<N extends ReportName> (name: N, ...values: ArgumentsOf<N>): Promise<ResultOf<N>> {
     if (!isSqlite(this.#database)) {
-      const report = reports[name] as (...given: unknown[]) => Promise<ResultOf<N>> // with the arguments of that name
+      // with the arguments of that name
+      const report = reports[name] as (...given: unknown[]) => Promise<ResultOf<N>>
       return await report(this.#database.query, ...values)
     }
     if (this.#waiting.size >= maxWaiting) throw tooMany()
     return await new Promise<ResultOf<N>>((resolve, reject) => {
       const id = ++this.#last
       const isFirst = this.#waiting.size === 0
-      this.#waiting.set(id, { resolve: result => resolve(result as ResultOf<N>), reject }) // of the report with that name
+      // of the report with that name
+      this.#waiting.set(id, { resolve: result => resolve(result as ResultOf<N>), reject })
       this.#worker ??= this.#start()
       this.#worker.postMessage({ id, name, values } satisfies ReportJob)
-      if (isFirst) this.#keepTime() // the thread makes one at a time: those that wait for it are not what it is busy with
+      // the thread makes one at a time: those that wait for it are not what it is busy with
+      if (isFirst) this.#keepTime()
     })
   }
 
@@ -111,5 +115,8 @@ export class Reports {
 }
 
 function tooMany (): GatewayError {
-  return new GatewayError('overloaded', { message: 'The report takes too long. Choose a shorter period, or try again later.', retryAfterSeconds: 5 })
+  return new GatewayError('overloaded', {
+    message: 'The report takes too long. Choose a shorter period, or try again later.',
+    retryAfterSeconds: 5
+  })
 }

@@ -24,7 +24,10 @@ const maxSearchMs = 3000
  * @returns the time back to which the records were read, where the search ended early
  */
 export async function searchBack (
-  query: Kysely<Tables>, within: Partial<{ readonly [K in keyof Stretch]: number | undefined }>, read: (stretch: Stretch) => Promise<boolean>, clock: () => number = () => performance.now()
+  query: Kysely<Tables>,
+  within: Partial<{ readonly [K in keyof Stretch]: number | undefined }>,
+  read: (stretch: Stretch) => Promise<boolean>,
+  clock: () => number = () => performance.now()
 ): Promise<number | undefined> {
   const { oldest, newest } = await endsOf(query)
   const fromMs = Math.max(oldest, within.fromMs ?? 0)
@@ -44,6 +47,8 @@ export async function searchBack (
 
 /** Returns the times of the first and the last record: the same where there is none. */
 async function endsOf (query: Kysely<Tables>): Promise<{ readonly oldest: number, readonly newest: number }> {
-  const end = async (order: 'asc' | 'desc'): Promise<number> => (await query.selectFrom('usage').select('at_ms').orderBy('at_ms', order).limit(1).executeTakeFirst())?.at_ms ?? 0
+  const end = async (order: 'asc' | 'desc'): Promise<number> =>
+    (await query.selectFrom('usage').select('at_ms').orderBy('at_ms', order).limit(1).executeTakeFirst())
+      ?.at_ms ?? 0
   return { oldest: await end('asc'), newest: await end('desc') }
 }

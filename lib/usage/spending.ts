@@ -1,6 +1,14 @@
 /** Reads what the calls of a key or of a project have used since a moment, as the usage ledger has it. */
 
-import { DummyDriver, Kysely, sql, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type RawBuilder } from 'kysely'
+import {
+  DummyDriver,
+  Kysely,
+  sql,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type RawBuilder
+} from 'kysely'
 import { unitColumns, type UnitColumn } from '../../schemas/billed-units.ts'
 import { dayMs, dayOf } from '../core/day.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
@@ -19,24 +27,40 @@ interface Recorded {
 }
 
 /**
- * Returns what the calls of a key, or of all keys of a project, have used since a moment, with those of all processes that share the store: in
- * billionths of a dollar, or in units. Reads a row for each day, of the first day its hours, and of the first hour its records, where the
- * moment is in the middle of these.
+ * Returns what the calls of a key, or of all keys of a project, have used since a moment, with those of all
+ * processes that share the store: in billionths of a dollar, or in units. Reads a row for each day, of the
+ * first day its hours, and of the first hour its records, where the moment is in the middle of these.
  *
  * @param id of a key or of a project
  */
-export async function usedSince (query: Kysely<Tables>, unit: SummedUnit, id: string, fromMs: number, untilMs: number): Promise<number> {
-  const { rows: [found] } = await usedSinceSql(unit, id, fromMs, untilMs).execute(query)
+export async function usedSince (
+  query: Kysely<Tables>,
+  unit: SummedUnit,
+  id: string,
+  fromMs: number,
+  untilMs: number
+): Promise<number> {
+  const {
+    rows: [found]
+  } = await usedSinceSql(unit, id, fromMs, untilMs).execute(query)
   return found?.used ?? 0
 }
 
 /** Returns the statement of SQLite that reads it, for a transaction that must not wait. */
-export function usedSinceStatement (unit: SummedUnit, id: string, fromMs: number, untilMs: number): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
+export function usedSinceStatement (
+  unit: SummedUnit,
+  id: string,
+  fromMs: number,
+  untilMs: number
+): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
   const { sql: text, parameters } = usedSinceSql(unit, id, fromMs, untilMs).compile(compiler)
   return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // the id and the times
 }
 
-/** Prints statements of SQLite, and runs none: https://kysely.dev/docs/recipes/splitting-query-building-and-execution */
+/**
+ * Prints statements of SQLite, and runs none:
+ * https://kysely.dev/docs/recipes/splitting-query-building-and-execution
+ */
 const compiler = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new SqliteAdapter(),
@@ -52,11 +76,24 @@ function usedSinceSql (unit: SummedUnit, id: string, fromMs: number, untilMs: nu
   const firstHour = Math.ceil(fromMs / hourMs) * hourMs
   const firstDay = Math.ceil(fromMs / dayMs) * dayMs
   const lastDay = dayOf(untilMs)
-  const pieces = [unit === 'nanoUsd'
-    ? sql`select ${amount} as amount from spending where ${ofParty} and day_ms >= ${firstDay} and day_ms <= ${lastDay}`
-    : sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${lastDay}`]
-  const hours = Array.from({ length: (firstDay - firstHour) / hourMs }, (_, hour) => firstHour + hour * hourMs)
-  if (hours.length > 0) pieces.push(sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(hours)})`)
-  if (firstHour > fromMs) pieces.push(sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${firstHour}`)
+  const pieces = [
+    unit === 'nanoUsd'
+      ? sql`select ${amount} as amount from spending where ${ofParty} and day_ms >= ${firstDay} and day_ms <= ${lastDay}`
+      : sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${dayMs} and from_ms >= ${firstDay} and from_ms <= ${lastDay}`
+  ]
+  const hours = Array.from(
+    { length: (firstDay - firstHour) / hourMs },
+    (_, hour) => firstHour + hour * hourMs
+  )
+  if (hours.length > 0) {
+    pieces.push(
+      sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(hours)})`
+    )
+  }
+  if (firstHour > fromMs) {
+    pieces.push(
+      sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${firstHour}`
+    )
+  }
   return sql<Recorded>`select coalesce(sum(amount), 0) as used from (${sql.join(pieces, sql` union all `)}) as parts`
 }

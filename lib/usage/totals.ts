@@ -30,13 +30,21 @@ export interface Total {
 }
 
 /** Adds up each group: highest cost first, or in the order of days. */
-export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: readonly Grouping[]): Promise<Total[]> {
+export async function usageTotals (
+  query: Kysely<Tables>,
+  sinceMs: number,
+  by: readonly Grouping[]
+): Promise<Total[]> {
   const nowMs = Date.now()
   const rows = await usageParts(query, { fromMs: sinceMs, untilMs: nowMs }, {}, { smallestMs: dayMs, nowMs })
     .select(by.map(grouping => columns[grouping].as(grouping)))
     .select(Object.entries(sums).map(([name, column]) => sql<number>`sum(${sql.ref(column)})`.as(name)))
     .groupBy(by.map(grouping => columns[grouping]))
-    .orderBy(by.includes('day') ? columns.day : sql`sum(cost_nano_usd) desc, sum(calls) desc, ${sql.join(by.map(grouping => sql`${columns[grouping]} nulls last`))}`)
+    .orderBy(
+      by.includes('day')
+        ? columns.day
+        : sql`sum(cost_nano_usd) desc, sum(calls) desc, ${sql.join(by.map(grouping => sql`${columns[grouping]} nulls last`))}`
+    )
     .execute()
   const names = by.includes('key') ? await keyNames(query) : new Map<string, string>()
   return rows.map(row => {
@@ -48,7 +56,9 @@ export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: r
     }
     return {
       group: Object.fromEntries(by.map(grouping => [grouping, shown(grouping)])),
-      sums: Object.fromEntries(Object.entries(values).filter(([name]) => !isGrouping(name))) as unknown as Sums
+      sums: Object.fromEntries(
+        Object.entries(values).filter(([name]) => !isGrouping(name))
+      ) as unknown as Sums
     }
   })
 }

@@ -1,4 +1,4 @@
-/** Reads out of the events of one answer what it used, into the record of its call. */
+/** Reads what an answer used from its events into the record of its call. */
 
 import { property } from '../json/guards.ts'
 import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
@@ -53,7 +53,9 @@ export class UsageMeter {
         return 0
       case 'audio-start':
       case 'speech-delta':
-        if (this.#record.units?.characters === undefined) this.#noteUnits({ characters: this.#record.estimate?.estimateUnits()?.characters })
+        if (this.#record.units?.characters === undefined) {
+          this.#noteUnits({ characters: this.#record.estimate?.estimateUnits()?.characters })
+        }
         return 0
       case 'image-end':
         this.#noteImages(1, event.about)

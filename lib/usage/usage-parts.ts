@@ -1,10 +1,19 @@
 /**
- * Reads usage as parts that add up: rollups of the hours and days that a period contains, and records of the rest of it.
+ * Reads usage as parts that add up: rollups of the hours and days that a period contains, and records of the
+ * rest of it.
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Tables, UsageRollupRow } from '../stores/tables.ts'
-import { amounts, countSql, hourMs, isSummed, rollupDimensions, rollupDurations, rollupSums } from '../stores/usage-rollups.ts'
+import {
+  amounts,
+  countSql,
+  hourMs,
+  isSummed,
+  rollupDimensions,
+  rollupDurations,
+  rollupSums
+} from '../stores/usage-rollups.ts'
 import { madeBy, type CallOrigin } from './call-filter.ts'
 import { dayMs } from '../core/day.ts'
 
@@ -39,10 +48,17 @@ const ofRecords = sql.raw([
  * @param smallestMs the shortest time to distinguish: a minute, an hour or a day
  * @param nowMs there are no records after it, so the present hour counts as complete
  */
-export function usageParts (query: Kysely<Tables>, period: Period, origin: CallOrigin, { smallestMs, nowMs }: { readonly smallestMs: number, readonly nowMs: number }) {
-  const selects = piecesOf(period, smallestMs, nowMs).map(({ fromMs, untilMs, spanMs }) => spanMs === undefined
-    ? sql`select ${sql.join(columns)} from (select ${ofRecords} from usage where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}) as record where ${madeBy(origin)}`
-    : sql`select ${sql.join(columns)} from usage_rollups as record where span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs} and ${madeBy(origin)}`)
+export function usageParts (
+  query: Kysely<Tables>,
+  period: Period,
+  origin: CallOrigin,
+  { smallestMs, nowMs }: { readonly smallestMs: number, readonly nowMs: number }
+) {
+  const selects = piecesOf(period, smallestMs, nowMs).map(({ fromMs, untilMs, spanMs }) =>
+    spanMs === undefined
+      ? sql`select ${sql.join(columns)} from (select ${ofRecords} from usage where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}) as record where ${madeBy(origin)}`
+      : sql`select ${sql.join(columns)} from usage_rollups as record where span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs} and ${madeBy(origin)}`
+  )
   const parts: RawBuilder<UsagePart> = sql`(${sql.join(selects, sql` union all `)})`
   return query.selectFrom(parts.as('record'))
 }

@@ -28,7 +28,11 @@ const maxGroups = 50
 
 /** The name of a group as SQL; the empty text where it is not known. */
 const groupColumns: Readonly<Record<ReportGrouping, RawBuilder<string>>> = {
-  project: projectOfRecord, key: sql.ref('record.key_id'), model: sql.ref('record.model'), provider: sql.ref('record.provider'), endpoint: sql.ref('record.endpoint')
+  project: projectOfRecord,
+  key: sql.ref('record.key_id'),
+  model: sql.ref('record.model'),
+  provider: sql.ref('record.provider'),
+  endpoint: sql.ref('record.endpoint')
 }
 
 export async function usageReport (query: Kysely<Tables>, request: UsageReportRequest): Promise<Usage> {
@@ -38,7 +42,8 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   const listed = groupBy && await highestGroups(query, period, origin, groupBy)
   const { all, groups } = await summariesOf(query, period, origin, bucketMs[bucket], listed)
   const before = { fromMs: fromMs - (untilMs - fromMs), untilMs: fromMs }
-  const previous = compare === true ? await summariesOf(query, before, origin, bucketMs[bucket], undefined) : undefined
+  const previous =
+    compare === true ? await summariesOf(query, before, origin, bucketMs[bucket], undefined) : undefined
   return {
     from_ms: fromMs,
     until_ms: untilMs,
@@ -46,7 +51,13 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
     at_ms: times,
     totals: all.totals(),
     series: all.series(times),
-    previous: previous === undefined ? null : { totals: previous.all.totals(), series: previous.all.series(timesOf(before.fromMs, before.untilMs, bucketMs[bucket])) },
+    previous:
+      previous === undefined
+        ? null
+        : {
+            totals: previous.all.totals(),
+            series: previous.all.series(timesOf(before.fromMs, before.untilMs, bucketMs[bucket]))
+          },
     group_by: groupBy ?? null,
     groups: listed === undefined ? [] : await describe(query, listed, groups, times)
   }
@@ -61,7 +72,12 @@ interface ListedGroups {
 }
 
 /** Finds the groups with the highest cost, then the most calls. */
-async function highestGroups (query: Kysely<Tables>, period: Period, origin: CallOrigin, by: ReportGrouping): Promise<ListedGroups> {
+async function highestGroups (
+  query: Kysely<Tables>,
+  period: Period,
+  origin: CallOrigin,
+  by: ReportGrouping
+): Promise<ListedGroups> {
   const rows = await usageParts(query, period, origin, { smallestMs: bucketMs.day, nowMs: Date.now() })
     .select(groupColumns[by].as('id')).groupBy('id')
     .orderBy(sql`sum(cost_nano_usd)`, 'desc').orderBy(sql`sum(calls)`, 'desc').limit(maxGroups + 1).execute()
@@ -74,18 +90,36 @@ interface Summaries {
   readonly groups: ReadonlyMap<string | null, UsageSummary>
 }
 
-/** Sums up a period. Rows come bucket by bucket, and what is kept of them does not grow with the number of groups. */
-async function summariesOf (query: Kysely<Tables>, period: Period, origin: CallOrigin, spanMs: number, listed: ListedGroups | undefined): Promise<Summaries> {
+/**
+ * Sums up a period. Rows come bucket by bucket, and what is kept of them does not grow with the number of
+ * groups.
+ */
+async function summariesOf (
+  query: Kysely<Tables>,
+  period: Period,
+  origin: CallOrigin,
+  spanMs: number,
+  listed: ListedGroups | undefined
+): Promise<Summaries> {
   const at = sql<number>`record.from_ms - record.from_ms % ${sql.lit(spanMs)}`
   const rows = await usageParts(query, period, origin, { smallestMs: spanMs, nowMs: Date.now() })
     .select([groupOf(listed).as('group_id'), at.as('bucket_ms')])
     .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
-    .select((['latencies', 'first_bytes'] as const).map(name => sql<string | null>`string_agg(${sql.ref(name)}, ',')`.as(name)))
-    .groupBy(['bucket_ms', 'group_id']).execute()
+    .select(
+      (['latencies', 'first_bytes'] as const).map(name =>
+        sql<string | null>`string_agg(${sql.ref(name)}, ',')`.as(name)
+      )
+    )
+    .groupBy(['bucket_ms', 'group_id'])
+    .execute()
   const all = new Map<number, CellSum>()
   const groups = new Map<string | null, UsageSummary>()
   for (const row of rows) {
-    const cell = { sums: row, latencies: new Durations(row.latencies), firstBytes: new Durations(row.first_bytes) }
+    const cell = {
+      sums: row,
+      latencies: new Durations(row.latencies),
+      firstBytes: new Durations(row.first_bytes)
+    }
     valueOf(groups, row.group_id, () => new UsageSummary()).add(row.bucket_ms, cell)
     valueOf(all, row.bucket_ms, () => new CellSum()).add(cell)
   }
@@ -106,24 +140,38 @@ function valueOf<K, V> (map: Map<K, V>, key: K, make: () => V): V {
   return value
 }
 
-async function describe (query: Kysely<Tables>, { by, ids, more }: ListedGroups, groups: Summaries['groups'], times: readonly number[]): Promise<UsageGroup[]> {
+async function describe (
+  query: Kysely<Tables>,
+  { by, ids, more }: ListedGroups,
+  groups: Summaries['groups'],
+  times: readonly number[]
+): Promise<UsageGroup[]> {
   const names = await namesOf(query, by)
-  const nameOf = (id: string): string => id === '' ? 'Not known' : names.get(id) ?? id.replace(/^configured:/, '')
+  const nameOf = (id: string): string =>
+    id === '' ? 'Not known' : (names.get(id) ?? id.replace(/^configured:/, ''))
   const described = (id: string | null, name: string): UsageGroup[] => {
     const summary = groups.get(id)
-    return summary === undefined ? [] : [{ id: id === '' ? null : id, name, totals: summary.totals(), series: summary.series(times) }]
+    return summary === undefined
+      ? []
+      : [{ id: id === '' ? null : id, name, totals: summary.totals(), series: summary.series(times) }]
   }
   return [...ids.flatMap(id => described(id, nameOf(id))), ...more ? described(null, 'Others') : []]
 }
 
 async function namesOf (query: Kysely<Tables>, groupBy: ReportGrouping): Promise<Map<string, string>> {
   if (groupBy !== 'key' && groupBy !== 'project') return new Map()
-  const rows = await query.selectFrom(groupBy === 'key' ? 'keys' : 'projects').select(['id', 'name']).execute()
+  const rows = await query
+    .selectFrom(groupBy === 'key' ? 'keys' : 'projects')
+    .select(['id', 'name'])
+    .execute()
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
 /** Lists the beginnings of the buckets of a period. */
 export function timesOf (fromMs: number, untilMs: number, spanMs: number): number[] {
-  const first = fromMs - fromMs % spanMs
-  return Array.from({ length: Math.max(0, Math.ceil((untilMs - first) / spanMs)) }, (_, index) => first + index * spanMs)
+  const first = fromMs - (fromMs % spanMs)
+  return Array.from(
+    { length: Math.max(0, Math.ceil((untilMs - first) / spanMs)) },
+    (_, index) => first + index * spanMs
+  )
 }

@@ -1,13 +1,25 @@
 /** Makes a row of the usage ledger of a call. */
 
-import { byUnitColumn, unitsInsteadOfTokens, type BilledUnit, type UnitColumn } from '../../schemas/billed-units.ts'
+import {
+  byUnitColumn,
+  unitsInsteadOfTokens,
+  type BilledUnit,
+  type UnitColumn
+} from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
 import { cutName, estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
-import { addUsage, amountOf, charactersPerToken, type EstimatedUnits, type Units, type Usage } from '../core/usage.ts'
+import {
+  addUsage,
+  amountOf,
+  charactersPerToken,
+  type EstimatedUnits,
+  type Units,
+  type Usage
+} from '../core/usage.ts'
 import type { Price } from '../core/model.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -53,17 +65,28 @@ export function usageRow (
     streamed: Number(record.streamed === true),
     attempts: record.attempts,
     turns: boundedInteger(record.turns),
-    estimated: Number(estimated || cost.estimated || record.chargedNanoUsd !== undefined || (outcome === 'interrupted' && record.maxCostNanoUsd !== undefined)),
+    estimated: Number(
+      estimated ||
+        cost.estimated ||
+        record.chargedNanoUsd !== undefined ||
+        (outcome === 'interrupted' && record.maxCostNanoUsd !== undefined)
+    ),
     image_size: cutOrNull(record.units?.images?.size),
     image_quality: cutOrNull(record.units?.images?.quality),
-    cost_nano_usd: outcome === 'interrupted' ? interruptedCost(record, chargedCost(record, cost.nanoUsd, wasted)) : chargedCost(record, cost.nanoUsd, wasted),
+    cost_nano_usd:
+      outcome === 'interrupted'
+        ? interruptedCost(record, chargedCost(record, cost.nanoUsd, wasted))
+        : chargedCost(record, cost.nanoUsd, wasted),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
     steps: printSteps(record, receivedAtMs)
   }
   // A spread in the literal takes 1 µs more.
-  return Object.assign(facts, byUnitColumn(({ name, parts }) => boundedInteger(amountOf(name, usage, record.units), parts)))
+  return Object.assign(
+    facts,
+    byUnitColumn(({ name, parts }) => boundedInteger(amountOf(name, usage, record.units), parts))
+  )
 }
 
 function cutOrNull (name: string | undefined): string | null {
@@ -99,7 +122,10 @@ function usageOf (record: CallRecord): AnswerUsage {
   return { usage: guess, answers: [guess], estimated: true }
 }
 
-/** Returns the usage of each answer of a call; all of it where it came another way, or nothing is known of an answer. */
+/**
+ * Returns the usage of each answer of a call; all of it where it came another way, or nothing is known of an
+ * answer.
+ */
 function answersOf ({ answers }: CallRecord, usage: Usage): readonly Usage[] {
   return answers.length < 2 ? [usage] : answers.map(answer => answer.usage)
 }
@@ -113,10 +139,15 @@ function isBegun (record: CallRecord): boolean {
 function turnInFlight (record: CallRecord): Usage | undefined {
   const { openTurn, attempts, outputCharacters = 0 } = record
   if (openTurn === undefined || attempts === openTurn.attempts) return undefined
-  return outputCharacters > openTurn.outputCharacters || !hasFailed(record) ? estimatedTurn(openTurn, record) : undefined
+  return outputCharacters > openTurn.outputCharacters || !hasFailed(record)
+    ? estimatedTurn(openTurn, record)
+    : undefined
 }
 
-/** Returns true when the provider failed, and not the gateway that gave the call up while the provider was at work. */
+/**
+ * Returns true when the provider failed, and not the gateway that gave the call up while the provider was at
+ * work.
+ */
 function hasFailed ({ outcome, errorCode }: CallRecord): boolean {
   return outcome === 'error' && errorCode !== 'timeout' && errorCode !== 'shutting_down'
 }
@@ -128,7 +159,11 @@ interface Waste extends Cost {
 const none: readonly Waste[] = []
 
 /** Returns what a wasted request used. */
-function wasteOf ({ modelId, usage }: WastedRequest, record: CallRecord, models: Pick<ModelRegistry, 'find'>): Waste {
+function wasteOf (
+  { modelId, usage }: WastedRequest,
+  record: CallRecord,
+  models: Pick<ModelRegistry, 'find'>
+): Waste {
   const price = models.find(modelId)?.price
   if (usage !== undefined) return { usage, nanoUsd: costNanoUsd(usage, price), estimated: false }
   const units = record.estimate?.estimateUnits()
@@ -139,21 +174,32 @@ function wasteOf ({ modelId, usage }: WastedRequest, record: CallRecord, models:
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
 
-/** Returns the cost of the row: of a receipt what is charged for now, of its answer the difference, which may be negative. */
-function chargedCost (record: CallRecord, nanoUsd: number | undefined, wasted: readonly Waste[]): number | null {
+/**
+ * Returns the cost of the row: of a receipt what is charged for now, of its answer the difference, which may
+ * be negative.
+ */
+function chargedCost (
+  record: CallRecord,
+  nanoUsd: number | undefined,
+  wasted: readonly Waste[]
+): number | null {
   const { chargedNanoUsd, refundedNanoUsd = 0, ownProviderKey } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, 1, maxNanoUsd)
-  const wastedNanoUsd = ownProviderKey === true ? 0 : wasted.reduce((sum, waste) => sum + (waste.nanoUsd ?? 0), 0)
+  const wastedNanoUsd =
+    ownProviderKey === true ? 0 : wasted.reduce((sum, waste) => sum + (waste.nanoUsd ?? 0), 0)
   const cost = boundedInteger(nanoUsd, 1, maxNanoUsd)
   if (cost === null && wastedNanoUsd === 0 && refundedNanoUsd === 0) return null
   return Math.min((cost ?? 0) + wastedNanoUsd, maxNanoUsd) - refundedNanoUsd
 }
 
 /**
- * Returns what a call counts whose process ends before it: under a strict budget all that it had reserved, since its provider may go on and
- * bill as much, else what is known.
+ * Returns what a call counts whose process ends before it: under a strict budget all that it had reserved,
+ * since its provider may go on and bill as much, else what is known.
  */
-export function interruptedCost ({ maxCostNanoUsd }: Pick<CallRecord, 'maxCostNanoUsd'>, known: number | null): number | null {
+export function interruptedCost (
+  { maxCostNanoUsd }: Pick<CallRecord, 'maxCostNanoUsd'>,
+  known: number | null
+): number | null {
   return maxCostNanoUsd === undefined ? known : Math.max(known ?? 0, maxCostNanoUsd)
 }
 
@@ -164,20 +210,34 @@ interface Cost {
 }
 
 /**
- * Returns what a call costs: by the tokens its provider reported, else by what else it used, else by an estimate of
- * either. That is 0 where no provider was called, where the caller pays the provider, and for free models.
+ * Returns what a call costs: by the tokens its provider reported, else by what else it used, else by an
+ * estimate of either. That is 0 where no provider was called, where the caller pays the provider, and for
+ * free models.
  */
-function callCost (record: CallRecord, { answers, estimated }: AnswerUsage, models: Pick<ModelRegistry, 'find'>): Cost {
+function callCost (
+  record: CallRecord,
+  { answers, estimated }: AnswerUsage,
+  models: Pick<ModelRegistry, 'find'>
+): Cost {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
-  const free = ownProviderKey === true || deferred === true || attempts === 0 || (price?.input === 0 && price.output === 0)
+  const free =
+    ownProviderKey === true ||
+    deferred === true ||
+    attempts === 0 ||
+    (price?.input === 0 && price.output === 0)
   if (free) return { nanoUsd: 0, estimated: false }
   const reported = answers.length === 0 || estimated ? undefined : answersCost(answers, price)
   if (reported !== undefined) return { nanoUsd: reported, estimated: false }
   const units = unitsOf(record)
   const unitCost = unitCostOf(units, price)
-  if (unitCost !== undefined && price !== undefined) return { nanoUsd: unitCost, estimated: unitCost !== maxUnitCostOf(units, price) }
-  const guess = price !== undefined && isBegun(record) ? estimatedCost(record.estimate?.estimateUnits(), price) : undefined
+  if (unitCost !== undefined && price !== undefined) {
+    return { nanoUsd: unitCost, estimated: unitCost !== maxUnitCostOf(units, price) }
+  }
+  const guess =
+    price !== undefined && isBegun(record)
+      ? estimatedCost(record.estimate?.estimateUnits(), price)
+      : undefined
   if (guess !== undefined) return { nanoUsd: guess, estimated: true }
   if (answers.length > 0) return { nanoUsd: answersCost(answers, price), estimated }
   return { nanoUsd: outcome === 'error' ? 0 : undefined, estimated: false }
@@ -186,7 +246,10 @@ function callCost (record: CallRecord, { answers, estimated }: AnswerUsage, mode
 function estimatedCost (units: EstimatedUnits | undefined, price: Price | undefined): number | undefined {
   if (units === undefined) return undefined
   const { promptTokens, completionTokens } = units
-  return unitCostOf(units, price) ?? costNanoUsd({ promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }, price)
+  return (
+    unitCostOf(units, price) ??
+    costNanoUsd({ promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }, price)
+  )
 }
 
 /** Adds up the costs of answers; `undefined` where one of them is not known. */
@@ -200,7 +263,10 @@ function answersCost (answers: readonly Usage[], price: Price | undefined): numb
   return sum
 }
 
-/** Returns what a call used in place of tokens, without counts that are out of range and what no provider may have begun. */
+/**
+ * Returns what a call used in place of tokens, without counts that are out of range and what no provider may
+ * have begun.
+ */
 function unitsOf (record: CallRecord): Units {
   const { images, ...counts } = record.units ?? {}
   const possible = Object.entries(counts).filter(([name, count]) => {

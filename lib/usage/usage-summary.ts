@@ -28,7 +28,11 @@ export class UsageSummary {
   /** Adds the cell of a bucket: one for each. */
   add (atMs: number, cell: Cell): void {
     this.#total.add(cell)
-    this.#points.set(atMs, { sums: cell.sums, latency: cell.latencies.percentiles(), firstByte: cell.firstBytes.percentiles() })
+    this.#points.set(atMs, {
+      sums: cell.sums,
+      latency: cell.latencies.percentiles(),
+      firstByte: cell.firstBytes.percentiles()
+    })
   }
 
   totals (): UsageTotals {
@@ -38,7 +42,10 @@ export class UsageSummary {
       calls,
       errors,
       cancelled,
-      ...Object.fromEntries(recordedUnits.map(({ column, sum, parts }) => [sum, sums[column] / parts])) as Record<UnitSum, number>, // the names are those
+      // the names are those
+      ...(Object.fromEntries(
+        recordedUnits.map(({ column, sum, parts }) => [sum, sums[column] / parts])
+      ) as Record<UnitSum, number>),
       cost_usd: nanoUsd / 1e9,
       estimated_calls,
       unpriced_calls,
@@ -50,8 +57,10 @@ export class UsageSummary {
   /** @param times the beginnings of the buckets to show */
   series (times: readonly number[]): UsageSeries {
     const points = times.map(at => this.#points.get(at))
-    const of = (name: RollupSum, share = 1): number[] => points.map(point => (point?.sums[name] ?? 0) / share)
-    const percentile = (duration: 'latency' | 'firstByte', name: keyof Percentiles): Array<number | null> => points.map(point => point?.[duration]?.[name] ?? null)
+    const of = (name: RollupSum, share = 1): number[] =>
+      points.map(point => (point?.sums[name] ?? 0) / share)
+    const percentile = (duration: 'latency' | 'firstByte', name: keyof Percentiles): Array<number | null> =>
+      points.map(point => point?.[duration]?.[name] ?? null)
     return {
       calls: of('calls'),
       errors: of('errors'),
@@ -71,7 +80,8 @@ export class UsageSummary {
 
 /** A cell that others are added to. */
 export class CellSum implements Cell {
-  readonly sums = Object.fromEntries(rollupSums.map(name => [name, 0])) as Record<RollupSum, number> // every name is there
+  // every name is there
+  readonly sums = Object.fromEntries(rollupSums.map(name => [name, 0])) as Record<RollupSum, number>
   readonly latencies = new Durations()
   readonly firstBytes = new Durations()
 

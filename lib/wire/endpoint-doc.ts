@@ -23,7 +23,7 @@ export interface EndpointDoc {
   readonly errorBody?: TSchema
   /** Parameters of the query, by name. */
   readonly query?: Readonly<
-    Record<string, { readonly description: string; readonly type: 'string' | 'integer' | 'boolean' }>
+    Record<string, { readonly description: string, readonly type: 'string' | 'integer' | 'boolean' }>
   >
   /** Descriptions of headers that only answers of this endpoint have, errors included. */
   readonly headers?: Readonly<Record<string, string>>

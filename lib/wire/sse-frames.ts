@@ -11,9 +11,9 @@ import type { FramePrinter } from './frame-printer.ts'
 import { transform, type Stage, type Transformer } from '../pipeline/stage.ts'
 
 /**
- * Ends as the printer says. The last frame waits until the call is on record: a caller may take it for the
- * end of the answer. An error after the first batch is written as the last message, and nothing follows it;
- * an error before is thrown, so that it can be a status. When the caller has gone the text just ends.
+ * Prints batches as frames. The last frame waits until the call is on record: a caller may take it for the
+ * end of the answer. An error after the first batch becomes the last message; an earlier one is thrown, so
+ * that it can be a status. Once the caller has left, the text just ends.
  *
  * @param printerOf makes the printer of an answer, given its first batch
  */

@@ -26,7 +26,12 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
     replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers
       // What is about a session has an answer with a cookie, which is given once.
-      if (method !== 'POST' || spec.scope === undefined || key === undefined || call.principal === undefined) {
+      if (
+        method !== 'POST' ||
+        spec.scope === undefined ||
+        key === undefined ||
+        call.principal === undefined
+      ) {
         return replyOf(await handler(call, services))
       }
       const {

@@ -73,7 +73,7 @@ t.test('a body is taken complete up to its limit', async t => {
       left = true
     }
   }
-  await t.rejects(bufferBytes(source(), 4), { code: 'upstream_invalid_response', message: 'The answer of the provider is too large.' })
+  await t.rejects(bufferBytes(source(), 4), { code: 'upstream_invalid_response', message: "The provider's answer is too large." })
   t.equal(left, true)
 })
 

@@ -36,7 +36,7 @@ const config = {
 }
 
 /** A refusal while all of a budget is spent or reserved. */
-const usedUp = / 402 |Open calls may exhaust the budget/
+const usedUp = / 402 |Calls in progress may use up the budget/
 
 /** Calls all nodes at once, and returns how many were admitted and how many were more than the limit and what refills it meanwhile. */
 async function rush (nodes: readonly Node[], key: string): Promise<{ admitted: number, overshoot: number }> {

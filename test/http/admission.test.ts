@@ -71,7 +71,7 @@ t.test('memory that is short is taken from callers who do not read: of the same 
   const reading = (name: string, keyId: string, bytes: number): void => {
     const call = admission.enter(keyId)
     call.memory.take(bytes)
-    admission.noteReader({
+    admission.setStalled({
       keyId,
       get heldBytes () { return call.memory.bytes },
       endAsTooSlow: () => {

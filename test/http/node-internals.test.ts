@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
 import { closeWaitingResponse, stopAccepting, writeChunk } from '../../lib/http/node-internals.ts'
-import { waitsForConnection } from '../../lib/http/read-call.ts'
+import { isPipelined } from '../../lib/http/read-call.ts'
 import { httpServer } from '../support/http-server.ts'
 import { openRequest } from '../support/open-request.ts'
 import { raw, rest } from '../support/raw.ts'
@@ -73,7 +73,7 @@ t.test('a response that waits behind another has no socket, and hears of the end
   socket.write(get + get)
   await until(() => responses.length === 2, 'two requests')
   const [first, second] = responses
-  t.same([first, second].map(response => response && waitsForConnection(response)), [false, true])
+  t.same([first, second].map(response => response && isPipelined(response)), [false, true])
   const closed: string[] = []
   first?.on('close', () => closed.push('first'))
   second?.on('close', () => closed.push('second'))

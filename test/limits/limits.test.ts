@@ -159,7 +159,7 @@ t.test('the official client does not try again where that is vain', async t => {
   await ask()
   await until(() => api.lines.length === 1, 'one line in the log')
   clock.ms += 1000
-  t.match(await ask().catch((error: unknown) => error), { status: 402, code: 'insufficient_quota', message: /What is left of the budget of this API key \(\$0\.00002 in total\) is too small for this call\./ })
+  t.match(await ask().catch((error: unknown) => error), { status: 402, code: 'insufficient_quota', message: /The remaining budget of this API key \(\$0\.00002 in total\) is too small for this call\./ })
   await until(() => api.lines.length === 2, 'two lines in the log')
   t.equal(upstream.requests.length, 1)
 })

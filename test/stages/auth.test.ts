@@ -48,7 +48,7 @@ t.test('a key is taken from either header, and noted on the call', async t => {
 t.test('a line of the log says what was refused, and shows no key', async t => {
   for (const [headers, expected] of [
     [{}, 'no key'], [{ authorization: 'Basic eA==' }, 'no key'], [{ authorization: 'Bearer ' }, 'no key'], [{ 'x-api-key': 'hga_abcdefghijklmnopqrstuvwxyz' }, 'an admin key'],
-    [{ authorization: 'Bearer sk-proj-abcdefghijklmnopqrstuvwxyz' }, 'not a key of a gateway'], [{ authorization: 'Bearer "hg_abc"' }, 'not a key of a gateway'],
+    [{ authorization: 'Bearer sk-proj-abcdefghijklmnopqrstuvwxyz' }, 'not a gateway key'], [{ authorization: 'Bearer "hg_abc"' }, 'not a gateway key'],
     [{ authorization: 'Bearer hg_abcdefghijklmnopqrstuvwxyz' }, 'hg_abc…xyz']
   ] as const) {
     const call = callWith(headers)

@@ -1,4 +1,4 @@
-/** Chat events to the frames of an event stream, one piece of text per batch. */
+/** Prints chat events as frames of an event stream, one string per batch. */
 
 import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'

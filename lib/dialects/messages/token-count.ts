@@ -17,7 +17,7 @@ export function countOf (
   {
     messages,
     tools = []
-  }: { readonly messages: readonly unknown[]; readonly tools?: readonly unknown[] | undefined }
+  }: { readonly messages: readonly unknown[], readonly tools?: readonly unknown[] | undefined }
 ): number {
   return (
     Math.ceil(estimated * margin) +

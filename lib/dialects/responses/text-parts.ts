@@ -23,7 +23,10 @@ export function completeEvent (name: string | undefined, json: string): string {
 /** Completes the text parts in a response, an item or an event. */
 export function completeParts (json: string): string {
   const parts = count(json, '"output_text"')
-  if (parts === 0 || (countNames(json, '"annotations"') >= parts && countNames(json, '"logprobs"') >= parts)) {
+  if (
+    parts === 0 ||
+    (countNames(json, '"annotations"') >= parts && countNames(json, '"logprobs"') >= parts)
+  ) {
     return json
   }
   return JSON.stringify(

@@ -24,7 +24,7 @@ type OpenBlock =
       readonly startIndex: number
       readonly citations: Array<WireCitation | undefined>
     }
-  | { readonly type: 'thinking'; thinking: string; signature: string }
+  | { readonly type: 'thinking', thinking: string, signature: string }
   | {
       readonly type: 'tool_use'
       readonly call: number

@@ -83,7 +83,7 @@ function isForwarded (field: string): field is keyof ChatInput {
   return forwarded.has(field)
 }
 
-/** Fields that only tune are left out where they are not known; a voice would be missed. */
+/** Refuses audio that this model cannot produce: a caller would miss it, unlike fields that only tune. */
 function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): void {
   const message = 'This model does not answer with audio.'
   if (modalities?.includes('audio') === true && omit.includes('modalities')) {
@@ -94,7 +94,7 @@ function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): 
   }
 }
 
-/** A sequence that should end the answer would not. */
+/** Refuses `stop` where the model does not take it: the answer would run past it. */
 function refuseStop ({ request: { stop }, route: { traits } }: AdapterInput<ChatInput>): void {
   if (traits?.stop !== false || stop === undefined || stop.length === 0) return
   throw new GatewayError('unsupported_parameter', {

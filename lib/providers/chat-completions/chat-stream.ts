@@ -76,7 +76,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     if (only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
       this.#template.noteMiss(data)
     } else if (into.slice(before).some(event => event.type === 'extra')) {
-      this.#template.forget() // it has values that were others since
+      this.#template.forget() // it holds values that have since changed
     }
   }
 }

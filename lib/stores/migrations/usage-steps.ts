@@ -5,8 +5,14 @@ import type { Migration } from './migration.ts'
 
 const group = 'key_id, model, provider, endpoint'
 
-/** Returns the statements that count a duration of complete calls in buckets, by hours, and by days from those. */
-function countDurations (column: 'latencies' | 'first_bytes', duration: 'duration_ms' | 'first_byte_ms'): string {
+/**
+ * Returns the statements that count a duration of complete calls in buckets, by hours, and by days from
+ * those.
+ */
+function countDurations (
+  column: 'latencies' | 'first_bytes',
+  duration: 'duration_ms' | 'first_byte_ms'
+): string {
   const texts = column === 'latencies' ? 'counts, null' : 'null, counts'
   return `
       create table counted as
@@ -118,7 +124,8 @@ export const usageSteps: readonly Migration[] = [
         ) as costs group by key_id, day_ms;
       drop table pruned_usage;
       alter table deferred add column attempts bigint not null default 0`,
-    // A partition for each month, which `insertUsage` makes. No store on PostgreSQL is older than this step: no row is moved.
+    // A partition for each month, which `insertUsage` makes. No store on PostgreSQL is older than this step:
+    // no row is moved.
     postgres: sql => sql.replace('without rowid', 'partition by range (at_ms)')
   },
   {

@@ -1,5 +1,14 @@
 import { dayMs } from '../../core/day.ts'
-import { amounts, countSql, isSummed, rollupDimensions, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
+import {
+  amounts,
+  countSql,
+  isSummed,
+  rollupDimensions,
+  rollupDurations,
+  rollupKey,
+  rollupSpans,
+  rollupSums
+} from '../usage-rollups.ts'
 import { isReplaced } from '../replaced-row.ts'
 import { textColumns, usageColumns } from '../usage-columns.ts'
 import type { ServerConnections } from './server-connections.ts'
@@ -7,14 +16,17 @@ import type { Partitions } from './partitions.ts'
 import type { UsageRow } from '../tables.ts'
 
 const columns = usageColumns.join(', ')
-const typed = usageColumns.map(column => `${column} ${textColumns.has(column) ? 'text' : 'bigint'}`).join(', ')
+const typed = usageColumns
+  .map(column => `${column} ${textColumns.has(column) ? 'text' : 'bigint'}`)
+  .join(', ')
 
 const durations = Object.keys(rollupDurations)
 const rollupColumns = [...rollupKey, ...rollupSums, ...durations].join(', ')
 
 /**
- * Returns the parts of a statement that add rows to the spending of their keys and to the sums of their hours and days. What they add is written in the
- * order of its rows: two gateways that add to the same ones wait for each other instead of both for ever.
+ * Returns the parts of a statement that add rows to the spending of their keys and to the sums of their hours
+ * and days. What they add is written in the order of its rows: two gateways that add to the same ones wait
+ * for each other instead of both for ever.
  *
  * @param times SQL before each amount
  */
@@ -28,7 +40,9 @@ const adding = (rows: string, times = ''): string => `
     insert into usage_rollups (${rollupColumns})
       select span_ms, at_ms - at_ms % span_ms, ${Object.values(rollupDimensions).join(', ')},
         ${rollupSums.map(name => `sum(${times}${amounts[name].sql})`).join(', ')},
-        ${Object.values(rollupDurations).map(duration => `added_durations(string_agg(${countSql(duration)}, ','))`).join(', ')}
+        ${Object.values(rollupDurations)
+          .map(duration => `added_durations(string_agg(${countSql(duration)}, ','))`)
+          .join(', ')}
       from ${rows} cross join (values ${rollupSpans.map(span => `(${span})`).join(', ')}) as spans (span_ms)
       where ${isSummed.sql}
       group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
@@ -65,47 +79,67 @@ const deleteEmpty = `
   delete from usage_rollups where span_ms in (${rollupSpans.join(', ')}) and from_ms = any ($1::bigint[]) and key_id = any ($2::text[]) and calls <= 0`
 
 /**
- * Writes rows, and adds what they used to the sums of their hours and days and to the spending of their keys. A row that is there already is left as it is
- * and counts once; that of an open call is replaced by a later one.
+ * Writes rows, and adds what they used to the sums of their hours and days and to the spending of their keys.
+ * A row that is there already is left as it is and counts once; that of an open call is replaced by a later
+ * one.
  *
  * @returns how many rows were written
  */
-export async function insertUsage (server: Pick<ServerConnections, 'use'>, partitions: Partitions, rows: readonly UsageRow[]): Promise<number> {
+export async function insertUsage (
+  server: Pick<ServerConnections, 'use'>,
+  partitions: Partitions,
+  rows: readonly UsageRow[]
+): Promise<number> {
   await partitions.make(rows.map(({ at_ms: atMs }) => atMs))
   try {
     const added = await write(server, insert, rows)
     return added === rows.length ? added : added + await replaceRows(server, rows)
   } catch (error) {
-    partitions.forget() // another gateway may have dropped the one of a row, and the next attempt makes it again
+    // another gateway may have dropped the one of a row, and the next attempt makes it again
+    partitions.forget()
     throw error
   }
 }
 
-async function replaceRows (server: Pick<ServerConnections, 'use'>, rows: readonly UsageRow[]): Promise<number> {
+async function replaceRows (
+  server: Pick<ServerConnections, 'use'>,
+  rows: readonly UsageRow[]
+): Promise<number> {
   const firsts = new Map<string, UsageRow>() // of rows with the same id the first counts
   for (const row of rows) if (!firsts.has(row.id)) firsts.set(row.id, row)
   const replaced = await write(server, replace, [...firsts.values()])
   if (replaced > 0) {
     const spans = rows.flatMap(({ at_ms: atMs }) => rollupSpans.map(spanMs => atMs - atMs % spanMs))
     const keys = rows.map(({ key_id: keyId }) => keyId)
-    await server.use(async client => await client.query(deleteEmpty, [[...new Set(spans)], [...new Set(keys)]]))
+    await server.use(
+      async client => await client.query(deleteEmpty, [[...new Set(spans)], [...new Set(keys)]])
+    )
   }
   return replaced
 }
 
 /** Runs one of the statements above. @returns how many rows it wrote */
-async function write (server: Pick<ServerConnections, 'use'>, statement: string, rows: readonly UsageRow[]): Promise<number> {
-  const run = async (json: string): Promise<number> => await server.use(async client => {
-    const { rows: [result] } = await client.query<{ written: number }>(statement, [json])
-    return result?.written ?? 0
-  })
+async function write (
+  server: Pick<ServerConnections, 'use'>,
+  statement: string,
+  rows: readonly UsageRow[]
+): Promise<number> {
+  const run = async (json: string): Promise<number> =>
+    await server.use(async client => {
+      const {
+        rows: [result]
+      } = await client.query<{ written: number }>(statement, [json])
+      return result?.written ?? 0
+    })
   return await run(JSON.stringify(rows)).catch(async (error: unknown) => {
     if (isUntranslatable(error)) return await run(JSON.stringify(rows, translatable))
     throw error
   })
 }
 
-/** Returns true where a text holds what no text of PostgreSQL can: a caller may choose the name of a model. */
+/**
+ * Returns true where a text holds what no text of PostgreSQL can: a caller may choose the name of a model.
+ */
 function isUntranslatable (error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '22P05' || error.code === '22P02')
 }

@@ -4,8 +4,8 @@ import { locked, untimed } from './lock.ts'
 import type { PoolClient } from 'pg'
 
 /**
- * Applies the steps that a database lacks, all or none. Of several gateways that start at once the first applies them while
- * the others wait.
+ * Applies the steps that a database lacks, all or none. Of several gateways that start at once the first
+ * applies them while the others wait.
  *
  * @throws Error for a database that a newer version has changed, and those of PostgreSQL
  */
@@ -15,13 +15,18 @@ export async function migrate (client: PoolClient, steps: readonly Migration[] =
   if (found > newest) throw newerVersion(found, newest)
   if (found === newest) return
   await locked(client, async () => {
-    await client.query('create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)')
+    await client.query(
+      'create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)'
+    )
     // Read again: another gateway may have applied them in the meantime.
     const done = await lastStep(client)
     for (const { number, sql, postgres } of steps) {
       if (number <= done) continue
       await client.query(untimed(withRowid(postgres?.(sql) ?? sql)))
-      await client.query('insert into migrations (number, applied_at_ms) values ($1, $2)', [number, Date.now()])
+      await client.query('insert into migrations (number, applied_at_ms) values ($1, $2)', [
+        number,
+        Date.now()
+      ])
     }
   })
 }
@@ -32,8 +37,12 @@ function withRowid (sql: string): string {
 
 /** Returns the number of the last step applied; 0 for a new database. */
 async function lastStep (client: PoolClient): Promise<number> {
-  const { rows: [known] } = await client.query<{ found: boolean }>("select to_regclass('migrations') is not null as found")
+  const {
+    rows: [known]
+  } = await client.query<{ found: boolean }>("select to_regclass('migrations') is not null as found")
   if (known?.found !== true) return 0
-  const { rows: [last] } = await client.query<{ number: number | null }>('select max(number) as number from migrations')
+  const {
+    rows: [last]
+  } = await client.query<{ number: number | null }>('select max(number) as number from migrations')
   return last?.number ?? 0
 }

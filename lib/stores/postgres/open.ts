@@ -24,7 +24,9 @@ const stalledMs = 1000
  * @throws StoreError
  */
 export async function openPostgres (
-  dataDir: string, { url, poolSize, connectMs, statementMs }: PostgresPlace, { maxConnections = poolSize }: DatabaseOptions = {}
+  dataDir: string,
+  { url, poolSize, connectMs, statementMs }: PostgresPlace,
+  { maxConnections = poolSize }: DatabaseOptions = {}
 ): Promise<Database> {
   const server = readAddress(url)
   const { Pool, types } = await import('pg')
@@ -37,7 +39,10 @@ export async function openPostgres (
     statement_timeout: statementMs,
     query_timeout: statementMs + stalledMs,
     keepAlive: true,
-    types: { getTypeParser: (type, format) => integerTypes.has(type) ? readInteger : types.getTypeParser(type, format) }
+    types: {
+      getTypeParser: (type, format) =>
+        integerTypes.has(type) ? readInteger : types.getTypeParser(type, format)
+    }
   })
   const { name } = server
   const connected = serverConnections(pool, name)

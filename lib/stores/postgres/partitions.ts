@@ -25,9 +25,14 @@ export class Partitions {
   async make (moments: Iterable<number>): Promise<void> {
     for (const fromMs of new Set(Array.from(moments, ms => monthOf(ms)))) {
       if (this.#made.has(fromMs)) continue
-      await this.#server.use(async client => await locked(client, async () => {
-        await client.query(`create table if not exists ${nameOf(fromMs)} partition of usage for values from (${fromMs}) to (${monthOf(fromMs, 1)})`)
-      }))
+      await this.#server.use(
+        async client =>
+          await locked(client, async () => {
+            await client.query(
+              `create table if not exists ${nameOf(fromMs)} partition of usage for values from (${fromMs}) to (${monthOf(fromMs, 1)})`
+            )
+          })
+      )
       this.#made.add(fromMs)
     }
   }
@@ -39,18 +44,26 @@ export class Partitions {
 
   /** Lists the partitions, the newest first. */
   async list (): Promise<Partition[]> {
-    const { rows } = await this.#server.use(async client => await client.query<{ name: string, rows: number }>(
-      `select relname as name, greatest(reltuples, 0)::bigint as rows
+    const { rows } = await this.#server.use(
+      async client =>
+        await client.query<{ name: string, rows: number }>(
+          `select relname as name, greatest(reltuples, 0)::bigint as rows
        from pg_inherits join pg_class on pg_class.oid = inhrelid where inhparent = 'usage'::regclass`
-    ))
-    return rows.flatMap(({ name, rows: count }) => {
-      const [, year, month] = form.exec(name) ?? []
-      const fromMs = Date.UTC(Number(year), Number(month) - 1)
-      return Number.isNaN(fromMs) ? [] : [{ name, fromMs, endMs: monthOf(fromMs, 1), rows: count }]
-    }).toSorted((a, b) => b.fromMs - a.fromMs)
+        )
+    )
+    return rows
+      .flatMap(({ name, rows: count }) => {
+        const [, year, month] = form.exec(name) ?? []
+        const fromMs = Date.UTC(Number(year), Number(month) - 1)
+        return Number.isNaN(fromMs) ? [] : [{ name, fromMs, endMs: monthOf(fromMs, 1), rows: count }]
+      })
+      .toSorted((a, b) => b.fromMs - a.fromMs)
   }
 
-  /** Drops a partition. Gives up after a second: while it waits for a long query, every query after it waits as well. */
+  /**
+   * Drops a partition. Gives up after a second: while it waits for a long query, every query after it waits
+   * as well.
+   */
   async drop (name: string): Promise<void> {
     await this.#server.use(async client => await locked(client, async () => {
       await client.query(`set local lock_timeout = '1s'; drop table if exists ${name}`)

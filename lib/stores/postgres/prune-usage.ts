@@ -3,10 +3,14 @@ import type { Retention } from '../database.ts'
 import type { Partitions } from './partitions.ts'
 
 /**
- * Drops the months that are too old, or more than enough: that takes no longer for a billion rows than for one. A month goes
- * when none of its rows is to be kept, so some rows stay up to a month longer.
+ * Drops the months that are too old, or more than enough: that takes no longer for a billion rows than for
+ * one. A month goes when none of its rows is to be kept, so some rows stay up to a month longer.
  */
-export async function pruneUsage (partitions: Partitions, { keepDays, keepRows }: Retention, nowMs: number): Promise<void> {
+export async function pruneUsage (
+  partitions: Partitions,
+  { keepDays, keepRows }: Retention,
+  nowMs: number
+): Promise<void> {
   let newer = 0
   for (const { name, endMs, rows } of await partitions.list()) {
     if (endMs <= nowMs - keepDays * dayMs || newer >= keepRows) await partitions.drop(name)

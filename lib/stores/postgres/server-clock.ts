@@ -14,7 +14,11 @@ export async function serverClock (server: Pick<ServerConnections, 'use'>): Prom
   const compare = async (): Promise<void> => {
     const sentMs = Date.now()
     const serverMs = await server.use(async client => {
-      const { rows: [row] } = await client.query<{ now: number }>('select (extract(epoch from clock_timestamp()) * 1000)::bigint as now')
+      const {
+        rows: [row]
+      } = await client.query<{ now: number }>(
+        'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now'
+      )
       return row?.now ?? sentMs
     })
     aheadMs = serverMs - Math.round((sentMs + Date.now()) / 2)

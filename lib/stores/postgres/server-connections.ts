@@ -28,7 +28,8 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
   const onBroken = (): void => { reachable = false }
   // An idle connection has broken; the next query shows whether the server is away.
   pool.on('error', onBroken)
-  // One in use has: its query fails, and without a listener of its own the process would end with this event as well.
+  // One in use has: its query fails, and without a listener of its own the process would end with this event
+  // as well.
   pool.on('connect', client => { client.on('error', onBroken) })
 
   const connect = async (): Promise<PoolClient> => await noted(async () => await pool.connect())
@@ -40,12 +41,14 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
         try {
           return await noted(async () => await client.query(sql, values.map(storable)))
         } catch (error) {
-          // A query that timed out may still be running: what is sent after it on this connection would wait for it.
+          // A query that timed out may still be running: what is sent after it on this connection would wait
+          // for it.
           failed ||= !isRefusal(error)
           throw error
         }
       }
-      // Kysely streams over a second form of `query`, which nothing here uses, and names the commands of results, which `pg` has as text.
+      // Kysely streams over a second form of `query`, which nothing here uses, and names the commands of
+      // results, which `pg` has as text.
       return { query, release: () => client.release(failed) } as unknown as PostgresPoolClient
     },
     use: async work => {
@@ -72,7 +75,13 @@ function storable (value: unknown): unknown {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
 }
 
-/** Returns true for an error with which the server answers a query and keeps the connection, and for a value that cannot be read. */
+/**
+ * Returns true for an error with which the server answers a query and keeps the connection, and for a value
+ * that cannot be read.
+ */
 function isRefusal (error: unknown): boolean {
-  return error instanceof RangeError || (error instanceof Error && 'severity' in error && error.severity === 'ERROR')
+  return (
+    error instanceof RangeError ||
+    (error instanceof Error && 'severity' in error && error.severity === 'ERROR')
+  )
 }

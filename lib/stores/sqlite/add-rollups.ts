@@ -1,7 +1,16 @@
 /** Adds rows to the sums of their hours and days. */
 
 import { bucketOf, Durations } from '../percentiles.ts'
-import { amounts, dimensionsOf, hourMs, isSummed, rollupDurations, rollupKey, rollupSpans, rollupSums } from '../usage-rollups.ts'
+import {
+  amounts,
+  dimensionsOf,
+  hourMs,
+  isSummed,
+  rollupDurations,
+  rollupKey,
+  rollupSpans,
+  rollupSums
+} from '../usage-rollups.ts'
 import type { UsageRow } from '../tables.ts'
 import type { Statement } from './statement-cache.ts'
 
@@ -26,8 +35,8 @@ interface Group {
 }
 
 /**
- * Adds rows that were inserted just now, in the same transaction. Nearly all of a batch are of one hour and of few keys and models:
- * they are added up here, so that each hour and day is written once.
+ * Adds rows that were inserted just now, in the same transaction. Nearly all of a batch are of one hour and
+ * of few keys and models: they are added up here, so that each hour and day is written once.
  */
 export function addRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
   const groups = new Map<string, Group>()
@@ -36,14 +45,19 @@ export function addRollups (prepare: (sql: string) => Statement, rows: readonly 
   for (const row of rows) {
     if (!isSummed.of(row)) continue
     // Most rows are like the one before; the name of a group takes 0.5 µs.
-    if (group === undefined || previous === undefined || !belongTogether(row, previous)) group = groupOf(row, groups)
+    if (group === undefined || previous === undefined || !belongTogether(row, previous)) {
+      group = groupOf(row, groups)
+    }
     previous = row
     add(group, row)
   }
   for (const each of groups.values()) for (const spanMs of rollupSpans) writeGroup(prepare, each, spanMs)
 }
 
-/** Subtracts rows of open calls that were removed just now, whose durations are not counted. Sums of no other call go as well. */
+/**
+ * Subtracts rows of open calls that were removed just now, whose durations are not counted. Sums of no other
+ * call go as well.
+ */
 export function subtractRollups (prepare: (sql: string) => Statement, rows: readonly UsageRow[]): void {
   for (const row of rows.filter(isSummed.of)) {
     for (const spanMs of rollupSpans) {
@@ -59,7 +73,13 @@ function keyOf (spanMs: number, atMs: number, dimensions: readonly string[]): Ar
 }
 
 function belongTogether (a: UsageRow, b: UsageRow): boolean {
-  return a.key_id === b.key_id && a.model === b.model && a.provider === b.provider && a.endpoint === b.endpoint && hourOf(a) === hourOf(b)
+  return (
+    a.key_id === b.key_id &&
+    a.model === b.model &&
+    a.provider === b.provider &&
+    a.endpoint === b.endpoint &&
+    hourOf(a) === hourOf(b)
+  )
 }
 
 function groupOf (row: UsageRow, groups: Map<string, Group>): Group {
@@ -67,7 +87,13 @@ function groupOf (row: UsageRow, groups: Map<string, Group>): Group {
   const name = `${hourOf(row)}\0${dimensions.join('\0')}`
   const known = groups.get(name)
   if (known !== undefined) return known
-  const group: Group = { atMs: row.at_ms, dimensions, sums: amountOf.map(() => 0), latencies: new Durations(), firstBytes: new Durations() }
+  const group: Group = {
+    atMs: row.at_ms,
+    dimensions,
+    sums: amountOf.map(() => 0),
+    latencies: new Durations(),
+    firstBytes: new Durations()
+  }
   groups.set(name, group)
   return group
 }
@@ -77,13 +103,19 @@ function hourOf ({ at_ms: atMs }: UsageRow): number {
 }
 
 function add ({ sums, latencies, firstBytes }: Group, row: UsageRow): void {
-  for (let index = 0; index < amountOf.length; index++) sums[index] = (sums[index] ?? 0) + (amountOf[index]?.(row) ?? 0)
+  for (let index = 0; index < amountOf.length; index++) {
+    sums[index] = (sums[index] ?? 0) + (amountOf[index]?.(row) ?? 0)
+  }
   if (row.outcome !== 'ok') return
   latencies.add(bucketOf(row.duration_ms), 1)
   if (row.first_byte_ms !== null) firstBytes.add(bucketOf(row.first_byte_ms), 1)
 }
 
-function writeGroup (prepare: (sql: string) => Statement, { atMs, dimensions, sums, latencies, firstBytes }: Group, spanMs: number): void {
+function writeGroup (
+  prepare: (sql: string) => Statement,
+  { atMs, dimensions, sums, latencies, firstBytes }: Group,
+  spanMs: number
+): void {
   const key = keyOf(spanMs, atMs, dimensions)
   const before = prepare(find).get(...key)
   const counts = ([['latencies', latencies], ['first_bytes', firstBytes]] as const).map(([name, added]) => {

@@ -16,9 +16,13 @@ export function databasePath (dataDir: string): string {
   return join(dataDir, 'headgate.db')
 }
 
-/** Returns true where the file of the store is there and empty: a new store begins in it, and an earlier one is lost. */
+/**
+ * Returns true where the file of the store is there and empty: a new store begins in it, and an earlier one
+ * is lost.
+ */
 export function isEmptyFile (path: string): boolean {
-  return existsSync(path) && statSync(path, { throwIfNoEntry: false })?.size === 0 // a file where a directory should be is the store's to report
+  // a file where a directory should be is the store's to report
+  return existsSync(path) && statSync(path, { throwIfNoEntry: false })?.size === 0
 }
 
 /** Creates an empty file, and its directory, for their owner only; `-wal` and `-shm` take over its mode. */
@@ -33,7 +37,9 @@ export function createPrivately (path: string): void {
   }
 }
 
-/** Returns what distinguishes a file from another one that takes its path; `undefined` where there is none. */
+/**
+ * Returns what distinguishes a file from another one that takes its path; `undefined` where there is none.
+ */
 export function fileId (path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found === undefined ? undefined : `${found.dev}:${found.ino}`

@@ -1,7 +1,8 @@
 /**
  * Inserts usage rows: those that are alike several at a time, with what they have in common bound once.
  *
- * To bind 22 values takes three quarters of an insert. Ten rows that are alike take 2.7 µs each in one statement, and 4.7 one by one.
+ * To bind 22 values takes three quarters of an insert. Ten rows that are alike take 2.7 µs each in one
+ * statement, and 4.7 one by one.
  */
 
 import { property } from '../../json/guards.ts'
@@ -14,9 +15,21 @@ type Prepare = (sql: string) => Statement
 
 /** The columns that most calls of a key have in common. */
 const commonColumns = [
-  'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'streamed', 'attempts', 'estimated', 'own_provider_key'
-] as const satisfies ReadonlyArray<typeof compactColumns[number]>
-const ownColumns = compactColumns.filter(column => !(commonColumns as readonly UsageColumn[]).includes(column))
+  'key_id',
+  'endpoint',
+  'requested_model',
+  'model',
+  'provider',
+  'outcome',
+  'status',
+  'streamed',
+  'attempts',
+  'estimated',
+  'own_provider_key'
+] as const satisfies ReadonlyArray<(typeof compactColumns)[number]>
+const ownColumns = compactColumns.filter(
+  column => !(commonColumns as readonly UsageColumn[]).includes(column)
+)
 
 const rowsAtOnce = 10
 /** Kinds of rows that are looked for in a batch: each row is compared with one of each. */
@@ -27,7 +40,9 @@ const insertRow = (columns: readonly UsageColumn[]): string =>
   `insert into usage (${columns.join(', ')}) values (${marks(columns)}) on conflict (at_ms, id) do nothing`
 const insertAnyRow = insertRow(usageColumns)
 const insertCompactRow = insertRow(compactColumns)
-/** Numbered parameters only where one is used several times: to look one up takes as long as there are others. */
+/**
+ * Numbered parameters only where one is used several times: to look one up takes as long as there are others.
+ */
 const insertAlikeRows = `insert into usage (${[...commonColumns, ...ownColumns].join(', ')})
   select ${commonColumns.map((_, index) => `?${index + 1}`).join(', ')}, ${ownColumns.map((_, index) => `column${index + 1}`).join(', ')}
   from (values ${Array.from({ length: rowsAtOnce }, () => `(${marks(ownColumns)})`).join(', ')})`
@@ -53,12 +68,16 @@ export function insertRows (prepare: Prepare, rows: readonly UsageRow[]): Insert
   return result
 }
 
-function rowsByKind (rows: readonly UsageRow[]): { readonly kinds: readonly UsageRow[][], readonly others: readonly UsageRow[] } {
+function rowsByKind (rows: readonly UsageRow[]): {
+  readonly kinds: readonly UsageRow[][]
+  readonly others: readonly UsageRow[]
+} {
   const kinds: UsageRow[][] = []
   const others: UsageRow[] = []
   const seen = new Set<string>()
   for (const row of rows) {
-    if (seen.has(row.id)) continue // a journal is read from its end: what it says of a call first is the latest
+    // a journal is read from its end: what it says of a call first is the latest
+    if (seen.has(row.id)) continue
     seen.add(row.id)
     const compact = isCompact(row)
     const kind = compact ? kinds.find(([first]) => first !== undefined && areAlike(first, row)) : undefined
@@ -69,11 +88,24 @@ function rowsByKind (rows: readonly UsageRow[]): { readonly kinds: readonly Usag
   return { kinds, others }
 }
 
-/** Compares the common columns: written out, as properties read by names in variables take a tenth of an insert. */
+/**
+ * Compares the common columns: written out, as properties read by names in variables take a tenth of an
+ * insert.
+ */
 function areAlike (one: UsageRow, other: UsageRow): boolean {
-  return one.key_id === other.key_id && one.endpoint === other.endpoint && one.requested_model === other.requested_model && one.model === other.model &&
-    one.provider === other.provider && one.outcome === other.outcome && one.status === other.status && one.streamed === other.streamed &&
-    one.attempts === other.attempts && one.estimated === other.estimated && one.own_provider_key === other.own_provider_key
+  return (
+    one.key_id === other.key_id &&
+    one.endpoint === other.endpoint &&
+    one.requested_model === other.requested_model &&
+    one.model === other.model &&
+    one.provider === other.provider &&
+    one.outcome === other.outcome &&
+    one.status === other.status &&
+    one.streamed === other.streamed &&
+    one.attempts === other.attempts &&
+    one.estimated === other.estimated &&
+    one.own_provider_key === other.own_provider_key
+  )
 }
 
 /** @returns false when one of the rows is there already: then none was inserted */
@@ -95,7 +127,9 @@ function insertOneByOne (prepare: Prepare, rows: readonly UsageRow[], { inserted
   for (const row of rows) {
     const columns = isCompact(row) ? compactColumns : usageColumns
     // A row of an earlier version lacks later columns.
-    const { changes } = prepare(columns === compactColumns ? insertCompactRow : insertAnyRow).run(...columns.map(column => row[column] ?? null))
+    const { changes } = prepare(columns === compactColumns ? insertCompactRow : insertAnyRow).run(
+      ...columns.map(column => row[column] ?? null)
+    )
     if (changes > 0) inserted.push(row)
     else present.push(row)
   }

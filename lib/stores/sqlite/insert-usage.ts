@@ -17,8 +17,9 @@ const removeRow = 'delete from usage where at_ms = ? and id = ?'
 type Prepare = (sql: string) => Statement
 
 /**
- * Writes rows in one transaction, and adds what they used to the sums of their hours and days and to the spending of their keys. A row that is
- * there already is left as it is and counts once; that of an open call is replaced by a later one.
+ * Writes rows in one transaction, and adds what they used to the sums of their hours and days and to the
+ * spending of their keys. A row that is there already is left as it is and counts once; that of an open call
+ * is replaced by a later one.
  *
  * @returns how many rows were written
  */
@@ -32,12 +33,17 @@ export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: read
   })
 }
 
-/** Writes rows in place of earlier ones of the same calls, whose amounts it subtracts. @returns those that are written, not added yet */
+/**
+ * Writes rows in place of earlier ones of the same calls, whose amounts it subtracts. @returns those that are
+ * written, not added yet
+ */
 function replaceRows (prepare: Prepare, rows: readonly UsageRow[]): UsageRow[] {
   const removed: UsageRow[] = []
   const later: UsageRow[] = []
   for (const row of rows) {
-    const earlier = prepare(findReplaced).get(row.at_ms, row.id, row.outcome, row.duration_ms) as UsageRow | undefined // its columns
+    // its columns
+    const earlier = prepare(findReplaced).get(row.at_ms, row.id, row.outcome, row.duration_ms) as
+      UsageRow | undefined
     if (earlier === undefined) continue
     prepare(removeRow).run(row.at_ms, row.id)
     removed.push(earlier)
@@ -63,11 +69,19 @@ function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): v
   for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
 }
 
-/** Keys whose rows are written in one turn of the event loop: each adds to sums of its own, which takes 35 µs. */
+/**
+ * Keys whose rows are written in one turn of the event loop: each adds to sums of its own, which takes 35 µs.
+ */
 const keysOfTurn = 50
 
-/** Writes rows as `insertUsage` does, in one transaction and one turn of the event loop those of so many keys. @returns how many rows were written */
-export async function insertInTurns (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): Promise<number> {
+/**
+ * Writes rows as `insertUsage` does, in one transaction and one turn of the event loop those of so many keys.
+ * @returns how many rows were written
+ */
+export async function insertInTurns (
+  database: Pick<SqliteDatabase, 'write'>,
+  rows: readonly UsageRow[]
+): Promise<number> {
   let inserted = 0
   for (const [index, turn] of turnsOf(rows).entries()) {
     if (index > 0) await nextTurn()
@@ -85,5 +99,7 @@ function turnsOf (rows: readonly UsageRow[]): Array<readonly UsageRow[]> {
   }
   if (byKey.size <= keysOfTurn) return [rows]
   const keys = [...byKey.values()]
-  return Array.from({ length: Math.ceil(keys.length / keysOfTurn) }, (_, turn) => keys.slice(turn * keysOfTurn, (turn + 1) * keysOfTurn).flat())
+  return Array.from({ length: Math.ceil(keys.length / keysOfTurn) }, (_, turn) =>
+    keys.slice(turn * keysOfTurn, (turn + 1) * keysOfTurn).flat()
+  )
 }

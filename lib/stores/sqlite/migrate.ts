@@ -15,7 +15,9 @@ export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[]
   if (found === newest) return
   file.exec('begin immediate')
   try {
-    file.exec('create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)')
+    file.exec(
+      'create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)'
+    )
     // Read again: another process may have applied them in the meantime.
     const done = lastStep(file)
     const insert = file.prepare('insert into migrations (number, applied_at_ms) values (?, ?)')

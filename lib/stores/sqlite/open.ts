@@ -30,15 +30,22 @@ const closeTimeoutMs = 1000
  *
  * @throws StoreError
  */
-export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: DatabaseOptions = {}): Promise<SqliteDatabase> {
+export async function openSqlite (
+  dataDir: string,
+  { busyTimeoutMs = 5_000 }: DatabaseOptions = {}
+): Promise<SqliteDatabase> {
   const path = databasePath(dataDir)
   const { DatabaseSync } = loadSqlite()
   let file: Sqlite.DatabaseSyncInstance
   let openedId: string | undefined
   try {
     createPrivately(path)
-    // Two processes that turn the write-ahead log on at the same moment: SQLite refuses one of them at once, whatever its timeout.
-    file = await retryWhenLocked(async () => prepared(new DatabaseSync(path, { timeout: busyTimeoutMs })), busyTimeoutMs)
+    // Two processes that turn the write-ahead log on at the same moment: SQLite refuses one of them at once,
+    // whatever its timeout.
+    file = await retryWhenLocked(
+      async () => prepared(new DatabaseSync(path, { timeout: busyTimeoutMs })),
+      busyTimeoutMs
+    )
     openedId = fileId(path)
   } catch (error) {
     throw new StoreError(path, error)
@@ -46,7 +53,8 @@ export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: Da
   const statements = new StatementCache(file)
   const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: statements.forKysely() }) })
   const isInPlace = (): boolean => openedId !== undefined && fileId(path) === openedId
-  const write: SqliteDatabase['write'] = work => inTransaction(file, () => work(sql => statements.prepare(sql)))
+  const write: SqliteDatabase['write'] = work =>
+    inTransaction(file, () => work(sql => statements.prepare(sql)))
   return {
     path,
     name: path,
@@ -73,7 +81,8 @@ export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: Da
     storeFileIntact: isInPlace,
     stopWaiting: () => file.exec('pragma busy_timeout = 0'),
     copyTo: target => {
-      closeSync(openSync(target, 'wx', 0o600)) // SQLite takes an empty file, and would make one that all may read
+      // SQLite takes an empty file, and would make one that all may read
+      closeSync(openSync(target, 'wx', 0o600))
       file.prepare('vacuum into ?').run(target)
     },
     close: async () => {
@@ -85,7 +94,9 @@ export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: Da
   }
 }
 
-/** Loads the native library, which half of the commands never need. `require` takes half as long as `import`. */
+/**
+ * Loads the native library, which half of the commands never need. `require` takes half as long as `import`.
+ */
 function loadSqlite (): typeof Sqlite {
   return createRequire(import.meta.url)('@photostructure/sqlite') as typeof Sqlite // what its types say
 }
@@ -94,7 +105,9 @@ function prepared (file: Sqlite.DatabaseSyncInstance): Sqlite.DatabaseSyncInstan
   try {
     // NORMAL with a write-ahead log: a power cut may lose the last commits, never the file.
     // Deleted rows are overwritten: they contained prompts of deferred calls.
-    file.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma secure_delete = on')
+    file.exec(
+      'pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma secure_delete = on'
+    )
     migrate(file)
     return file
   } catch (error) {

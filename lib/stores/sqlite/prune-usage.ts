@@ -15,8 +15,12 @@ const passedRows = 5000
 type Query = Kysely<Tables>
 
 /** Deletes the oldest rows. Budgets do not need them: what they cost is in `spending`. */
-export async function pruneUsage (query: Query, { keepDays, keepRows }: Retention, nowMs: number): Promise<void> {
-  const untilMs = Math.max(nowMs - keepDays * dayMs, await oldestKeptMs(query, keepRows) ?? -Infinity)
+export async function pruneUsage (
+  query: Query,
+  { keepDays, keepRows }: Retention,
+  nowMs: number
+): Promise<void> {
+  const untilMs = Math.max(nowMs - keepDays * dayMs, (await oldestKeptMs(query, keepRows)) ?? -Infinity)
   for (;;) {
     const oldest = await query.selectFrom('usage').select('at_ms').where('at_ms', '<', untilMs)
       .orderBy('at_ms').limit(stepRows).execute()
@@ -40,10 +44,11 @@ interface Span extends Place {
 }
 
 /**
- * Returns the time of the oldest of the newest `keepRows` rows; `undefined` where there are fewer. The sums of days and then of hours say where it is:
- * to pass over a million rows takes a tenth of a second.
+ * Returns the time of the oldest of the newest `keepRows` rows; `undefined` where there are fewer. The sums
+ * of days and then of hours say where it is: to pass over a million rows takes a tenth of a second.
  *
- * Sums also count rows that were deleted: after `keep_rows` was raised, they may point to an hour whose rows are gone. Then nothing is deleted.
+ * Sums also count rows that were deleted: after `keep_rows` was raised, they may point to an hour whose rows
+ * are gone. Then nothing is deleted.
  */
 async function oldestKeptMs (query: Query, keepRows: number): Promise<number | undefined> {
   const now = { untilMs: Number.MAX_SAFE_INTEGER, keepRows }
@@ -55,12 +60,26 @@ async function oldestKeptMs (query: Query, keepRows: number): Promise<number | u
   return await passRows(query, oldest, oldest.keepRows)
 }
 
-/** Goes back from a place to the span in which the number of calls is reached. @returns that one and the one after it */
-async function spansOf (query: Query, spanMs: typeof rollupSpans[number], from: Place): Promise<{ readonly oldest: Span, readonly newer: Span | undefined } | undefined> {
+/**
+ * Goes back from a place to the span in which the number of calls is reached. @returns that one and the one
+ * after it
+ */
+async function spansOf (
+  query: Query,
+  spanMs: (typeof rollupSpans)[number],
+  from: Place
+): Promise<{ readonly oldest: Span, readonly newer: Span | undefined } | undefined> {
   let newer: Span | undefined
   for (let place = from; ;) {
-    const sum = await query.selectFrom('usage_rollups').select(({ fn }) => ['from_ms', fn.sum<number>('calls').as('calls')])
-      .where('span_ms', '=', spanMs).where('from_ms', '<', place.untilMs).groupBy('from_ms').orderBy('from_ms', 'desc').limit(1).executeTakeFirst()
+    const sum = await query
+      .selectFrom('usage_rollups')
+      .select(({ fn }) => ['from_ms', fn.sum<number>('calls').as('calls')])
+      .where('span_ms', '=', spanMs)
+      .where('from_ms', '<', place.untilMs)
+      .groupBy('from_ms')
+      .orderBy('from_ms', 'desc')
+      .limit(1)
+      .executeTakeFirst()
     if (sum === undefined) return undefined
     const { from_ms: fromMs, calls } = sum
     const span = { ...place, fromMs, calls }
@@ -71,12 +90,27 @@ async function spansOf (query: Query, spanMs: typeof rollupSpans[number], from: 
   }
 }
 
-/** Passes over rows of a span from the newest. @returns the time of the last of them; `undefined` where there are fewer */
-async function passRows (query: Query, { fromMs, untilMs }: Span, count: number): Promise<number | undefined> {
+/**
+ * Passes over rows of a span from the newest. @returns the time of the last of them; `undefined` where there
+ * are fewer
+ */
+async function passRows (
+  query: Query,
+  { fromMs, untilMs }: Span,
+  count: number
+): Promise<number | undefined> {
   let last = { at_ms: untilMs, id: '' }
   for (let left = count; left > 0; left -= passedRows) {
-    const row = await query.selectFrom('usage').select(['at_ms', 'id']).where('at_ms', '>=', fromMs).where(sql<boolean>`(at_ms, id) < (${last.at_ms}, ${last.id})`)
-      .orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(1).offset(Math.min(left, passedRows) - 1).executeTakeFirst()
+    const row = await query
+      .selectFrom('usage')
+      .select(['at_ms', 'id'])
+      .where('at_ms', '>=', fromMs)
+      .where(sql<boolean>`(at_ms, id) < (${last.at_ms}, ${last.id})`)
+      .orderBy('at_ms', 'desc')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(Math.min(left, passedRows) - 1)
+      .executeTakeFirst()
     if (row === undefined) return undefined
     last = row
     await nextTurn()

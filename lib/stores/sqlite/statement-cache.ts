@@ -1,4 +1,7 @@
-/** Prepared statements by their text. Kysely prepares every query anew, though preparing costs as much as running. */
+/**
+ * Prepared statements by their text. Kysely prepares every query anew, though preparing costs as much as
+ * running.
+ */
 
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { SqliteDatabase } from 'kysely'

@@ -153,7 +153,7 @@ interface ErrorAnswer {
     readonly code?: string | null
     readonly param?: string | null
   }
-  readonly detail?: ReadonlyArray<{ readonly loc?: ReadonlyArray<string | number>; readonly msg?: string }>
+  readonly detail?: ReadonlyArray<{ readonly loc?: ReadonlyArray<string | number>, readonly msg?: string }>
 }
 
 /** Reads an error of the admin API or of an endpoint. */

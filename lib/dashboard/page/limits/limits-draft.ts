@@ -77,7 +77,8 @@ export function limitsOf ({ counts, budgets: drafts, strict }: LimitsDraft): Lim
     ...Object.fromEntries(
       countedLimitNames.flatMap(name => (counts[name] === '' ? [] : [[name, Number(counts[name])]]))
     ),
-    ...(budgets.length > 1 ? { budgets } : first !== undefined && { budget: first }),
+    ...budgets.length > 1 && { budgets },
+    ...budgets.length === 1 && first !== undefined && { budget: first },
     ...first !== undefined && !strict && { strict: false }
   }
   return Object.keys(limits).length === 0 ? null : limits

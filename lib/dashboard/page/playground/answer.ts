@@ -59,7 +59,7 @@ export interface Chunk {
       readonly reasoning_content?: string
       readonly tool_calls?: ReadonlyArray<{
         readonly index: number
-        readonly function?: { readonly name?: string; readonly arguments?: string }
+        readonly function?: { readonly name?: string, readonly arguments?: string }
       }>
     }
     readonly finish_reason?: string | null
@@ -81,7 +81,7 @@ export interface Chunk {
     readonly duration_ms?: number
   }>
   readonly mcp_server_errors?: Readonly<
-    Record<string, { readonly message: string; readonly recommendation?: string }>
+    Record<string, { readonly message: string, readonly recommendation?: string }>
   >
   readonly tool_loop_stopped?: { readonly reason: string }
   readonly error?: { readonly message: string }

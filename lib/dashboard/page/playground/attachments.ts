@@ -1,13 +1,13 @@
 /** Files that go with a message: images, sound and PDF as they are, anything else as its text. */
 
 export type Part =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+  | { readonly type: 'text', readonly text: string }
+  | { readonly type: 'image_url', readonly image_url: { readonly url: string } }
   | {
       readonly type: 'input_audio'
-      readonly input_audio: { readonly data: string; readonly format: 'wav' | 'mp3' }
+      readonly input_audio: { readonly data: string, readonly format: 'wav' | 'mp3' }
     }
-  | { readonly type: 'file'; readonly file: { readonly filename: string; readonly file_data: string } }
+  | { readonly type: 'file', readonly file: { readonly filename: string, readonly file_data: string } }
 
 export interface Attachment {
   readonly id: number
