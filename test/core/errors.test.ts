@@ -17,7 +17,7 @@ t.test('the statuses are those that clients rely on', async t => {
   for (const code of all) (byStatus[codes[code].status] ??= []).push(code)
   t.strictSame(byStatus, {
     400: [
-      'invalid_json', 'invalid_value', 'unsupported_value', 'unsupported_parameter', 'context_length_exceeded', 'content_policy_violation', 'invalid_document',
+      'invalid_json', 'invalid_value', 'unsupported_value', 'unsupported_parameter', 'context_length_exceeded', 'content_policy_violation', 'content_refused', 'invalid_document',
       'unsupported_format', 'upstream_invalid_request', 'unknown_provider'
     ],
     401: ['invalid_api_key', 'invalid_credentials', 'invalid_provider_key'],
