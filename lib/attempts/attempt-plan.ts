@@ -64,8 +64,8 @@ export class AttemptPlan {
   constructor (routes: readonly Route[], health: RouteHealth, options: AttemptPlanOptions) {
     this.#health = health
     this.#options = options
-    const { keyId, onSkip } = options
-    const candidates = health.candidates(routes, keyId, (route, { reason }) => onSkip(route, reason))
+    const onSkip = (route: Route, { reason }: Cooldown): void => options.onSkip(route, reason)
+    const candidates = health.candidates(routes, options.keyId, onSkip)
     this.#candidates = candidates[Symbol.iterator]()
   }
 
