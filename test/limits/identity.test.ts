@@ -13,7 +13,7 @@ import { answerLimitMessages, workerLimiter } from '../../lib/limits/shared-limi
 import { isSqlite, type Database } from '../../lib/stores/database.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { randomFrom } from '../support/limits.ts'
-import { noRedis, startRedis, type TestRedis } from '../support/redis.ts'
+import { connectTo, noRedis, startRedis, type TestRedis } from '../support/redis.ts'
 import { storeTest, testPlace } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
@@ -185,7 +185,7 @@ function workerOf (primary: LocalLimiter, name: string): Node {
 }
 
 async function redisNode (t: Test, redis: TestRedis, database: Database): Promise<Node> {
-  const server = await redis.connect(t)
+  const server = await connectTo(t, redis.url, { timeoutMs: 5000 }) // a slow machine is no reason to count alone
   const limiter = new RedisLimiter(server, {
     without: () => 'refuse', readUsed: readUsedFrom(database), rereadMs: 0, onFailure: error => t.error(error)
   })
