@@ -63,20 +63,30 @@ export function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: 
 
 /** Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help there. */
 export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {
-  return parties.flatMap(({ kind, id, limits }) => {
-    const sums: Account[] = (withBudgets ? lowestOf(budgetsIn(limits)) : []).map(budget => (
-      { party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', name: 'budget', amount: nanoUsdOf(budget), window: windowOfBudget(budget), strict: limits.strict ?? true, budget }
-    ))
+  const accounts: Account[] = []
+  for (const { kind, id, limits } of parties) {
+    for (const budget of withBudgets ? lowestOf(budgetsIn(limits)) : []) {
+      accounts.push({
+        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', name: 'budget', amount: nanoUsdOf(budget),
+        window: windowOfBudget(budget), strict: limits.strict ?? true, budget
+      })
+    }
     const others: Account[] = []
     for (const { member, row } of limitFields) {
       const amount = limits[member]
       if (amount === undefined) continue
       const { unit } = row
       if (row.counting !== 'sum') others.push({ party: kind, partyId: id, counting: row.counting, unit, refusal: row.refusal, amount })
-      else sums.push({ party: kind, partyId: id, counting: 'sum', unit, name: row.refusal, amount, window: { per: row.per }, strict: false })
+      else {
+        accounts.push({
+          party: kind, partyId: id, counting: 'sum', unit, name: row.refusal, amount,
+          window: { per: row.per }, strict: false
+        })
+      }
     }
-    return [...sums, ...others]
-  })
+    accounts.push(...others)
+  }
+  return accounts
 }
 
 /** Lists the budgets of limits. */

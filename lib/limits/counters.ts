@@ -9,7 +9,7 @@
  */
 
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
-import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
+import { partyName, type Account, type RateAccount, type SumAccount, type Unit } from './call-accounts.ts'
 import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import { periodOf, type Period } from './windows.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
@@ -101,6 +101,8 @@ interface Sum {
 
 /** The sum of one party, unit and period. */
 export interface SumKey {
+  /** Unlike that of any other sum. */
+  readonly name: string
   readonly party: string
   readonly unit: Unit
   readonly period: Period
@@ -113,12 +115,15 @@ export interface Holding extends Pick<SumKey, 'party' | 'unit'> {
   readonly amount: number
 }
 
+/** The counter of an account at the moment of a call: named once, as a call reads it several times. */
+type Counter =
+  | { readonly account: SumAccount, readonly name: string, readonly period: Period }
+  | { readonly account: RateAccount, readonly name: string, readonly period: undefined }
+
 /** The part of a reservation that counts in one account. */
 interface Part {
-  readonly account: Account
+  readonly counter: Counter
   readonly amount: number
-  /** Of a sum. */
-  readonly period?: Period
 }
 
 interface Reservation {
@@ -170,7 +175,10 @@ export class LimitCounters {
 
   /** Lists the sums that a call counts in now. */
   sumsOf ({ accounts }: Pick<ReservationRequest, 'accounts'>): SumKey[] {
-    return accounts.filter(account => account.counting === 'sum').map(account => this.#keyOf(account))
+    const nowMs = this.#now()
+    const sums: SumKey[] = []
+    for (const account of accounts) if (account.counting === 'sum') sums.push(sumOfAccount(account, nowMs))
+    return sums
   }
 
   /**
@@ -180,21 +188,21 @@ export class LimitCounters {
    * @returns what counts now
    */
   setUsed (key: SumKey, used: number): number {
-    const sum = this.#sumOf(key)
+    const sum = this.#sumOf(key.name, key.period)
     const counted = Math.max(sum.used, used - unrecordedRefunds(sum.refunds, this.#now()))
-    this.#sums.set(sumName(key), { ...sum, used: counted })
+    this.#sums.set(key.name, { ...sum, used: counted })
     return counted
   }
 
   /** Sets how much of a sum other gateways hold, or this one has used and not recorded, after `setUsed` of the same period. */
-  setElsewhere (key: SumKey, elsewhere: number): void {
-    const sum = this.#sumOf(key)
-    if (sum.elsewhere !== elsewhere) this.#sums.set(sumName(key), { ...sum, elsewhere })
+  setElsewhere ({ name, period }: SumKey, elsewhere: number): void {
+    const sum = this.#sumOf(name, period)
+    if (sum.elsewhere !== elsewhere) this.#sums.set(name, { ...sum, elsewhere })
   }
 
   /** Returns what open calls hold of a sum. */
-  reservedOf (key: SumKey): number {
-    return this.#sumOf(key).reserved
+  reservedOf ({ name, period }: SumKey): number {
+    return this.#sumOf(name, period).reserved
   }
 
   /** Lists what open calls hold of sums. */
@@ -212,17 +220,19 @@ export class LimitCounters {
   /** Reserves everything a call may use in all its accounts, or nothing. */
   reserve ({ accounts, wanted, rowId, alreadyAdmitted = false }: ReservationRequest, holder = ''): LimitDecision {
     const nowMs = this.#now()
-    const refusal = alreadyAdmitted ? undefined : this.#refusalOf(accounts, wanted, nowMs)
-    if (refusal !== undefined) return { admitted: false, ...refusal, rateLimits: this.#statusesOf(accounts, nowMs) }
-    const granted = this.#grantOf(accounts, wanted)
-    const parts = accounts.map((account): Part => {
-      const amount = amountOf(account, wanted, granted, alreadyAdmitted)
-      return account.counting === 'sum' ? { account, amount, period: periodOf(account.window, nowMs) } : { account, amount }
-    })
-    for (const part of parts) this.#change(part.account, part.amount, nowMs)
+    const counters = accounts.map(account => counterOf(account, nowMs))
+    const refusal = alreadyAdmitted ? undefined : this.#refusalOf(counters, wanted, nowMs)
+    if (refusal !== undefined) {
+      return { admitted: false, ...refusal, rateLimits: this.#statusesOf(counters, nowMs) }
+    }
+    const granted = this.#grantOf(counters, wanted)
+    const parts = counters.map((counter): Part => (
+      { counter, amount: amountOf(counter.account, wanted, granted, alreadyAdmitted) }
+    ))
+    for (const { counter, amount } of parts) this.#change(counter, amount, nowMs)
     const reservation = ++this.#last
     this.#reservations.set(reservation, { parts, holder, rowId })
-    return { admitted: true, reservation, granted, rateLimits: this.#statusesOf(accounts, nowMs) }
+    return { admitted: true, reservation, granted, rateLimits: this.#statusesOf(counters, nowMs) }
   }
 
   /** Replaces a reservation with the actual usage; further calls do nothing. */
@@ -232,9 +242,10 @@ export class LimitCounters {
     this.#reservations.delete(reservation)
     this.#left.delete(reservation)
     const nowMs = this.#now()
-    for (const { account, amount, period } of reserved.parts) {
-      if (period !== undefined) this.#settleSum({ ...keyOf(account, period), amount }, used[account.unit] ?? 0, nowMs)
-      else this.#change(account, settledChange(account, amount, used), nowMs)
+    for (const { counter, amount } of reserved.parts) {
+      const { account, name, period } = counter
+      if (period === undefined) this.#change(counter, settledChange(account, amount, used), nowMs)
+      else this.#settleSum(name, period, amount, used[account.unit] ?? 0, nowMs)
     }
   }
 
@@ -249,10 +260,13 @@ export class LimitCounters {
     for (const [id, { parts, ...reservation }] of this.#reservations) {
       if (reservation.holder !== holder) continue
       this.#reservations.delete(id)
-      for (const { account, amount, period } of parts) if (period === undefined) this.#change(account, releasedChange(account, amount), nowMs)
-      const left = parts.filter(({ period, amount }) => period !== undefined && amount > 0)
+      for (const { counter, amount } of parts) {
+        const { account, period } = counter
+        if (period === undefined) this.#change(counter, releasedChange(account, amount), nowMs)
+      }
+      const left = parts.filter(({ counter: { period }, amount }) => period !== undefined && amount > 0)
       if (left.length > 0) this.#left.set(id, { ...reservation, parts: left })
-      for (const sum of sumParts(left)) sums.set(sumName(sum), sum)
+      for (const sum of sumParts(left)) sums.set(sum.name, sum)
     }
     return [...sums.values()]
   }
@@ -274,100 +288,106 @@ export class LimitCounters {
   }
 
   /** Finds the account that refuses: sums first, as waiting does not help there, then places, then what takes longest to refill. */
-  #refusalOf (accounts: readonly Account[], wanted: ReservationRequest['wanted'], nowMs: number): AccountRefusal | undefined {
+  #refusalOf (
+    counters: readonly Counter[], wanted: ReservationRequest['wanted'], nowMs: number
+  ): AccountRefusal | undefined {
+    let noPlace: AccountRefusal | undefined
     let longest: AccountRefusal | undefined
-    const refusals = accounts.map((account, place) => ({ account: place, counting: account.counting, found: this.#refuses(account, wanted, nowMs) }))
-    for (const counting of ['sum', 'open', 'rate'] as const) {
-      for (const { account, counting: own, found } of refusals) {
-        if (own !== counting || found === undefined) continue
-        if (counting !== 'rate') return { account, ...found }
-        if (longest === undefined || found.waitMs > longest.waitMs) longest = { account, ...found }
+    for (const [place, counter] of counters.entries()) {
+      const found = this.#refuses(counter, wanted, nowMs)
+      if (found === undefined) continue
+      const refusal = { account: place, ...found }
+      switch (counter.account.counting) {
+        case 'sum': return refusal
+        case 'open': noPlace ??= refusal; break
+        case 'rate': if (longest === undefined || found.waitMs > longest.waitMs) longest = refusal; break
+        default: counter.account satisfies never
       }
     }
-    return longest
+    return noPlace ?? longest
   }
 
-  #refuses (account: Account, wanted: ReservationRequest['wanted'], nowMs: number): Omit<AccountRefusal, 'account'> | undefined {
-    const { amount } = account
-    switch (account.counting) {
-      case 'sum': {
-        const { used, reserved, elsewhere, period: { endMs } } = this.#sumOf(this.#keyOf(account, nowMs))
-        const { least } = boundsOf(account, wanted)
-        const refused = refusalOfSum(amount - used, least, amount - used - reserved - elsewhere)
-        return refused === undefined ? undefined : { ...nameRefusal(account.name, refused), endMs }
-      }
-      case 'open': return (this.#open.get(partyName(account)) ?? 0) < amount ? undefined : { reason: account.refusal, waitMs: retryAfterMs }
+  #refuses (
+    counter: Counter, wanted: ReservationRequest['wanted'], nowMs: number
+  ): Omit<AccountRefusal, 'account'> | undefined {
+    const { name } = counter
+    if (counter.period !== undefined) {
+      const { account, period } = counter
+      const { used, reserved, elsewhere } = this.#sumOf(name, period)
+      const left = account.amount - used
+      const refused = refusalOfSum(left, boundsOf(account, wanted).least, left - reserved - elsewhere)
+      if (refused === undefined) return undefined
+      return { ...nameRefusal(account.name, refused), endMs: period.endMs }
+    }
+    const { account } = counter
+    const { counting, amount, refusal: reason } = account
+    switch (counting) {
+      case 'open': return (this.#open.get(name) ?? 0) < amount ? undefined : { reason, waitMs: retryAfterMs }
       case 'rate': {
-        const wait = waitMs(this.#bucketOf(account), amount, amountOf(account, wanted, mostOf(wanted), false), nowMs)
-        return wait === 0 ? undefined : { reason: account.refusal, waitMs: wait }
+        const wait = waitMs(this.#bucketOf(name), amount, amountOfRate(account, wanted), nowMs)
+        return wait === 0 ? undefined : { reason, waitMs: wait }
       }
     }
-    return account satisfies never
+    return counting satisfies never
   }
 
   /** Returns what is reserved of each unit: what is wanted, or what each of its sums has left where less will do. */
-  #grantOf (accounts: readonly Account[], wanted: ReservationRequest['wanted']): Granted {
-    const granted: Partial<Record<Unit, number>> = mostOf(wanted)
-    for (const account of accounts) {
-      if (account.counting !== 'sum' || !account.strict) continue
-      const { used, reserved, elsewhere } = this.#sumOf(this.#keyOf(account))
+  #grantOf (counters: readonly Counter[], wanted: ReservationRequest['wanted']): Granted {
+    const granted = mostOf(wanted)
+    for (const { account, name, period } of counters) {
+      if (period === undefined || !account.strict) continue
+      const { used, reserved, elsewhere } = this.#sumOf(name, period)
       const { least } = boundsOf(account, wanted)
       granted[account.unit] = Math.max(least, Math.min(granted[account.unit] ?? 0, account.amount - used - reserved - elsewhere))
     }
     return granted
   }
 
-  #keyOf (account: SumAccount, nowMs = this.#now()): SumKey {
-    return keyOf(account, periodOf(account.window, nowMs))
+  #sumOf (name: string, period: Period): Sum {
+    return this.#sums.get(name) ?? { period, used: 0, reserved: 0, elsewhere: 0, refunds: undefined }
   }
 
-  #sumOf (key: SumKey): Sum {
-    return this.#sums.get(sumName(key)) ?? { period: key.period, used: 0, reserved: 0, elsewhere: 0, refunds: undefined }
-  }
-
-  #bucketOf (account: Account): Bucket {
-    return this.#rates.get(rateName(account))?.bucket ?? fullBucket
+  #bucketOf (name: string): Bucket {
+    return this.#rates.get(name)?.bucket ?? fullBucket
   }
 
   /** Adds to what is counted in an account. */
-  #change (account: Account, by: number, nowMs: number): void {
-    switch (account.counting) {
+  #change ({ account, name, period }: Counter, by: number, nowMs: number): void {
+    if (period !== undefined) {
+      const sum = this.#sumOf(name, period)
+      return this.#sums.set(name, { ...sum, reserved: sum.reserved + by })
+    }
+    const { counting, amount: limit } = account
+    switch (counting) {
       case 'rate': {
-        const { amount: limit } = account
-        this.#rates.set(rateName(account), { bucket: take(this.#bucketOf(account), limit, by, nowMs), limit })
-        break
+        const bucket = take(this.#bucketOf(name), limit, by, nowMs)
+        return this.#rates.set(name, { bucket, limit })
       }
       case 'open': {
-        const name = partyName(account)
         const open = (this.#open.get(name) ?? 0) + by
         if (open === 0) this.#open.delete(name)
         else this.#open.set(name, open)
-        break
+        return
       }
-      case 'sum': {
-        const key = this.#keyOf(account, nowMs)
-        const sum = this.#sumOf(key)
-        this.#sums.set(sumName(key), { ...sum, reserved: sum.reserved + by })
-        break
-      }
-      default: account satisfies never
     }
+    counting satisfies never
   }
 
   /** Replaces a reserved part of a sum with what was used. */
-  #settleSum ({ amount, ...key }: SumPart, used: number, nowMs: number): void {
-    const sum = this.#sumOf(key)
+  #settleSum (name: string, period: Period, amount: number, used: number, nowMs: number): void {
+    const sum = this.#sumOf(name, period)
     const refunds = used < 0 ? addRefund(sum.refunds, -used, nowMs) : sum.refunds
-    this.#sums.set(sumName(key), { ...sum, used: sum.used + used, reserved: sum.reserved - amount, refunds })
+    this.#sums.set(name, { ...sum, used: sum.used + used, reserved: sum.reserved - amount, refunds })
   }
 
-  #statusesOf (accounts: readonly Account[], nowMs: number): RateLimits {
+  #statusesOf (counters: readonly Counter[], nowMs: number): RateLimits {
     const statuses: Partial<Record<Unit, RateLimitStatus>> = {}
-    for (const account of accounts) {
-      if (account.counting !== 'rate' || statuses[account.unit] !== undefined) continue
-      const { amount: limit } = account
-      const bucket = this.#bucketOf(account)
-      statuses[account.unit] = { limit, remaining: remaining(bucket, limit, nowMs), resetMs: fullInMs(bucket, limit, nowMs) }
+    for (const { account: { counting, unit, amount: limit }, name } of counters) {
+      if (counting !== 'rate' || statuses[unit] !== undefined) continue
+      const bucket = this.#bucketOf(name)
+      statuses[unit] = {
+        limit, remaining: remaining(bucket, limit, nowMs), resetMs: fullInMs(bucket, limit, nowMs)
+      }
     }
     return statuses
   }
@@ -385,8 +405,11 @@ export function nameRefusal (name: SumAccount['name'], refused: '' | 'too_small'
   return refused === '' ? { reason: name, waitMs: 0 } : { reason: `${name}_${refused}`, waitMs: refused === 'reserved' ? retryAfterMs : 0 }
 }
 
+/** Returns the most that is wanted of each unit. */
 export function mostOf (wanted: ReservationRequest['wanted']): Partial<Record<Unit, number>> {
-  return Object.fromEntries(Object.entries(wanted).map(([unit, { most }]) => [unit, most]))
+  const amounts: Partial<Record<Unit, number>> = {}
+  for (const [unit, { most }] of Object.entries(wanted)) amounts[unit as Unit] = most // its keys are units
+  return amounts
 }
 
 /** Returns the most and the least that a call reserves of a sum. */
@@ -395,15 +418,20 @@ export function boundsOf ({ unit, strict }: SumAccount, wanted: ReservationReque
   return strict ? { most, least } : { most: usual, least: usual }
 }
 
-/** Returns what a reservation takes of an account. A call that wants more than a minute's amount waits for a full bucket. */
+/** Returns what a reservation takes of an account. */
 export function amountOf (account: Account, wanted: ReservationRequest['wanted'], granted: Granted, alreadyAdmitted: boolean): number {
   const { unit } = account
   switch (account.counting) {
     case 'open': return alreadyAdmitted ? 0 : 1
-    case 'rate': return unit === 'requests' ? 1 : Math.min(wanted[unit]?.most ?? 0, account.amount)
+    case 'rate': return amountOfRate(account, wanted)
     case 'sum': return account.strict ? granted[unit] ?? 0 : boundsOf(account, wanted).most
   }
   return account satisfies never
+}
+
+/** Returns what a call takes of a limit per minute: at most a minute's amount, which a full bucket has. */
+function amountOfRate ({ unit, amount }: RateAccount, wanted: ReservationRequest['wanted']): number {
+  return unit === 'requests' ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
 }
 
 /** Returns what a settlement adds to a rate, or to the open calls. */
@@ -417,24 +445,35 @@ function releasedChange ({ unit }: Account, reserved: number): number {
   return unit === 'requests' ? 0 : -reserved
 }
 
-function keyOf (account: Account, period: Period): SumKey {
-  return { party: partyName(account), unit: account.unit, period }
+/** Returns the sum of a party, a unit and a period. The party, which may be any text, ends its name. */
+export function sumOf (party: string, unit: Unit, period: Period): SumKey {
+  return { name: `${unit} ${period.name} ${period.fromMs} ${party}`, party, unit, period }
+}
+
+/** Returns the sum that an account counts in at a moment. */
+export function sumOfAccount (account: SumAccount, nowMs: number): SumKey {
+  return sumOf(partyName(account), account.unit, periodOf(account.window, nowMs))
+}
+
+function counterOf (account: Account, nowMs: number): Counter {
+  switch (account.counting) {
+    case 'sum': {
+      const { name, period } = sumOfAccount(account, nowMs)
+      return { account, name, period }
+    }
+    case 'open': return { account, name: partyName(account), period: undefined }
+    case 'rate': return { account, name: `${account.unit} ${partyName(account)}`, period: undefined }
+  }
+  return account satisfies never
 }
 
 function sumParts (parts: readonly Part[]): SumPart[] {
-  return parts.flatMap(({ account, amount, period }) => period === undefined ? [] : [{ ...keyOf(account, period), amount }])
-}
-
-function rateName (account: Account): string {
-  return `${account.unit} ${partyName(account)}`
-}
-
-/** Names a sum; the party, which may be any text, comes last. */
-export function sumName ({ party, unit, period: { name, fromMs } }: SumKey): string {
-  return `${unit} ${name} ${fromMs} ${party}`
+  return parts.flatMap(({ counter: { account, name, period }, amount }) => (
+    period === undefined ? [] : [{ name, party: partyName(account), unit: account.unit, period, amount }]
+  ))
 }
 
 function partsOf (name: string): Pick<Holding, 'party' | 'unit'> {
   const [unit, , , ...party] = name.split(' ')
-  return { unit: unit as Unit, party: party.join(' ') } // as `sumName` has put them together
+  return { unit: unit as Unit, party: party.join(' ') } // as `sumOf` has put them together
 }

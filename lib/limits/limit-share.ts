@@ -6,7 +6,9 @@
  * uses its part and no other counts there. So none has to know what the others use meanwhile.
  */
 
-import { LimitCounters, sumName, type ActualUsage, type LimitDecision, type ReservationRequest, type SumKey } from './counters.ts'
+import {
+  LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest, type SumKey
+} from './counters.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
 import type { Account } from './call-accounts.ts'
 
@@ -43,9 +45,8 @@ export class LimitShare {
   }
 
   #divide (sum: SumKey, limit: number): void {
-    const name = sumName(sum)
-    if (this.#divided.has(name)) return
-    this.#divided.add(name)
+    if (this.#divided.has(sum.name)) return
+    this.#divided.add(sum.name)
     const { processes, known } = this.#options
     const { used, reserved } = known(sum)
     const left = Math.max(0, limit - this.#counters.setUsed(sum, used))

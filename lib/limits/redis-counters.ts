@@ -3,7 +3,10 @@
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyName, type Account, type SumAccount, type Unit } from './call-accounts.ts'
-import { amountOf, boundsOf, mostOf, nameRefusal, settledChange, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest, type SumKey } from './counters.ts'
+import {
+  amountOf, boundsOf, mostOf, nameRefusal, settledChange, sumOf, type ActualUsage, type LimitDecision,
+  type RecordedUsage, type ReservationRequest, type SumKey
+} from './counters.ts'
 import { periodOf, type Period } from './windows.ts'
 
 /** A part of a reservation as Redis has it. */
@@ -80,7 +83,8 @@ export class RedisCounters {
       const { counting, unit, amount } = account
       if (account.counting !== 'sum' || period === undefined) return counting === 'open' ? { counting, amount } : { counting: 'rate', unit, amount, takes: amountOf(account, wanted, most, alreadyAdmitted) }
       return {
-        counting: 'sum', key: sumKey(unit, period), unit, amount, strict: account.strict, ...boundsOf(account, wanted), recorded: recordedOf({ party, unit, period }), keep_ms: this.#keepMs(period)
+        counting: 'sum', key: sumKey(unit, period), unit, amount, strict: account.strict,
+        ...boundsOf(account, wanted), recorded: recordedOf(sumOf(party, unit, period)), keep_ms: this.#keepMs(period)
       }
     })
     const { refusal, accounts: results } = await this.#batch.add(party, { kind: 'reserve', id, accounts: counted, admitted: alreadyAdmitted }) as Reply // what the script returns
@@ -91,7 +95,9 @@ export class RedisCounters {
       const { remaining, reset_ms: resetMs, used: counted, granted: text } = results[index] ?? {}
       if (text !== undefined) granted[unit] = Number(text)
       if (remaining !== undefined && resetMs !== undefined) rateLimits[unit] ??= { limit, remaining, resetMs }
-      if (period !== undefined && counted !== undefined) used.push({ sum: { party, unit, period }, used: Number(counted) })
+      if (period !== undefined && counted !== undefined) {
+        used.push({ sum: sumOf(party, unit, period), used: Number(counted) })
+      }
     }
     const parts = planned.parts.map(part => ({ ...part, amount: amountOf(part.account, wanted, granted, alreadyAdmitted) }))
     const reservation = { ...planned, parts }

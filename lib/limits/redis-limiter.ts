@@ -10,10 +10,12 @@ import { GatewayError } from '../core/errors.ts'
 import { partyName, type Account } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import { isLeased, RedisCounters, renewEveryMs, type RedisReservation } from './redis-counters.ts'
-import { mostOf, noUse, sumName, type ActualUsage, type Granted, type LimitDecision, type RateLimits, type RecordedUsage, type ReservationRequest, type SumKey } from './counters.ts'
+import {
+  mostOf, noUse, sumOf, sumOfAccount, type ActualUsage, type Granted, type LimitDecision, type RateLimits,
+  type RecordedUsage, type ReservationRequest, type SumKey
+} from './counters.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
-import { periodOf } from './windows.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { Settings } from '../core/settings.ts'
@@ -230,13 +232,14 @@ export class RedisLimiter implements Limiter {
 
   #newShare (): LimitShare {
     const { readUsed, onFailure } = this.#options
-    const reservedOf = (wanted: SumKey): number => {
-      const name = sumName(wanted)
+    const reservedOf = ({ name }: SumKey): number => {
       let reserved = 0
       for (const { held, isShared } of this.#open.values()) {
         if (!isShared) continue
         for (const { party, parts } of held) {
-          for (const { account: { unit }, amount, period } of parts) if (period !== undefined && sumName({ party, unit, period }) === name) reserved += amount
+          for (const { account: { unit }, amount, period } of parts) {
+            if (period !== undefined && sumOf(party, unit, period).name === name) reserved += amount
+          }
         }
       }
       return reserved
@@ -248,14 +251,14 @@ export class RedisLimiter implements Limiter {
   }
 
   #sumsOf ({ accounts }: ReservationRequest): SumKey[] {
-    return accounts.flatMap(account => account.counting === 'sum'
-      ? [{ party: partyName(account), unit: account.unit, period: periodOf(account.window, this.#server.now()) }]
-      : [])
+    return accounts.flatMap(account => (
+      account.counting === 'sum' ? [sumOfAccount(account, this.#server.now())] : []
+    ))
   }
 
   #note (sum: SumKey, { recorded, counted, countedAtMs }: Partial<KnownSum>): void {
-    const known = this.#known.get(sumName(sum))
-    this.#known.set(sumName(sum), {
+    const known = this.#known.get(sum.name)
+    this.#known.set(sum.name, {
       sum,
       recorded: recorded ?? known?.recorded ?? 0,
       counted: counted ?? known?.counted ?? 0,
@@ -265,7 +268,7 @@ export class RedisLimiter implements Limiter {
 
   /** Returns what is known to be used. */
   #usedOf (sum: SumKey): number {
-    const known = this.#known.get(sumName(sum))
+    const known = this.#known.get(sum.name)
     if (known === undefined) return 0
     return this.#now() - known.countedAtMs < recordedAfterMs ? Math.max(known.recorded, known.counted) : known.recorded
   }

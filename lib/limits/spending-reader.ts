@@ -1,5 +1,5 @@
 import { PrunedMap } from '../async/pruned-map.ts'
-import { sumName, type SumKey } from './counters.ts'
+import type { SumKey } from './counters.ts'
 
 /** Returns what a party used in a period up to a moment, as the usage ledger has it. */
 export type ReadUsed = (sum: SumKey, untilMs: number) => Promise<number>
@@ -34,7 +34,11 @@ export class SpendingReader {
   /** Reads the sums that are not known; calls that arrive meanwhile share one reading. @returns `undefined` where all are known */
   read (sums: readonly SumKey[]): Promise<void> | undefined {
     if (this.#options.readUsed === undefined) return undefined
-    const pending = sums.map(sum => this.#pendingOf(sum)).filter(reading => reading !== undefined)
+    const pending: Array<Promise<void>> = []
+    for (const sum of sums) {
+      const reading = this.#pendingOf(sum)
+      if (reading !== undefined) pending.push(reading)
+    }
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
   }
 
@@ -44,14 +48,14 @@ export class SpendingReader {
   }
 
   #pendingOf (sum: SumKey): Promise<void> | undefined {
-    const last = this.#readings.get(sumName(sum))
+    const last = this.#readings.get(sum.name)
     return last !== undefined && performance.now() - last.atMs < this.#options.rereadMs ? last.pending : this.#begin(sum)
   }
 
   #begin (sum: SumKey): Promise<void> | undefined {
     const reading: Reading = { atMs: performance.now(), pending: undefined }
     reading.pending = this.#load(sum).finally(() => { reading.pending = undefined })
-    this.#readings.set(sumName(sum), reading)
+    this.#readings.set(sum.name, reading)
     return reading.pending
   }
 
