@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
+import type { Account } from './call-accounts.ts'
 import { noUse, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
@@ -18,6 +19,8 @@ import type { Limiter, LocalLimiter } from './limiter.ts'
 type Message =
   | {
     readonly limits: 'count'
+    /** Each list of accounts that calls of this message have, once: it is most of the text of a call. */
+    readonly lists: ReadonlyArray<readonly Account[]>
     readonly reserve: readonly Wanted[]
     readonly settle: readonly Settled[]
     readonly record: readonly Recorded[]
@@ -26,10 +29,15 @@ type Message =
   | { readonly limits: 'decisions', readonly decisions: readonly Decided[], readonly isLate: boolean }
   | { readonly limits: 'settled', readonly request: number }
 
+type HasAccounts = Pick<ReservationRequest, 'accounts'>
+
+/** Has the place of its list of accounts in the message. */
+type Listed<T extends HasAccounts> = Omit<T, 'accounts'> & { readonly accounts: number }
+
 /** Requests are numbered by their worker. */
 interface Wanted {
   readonly request: number
-  readonly wanted: ReservationRequest
+  readonly wanted: Listed<ReservationRequest>
 }
 
 interface Decided {
@@ -45,7 +53,7 @@ interface Settled {
 /** Numbered like requests. */
 interface Recorded {
   readonly request: number
-  readonly usages: readonly RecordedUsage[]
+  readonly usages: ReadonlyArray<Listed<RecordedUsage>>
 }
 
 interface Waiting<Reply> {
@@ -70,6 +78,7 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
   const settling = new Map<number, Waiting<void>>()
   let last = 0
   // The next message.
+  let lists = new AccountLists()
   let reserve: Wanted[] = []
   let settle: Settled[] = []
   let record: Recorded[] = []
@@ -81,7 +90,8 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
     if (isAsking || !isDue) return
     isDue = false
     isAsking = reserve.length > 0
-    sendMessage(primary, { limits: 'count', reserve, settle, record })
+    sendMessage(primary, { limits: 'count', lists: lists.all, reserve, settle, record })
+    lists = new AccountLists()
     reserve = []
     settle = []
     record = []
@@ -117,7 +127,7 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
       if (primary.connected === false) return reject(new GatewayError('shutting_down'))
       const request = ++last
       waiting.set(request, { resolve, reject })
-      reserve.push({ request, wanted })
+      reserve.push({ request, wanted: lists.list(wanted) })
       sendSoon()
     }),
     settle: (reservation, used) => {
@@ -128,7 +138,7 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
       if (primary.connected === false) return reject(new GatewayError('shutting_down'))
       const request = ++last
       settling.set(request, { resolve, reject })
-      record.push({ request, usages })
+      record.push({ request, usages: usages.map(usage => lists.list(usage)) })
       sendSoon()
     }),
     flush: () => {
@@ -138,19 +148,42 @@ export function workerLimiter (primary: IpcChannel<Message>): WorkerLimiter {
   }
 }
 
+/** The lists of accounts of one message. */
+class AccountLists {
+  readonly all: Array<readonly Account[]> = []
+  /** By the text of each list: calls of one key have equal ones. */
+  readonly #places = new Map<string, number>()
+
+  /** Replaces a list with its place, and adds it where it is new. */
+  list<T extends HasAccounts> (from: T): Listed<T> {
+    const text = JSON.stringify(from.accounts)
+    let place = this.#places.get(text)
+    if (place === undefined) {
+      place = this.all.push(from.accounts) - 1
+      this.#places.set(text, place)
+    }
+    return { ...from, accounts: place }
+  }
+}
+
 /** Serves a worker in the primary, and releases its reservations when it exits: what they have of budgets once its usage records are stored. */
 export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: LocalLimiter, holder: string): void {
   let hasExited = false
   worker.on('message', message => {
     if (hasExited || !isMessage(message) || message.limits !== 'count') return
+    const { lists } = message
+    // A worker sends each list that it names.
+    const accountsAt = (place: number): readonly Account[] => lists[place] as readonly Account[]
     // First, as that makes room.
     for (const { reservation, used } of message.settle) limiter.settle(reservation, used)
     for (const { request, usages } of message.record) {
-      void limiter.settleRecorded(usages).then(() => sendMessage(worker, { limits: 'settled', request }))
+      const recorded = usages.map(usage => ({ ...usage, accounts: accountsAt(usage.accounts) }))
+      void limiter.settleRecorded(recorded).then(() => sendMessage(worker, { limits: 'settled', request }))
     }
     if (message.reserve.length === 0) return
     const decisions: Decided[] = []
-    for (const { request, wanted } of message.reserve) {
+    for (const { request, wanted: listed } of message.reserve) {
+      const wanted = { ...listed, accounts: accountsAt(listed.accounts) }
       const decision = limiter.reserve(wanted, holder)
       // While the ledger is read for one key, or a place is waited for, others do not wait.
       if (decision instanceof Promise || hasNoPlace(wanted, decision)) void answerLater(request, wanted, decision)

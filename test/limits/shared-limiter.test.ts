@@ -55,6 +55,13 @@ function connected (limiter: KeyLocalLimiter): { readonly worker: KeyLimiter<Wor
   return { worker: new KeyLimiter(worker), sent }
 }
 
+/** What a worker sends to reserve for one call. */
+function messageOf (call: KeyCall): object {
+  const { accounts, ...wanted } = requestOf(call)
+  const reserve = [{ request: 1, wanted: { ...wanted, accounts: 0 } }]
+  return { limits: 'count', lists: [accounts], reserve, settle: [], record: [] }
+}
+
 function reservationOf (decision: KeyDecision): number {
   return decision.admitted ? decision.reservation : NaN
 }
@@ -124,7 +131,7 @@ t.test('what is reserved for a worker that has exited meanwhile is released, wit
   const ipc = { connected: true, isDead: () => true, on: (event: string, listener: () => void) => listeners.set(event, listener), send: () => true }
   answerLimitMessages(ipc, limiter.limiter, 'worker')
   const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
-  listeners.get('message')?.({ limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }) }], settle: [], record: [] })
+  listeners.get('message')?.(messageOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }))
   ipc.connected = false
   listeners.get('exit')?.()
   finish(7)
@@ -138,7 +145,7 @@ t.test('a worker that exits without a word of its IPC channel releases what it h
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const worker = new EventEmitter()
   answerLimitMessages(worker, limiter.limiter, 'worker')
-  const ask = { limits: 'count', reserve: [{ request: 1, wanted: requestOf({ keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 }) }], settle: [], record: [] }
+  const ask = messageOf({ keyId: 'a', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 })
   worker.emit('message', ask)
   t.equal(limiter.counters.open, 1)
   worker.emit('exit')
@@ -209,12 +216,34 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
   t.equal(sent.length, 2, 'there is no more to send')
 })
 
+t.test('a message has the accounts of a key once, however many of its calls it is about', async t => {
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
+  const { worker, sent } = connected(limiter)
+  const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
+  const one: KeyCall = { keyId: 'a', limits, tokens: 0, nanoUsd: 1 }
+  const other = { ...one, keyId: 'b' }
+  const { accounts } = requestOf(one)
+  const usages = ['row-1', 'row-2'].map(id => ({ accounts, row: { id, atMs: 0 }, used: {} }))
+  const recorded = worker.limiter.settleRecorded(usages)
+  await Promise.all([worker.reserve(one), worker.reserve(other), worker.reserve(one), recorded])
+  t.match(sent[0], {
+    lists: [accounts, requestOf(other).accounts],
+    reserve: [{ wanted: { accounts: 0 } }, { wanted: { accounts: 1 } }, { wanted: { accounts: 0 } }],
+    record: [{ usages: [{ accounts: 0 }, { accounts: 0 }] }]
+  })
+  t.match(sent[0], { lists: { length: 2 } })
+  await worker.reserve(other)
+  t.match(sent.at(-2), { lists: { length: 1 }, reserve: [{ wanted: { accounts: 0 } }] }, 'each message has its own')
+  t.same([...limiter.counters.holdings()].map(({ party, amount }) => [party, amount]), [['a', 2], ['b', 2]])
+})
+
 t.test('limits of one key that differ while a configuration is reloaded are kept apart', async t => {
-  const { worker } = connected(new KeyLocalLimiter(new LocalLimiter({ now: () => 0 })))
+  const { worker, sent } = connected(new KeyLocalLimiter(new LocalLimiter({ now: () => 0 })))
   const reserve = async (requestsPerMinute: number): Promise<KeyDecision> => (
     await worker.reserve({ keyId: 'a', limits: { requestsPerMinute }, tokens: 0, nanoUsd: 0 })
   )
   const decisions = await Promise.all([reserve(10), reserve(20), reserve(10)])
+  t.match(sent[0], { lists: { length: 2 } })
   t.same(decisions.map(({ rateLimits }) => rateLimits.requests?.limit), [10, 20, 10])
   t.same(decisions.map(({ rateLimits }) => rateLimits.requests?.remaining), [9, 18, 7])
 })
