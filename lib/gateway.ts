@@ -226,7 +226,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const prepare = async (): Promise<void> => {
     const listed = live.whenListed()
     await sweepUploads().catch((error: unknown) => {
-      log.warn({ error }, 'failed to delete uploads of an earlier process')
+      log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
     })
     records.importJournals()
     await listed
@@ -242,7 +242,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       warmUp()
       services()
         .toolServers.warmUp()
-        .catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
+        .catch((error: unknown) => log.error({ cause: loggableError(error) }, 'failed to load the client of tool servers'))
     }, warmUpAfterMs).unref()
   }
   /**
@@ -274,7 +274,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
         secure: tls !== undefined
       })
       // A connection that could not be accepted is no reason to end those that were.
-      server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
+      server.on('error', error => log.error({ cause: loggableError(error) }, 'server failed to accept a connection'))
       begin()
       return address
     },

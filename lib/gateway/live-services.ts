@@ -2,6 +2,7 @@
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { createServices, type OwnedServices, type ServiceParts } from '../create-services.ts'
+import { loggableError } from '../text/describe-error.ts'
 import { providerDigests } from '../routing/same-provider.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Settings } from '../core/settings.ts'
@@ -93,7 +94,7 @@ export class LiveServices {
       .whenIdle()
       .then(async () => await before.close())
       .catch((error: unknown) =>
-        this.#options.log.error({ error }, 'failed to close services of the previous configuration')
+        this.#options.log.error({ cause: loggableError(error) }, 'failed to close services of the previous configuration')
       )
       .finally(() => this.#outgoing.delete(before))
   }

@@ -10,7 +10,10 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 
 /** Tokens of each choice of the next answer. */
 export interface AffordableAnswer {
-  /** The tokens paid for after the prompt, its searches and the turns before; negative when not even those are. */
+  /**
+   * The tokens paid for after the prompt, its searches and the turns before; negative when not even those
+   * are.
+   */
   readonly affordable: number
   /** The tokens the request or its models allow. */
   readonly bound: number
@@ -20,13 +23,25 @@ export interface AffordableAnswer {
 
 const million = 1_000_000
 
-/** Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every other call. */
+/**
+ * Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every
+ * other call.
+ */
 export function affordableTokens<R extends ChatInput> (
-  { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>,
+  { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>,
+  models: Pick<ModelRegistry, 'find'>,
   estimate: EstimateRequest<R> = estimateChat
 ): AffordableAnswer | undefined {
   if (record.maxCostNanoUsd === undefined) return undefined
-  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache, searches = 0, media: read = noMedia } = estimate(request, routes)
+  const {
+    maxPrompt = 0,
+    maxCompletion,
+    minCompletion = 1,
+    choices = 1,
+    writesCache,
+    searches = 0,
+    media: read = noMedia
+  } = estimate(request, routes)
   const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage ?? {}
   const media = { ...read, bodyBytes: requestBytes(record), prompts: choices }
   const prompt = promptTokens + maxPrompt * choices

@@ -1,14 +1,15 @@
 /**
- * Makes one budget of those of all gateways that share a store, such as the old and the new one of a rolling restart.
+ * Makes one budget of those of all gateways that share a store, such as the old and the new one of a rolling
+ * restart.
  *
- * Each gateway that has keys with budgets shows itself in the store once a second. While there is another, a reservation
- * is a transaction of the store that reads what all have spent and hold, and writes what this one holds. A gateway that
- * is alone reserves in memory: that takes a hundredth of the time.
+ * Each gateway that has keys with budgets shows itself in the store once a second. While there is another, a
+ * reservation is a transaction of the store that reads what all have spent and hold, and writes what this one
+ * holds. A gateway that is alone reserves in memory: that takes a hundredth of the time.
  *
  * A gateway that is late, such as one that was busy or stopped for a while, must not make two budgets of one:
  *
- * - what it holds counts until it has closed, or its process has exited, and its usage records are stored, not until it
- *   has missed some beats; and what it has spent counts until that is recorded;
+ * - what it holds counts until it has closed, or its process has exited, and its usage records are stored,
+ *   not until it has missed some beats; and what it has spent counts until that is recorded;
  * - it looks for others before it reserves in memory, unless it has done so in the last 1.5 beats;
  * - a gateway that joins waits until all others have seen it and shown what they hold.
  */
@@ -40,7 +41,10 @@ export interface BudgetPeersOptions {
   /** Called when the store cannot be used: budgets are then this gateway's own. */
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
-  /** Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none do. */
+  /**
+   * Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none
+   * do.
+   */
   readonly hasUnrecorded?: () => boolean
   /** Milliseconds between two signs of life. Default 1000. */
   readonly beatMs?: number
@@ -50,11 +54,14 @@ const defaultBeatMs = 1000
 /** Signs of life for which a gateway that joins waits for another one that does not respond. */
 const maxMissedBeats = 10
 /**
- * Milliseconds without a sign of life after which one counts as gone of which no more is known, such as one in another
- * container: the longest a call takes by default.
+ * Milliseconds without a sign of life after which one counts as gone of which no more is known, such as one
+ * in another container: the longest a call takes by default.
  */
 const lostAfterMs = 600_000
-/** Usage records are in the store half a second after a call, unless it is busy: they are looked for from then on, as until then they count twice. */
+/**
+ * Usage records are in the store half a second after a call, unless it is busy: they are looked for from then
+ * on, as until then they count twice.
+ */
 const recordedAfterBeats = 1
 
 /** Stands for the last sign of life of a gateway that has closed and whose records wait to be stored. */
@@ -90,13 +97,15 @@ export class BudgetPeers {
 
   /** Returns true while another gateway uses the store: looks for one unless that has just been done. */
   isShared (): boolean {
-    if (!this.#shared && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) this.#attempt(() => this.#beat())
+    if (!this.#shared && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) {
+      this.#attempt(() => this.#beat())
+    }
     return this.#shared
   }
 
   /**
-   * Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes one of their beats. Ends as well when
-   * the store cannot be used: `onFailure` has been called then.
+   * Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes one of
+   * their beats. Ends as well when the store cannot be used: `onFailure` has been called then.
    */
   ready (): Promise<void> | undefined {
     return this.#isReady ? undefined : this.#ready ??= this.#join()
@@ -112,11 +121,20 @@ export class BudgetPeers {
     this.#database.write(prepare => {
       const found = sums.map((sum): SharedSum => {
         const name = holdingName(sum)
-        const { reserved } = prepare(readReserved).get(this.#id, name, sum.period.fromMs) as { reserved: number }
-        return { sum, recorded: this.#recordedOf(prepare, sum), reserved, recent: this.#unrecorded.of(holdingOf(sum)) }
+        const { reserved } = prepare(readReserved).get(this.#id, name, sum.period.fromMs) as {
+          reserved: number
+        }
+        return {
+          sum,
+          recorded: this.#recordedOf(prepare, sum),
+          reserved,
+          recent: this.#unrecorded.of(holdingOf(sum))
+        }
       })
       const own = reserve(found)
-      for (const { sum, recent } of found) prepare(writeHolding).run(this.#id, holdingName(sum), sum.period.fromMs, own(sum) + recent)
+      for (const { sum, recent } of found) {
+        prepare(writeHolding).run(this.#id, holdingName(sum), sum.period.fromMs, own(sum) + recent)
+      }
     })
   }
 
@@ -126,12 +144,18 @@ export class BudgetPeers {
     return (prepare(sql).get(...parameters) as { used: number }).used
   }
 
-  /** Notes what a call has used: until it is recorded, others know of it from here. A refund counts once it is recorded, and only there. */
+  /**
+   * Notes what a call has used: until it is recorded, others know of it from here. A refund counts once it is
+   * recorded, and only there.
+   */
   used (sum: SumKey, amount: number, row?: UsageRowKey): void {
     if (this.#isReady && amount > 0) this.#unrecorded.add({ ...holdingOf(sum), amount }, row)
   }
 
-  /** Notifies the other gateways that this one is gone. What it has spent stays while its records wait to be stored: others drop it then. */
+  /**
+   * Notifies the other gateways that this one is gone. What it has spent stays while its records wait to be
+   * stored: others drop it then.
+   */
   close (): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -171,11 +195,20 @@ export class BudgetPeers {
     }
   }
 
-  /** Returns when each other gateway that may be open showed itself the last time. @throws those of the store */
+  /**
+   * Returns when each other gateway that may be open showed itself the last time. @throws those of the store
+   */
   #othersSeen (): Map<string, number> {
     return this.#database.write(prepare => {
-      const others = prepare('select id, seen_ms from gateways where id <> ? and seen_ms > ?').all(this.#id, closedMs) as SeenGateway[]
-      return new Map(others.filter(({ id }) => processState(id) !== 'exited').map(({ id, seen_ms: seenMs }) => [id, seenMs]))
+      const others = prepare('select id, seen_ms from gateways where id <> ? and seen_ms > ?').all(
+        this.#id,
+        closedMs
+      ) as SeenGateway[]
+      return new Map(
+        others
+          .filter(({ id }) => processState(id) !== 'exited')
+          .map(({ id, seen_ms: seenMs }) => [id, seenMs])
+      )
     })
   }
 
@@ -206,13 +239,18 @@ export class BudgetPeers {
       const name = `${holding.fromMs} ${holdingName(holding)}`
       if (holding.amount > (held.get(name)?.amount ?? 0)) held.set(name, holding)
     }
-    for (const holding of [...held.values(), ...this.#unrecorded.sums()]) prepare(addHolding).run(this.#id, holdingName(holding), holding.fromMs, holding.amount)
+    for (const holding of [...held.values(), ...this.#unrecorded.sums()]) {
+      prepare(addHolding).run(this.#id, holdingName(holding), holding.fromMs, holding.amount)
+    }
   }
 
   /** Forgets what is recorded: what is not yet counts however long that takes. */
   async #forgetRecorded (): Promise<void> {
     try {
-      await this.#unrecorded.forgetRecorded(performance.now() - recordedAfterBeats * this.#options.beatMs, rows => recordedRows(this.#database.query, rows))
+      await this.#unrecorded.forgetRecorded(
+        performance.now() - recordedAfterBeats * this.#options.beatMs,
+        rows => recordedRows(this.#database.query, rows)
+      )
     } catch (error) {
       if (!this.#isClosed) this.#options.onFailure(error)
     }
@@ -250,7 +288,10 @@ export class BudgetPeers {
     }
   }
 
-  /** Does what others rely on: while the store is locked, as it is whenever a process writes, it is tried again, for half a beat. */
+  /**
+   * Does what others rely on: while the store is locked, as it is whenever a process writes, it is tried
+   * again, for half a beat.
+   */
   async #onceUnlocked<T> (work: () => T): Promise<T | undefined> {
     try {
       return await retryWhenLocked(async () => this.#isClosed ? undefined : work(), this.#options.beatMs / 2)
@@ -270,12 +311,14 @@ function holdingOf ({ party, unit, period: { fromMs } }: SumKey): Omit<Holding, 
   return { party, unit, fromMs }
 }
 
-const readReserved = 'select coalesce(sum(nano_usd), 0) as reserved from holdings where gateway_id <> ? and key_id = ? and from_ms = ?'
+const readReserved =
+  'select coalesce(sum(nano_usd), 0) as reserved from holdings where gateway_id <> ? and key_id = ? and from_ms = ?'
 const writeHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = excluded.nano_usd`
 const addHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = holdings.nano_usd + excluded.nano_usd`
-const markClosed = 'insert into gateways (id, seen_ms) values (?, ?) on conflict (id) do update set seen_ms = excluded.seen_ms'
+const markClosed =
+  'insert into gateways (id, seen_ms) values (?, ?) on conflict (id) do update set seen_ms = excluded.seen_ms'
 const dropHoldings = 'delete from holdings where gateway_id = ?'
 const dropGateway = 'delete from gateways where id = ?'
 

@@ -1,10 +1,17 @@
 /**
- * The accounts that a call counts in: one for each limit of each party whose limits hold for it. What counts them iterates over this list,
- * in memory, in Redis and in the messages between processes.
+ * The accounts that a call counts in: one for each limit of each party whose limits hold for it. What counts
+ * them iterates over this list, in memory, in Redis and in the messages between processes.
  */
 
 import type { Counting, CountedUnit } from '../../schemas/config/counted-limits.ts'
-import { nanoUsdOf, type ApiKey, type Budget, type KeyLimits, type Refusal, type SumName } from '../core/key.ts'
+import {
+  nanoUsdOf,
+  type ApiKey,
+  type Budget,
+  type KeyLimits,
+  type Refusal,
+  type SumName
+} from '../core/key.ts'
 import { limitFields } from './limit-table.ts'
 import { windowName, windowOfBudget, type Window } from './windows.ts'
 
@@ -44,7 +51,10 @@ export interface SumAccount extends Common {
   readonly counting: 'sum'
   readonly name: SumName
   readonly window: Window
-  /** True where a call may be granted less than the most it can use, and is held to that; else its usual amount is reserved. */
+  /**
+   * True where a call may be granted less than the most it can use, and is held to that; else its usual
+   * amount is reserved.
+   */
   readonly strict: boolean
   /** The limit that it comes from, where it is one of money. */
   readonly budget?: Budget
@@ -53,7 +63,10 @@ export interface SumAccount extends Common {
 export type Account = RateAccount | SumAccount
 
 /** Lists whose limits hold for a key: its own, and those that all keys of its project share. */
-export function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: KeyLimits | undefined): Party[] {
+export function limitedParties (
+  { id, limits, project }: ApiKey,
+  defaultLimits: KeyLimits | undefined
+): Party[] {
   const parties: Party[] = []
   const own = limits ?? defaultLimits
   if (own !== undefined) parties.push({ kind: 'key', id, limits: own })
@@ -61,7 +74,10 @@ export function limitedParties ({ id, limits, project }: ApiKey, defaultLimits: 
   return parties
 }
 
-/** Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help there. */
+/**
+ * Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help
+ * there.
+ */
 export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {
   const accounts: Account[] = []
   for (const { kind, id, limits } of parties) {
@@ -76,7 +92,8 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
       const amount = limits[member]
       if (amount === undefined) continue
       const { unit } = row
-      if (row.counting !== 'sum') others.push({ party: kind, partyId: id, counting: row.counting, unit, refusal: row.refusal, amount })
+      if (row.counting !== 'sum')
+        others.push({ party: kind, partyId: id, counting: row.counting, unit, refusal: row.refusal, amount })
       else {
         accounts.push({
           party: kind, partyId: id, counting: 'sum', unit, name: row.refusal, amount,
@@ -90,7 +107,10 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
 }
 
 /** Lists the budgets of limits. */
-export function budgetsIn ({ budget, budgets = [] }: Pick<KeyLimits, 'budget' | 'budgets'>): readonly Budget[] {
+export function budgetsIn ({
+  budget,
+  budgets = []
+}: Pick<KeyLimits, 'budget' | 'budgets'>): readonly Budget[] {
   return budget === undefined ? budgets : [budget, ...budgets]
 }
 

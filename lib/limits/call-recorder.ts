@@ -30,9 +30,9 @@ export class CallRecorder {
   }
 
   /**
-   * Journals a call whose request has been sent to a provider, once, as interrupted: nothing waits for it. Costs a call 1.5 µs,
-   * and less where several begin in one turn of the event loop. While the call is open it is journaled again, with what is known
-   * by then: after 0.15, 0.6, 2.4, … seconds.
+   * Journals a call whose request has been sent to a provider, once, as interrupted: nothing waits for it.
+   * Costs a call 1.5 µs, and less where several begin in one turn of the event loop. While the call is open
+   * it is journaled again, with what is known by then: after 0.15, 0.6, 2.4, … seconds.
    *
    * @param isFree true for a request that costs nothing: it is journaled only when it takes long
    */
@@ -50,7 +50,8 @@ export class CallRecorder {
 
   /**
    * Journals a call just before its last byte is sent. Its last byte must wait for the result:
-   * the journal, written once for all calls of a turn of the event loop. A call that has been journaled as it is, is not again.
+   * the journal, written once for all calls of a turn of the event loop. A call that has been journaled as it
+   * is, is not again.
    */
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts
@@ -64,7 +65,9 @@ export class CallRecorder {
   /** @returns false for a call whose answer is complete, or that nothing records any more */
   #recordInFlight (call: Call, ledger: Ledger): boolean {
     const row = journaledCall(call)?.row
-    if (ledger.isClosed || (row !== undefined && !('line' in row) && row.outcome !== interrupted)) return false
+    if (ledger.isClosed || (row !== undefined && !('line' in row) && row.outcome !== interrupted)) {
+      return false
+    }
     this.#recordInterrupted(call, ledger)
     return true
   }
@@ -74,7 +77,10 @@ export class CallRecorder {
     if (row !== undefined) void journal(call, row, ledger)
   }
 
-  /** Completes the row of a call that has ended, and settles its reservation. @returns its row; `undefined` for a call without a valid key */
+  /**
+   * Completes the row of a call that has ended, and settles its reservation. @returns its row; `undefined`
+   * for a call without a valid key
+   */
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter, models } = this.#parts
     const { record } = call
@@ -83,7 +89,10 @@ export class CallRecorder {
     const journaled = journaledCall(call)
     let row: UsageRow | undefined
     try {
-      row = journaled !== undefined && isUpToDate(journaled.row, call) ? journaled.row : usageRow(call, models(), journaled?.row)
+      row =
+        journaled !== undefined && isUpToDate(journaled.row, call)
+          ? journaled.row
+          : usageRow(call, models(), journaled?.row)
       return row
     } finally {
       // First: what the store has of a call must not count beside its reservation.
@@ -93,10 +102,13 @@ export class CallRecorder {
   }
 }
 
-/** Takes the place of the wait of a call that has ended: none begins later. */
+/** Marks a call as ended in `record.inFlight`, so that no new wait begins. */
 const ended = {}
 
-/** Waits until a call has to be journaled again. Calls that begin within a moment wait with one timer, and none is looked at before it is due. */
+/**
+ * Waits until a call has to be journaled again. Calls that begin within a moment wait with one timer, and
+ * none is looked at before it is due.
+ */
 class InFlight extends TimedMember {
   readonly #record: () => boolean
   #timer = sharedTimer(inFlightMs)
@@ -122,7 +134,10 @@ class InFlight extends TimedMember {
 }
 
 /** True for the row of an answered call that would be made once more as it is. */
-function isUpToDate (row: UsageRow | BegunRow, { record: { outcome = 'ok', status, whenUsageKnown } }: Call): row is UsageRow {
+function isUpToDate (
+  row: UsageRow | BegunRow,
+  { record: { outcome = 'ok', status, whenUsageKnown } }: Call
+): row is UsageRow {
   return !('line' in row) && outcome === row.outcome && status === row.status && whenUsageKnown === undefined
 }
 

@@ -1,11 +1,14 @@
 /**
- * Collects what one turn of the event loop has to reserve and to settle, and sends it to Redis as one script: under load many calls
- * share a command, and a call by itself waits for nothing but the end of the turn.
+ * Collects what one turn of the event loop has to reserve and to settle, and sends it to Redis as one script:
+ * under load many calls share a command, and a call by itself waits for nothing but the end of the turn.
  */
 
 import type { RedisServer } from '../coordination/redis-server.ts'
 
-/** What the script is to do with one reservation of a party, or with all of a process: see `coordination/scripts`. */
+/**
+ * What the script is to do with one reservation of a party, or with all of a process: see
+ * `coordination/scripts`.
+ */
 export interface CountOperation {
   readonly kind: 'reserve' | 'settle' | 'renew' | 'record' | 'forget'
   /** Of the reservation, or the name of the process. */
@@ -22,12 +25,20 @@ export type CountedAccount =
   | { readonly counting: 'rate', readonly unit: string, readonly amount: number, readonly takes: number }
   | { readonly counting: 'open', readonly amount: number }
   | ({ readonly counting: 'sum', readonly key: string } & (
-    | { readonly unit: string, readonly amount: number, readonly strict: boolean, readonly most: number, readonly least: number, readonly recorded: number, readonly keep_ms: number }
-    | { readonly amount: number, readonly keep_ms: number }
-    | { readonly used: number }
-    /** What calls used, by the ids of their usage records. */
-    | { readonly recorded: Readonly<Record<string, number>> }
-  ))
+      | {
+          readonly unit: string
+          readonly amount: number
+          readonly strict: boolean
+          readonly most: number
+          readonly least: number
+          readonly recorded: number
+          readonly keep_ms: number
+        }
+      | { readonly amount: number, readonly keep_ms: number }
+      | { readonly used: number }
+      /** What calls used, by the ids of their usage records. */
+      | { readonly recorded: Readonly<Record<string, number>> }
+    ))
 
 interface Waiting {
   readonly operation: CountOperation
@@ -52,12 +63,18 @@ export class CountBatch {
   #lists = new Map<string, List>()
   #size = 0
 
-  constructor (server: Pick<RedisServer, 'run' | 'isCluster'>, ...leases: readonly [leaseMs: number, lostAfterMs: number]) {
+  constructor (
+    server: Pick<RedisServer, 'run' | 'isCluster'>,
+    ...leases: readonly [leaseMs: number, lostAfterMs: number]
+  ) {
     this.#server = server
     this.#leases = leases
   }
 
-  /** Returns the reply to an operation, of which those of one party are done in their order. @throws Error without a reply */
+  /**
+   * Returns the reply to an operation, of which those of one party are done in their order. @throws Error
+   * without a reply
+   */
   async add (party: string, operation: CountOperation): Promise<unknown> {
     return await new Promise((resolve, reject) => {
       let list = this.#lists.get(party)
@@ -83,10 +100,15 @@ export class CountBatch {
   async #run (lists: readonly List[]): Promise<void> {
     try {
       const keys = lists.map(keysOf)
-      const given = lists.map((list, index) => ({ keys: keys[index]?.length, operations: list.waiting.map(({ operation }) => withPlaces(operation, list)) }))
+      const given = lists.map((list, index) => ({
+        keys: keys[index]?.length,
+        operations: list.waiting.map(({ operation }) => withPlaces(operation, list))
+      }))
       const reply = await this.#server.run('hgCount', keys.flat(), [...this.#leases, JSON.stringify(given)])
       const replies = JSON.parse(String(reply)) as unknown[][] // one of each operation of each list
-      for (const [index, { waiting }] of lists.entries()) waiting.forEach(({ resolve }, place) => resolve(replies[index]?.[place]))
+      for (const [index, { waiting }] of lists.entries()) {
+        waiting.forEach(({ resolve }, place) => resolve(replies[index]?.[place]))
+      }
     } catch (error) {
       for (const { waiting } of lists) for (const { reject } of waiting) reject(error)
     }
@@ -96,7 +118,11 @@ export class CountBatch {
 /** Returns the keys of Redis of a party: the braces put them into one place of a cluster. */
 function keysOf ({ party, sums }: List): string[] {
   const name = `headgate:{${party}}`
-  return [`${name}:rates`, `${name}:open`, ...sums.flatMap(sum => [`${name}:${sum}`, `${name}:${leasesOf(sum)}`])]
+  return [
+    `${name}:rates`,
+    `${name}:open`,
+    ...sums.flatMap(sum => [`${name}:${sum}`, `${name}:${leasesOf(sum)}`])
+  ]
 }
 
 /** Names the leases of a sum: of money as earlier versions do. */
@@ -108,6 +134,8 @@ function leasesOf (sum: string): string {
 function withPlaces (operation: CountOperation, { sums }: List): object {
   return {
     ...operation,
-    accounts: operation.accounts.map(account => account.counting === 'sum' ? { ...account, place: 3 + 2 * sums.indexOf(account.key) } : account)
+    accounts: operation.accounts.map(account =>
+      account.counting === 'sum' ? { ...account, place: 3 + 2 * sums.indexOf(account.key) } : account
+    )
   }
 }

@@ -1,11 +1,12 @@
 /**
  * Counts what every limited party has used, in memory: one instance for all calls of a machine.
  *
- * A call reserves everything it may use before the provider request, in all its accounts or in none, and settles its
- * actual usage when it has ended. Nothing here awaits, so nothing interleaves.
+ * A call reserves everything it may use before the provider request, in all its accounts or in none, and
+ * settles its actual usage when it has ended. Nothing here awaits, so nothing interleaves.
  *
- * Of each sum: left = amount − used − reserved − elsewhere. An amount is in one of these places at any time: reserved while its call is
- * open, used once it has ended; what other processes have used or reserved is elsewhere until the ledger has it (`docs/limits.md`).
+ * Of each sum: left = amount − used − reserved − elsewhere. An amount is in one of these places at any time:
+ * reserved while its call is open, used once it has ended; what other processes have used or reserved is
+ * elsewhere until the ledger has it (`docs/limits.md`).
  */
 
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
@@ -27,11 +28,19 @@ export interface Wanted {
 
 export interface ReservationRequest {
   readonly accounts: readonly Account[]
-  /** What it may use of each unit; absent means nothing. A call is one request and one open call in any case. */
+  /**
+   * What it may use of each unit; absent means nothing. A call is one request and one open call in any case.
+   */
   readonly wanted: Readonly<Partial<Record<Unit, Wanted>>>
-  /** The id of the usage record that the call will have: it settles the reservation of a process that was killed. */
+  /**
+   * The id of the usage record that the call will have: it settles the reservation of a process that was
+   * killed.
+   */
   readonly rowId?: string
-  /** True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open call. */
+  /**
+   * True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open
+   * call.
+   */
   readonly alreadyAdmitted?: boolean
 }
 
@@ -93,7 +102,10 @@ interface Sum {
   readonly period: Period
   readonly used: number
   readonly reserved: number
-  /** Used or reserved by other gateways on the store, and used but not recorded yet by this one; 0 while it is alone. */
+  /**
+   * Used or reserved by other gateways on the store, and used but not recorded yet by this one; 0 while it is
+   * alone.
+   */
   readonly elsewhere: number
   /** Absent while nothing was given back. */
   readonly refunds: Refunds | undefined
@@ -194,7 +206,10 @@ export class LimitCounters {
     return counted
   }
 
-  /** Sets how much of a sum other gateways hold, or this one has used and not recorded, after `setUsed` of the same period. */
+  /**
+   * Sets how much of a sum other gateways hold, or this one has used and not recorded, after `setUsed` of the
+   * same period.
+   */
   setElsewhere ({ name, period }: SumKey, elsewhere: number): void {
     const sum = this.#sumOf(name, period)
     if (sum.elsewhere !== elsewhere) this.#sums.set(name, { ...sum, elsewhere })
@@ -218,7 +233,10 @@ export class LimitCounters {
   }
 
   /** Reserves everything a call may use in all its accounts, or nothing. */
-  reserve ({ accounts, wanted, rowId, alreadyAdmitted = false }: ReservationRequest, holder = ''): LimitDecision {
+  reserve (
+    { accounts, wanted, rowId, alreadyAdmitted = false }: ReservationRequest,
+    holder = ''
+  ): LimitDecision {
     const nowMs = this.#now()
     const counters = accounts.map(account => counterOf(account, nowMs))
     const refusal = alreadyAdmitted ? undefined : this.#refusalOf(counters, wanted, nowMs)
@@ -250,7 +268,8 @@ export class LimitCounters {
   }
 
   /**
-   * Releases the reservations of a process that exited. Their parts of sums stay until `releaseSums`: its calls may have used as much.
+   * Releases the reservations of a process that exited. Their parts of sums stay until `releaseSums`: its
+   * calls may have used as much.
    *
    * @returns the sums that it has left parts of
    */
@@ -277,9 +296,13 @@ export class LimitCounters {
   }
 
   /** Lists the reservations whose calls will have one of these usage records, with its id. */
-  * withRecords (rowIds: ReadonlySet<string>): Generator<readonly [rowId: string, reservation: number], void, undefined> {
+  *withRecords (
+    rowIds: ReadonlySet<string>
+  ): Generator<readonly [rowId: string, reservation: number], void, undefined> {
     for (const reservations of [this.#reservations, this.#left]) {
-      for (const [reservation, { rowId }] of reservations) if (rowId !== undefined && rowIds.has(rowId)) yield [rowId, reservation]
+      for (const [reservation, { rowId }] of reservations) {
+        if (rowId !== undefined && rowIds.has(rowId)) yield [rowId, reservation]
+      }
     }
   }
 
@@ -287,7 +310,10 @@ export class LimitCounters {
     return this.#reservations.get(reservation) ?? this.#left.get(reservation)
   }
 
-  /** Finds the account that refuses: sums first, as waiting does not help there, then places, then what takes longest to refill. */
+  /**
+   * Finds the account that refuses: sums first, as waiting does not help there, then places, then what takes
+   * longest to refill.
+   */
   #refusalOf (
     counters: readonly Counter[], wanted: ReservationRequest['wanted'], nowMs: number
   ): AccountRefusal | undefined {
@@ -331,14 +357,20 @@ export class LimitCounters {
     return counting satisfies never
   }
 
-  /** Returns what is reserved of each unit: what is wanted, or what each of its sums has left where less will do. */
+  /**
+   * Returns what is reserved of each unit: what is wanted, or what each of its sums has left where less will
+   * do.
+   */
   #grantOf (counters: readonly Counter[], wanted: ReservationRequest['wanted']): Granted {
     const granted = mostOf(wanted)
     for (const { account, name, period } of counters) {
       if (period === undefined || !account.strict) continue
       const { used, reserved, elsewhere } = this.#sumOf(name, period)
       const { least } = boundsOf(account, wanted)
-      granted[account.unit] = Math.max(least, Math.min(granted[account.unit] ?? 0, account.amount - used - reserved - elsewhere))
+      granted[account.unit] = Math.max(
+        least,
+        Math.min(granted[account.unit] ?? 0, account.amount - used - reserved - elsewhere)
+      )
     }
     return granted
   }
@@ -393,16 +425,28 @@ export class LimitCounters {
   }
 }
 
-/** Returns how a sum refuses a call that takes at least so much: for its window, or while other calls are open. */
-export function refusalOfSum (left: number, least: number, leftBesideOpen: number): '' | 'too_small' | 'reserved' | undefined {
+/**
+ * Returns how a sum refuses a call that takes at least so much: for its window, or while other calls are
+ * open.
+ */
+export function refusalOfSum (
+  left: number,
+  least: number,
+  leftBesideOpen: number
+): '' | 'too_small' | 'reserved' | undefined {
   if (left <= 0) return ''
   if (least > left) return 'too_small'
   return least > leftBesideOpen ? 'reserved' : undefined
 }
 
 /** Names the refusal of a sum, and when to try again. */
-export function nameRefusal (name: SumAccount['name'], refused: '' | 'too_small' | 'reserved'): Pick<AccountRefusal, 'reason' | 'waitMs'> {
-  return refused === '' ? { reason: name, waitMs: 0 } : { reason: `${name}_${refused}`, waitMs: refused === 'reserved' ? retryAfterMs : 0 }
+export function nameRefusal (
+  name: SumAccount['name'],
+  refused: '' | 'too_small' | 'reserved'
+): Pick<AccountRefusal, 'reason' | 'waitMs'> {
+  return refused === ''
+    ? { reason: name, waitMs: 0 }
+    : { reason: `${name}_${refused}`, waitMs: refused === 'reserved' ? retryAfterMs : 0 }
 }
 
 /** Returns the most that is wanted of each unit. */
@@ -413,13 +457,21 @@ export function mostOf (wanted: ReservationRequest['wanted']): Partial<Record<Un
 }
 
 /** Returns the most and the least that a call reserves of a sum. */
-export function boundsOf ({ unit, strict }: SumAccount, wanted: ReservationRequest['wanted']): { readonly most: number, readonly least: number } {
+export function boundsOf (
+  { unit, strict }: SumAccount,
+  wanted: ReservationRequest['wanted']
+): { readonly most: number, readonly least: number } {
   const { most = 0, least = most, usual = most } = wanted[unit] ?? {}
   return strict ? { most, least } : { most: usual, least: usual }
 }
 
 /** Returns what a reservation takes of an account. */
-export function amountOf (account: Account, wanted: ReservationRequest['wanted'], granted: Granted, alreadyAdmitted: boolean): number {
+export function amountOf (
+  account: Account,
+  wanted: ReservationRequest['wanted'],
+  granted: Granted,
+  alreadyAdmitted: boolean
+): number {
   const { unit } = account
   switch (account.counting) {
     case 'open': return alreadyAdmitted ? 0 : 1
@@ -435,7 +487,11 @@ function amountOfRate ({ unit, amount }: RateAccount, wanted: ReservationRequest
 }
 
 /** Returns what a settlement adds to a rate, or to the open calls. */
-export function settledChange ({ counting, unit }: Account, reserved: number, used: ActualUsage['used']): number {
+export function settledChange (
+  { counting, unit }: Account,
+  reserved: number,
+  used: ActualUsage['used']
+): number {
   if (counting === 'open') return -reserved
   return unit === 'requests' ? used.requests ?? 0 : (used[unit] ?? 0) - reserved
 }

@@ -13,7 +13,14 @@ const newImageTokens = 1300
 const maxNewImageTokens = 6500
 
 /** Images: their number, size and quality; their tokens, for models that are paid by these. */
-export function estimateImages ({ prompt = '', image = [], n = 1, size, quality, input_fidelity: fidelity }: ImageParameters): Estimate {
+export function estimateImages ({
+  prompt = '',
+  image = [],
+  n = 1,
+  size,
+  quality,
+  input_fidelity: fidelity
+}: ImageParameters): Estimate {
   const files = Array.isArray(image) ? image.length : 1
   const tokens = textTokens(prompt)
   const each = fidelity === 'high' ? highFidelityTokens : imageTokens
@@ -29,7 +36,10 @@ export function estimateImages ({ prompt = '', image = [], n = 1, size, quality,
 /** OpenAI's models that are paid by tokens give about six for each of the text. */
 const soundTokensPerToken = 6
 
-/** Estimates speech: the characters of the text, and for models that are paid by tokens those of text and sound. */
+/**
+ * Estimates speech: the characters of the text, and for models that are paid by tokens those of text and
+ * sound.
+ */
 export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Estimate {
   const spoken = Math.ceil(textTokens(input))
   const prompt = spoken + Math.ceil(textTokens(instructions))

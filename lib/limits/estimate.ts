@@ -34,8 +34,8 @@ export interface Estimate {
   /** The shortest answer that is worth requesting. Default 1. */
   readonly minCompletion?: number
   /**
-   * Units the call uses beside tokens, or in place of them: its tokens then count where a model is paid by these and
-   * its provider does not report them, and in no limit of tokens per minute.
+   * Units the call uses beside tokens, or in place of them: its tokens then count where a model is paid by
+   * these and its provider does not report them, and in no limit of tokens per minute.
    */
   readonly units?: Units
   /** The most units the call can use. Default: `units`. */
@@ -44,7 +44,10 @@ export interface Estimate {
   readonly minUnits?: Units
   /** True when a part of the prompt is marked for the provider's cache. */
   readonly writesCache?: boolean
-  /** The most searches of the web that a provider may make for one answer, where the request bounds them. Default 0. */
+  /**
+   * The most searches of the web that a provider may make for one answer, where the request bounds them.
+   * Default 0.
+   */
   readonly searches?: number
   /** The field that changes what a provider bills in a way that no price covers. */
   readonly unpriced?: string | undefined
@@ -60,7 +63,10 @@ export const defaultTurns = 10
 const messageTokens = 8
 /** The roles of messages that other dialects leave out: of a text as the input, and of a system prompt. */
 const roleTokens = 3
-/** Assumed for an image, a recording or a document, whose length says nothing about its tokens: also for one that the provider has or fetches. */
+/**
+ * Assumed for an image, a recording or a document, whose length says nothing about its tokens: also for one
+ * that the provider has or fetches.
+ */
 const mediaTokens = 1000
 /** A shorter one is counted as a text. */
 const minMediaCharacters = 4096
@@ -69,18 +75,47 @@ const mediaFields: ReadonlySet<string> = new Set([
   'url', 'image_url', 'data', 'file_data', 'file_url', 'encrypted_content', 'signature', 'thought_signature'
 ])
 /** Those of them that a medium is in, or a reference to it. */
-const sourceFields: ReadonlySet<string> = new Set(['url', 'image_url', 'data', 'file_data', 'file_url', 'file_id'])
+const sourceFields: ReadonlySet<string> = new Set([
+  'url',
+  'image_url',
+  'data',
+  'file_data',
+  'file_url',
+  'file_id'
+])
 /** Parts of messages that are media, however short they are. */
-const mediaParts: ReadonlySet<string> = new Set([...Object.keys(mediumOfPart), 'document', 'file', 'input_file', 'video_url'])
+const mediaParts: ReadonlySet<string> = new Set([
+  ...Object.keys(mediumOfPart),
+  'document',
+  'file',
+  'input_file',
+  'video_url'
+])
 /** Known fields beside the conversation that a model reads, or whose texts a provider may count. */
 const readFields: ReadonlySet<string> = new Set([
-  'tools', 'functions', 'response_format', 'output_config', 'prompt', 'generation_config', 'web_search_options', 'search_parameters', 'context_management'
+  'tools',
+  'functions',
+  'response_format',
+  'output_config',
+  'prompt',
+  'generation_config',
+  'web_search_options',
+  'search_parameters',
+  'context_management'
 ])
 /** Fields that hold messages, or items of them. */
-const conversationFields: ReadonlySet<string> = new Set(['messages', 'input', 'instructions', 'system', 'prediction'])
+const conversationFields: ReadonlySet<string> = new Set([
+  'messages',
+  'input',
+  'instructions',
+  'system',
+  'prediction'
+])
 /** Known fields that no model reads. Others may be passed on to one. */
 const unreadFields: ReadonlySet<string> = new Set([
-  ...[ChatRequest, MessagesRequest, ResponsesRequest].flatMap(({ properties }) => Object.keys(properties)).filter(name => !readFields.has(name)),
+  ...[ChatRequest, MessagesRequest, ResponsesRequest]
+    .flatMap(({ properties }) => Object.keys(properties))
+    .filter(name => !readFields.has(name)),
   ...addedFields
 ])
 /** Assumed for an answer whose length the caller does not bound. */
@@ -94,12 +129,17 @@ const effortTokens: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, 
 type Settings = NonNullable<Route['settings']>
 
 /** An estimate without units. */
-type ChatEstimate = Required<Omit<Estimate, 'maxCompletion' | 'unpriced' | 'units' | 'maxUnits' | 'minUnits'>> & Pick<Estimate, 'maxCompletion' | 'unpriced'>
+type ChatEstimate = Required<
+  Omit<Estimate, 'maxCompletion' | 'unpriced' | 'units' | 'maxUnits' | 'minUnits'>
+> &
+  Pick<Estimate, 'maxCompletion' | 'unpriced'>
 
 /**
- * Estimates the tokens of the prompt by the characters of all that a model may read, and the longest answer the request allows.
+ * Estimates the tokens of the prompt by the characters of all that a model may read, and the longest answer
+ * the request allows.
  *
- * @param routes those that may answer: the most that any of them may use with its settings counts. Default: none has settings
+ * @param routes those that may answer: the most that any of them may use with its settings counts. Default:
+ *   none has settings
  */
 export function estimateChat (request: ChatInput, routes: readonly Route[] = []): Estimate {
   if (routes.every(({ settings }) => settings === undefined)) return estimateOne(request, promptOf(request))
@@ -113,13 +153,18 @@ export function estimateChat (request: ChatInput, routes: readonly Route[] = [])
     : estimateOne(withSettings(plain, settings), promptWith(prompt, plain, settings))).reduce(mostOf)
 }
 
-/** The prompts of requests to routes with settings, whose estimates are made several times, for other routes. */
+/**
+ * The prompts of requests to routes with settings, whose estimates are made several times, for other routes.
+ */
 const prompts = new WeakMap<ChatInput, Prompt>()
 
 /** Returns the request as it is sent with settings, also in the words of its caller. */
 function withSettings (request: ChatInput, settings: Settings): ChatInput {
   const { asWritten } = request
-  return { ...mergeSettings(request, settings), ...asWritten !== undefined && { asWritten: mergeSettings(asWritten, settings) } }
+  return {
+    ...mergeSettings(request, settings),
+    ...asWritten !== undefined && { asWritten: mergeSettings(asWritten, settings) }
+  }
 }
 
 interface Prompt {
@@ -134,7 +179,8 @@ function promptOf (request: ChatInput): Prompt {
   const { messages, tools, asWritten } = request
   const media = { ...noMedia }
   return {
-    tokens: asWritten === undefined ? promptTokens(request, media) : promptTokens(asWritten, media) + roleTokens,
+    tokens:
+      asWritten === undefined ? promptTokens(request, media) : promptTokens(asWritten, media) + roleTokens,
     media,
     marksCache: marksCache(messages) || marksCache(tools)
   }
@@ -143,8 +189,14 @@ function promptOf (request: ChatInput): Prompt {
 /** Adds what settings add to a request, whose own texts may be long and are not read again. */
 function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, settings: Settings): Prompt {
   const given = asWritten ?? request
-  const added = Object.fromEntries(Object.entries(mergeSettings(given, settings)).filter(([name]) => !Object.hasOwn(given, name)))
-  return { ...prompt, tokens: prompt.tokens + promptTokens(added, { ...noMedia }), marksCache: prompt.marksCache || marksCache(added['tools']) }
+  const added = Object.fromEntries(
+    Object.entries(mergeSettings(given, settings)).filter(([name]) => !Object.hasOwn(given, name))
+  )
+  return {
+    ...prompt,
+    tokens: prompt.tokens + promptTokens(added, { ...noMedia }),
+    marksCache: prompt.marksCache || marksCache(added['tools'])
+  }
 }
 
 function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
@@ -153,7 +205,10 @@ function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
     maxPrompt: Math.max(a.maxPrompt, b.maxPrompt),
     media: a.media, // of the request, whatever the settings
     completion: Math.max(a.completion, b.completion),
-    maxCompletion: a.maxCompletion === undefined || b.maxCompletion === undefined ? undefined : Math.max(a.maxCompletion, b.maxCompletion),
+    maxCompletion:
+      a.maxCompletion === undefined || b.maxCompletion === undefined
+        ? undefined
+        : Math.max(a.maxCompletion, b.maxCompletion),
     reasoning: Math.max(a.reasoning, b.reasoning),
     answers: Math.max(a.answers, b.answers),
     choices: Math.max(a.choices, b.choices),
@@ -165,11 +220,19 @@ function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
 }
 
 function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt): ChatEstimate {
-  const { messages, asWritten, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, generation_config: config, thinking } = request
+  const {
+    messages,
+    asWritten,
+    max_completion_tokens: maxCompletionTokens,
+    max_tokens: maxTokens,
+    generation_config: config,
+    thinking
+  } = request
   // Which of them counts depends on the provider.
   const limit = maxCompletionTokens ?? maxTokens
   const ownLimit = config === undefined ? undefined : generationBounds(config).maxTokens
-  const maxCompletion = limit === undefined || ownLimit === Infinity ? undefined : Math.max(limit, ownLimit ?? 0)
+  const maxCompletion =
+    limit === undefined || ownLimit === Infinity ? undefined : Math.max(limit, ownLimit ?? 0)
   const choices = maxChoicesOf(request)
   const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
   const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
@@ -178,10 +241,12 @@ function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt)
     prompt,
     maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
     media,
-    completion: choices * Math.max(limit ?? answerTokens, ownLimit === undefined || ownLimit === Infinity ? 0 : ownLimit),
+    completion:
+      choices *
+      Math.max(limit ?? answerTokens, ownLimit === undefined || ownLimit === Infinity ? 0 : ownLimit),
     maxCompletion,
     reasoning: Math.max(thinkingTokens, effortTokens[request.reasoning_effort ?? 'none']),
-    answers: runsTools ? request.max_turns ?? defaultTurns : choices,
+    answers: runsTools ? (request.max_turns ?? defaultTurns) : choices,
     choices,
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
     writesCache: marksCache,
@@ -192,8 +257,16 @@ function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt)
 
 /** Estimates a text completion: the text after the gap is read as the prompt is. */
 export function estimateText (request: TextInput, routes?: readonly Route[]): Estimate {
-  const { messages, text: { suffix } } = request
-  return estimateChat(suffix === undefined ? request : { ...request, messages: [...messages, { role: 'user', content: suffix }] }, routes)
+  const {
+    messages,
+    text: { suffix }
+  } = request
+  return estimateChat(
+    suffix === undefined
+      ? request
+      : { ...request, messages: [...messages, { role: 'user', content: suffix }] },
+    routes
+  )
 }
 
 export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
@@ -224,7 +297,9 @@ function promptTokens (request: object, media: SeenMedia): number {
 function conversationTokens (value: unknown, name: string, media: SeenMedia, part = ''): number {
   if (typeof value === 'string') {
     const isLong = isMedia(value, name)
-    if (sourceFields.has(name) && (isLong || part !== '') && !/^data:text\//i.test(value)) media[mediumOfPart[part] ?? 'others']++
+    if (sourceFields.has(name) && (isLong || part !== '') && !/^data:text\//i.test(value)) {
+      media[mediumOfPart[part] ?? 'others']++
+    }
     return isLong ? mediaTokens : textTokens(value)
   }
   let tokens = 0
@@ -239,13 +314,21 @@ function conversationTokens (value: unknown, name: string, media: SeenMedia, par
       const each = value[field]
       // What a tool was called with, and tools that an item brings along.
       if (field === 'tools' || (field === 'input' && isObject(each))) tokens += jsonTokens(each)
-      else tokens += conversationTokens(each, isText ? '' : isReferred && field === 'url' ? 'file_url' : field, media, own)
+      else
+        tokens += conversationTokens(
+          each,
+          isText ? '' : isReferred && field === 'url' ? 'file_url' : field,
+          media,
+          own
+        )
     }
   }
   return tokens
 }
 
-/** Sums the tokens of JSON that a model reads as it is, such as a schema: those of names and numbers as well. */
+/**
+ * Sums the tokens of JSON that a model reads as it is, such as a schema: those of names and numbers as well.
+ */
 function jsonTokens (value: unknown): number {
   if (typeof value === 'string') return textTokens(value)
   if (!isContainer(value)) return value === undefined ? 0 : 1
@@ -258,10 +341,15 @@ function jsonTokens (value: unknown): number {
 /** Sums the tokens of what models are given as defaults, such as tools; of the one with the most of them. */
 function settingsTokens (choice: unknown): number {
   if (Array.isArray(choice)) return Math.max(0, ...choice.map(settingsTokens))
-  return isObject(choice) && isObject(choice['settings']) ? promptTokens(choice['settings'], { ...noMedia }) : 0
+  return isObject(choice) && isObject(choice['settings'])
+    ? promptTokens(choice['settings'], { ...noMedia })
+    : 0
 }
 
-/** Estimates the tokens of a text: four letters of most languages, or one character of Chinese, Japanese or Korean. */
+/**
+ * Estimates the tokens of a text: four letters of most languages, or one character of Chinese, Japanese or
+ * Korean.
+ */
 export function textTokens (text: string): number {
   const wide = (Buffer.byteLength(text) - text.length) / 2 // three bytes each
   return (text.length - wide) / charactersPerToken + wide
@@ -270,19 +358,23 @@ export function textTokens (text: string): number {
 /** Returns true for a value that holds a cache mark anywhere. */
 function marksCache (value: unknown): boolean {
   if (Array.isArray(value)) return value.some(marksCache)
-  if (isObject(value)) for (const field in value) if (field === 'cache_control' || marksCache(value[field])) return true
+  if (isObject(value)) {
+    for (const field in value) if (field === 'cache_control' || marksCache(value[field])) return true
+  }
   return false
 }
 
 /**
- * Sums the searches of the web that a request allows its provider: Anthropic by `max_uses` of each tool, OpenAI by `max_tool_calls`. A request
- * that names none has no bound.
+ * Sums the searches of the web that a request allows its provider: Anthropic by `max_uses` of each tool,
+ * OpenAI by `max_tool_calls`. A request that names none has no bound.
  */
 function maxSearches (request: { readonly tools?: unknown, readonly max_tool_calls?: unknown }): number {
   const { tools, max_tool_calls: maxToolCalls } = request
   if (!Array.isArray(tools)) return 0
-  const bounds = tools.filter(isObject)
-    .filter(({ type }) => typeof type === 'string' && type.startsWith('web_search')).map(({ max_uses: maxUses }) => maxUses)
+  const bounds = tools
+    .filter(isObject)
+    .filter(({ type }) => typeof type === 'string' && type.startsWith('web_search'))
+    .map(({ max_uses: maxUses }) => maxUses)
   const most = sumOfCounts(bounds)
   return bounds.length === 0 || most > 0 ? most : sumOfCounts([maxToolCalls])
 }

@@ -14,19 +14,36 @@ export function rateLimitHeaders ({ requests, tokens }: RateLimits): Record<stri
 }
 
 const names = {
-  requests: { limit: 'x-ratelimit-limit-requests', remaining: 'x-ratelimit-remaining-requests', reset: 'x-ratelimit-reset-requests' },
-  tokens: { limit: 'x-ratelimit-limit-tokens', remaining: 'x-ratelimit-remaining-tokens', reset: 'x-ratelimit-reset-tokens' }
+  requests: {
+    limit: 'x-ratelimit-limit-requests',
+    remaining: 'x-ratelimit-remaining-requests',
+    reset: 'x-ratelimit-reset-requests'
+  },
+  tokens: {
+    limit: 'x-ratelimit-limit-tokens',
+    remaining: 'x-ratelimit-remaining-tokens',
+    reset: 'x-ratelimit-reset-tokens'
+  }
 } as const
 
 /**
  * Returns the headers of a refusal. When concurrent calls are what refuses, or a sum that open calls have
- * reserved, no request remains until one of them has ended. The end of the window of a budget that is used up is `x-headgate-budget-reset`.
+ * reserved, no request remains until one of them has ended. The end of the window of a budget that is used up
+ * is `x-headgate-budget-reset`.
  */
-export function refusalHeaders ({ account: place, rateLimits, waitMs, endMs }: Refusal, accounts: readonly Account[]): Record<string, string> {
+export function refusalHeaders (
+  { account: place, rateLimits, waitMs, endMs }: Refusal,
+  accounts: readonly Account[]
+): Record<string, string> {
   const headers = rateLimitHeaders(rateLimits)
   const account = accounts[place]
   if (account?.counting === 'sum' && waitMs === 0) {
-    return { ...headers, ...account.budget !== undefined && endMs !== undefined && endMs !== Infinity && { 'x-headgate-budget-reset': String(Math.ceil(endMs / 1000)) } }
+    return {
+      ...headers,
+      ...account.budget !== undefined &&
+        endMs !== undefined &&
+        endMs !== Infinity && { 'x-headgate-budget-reset': String(Math.ceil(endMs / 1000)) }
+    }
   }
   if (account?.counting === 'rate' || waitMs > retryAfterMs) return headers
   return {
@@ -37,7 +54,11 @@ export function refusalHeaders ({ account: place, rateLimits, waitMs, endMs }: R
   }
 }
 
-function addHeaders (to: Record<string, string>, name: typeof names[keyof typeof names], { limit, remaining, resetMs }: RateLimitStatus): void {
+function addHeaders (
+  to: Record<string, string>,
+  name: (typeof names)[keyof typeof names],
+  { limit, remaining, resetMs }: RateLimitStatus
+): void {
   to[name.limit] = String(limit)
   to[name.remaining] = String(remaining)
   to[name.reset] = durationText(resetMs)

@@ -1,9 +1,10 @@
 /**
- * Decides on calls of limited parties while the processes of all machines cannot count together: each by itself, within its
- * share of each limit.
+ * Decides on calls of limited parties while the processes of all machines cannot count together: each by
+ * itself, within its share of each limit.
  *
- * Divides what is left of a sum, such as a budget, when a party calls for the first time; until the processes count together again, each
- * uses its part and no other counts there. So none has to know what the others use meanwhile.
+ * Divides what is left of a sum, such as a budget, when a party calls for the first time; until the processes
+ * count together again, each uses its part and no other counts there. So none has to know what the others use
+ * meanwhile.
  */
 
 import {
@@ -29,7 +30,13 @@ export class LimitShare {
   constructor (options: LimitShareOptions) {
     this.#options = options
     this.#counters = new LimitCounters(options.now)
-    this.#reader = new SpendingReader({ ...options, rereadMs: Infinity, onRead: (sum, used) => { this.#counters.setUsed(sum, used) } })
+    this.#reader = new SpendingReader({
+      ...options,
+      rereadMs: Infinity,
+      onRead: (sum, used) => {
+        this.#counters.setUsed(sum, used)
+      }
+    })
   }
 
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
@@ -37,7 +44,10 @@ export class LimitShare {
     await this.#reader.read(sums)
     const limits = request.accounts.filter(({ counting }) => counting === 'sum').map(({ amount }) => amount)
     for (const [place, sum] of sums.entries()) this.#divide(sum, limits[place] ?? 0)
-    return this.#counters.reserve({ ...request, accounts: request.accounts.map(account => this.#shareOf(account)) })
+    return this.#counters.reserve({
+      ...request,
+      accounts: request.accounts.map(account => this.#shareOf(account))
+    })
   }
 
   settle (reservation: number, used: ActualUsage): void {
@@ -53,8 +63,12 @@ export class LimitShare {
     this.#counters.setElsewhere(sum, left - Math.floor(left / processes) + reserved)
   }
 
-  /** Returns a limit of which each process has a part, at least 1; sums are divided by what is left of them. */
+  /**
+   * Returns a limit of which each process has a part, at least 1; sums are divided by what is left of them.
+   */
   #shareOf (account: Account): Account {
-    return account.counting === 'sum' ? account : { ...account, amount: Math.max(1, Math.floor(account.amount / this.#options.processes)) }
+    return account.counting === 'sum'
+      ? account
+      : { ...account, amount: Math.max(1, Math.floor(account.amount / this.#options.processes)) }
   }
 }

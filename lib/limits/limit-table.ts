@@ -1,7 +1,17 @@
-/** Reads the table of limits (`schemas/config/counted-limits`): names, what refuses, and which limits depend on what calls use. */
+/**
+ * Reads the table of limits (`schemas/config/counted-limits`): names, what refuses, and which limits depend
+ * on what calls use.
+ */
 
 import { camelCase } from '../validation/camel-case-schema.ts'
-import { countedLimitNames, countedLimits, type CountedLimit, type CountedLimitName, type CountedRefusal, type SumRefusal } from '../../schemas/config/counted-limits.ts'
+import {
+  countedLimitNames,
+  countedLimits,
+  type CountedLimit,
+  type CountedLimitName,
+  type CountedRefusal,
+  type SumRefusal
+} from '../../schemas/config/counted-limits.ts'
 import type { CountedAmounts, KeyLimits, Refusal, SumName } from '../core/key.ts'
 
 type CountedRow = CountedLimit & (
@@ -23,7 +33,10 @@ export const limitFields: readonly LimitField[] = countedLimitNames.map(name => 
 ))
 
 /** The names of sums. */
-const sumNames: readonly SumName[] = ['budget', ...limitFields.flatMap(({ row }) => row.counting === 'sum' ? [row.refusal] : [])]
+const sumNames: readonly SumName[] = [
+  'budget',
+  ...limitFields.flatMap(({ row }) => (row.counting === 'sum' ? [row.refusal] : []))
+]
 
 /** Names of what can refuse a call, for the log and for metrics. */
 export const refusals: readonly Refusal[] = [
@@ -34,6 +47,11 @@ export const refusals: readonly Refusal[] = [
 /** Keeps the limits that depend on what a call used: the rest was checked when it was admitted. */
 export function usageLimits (limits: KeyLimits): KeyLimits {
   const kept: { -readonly [Name in keyof KeyLimits]: KeyLimits[Name] } = { ...limits }
-  for (const { member, row: { unit } } of limitFields) if (unit === 'requests' || unit === 'calls') delete kept[member]
+  for (const {
+    member,
+    row: { unit }
+  } of limitFields) {
+    if (unit === 'requests' || unit === 'calls') delete kept[member]
+  }
   return kept
 }

@@ -5,7 +5,15 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummed, usedSince } from '../usage/spending.ts'
-import { LimitCounters, noUse, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest, type SumKey } from './counters.ts'
+import {
+  LimitCounters,
+  noUse,
+  type ActualUsage,
+  type LimitDecision,
+  type RecordedUsage,
+  type ReservationRequest,
+  type SumKey
+} from './counters.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
@@ -16,24 +24,26 @@ export interface Limiter {
   /**
    * Reserves what a call may use. The caller of this method settles every reservation, whatever happens.
    *
-   * @throws GatewayError `shutting_down` when the process that decides is gone, `overloaded` when no limits can be
-   *   checked and the configuration says to refuse calls then
+   * @throws GatewayError `shutting_down` when the process that decides is gone, `overloaded` when no limits
+   *   can be checked and the configuration says to refuse calls then
    */
   readonly reserve: (wanted: ReservationRequest) => LimitDecision | Promise<LimitDecision>
   /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: ActualUsage) => void
   /**
-   * Settles what processes that were killed had reserved for these calls, before their usage records are stored; resolves once
-   * what was settled earlier counts as well. What the store has and was not counted yet could count twice, or be spent again.
+   * Settles what processes that were killed had reserved for these calls, before their usage records are
+   * stored; resolves once what was settled earlier counts as well. What the store has and was not counted yet
+   * could count twice, or be spent again.
    *
-   * @throws Error when it could not be done: what they had reserved is released later, and what they used counts once the store has it
+   * @throws Error when it could not be done: what they had reserved is released later, and what they used
+   *   counts once the store has it
    */
   readonly settleRecorded: (usages: readonly RecordedUsage[]) => Promise<void>
 }
 
 /**
- * Lets calls that count in sums, such as budgets, wait while the usage records of earlier processes are being stored: until they are, the
- * ledger lacks what was used.
+ * Lets calls that count in sums, such as budgets, wait while the usage records of earlier processes are being
+ * stored: until they are, the ledger lacks what was used.
  *
  * @param recording returns the end of that; `undefined` when it is over
  */
@@ -41,7 +51,9 @@ export function onceRecorded (limiter: Limiter, recording: () => Promise<void> |
   return {
     reserve: wanted => {
       const recorded = wanted.accounts.some(({ counting }) => counting === 'sum') ? recording() : undefined
-      return recorded === undefined ? limiter.reserve(wanted) : recorded.then(async () => await limiter.reserve(wanted))
+      return recorded === undefined
+        ? limiter.reserve(wanted)
+        : recorded.then(async () => await limiter.reserve(wanted))
     },
     settle: (reservation, used) => limiter.settle(reservation, used),
     settleRecorded: async usages => await limiter.settleRecorded(usages)
@@ -56,7 +68,10 @@ export interface LocalLimiterOptions {
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
   readonly shared?: SharedStore | undefined
-  /** Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none do. */
+  /**
+   * Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none
+   * do.
+   */
   readonly hasUnrecorded?: (() => boolean) | undefined
   /** Milliseconds between two signs of life to other gateways. Default 1000. */
   readonly beatMs?: number
@@ -65,8 +80,9 @@ export interface LocalLimiterOptions {
 }
 
 /**
- * Counts in this process. What parties with sums, such as budgets, have used is read from the usage ledger at their first
- * call, and again every second while they are used. While another gateway uses the same store, both reserve there.
+ * Counts in this process. What parties with sums, such as budgets, have used is read from the usage ledger at
+ * their first call, and again every second while they are used. While another gateway uses the same store,
+ * both reserve there.
  */
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
@@ -77,15 +93,37 @@ export class LocalLimiter implements Limiter {
   readonly #rereadMs: number
   #isClosed = false
 
-  constructor ({ readUsed, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs, hasUnrecorded = () => false }: LocalLimiterOptions = {}) {
+  constructor ({
+    readUsed,
+    onFailure = () => {},
+    now = steadyNow,
+    rereadMs = 1000,
+    shared,
+    beatMs,
+    hasUnrecorded = () => false
+  }: LocalLimiterOptions = {}) {
     this.#onFailure = onFailure
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
     this.counters = new LimitCounters(now)
-    this.#reader = new SpendingReader({ readUsed, now, rereadMs, onFailure, onRead: (sum, used) => { this.counters.setUsed(sum, used) } })
-    this.#peers = shared && new BudgetPeers(shared, {
-      holdings: () => this.counters.holdings(), onFailure, now, hasUnrecorded, ...beatMs !== undefined && { beatMs }
+    this.#reader = new SpendingReader({
+      readUsed,
+      now,
+      rereadMs,
+      onFailure,
+      onRead: (sum, used) => {
+        this.counters.setUsed(sum, used)
+      }
     })
+    this.#peers =
+      shared &&
+      new BudgetPeers(shared, {
+        holdings: () => this.counters.holdings(),
+        onFailure,
+        now,
+        hasUnrecorded,
+        ...beatMs !== undefined && { beatMs }
+      })
   }
 
   /** @param holder the process that reserves, for `release` */
@@ -93,19 +131,32 @@ export class LocalLimiter implements Limiter {
     const sums = this.counters.sumsOf(wanted)
     if (sums.length === 0) return this.counters.reserve(wanted, holder)
     const ready = this.#peers?.ready()
-    if (ready !== undefined) return ready.then(() => this.#reserve(this.counters.sumsOf(wanted), wanted, holder)) // a period may have ended
+    // a period may have ended
+    if (ready !== undefined) {
+      return ready.then(() => this.#reserve(this.counters.sumsOf(wanted), wanted, holder))
+    }
     return this.#reserve(sums, wanted, holder)
   }
 
-  #reserve (sums: readonly SumKey[], wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+  #reserve (
+    sums: readonly SumKey[],
+    wanted: ReservationRequest,
+    holder?: string
+  ): LimitDecision | Promise<LimitDecision> {
     const reading = this.#peers?.isShared() === true ? undefined : this.#reader.read(sums)
-    return reading === undefined ? this.#decide(sums, wanted, holder) : reading.then(() => this.#decide(sums, wanted, holder))
+    return reading === undefined
+      ? this.#decide(sums, wanted, holder)
+      : reading.then(() => this.#decide(sums, wanted, holder))
   }
 
   settle (reservation: number, usage: ActualUsage): void {
     if (this.#peers !== undefined) {
       // Windows that begin at the same moment are one.
-      const sums = new Map(this.counters.sumPartsOf(reservation).map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum]))
+      const sums = new Map(
+        this.counters
+          .sumPartsOf(reservation)
+          .map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum])
+      )
       for (const sum of sums.values()) this.#peers.used(sum, usage.used[sum.unit] ?? 0, usage.row)
     }
     this.counters.settle(reservation, usage)
@@ -113,19 +164,23 @@ export class LocalLimiter implements Limiter {
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
     const byRow = new Map(usages.map(usage => [usage.row.id, usage]))
-    for (const [rowId, reservation] of this.counters.withRecords(new Set(byRow.keys()))) this.settle(reservation, byRow.get(rowId) ?? noUse)
+    for (const [rowId, reservation] of this.counters.withRecords(new Set(byRow.keys()))) {
+      this.settle(reservation, byRow.get(rowId) ?? noUse)
+    }
   }
 
   /**
-   * Releases the reservations of a process that has exited. What its calls hold of sums stays reserved until its usage records are
-   * stored, which settle what they name.
+   * Releases the reservations of a process that has exited. What its calls hold of sums stays reserved until
+   * its usage records are stored, which settle what they name.
    */
   release (holder: string): void {
     const sums = this.counters.release(holder)
     if (sums.length > 0) void this.#releaseOnceRecorded(holder, sums)
   }
 
-  /** Ends the signs of life to other gateways, and no longer waits for the records of processes that exited. */
+  /**
+   * Ends the signs of life to other gateways, and no longer waits for the records of processes that exited.
+   */
   close (): void {
     this.#isClosed = true
     this.#peers?.close()
@@ -144,7 +199,11 @@ export class LocalLimiter implements Limiter {
     this.counters.releaseSums(holder)
   }
 
-  #decide (sums: readonly SumKey[], wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+  #decide (
+    sums: readonly SumKey[],
+    wanted: ReservationRequest,
+    holder?: string
+  ): LimitDecision | Promise<LimitDecision> {
     if (this.#peers === undefined) return this.counters.reserve(wanted, holder)
     if (this.#peers.isShared()) return this.#reserveShared(this.#peers, sums, wanted, holder)
     for (const sum of sums) this.counters.setElsewhere(sum, 0) // those that shared it are gone
@@ -152,7 +211,12 @@ export class LocalLimiter implements Limiter {
   }
 
   /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */
-  async #reserveShared (peers: BudgetPeers, sums: readonly SumKey[], wanted: ReservationRequest, holder?: string): Promise<LimitDecision> {
+  async #reserveShared (
+    peers: BudgetPeers,
+    sums: readonly SumKey[],
+    wanted: ReservationRequest,
+    holder?: string
+  ): Promise<LimitDecision> {
     let decision: LimitDecision | undefined
     try {
       await retryWhenLocked(async () => peers.reserve(sums, found => {
@@ -171,19 +235,24 @@ export class LocalLimiter implements Limiter {
 }
 
 /**
- * Creates a limiter that reads what was used from the usage ledger; without one it starts from zero. Gateways on one PostgreSQL
- * learn what others have used from their records, once a second.
+ * Creates a limiter that reads what was used from the usage ledger; without one it starts from zero. Gateways
+ * on one PostgreSQL learn what others have used from their records, once a second.
  */
 export function createLimiter (usageDatabase: Database | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
     shared: usageDatabase !== undefined && isSqlite(usageDatabase) ? usageDatabase : undefined,
     hasUnrecorded: usageDatabase && (() => hasAbandonedJournal(usageDatabase.directory)),
     readUsed: usageDatabase && readUsedFrom(usageDatabase),
-    onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count only calls since start')
+    onFailure: error =>
+      log.error(
+        { cause: loggableError(error) },
+        'failed to read past spending; budgets count only calls since start'
+      )
   })
 }
 
 /** Returns the reader of what the usage ledger has. */
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
-  return async ({ party, unit, period: { fromMs } }, untilMs) => isSummed(unit) ? await usedSince(query, unit, party, fromMs, untilMs) : 0
+  return async ({ party, unit, period: { fromMs } }, untilMs) =>
+    isSummed(unit) ? await usedSince(query, unit, party, fromMs, untilMs) : 0
 }

@@ -1,6 +1,6 @@
 /**
- * Bounds the tokens of images, recordings and documents in a prompt: the text that stands for one does not say how many it takes. A provider
- * reads no more than the input limit of the model in any case.
+ * Bounds the tokens of images, recordings and documents in a prompt: the text that stands for one does not
+ * say how many it takes. A provider reads no more than the input limit of the model in any case.
  */
 
 import type { ModelEntry } from '../core/model.ts'
@@ -32,7 +32,10 @@ export const mediumOfPart: Readonly<Record<string, Medium>> = {
   image: 'images', image_url: 'images', input_image: 'images', input_audio: 'recordings'
 }
 
-/** The largest image at the models that take most for one: https://developers.openai.com/api/docs/guides/images-vision */
+/**
+ * The largest image at the models that take most for one:
+ * https://developers.openai.com/api/docs/guides/images-vision
+ */
 const imageTokens = 40_000
 /** The same at Anthropic: https://platform.claude.com/docs/en/build-with-claude/vision */
 const anthropicImageTokens = 5000
@@ -42,10 +45,16 @@ const recordingBytesPerToken = 23
 const unknownInputTokens = 1_000_000
 
 /** Returns the most tokens that media can take at a model. */
-export function maxMediaTokens ({ images, recordings, others, bodyBytes, prompts }: SentMedia, model: ModelEntry | undefined): number {
+export function maxMediaTokens (
+  { images, recordings, others, bodyBytes, prompts }: SentMedia,
+  model: ModelEntry | undefined
+): number {
   const limit = model?.capabilities['input_token_limit']
   const most = typeof limit === 'number' ? limit : unknownInputTokens
   if (others > 0) return prompts * most
   const each = model?.upstreamApi.startsWith('anthropic/') === true ? anthropicImageTokens : imageTokens
-  return prompts * Math.min(most, images * each + (recordings > 0 ? Math.ceil(bodyBytes / recordingBytesPerToken) : 0))
+  return (
+    prompts *
+    Math.min(most, images * each + (recordings > 0 ? Math.ceil(bodyBytes / recordingBytesPerToken) : 0))
+  )
 }

@@ -29,10 +29,18 @@ export interface Amounts {
   readonly searches?: number | undefined
 }
 
-/** Returns the budgets that a call counts against: those of its key and of its project, unless the caller pays the provider. */
-export function budgetsOf ({ key, record }: AuthedCall, { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>): readonly Budget[] {
+/**
+ * Returns the budgets that a call counts against: those of its key and of its project, unless the caller pays
+ * the provider.
+ */
+export function budgetsOf (
+  { key, record }: AuthedCall,
+  { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>
+): readonly Budget[] {
   if (record.ownProviderKey === true) return []
-  return [key.limits ?? defaultKeyLimits, key.project?.limits].flatMap(limits => limits === undefined ? [] : budgetsIn(limits))
+  return [key.limits ?? defaultKeyLimits, key.project?.limits].flatMap(limits =>
+    limits === undefined ? [] : budgetsIn(limits)
+  )
 }
 
 /**
@@ -49,13 +57,17 @@ export function checkPriced (param: string | undefined, budgets: readonly Budget
 }
 
 /**
- * Returns the routes whose models have a price for what a call may use, so that what they cost counts. The others are
- * in the record as skipped.
+ * Returns the routes whose models have a price for what a call may use, so that what they cost counts. The
+ * others are in the record as skipped.
  *
- * @throws GatewayError `insufficient_permissions` when none has, or when the call names a field without a price
+ * @throws GatewayError `insufficient_permissions` when none has, or when the call names a field without a
+ *   price
  */
 export function pricedRoutes (
-  { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>, models: Pick<ModelRegistry, 'find'>, budget: Budget, estimate?: Estimate
+  { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>,
+  models: Pick<ModelRegistry, 'find'>,
+  budget: Budget,
+  estimate?: Estimate
 ): RoutedCall<unknown>['routes'] {
   if (budget.unpriced === 'allow') return routes
   checkPriced(estimate?.unpriced, [budget])
@@ -63,7 +75,10 @@ export function pricedRoutes (
   if (unpriced.length === 0) return routes
   const [first, ...others] = routes.filter(route => !unpriced.includes(route))
   if (first !== undefined) {
-    record.failedAttempts = [...record.failedAttempts ?? [], ...unpriced.map(route => ({ route, reason: 'price_unknown' }))]
+    record.failedAttempts = [
+      ...(record.failedAttempts ?? []),
+      ...unpriced.map(route => ({ route, reason: 'price_unknown' }))
+    ]
     return [first, ...others]
   }
   throw new GatewayError('insufficient_permissions', {
@@ -78,7 +93,11 @@ function isPriced (price: Price | undefined, estimate: Estimate = { prompt: 0, c
 }
 
 /** Returns the highest cost of these amounts among the routes, in billionths of a dollar. */
-export function maxCostOf (routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, amounts: Amounts): number {
+export function maxCostOf (
+  routes: readonly Route[],
+  models: Pick<ModelRegistry, 'find'>,
+  amounts: Amounts
+): number {
   const costs = routes.map(({ modelId }) => {
     const model = models.find(modelId)
     return model?.price === undefined ? 0 : costFor(model.price, amounts, mediaOf(amounts, model)) ?? 0
@@ -92,9 +111,10 @@ export function maxAnswerCostOf (
 ): number {
   const costs = routes.map(({ modelId }) => {
     const model = models.find(modelId)
-    const cost = (completion: number): number => (
-      model?.price === undefined ? 0 : costFor(model.price, { ...prompt, completion }, mediaOf(prompt, model)) ?? 0
-    )
+    const cost = (completion: number): number =>
+      model?.price === undefined
+        ? 0
+        : (costFor(model.price, { ...prompt, completion }, mediaOf(prompt, model)) ?? 0)
     return cost(1_000_000) - cost(0)
   })
   return Math.max(0, ...costs)
@@ -113,26 +133,47 @@ function costFor (
 ): number | undefined {
   const unitCost = units === undefined ? undefined : maxUnitCostOf(units, price)
   const promptTokens = prompt + media
-  const cached = [0, ...writesCache === true ? [prompt, promptTokens] : []]
-  const ofMedia = [{}, ...media > 0 ? [{ promptAudioTokens: media }, { promptImageTokens: media }] : []]
-  const promptCosts = cached.flatMap(written => ofMedia.map(parts => costNanoUsd({
-    promptTokens, completionTokens: unitCost === undefined ? completion : 0, totalTokens: promptTokens, searches,
-    ...written > 0 && { cacheWriteTokens: written, cacheWriteHourTokens: written }, ...parts
-  }, price)))
+  const cached = [0, ...(writesCache === true ? [prompt, promptTokens] : [])]
+  const ofMedia = [{}, ...(media > 0 ? [{ promptAudioTokens: media }, { promptImageTokens: media }] : [])]
+  const promptCosts = cached.flatMap(written =>
+    ofMedia.map(parts =>
+      costNanoUsd(
+        {
+          promptTokens,
+          completionTokens: unitCost === undefined ? completion : 0,
+          totalTokens: promptTokens,
+          searches,
+          ...written > 0 && { cacheWriteTokens: written, cacheWriteHourTokens: written },
+          ...parts
+        },
+        price
+      )
+    )
+  )
   const known = promptCosts.filter(cost => cost !== undefined)
   if (known.length === 0) return unitCost
   return (unitCost ?? 0) + Math.max(...known)
 }
 
 /**
- * Returns the most tokens the answers of a call can have. An answer that its request does not bound gets `defaultTokens`, and what the
- * model may reason with beside them, or the limit of the model if that is lower: `capAnswer` holds the answer to it.
+ * Returns the most tokens the answers of a call can have. An answer that its request does not bound gets
+ * `defaultTokens`, and what the model may reason with beside them, or the limit of the model if that is
+ * lower: `capAnswer` holds the answer to it.
  */
 export function maxCompletionOf (
-  { maxCompletion, answers = 1, reasoning = 0 }: Estimate, routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, defaultTokens: number
+  { maxCompletion, answers = 1, reasoning = 0 }: Estimate,
+  routes: readonly Route[],
+  models: Pick<ModelRegistry, 'find'>,
+  defaultTokens: number
 ): number {
   if (maxCompletion !== undefined) return answers * maxCompletion
-  return answers * Math.min(defaultTokens + reasoning, Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))))
+  return (
+    answers *
+    Math.min(
+      defaultTokens + reasoning,
+      Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId))))
+    )
+  )
 }
 
 /** Returns the bound of a model on one answer, in tokens; `Infinity` where it is not known. */

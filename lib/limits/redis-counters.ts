@@ -1,4 +1,7 @@
-/** Counts what limited parties use in Redis, for all machines: the script of `coordination/scripts.ts`, with names and types. */
+/**
+ * Counts what limited parties use in Redis, for all machines: the script of `coordination/scripts.ts`, with
+ * names and types.
+ */
 
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
@@ -27,7 +30,9 @@ export interface RedisReservation {
 }
 
 export interface RedisDecision {
-  readonly decision: Exclude<LimitDecision, { readonly admitted: true }> | Omit<Extract<LimitDecision, { readonly admitted: true }>, 'reservation'>
+  readonly decision:
+    | Exclude<LimitDecision, { readonly admitted: true }>
+    | Omit<Extract<LimitDecision, { readonly admitted: true }>, 'reservation'>
   /** What the call holds, or would. */
   readonly reservation: RedisReservation
   /** What all processes have used of each sum. */
@@ -35,11 +40,14 @@ export interface RedisDecision {
 }
 
 export interface Leases {
-  /** A process that does not renew a lease for so long has crashed: the call is no longer open. Default 30,000. */
+  /**
+   * A process that does not renew a lease for so long has crashed: the call is no longer open. Default
+   * 30,000.
+   */
   readonly leaseMs?: number
   /**
-   * Milliseconds after which its part of a sum is released, as the provider may still bill it. Default 600,000: the longest a call
-   * takes by default.
+   * Milliseconds after which its part of a sum is released, as the provider may still bill it. Default
+   * 600,000: the longest a call takes by default.
    */
   readonly lostAfterMs?: number
 }
@@ -51,8 +59,17 @@ const unusedMs = 400 * dayMs
 
 /** The reply of the script to a reservation. */
 interface Reply {
-  readonly refusal?: { readonly account: number, readonly reason: 'used' | 'too_small' | 'reserved' | 'open' | 'rate', readonly wait_ms: number }
-  readonly accounts: ReadonlyArray<{ readonly remaining?: number, readonly reset_ms?: number, readonly used?: string, readonly granted?: string }>
+  readonly refusal?: {
+    readonly account: number
+    readonly reason: 'used' | 'too_small' | 'reserved' | 'open' | 'rate'
+    readonly wait_ms: number
+  }
+  readonly accounts: ReadonlyArray<{
+    readonly remaining?: number
+    readonly reset_ms?: number
+    readonly used?: string
+    readonly granted?: string
+  }>
 }
 
 export class RedisCounters {
@@ -62,7 +79,10 @@ export class RedisCounters {
   #exited: readonly string[] = []
   #released = new Set<string>()
 
-  constructor (server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>, { leaseMs = defaultLeaseMs, lostAfterMs: lostMs = lostAfterMs }: Leases = {}) {
+  constructor (
+    server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>,
+    { leaseMs = defaultLeaseMs, lostAfterMs: lostMs = lostAfterMs }: Leases = {}
+  ) {
     this.#server = server
     this.#batch = new CountBatch(server, leaseMs, lostMs)
   }
@@ -73,7 +93,11 @@ export class RedisCounters {
    * @param recordedOf returns what the usage ledger says was used
    * @throws Error without a reply: it may be reserved all the same
    */
-  async reserve (id: string, request: ReservationRequest, recordedOf: (sum: SumKey) => number = () => 0): Promise<RedisDecision> {
+  async reserve (
+    id: string,
+    request: ReservationRequest,
+    recordedOf: (sum: SumKey) => number = () => 0
+  ): Promise<RedisDecision> {
     const { accounts, wanted, alreadyAdmitted = false } = request
     const planned = this.plan(id, request)
     const { party } = planned
@@ -81,13 +105,29 @@ export class RedisCounters {
     const most = mostOf(wanted)
     const counted = planned.parts.map(({ account, period }): CountedAccount => {
       const { counting, unit, amount } = account
-      if (account.counting !== 'sum' || period === undefined) return counting === 'open' ? { counting, amount } : { counting: 'rate', unit, amount, takes: amountOf(account, wanted, most, alreadyAdmitted) }
+      if (account.counting !== 'sum' || period === undefined) {
+        return counting === 'open'
+          ? { counting, amount }
+          : { counting: 'rate', unit, amount, takes: amountOf(account, wanted, most, alreadyAdmitted) }
+      }
       return {
-        counting: 'sum', key: sumKey(unit, period), unit, amount, strict: account.strict,
-        ...boundsOf(account, wanted), recorded: recordedOf(sumOf(party, unit, period)), keep_ms: this.#keepMs(period)
+        counting: 'sum',
+        key: sumKey(unit, period),
+        unit,
+        amount,
+        strict: account.strict,
+        ...boundsOf(account, wanted),
+        recorded: recordedOf(sumOf(party, unit, period)),
+        keep_ms: this.#keepMs(period)
       }
     })
-    const { refusal, accounts: results } = await this.#batch.add(party, { kind: 'reserve', id, accounts: counted, admitted: alreadyAdmitted }) as Reply // what the script returns
+    // what the script returns
+    const { refusal, accounts: results } = (await this.#batch.add(party, {
+      kind: 'reserve',
+      id,
+      accounts: counted,
+      admitted: alreadyAdmitted
+    })) as Reply
     const granted: Partial<Record<Unit, number>> = { ...most }
     const rateLimits: Partial<Record<Unit, { limit: number, remaining: number, resetMs: number }>> = {}
     const used: Array<RedisDecision['used'][number]> = []
@@ -99,25 +139,44 @@ export class RedisCounters {
         used.push({ sum: sumOf(party, unit, period), used: Number(counted) })
       }
     }
-    const parts = planned.parts.map(part => ({ ...part, amount: amountOf(part.account, wanted, granted, alreadyAdmitted) }))
+    const parts = planned.parts.map(part => ({
+      ...part,
+      amount: amountOf(part.account, wanted, granted, alreadyAdmitted)
+    }))
     const reservation = { ...planned, parts }
     if (refusal === undefined) return { used, reservation, decision: { admitted: true, granted, rateLimits } }
     const refused = accounts[refusal.account] as Account // the script counts those it was given
-    return { used, reservation, decision: { admitted: false, account: refusal.account, ...this.#reasonOf(refused, refusal), rateLimits } }
+    return {
+      used,
+      reservation,
+      decision: {
+        admitted: false,
+        account: refusal.account,
+        ...this.#reasonOf(refused, refusal),
+        rateLimits
+      }
+    }
   }
 
-  /** Returns the reservation that a request would become, with all that it wants: one without a reply may be it. */
+  /**
+   * Returns the reservation that a request would become, with all that it wants: one without a reply may be
+   * it.
+   */
   plan (id: string, { accounts, wanted, alreadyAdmitted = false }: ReservationRequest): RedisReservation {
     const [first] = accounts
     const most = mostOf(wanted)
     const parts = accounts.map((account): RedisPart => {
       const amount = amountOf(account, wanted, most, alreadyAdmitted)
-      return account.counting === 'sum' ? { account, amount, period: periodOf(account.window, this.#server.now()) } : { account, amount }
+      return account.counting === 'sum'
+        ? { account, amount, period: periodOf(account.window, this.#server.now()) }
+        : { account, amount }
     })
     return { id, party: first === undefined ? '' : partyName(first), parts, isOpen: !alreadyAdmitted }
   }
 
-  /** Replaces a reservation with the actual usage, unless that has been done. @throws Error without a reply */
+  /**
+   * Replaces a reservation with the actual usage, unless that has been done. @throws Error without a reply
+   */
   async settle (reservation: RedisReservation, { used }: ActualUsage): Promise<void> {
     const { id, party, parts } = reservation
     const accounts = parts.map(({ account, amount, period }): CountedAccount => {
@@ -129,7 +188,10 @@ export class RedisCounters {
     await this.#batch.add(party, { kind: 'settle', id, accounts, leased: isLeased(reservation) })
   }
 
-  /** Settles what processes that were killed had reserved for these calls, whoever they were. @throws Error without a reply */
+  /**
+   * Settles what processes that were killed had reserved for these calls, whoever they were. @throws Error
+   * without a reply
+   */
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
     const parties = new Map<string, Map<string, Record<string, number>>>()
     for (const { accounts, used, row } of usages) {
@@ -137,24 +199,37 @@ export class RedisCounters {
         if (account.counting !== 'sum') continue
         const { unit, window } = account
         const sums = getOrAdd(parties, partyName(account), () => new Map<string, Record<string, number>>())
-        getOrAdd(sums, sumKey(unit, periodOf(window, row.atMs)), (): Record<string, number> => ({}))[row.id] = used[unit] ?? 0
+        getOrAdd(sums, sumKey(unit, periodOf(window, row.atMs)), (): Record<string, number> => ({}))[
+          row.id
+        ] = used[unit] ?? 0
       }
     }
-    await Promise.all([...parties].map(async ([party, sums]) => {
-      const accounts = [...sums].map(([key, recorded]): CountedAccount => ({ counting: 'sum', key, recorded }))
-      await this.#batch.add(party, { kind: 'record', id: '', accounts })
-    }))
+    await Promise.all(
+      [...parties].map(async ([party, sums]) => {
+        const accounts = [...sums].map(([key, recorded]): CountedAccount => ({
+          counting: 'sum',
+          key,
+          recorded
+        }))
+        await this.#batch.add(party, { kind: 'record', id: '', accounts })
+      })
+    )
   }
 
   /** Shows that an open call is still open. @throws Error without a reply */
   async renew ({ id, party, parts, isOpen }: RedisReservation): Promise<void> {
-    const accounts = parts.flatMap(({ account: { unit }, amount, period }): CountedAccount[] => (
-      period === undefined ? [] : [{ counting: 'sum', key: sumKey(unit, period), amount, keep_ms: this.#keepMs(period) }]
-    ))
+    const accounts = parts.flatMap(({ account: { unit }, amount, period }): CountedAccount[] =>
+      period === undefined
+        ? []
+        : [{ counting: 'sum', key: sumKey(unit, period), amount, keep_ms: this.#keepMs(period) }]
+    )
     await this.#batch.add(party, { kind: 'renew', id, accounts, admitted: !isOpen })
   }
 
-  /** Releases what these processes held of each party, before its next reservation: the ledger has what their calls used. */
+  /**
+   * Releases what these processes held of each party, before its next reservation: the ledger has what their
+   * calls used.
+   */
   forget (exited: readonly string[]): void {
     this.#exited = exited
     this.#released = new Set()
@@ -162,17 +237,29 @@ export class RedisCounters {
 
   #releaseExited ({ party, parts }: RedisReservation): void {
     if (this.#exited.length === 0) return
-    const keys = parts.flatMap(({ account: { unit }, period }) => period === undefined ? [] : [sumKey(unit, period)])
+    const keys = parts.flatMap(({ account: { unit }, period }) =>
+      period === undefined ? [] : [sumKey(unit, period)]
+    )
     const name = `${party} ${keys.join(' ')}`
     if (this.#released.has(name)) return
     this.#released.add(name)
     const accounts = keys.map((key): CountedAccount => ({ counting: 'sum', key, used: 0 }))
-    for (const process of this.#exited) this.#batch.add(party, { kind: 'forget', id: process, accounts }).catch(() => { this.#released.delete(name) })
+    for (const process of this.#exited) {
+      this.#batch.add(party, { kind: 'forget', id: process, accounts }).catch(() => {
+        this.#released.delete(name)
+      })
+    }
   }
 
-  #reasonOf (account: Account, { reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>): Omit<Extract<LimitDecision, { readonly admitted: false }>, 'admitted' | 'account' | 'rateLimits'> {
+  #reasonOf (
+    account: Account,
+    { reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>
+  ): Omit<Extract<LimitDecision, { readonly admitted: false }>, 'admitted' | 'account' | 'rateLimits'> {
     if (account.counting !== 'sum') return { reason: account.refusal, waitMs }
-    return { ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : ''), endMs: this.#endOf(account) }
+    return {
+      ...nameRefusal(account.name, reason === 'too_small' || reason === 'reserved' ? reason : ''),
+      endMs: this.#endOf(account)
+    }
   }
 
   #endOf ({ window }: SumAccount): number {

@@ -1,9 +1,10 @@
 /**
- * Decides on calls of limited keys with counters in Redis, which all machines share: one round trip before a call, and one
- * after it that no call waits for. Calls of one turn share them (`count-batch`).
+ * Decides on calls of limited keys with counters in Redis, which all machines share: one round trip before a
+ * call, and one after it that no call waits for. Calls of one turn share them (`count-batch`).
  *
- * While Redis is away, `limits.without_coordination` says what happens: calls get a share, pass, or are refused. When it is
- * back, open calls are shown to it, and what ended meanwhile counts with the usage records.
+ * While Redis is away, `limits.without_coordination` says what happens: calls get a share, pass, or are
+ * refused. When it is back, open calls are shown to it, and what ended meanwhile counts with the usage
+ * records.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -52,7 +53,10 @@ interface KnownSum {
   readonly recorded: number
   /** As Redis had it, which may know more than the ledger, or have less after it lost its data. */
   readonly counted: number
-  /** The time of `counted`. After a while the ledger has it as well: what was given back since then must not be taken again. */
+  /**
+   * The time of `counted`. After a while the ledger has it as well: what was given back since then must not
+   * be taken again.
+   */
   readonly countedAtMs: number
 }
 
@@ -91,8 +95,10 @@ export class RedisLimiter implements Limiter {
 
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
     const { accounts, wanted } = request
-    if (accounts.length === 0) return { admitted: true, reservation: ++this.#last, granted: mostOf(wanted), rateLimits: {} }
-    return await this.#reserveShared(request) ?? await this.#reserveAlone(request)
+    if (accounts.length === 0) {
+      return { admitted: true, reservation: ++this.#last, granted: mostOf(wanted), rateLimits: {} }
+    }
+    return (await this.#reserveShared(request)) ?? (await this.#reserveAlone(request))
   }
 
   settle (reservation: number, used: ActualUsage): void {
@@ -117,8 +123,8 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Reserves in the accounts of one party after the other, in their order: they may be in different places of a cluster. Where one refuses, what the
-   * others have admitted is released.
+   * Reserves in the accounts of one party after the other, in their order: they may be in different places of
+   * a cluster. Where one refuses, what the others have admitted is released.
    *
    * @returns `undefined` while Redis is away
    */
@@ -134,7 +140,9 @@ export class RedisLimiter implements Limiter {
     for (const { accounts, places } of partiesOf(request.accounts)) {
       const own = { ...request, accounts, wanted }
       try {
-        const { decision, reservation, used } = await this.#counters.reserve(id, own, sum => this.#usedOf(sum))
+        const { decision, reservation, used } = await this.#counters.reserve(id, own, sum =>
+          this.#usedOf(sum)
+        )
         for (const { sum, used: counted } of used) this.#note(sum, { counted, countedAtMs: this.#now() })
         rateLimits = Object.assign({}, decision.rateLimits, rateLimits)
         if (!decision.admitted) {
@@ -143,9 +151,16 @@ export class RedisLimiter implements Limiter {
         }
         held.push(reservation)
         granted = decision.granted
-        wanted = Object.fromEntries(Object.entries(wanted).map(([unit, { least, most, usual }]) => (
-          [unit, { most: Math.min(most, granted[unit as keyof Granted] ?? most), least: least ?? most, ...usual !== undefined && { usual } }]
-        )))
+        wanted = Object.fromEntries(
+          Object.entries(wanted).map(([unit, { least, most, usual }]) => [
+            unit,
+            {
+              most: Math.min(most, granted[unit as keyof Granted] ?? most),
+              least: least ?? most,
+              ...usual !== undefined && { usual }
+            }
+          ])
+        )
       } catch {
         this.#ended.add(this.#counters.plan(id, own)) // it may be reserved all the same
         release()
@@ -158,22 +173,40 @@ export class RedisLimiter implements Limiter {
   /** @throws GatewayError `overloaded` where the configuration says to refuse */
   async #reserveAlone (request: ReservationRequest): Promise<LimitDecision> {
     const without = request.alreadyAdmitted === true ? 'allow' : this.#options.without()
-    if (without === 'refuse') throw new GatewayError('overloaded', { message: 'Limits cannot be checked at the moment. Try again later.', retryAfterSeconds: 5 })
+    if (without === 'refuse') {
+      throw new GatewayError('overloaded', {
+        message: 'Limits cannot be checked at the moment. Try again later.',
+        retryAfterSeconds: 5
+      })
+    }
     this.#decidedAlone++
     // What refills is not shown to Redis when it is back.
-    const heldOf = (granted: Granted): RedisReservation[] => partiesOf(request.accounts).map(({ accounts }) => {
-      const plan = this.#counters.plan(`${this.#server.id}-${++this.#last}`, { ...request, accounts, wanted: Object.fromEntries(Object.entries(granted).map(([unit, most]) => [unit, { most }])) })
-      return { ...plan, parts: plan.parts.filter(({ account: { counting } }) => counting !== 'rate') }
-    })
+    const heldOf = (granted: Granted): RedisReservation[] =>
+      partiesOf(request.accounts).map(({ accounts }) => {
+        const plan = this.#counters.plan(`${this.#server.id}-${++this.#last}`, {
+          ...request,
+          accounts,
+          wanted: Object.fromEntries(Object.entries(granted).map(([unit, most]) => [unit, { most }]))
+        })
+        return { ...plan, parts: plan.parts.filter(({ account: { counting } }) => counting !== 'rate') }
+      })
     if (without === 'allow') {
       const granted = mostOf(request.wanted)
-      return { admitted: true, reservation: this.#admit({ held: heldOf(granted), isShared: false }), granted, rateLimits: {} }
+      return {
+        admitted: true,
+        reservation: this.#admit({ held: heldOf(granted), isShared: false }),
+        granted,
+        rateLimits: {}
+      }
     }
     const share = this.#share ??= this.#newShare()
     const decision = await share.reserve(request)
     if (!decision.admitted) return decision
     const { granted, reservation } = decision
-    return { ...decision, reservation: this.#admit({ held: heldOf(granted), isShared: false, share: { of: share, reservation } }) }
+    return {
+      ...decision,
+      reservation: this.#admit({ held: heldOf(granted), isShared: false, share: { of: share, reservation } })
+    }
   }
 
   #admit (open: Open): number {
@@ -200,11 +233,16 @@ export class RedisLimiter implements Limiter {
   readonly #reconcile = (): void => {
     this.#share = undefined
     this.#reader = this.#newReader()
-    for (const [reservation, open] of this.#open) if (open.held.some(isLeased)) this.#open.set(reservation, { ...open, isShared: true })
+    for (const [reservation, open] of this.#open) {
+      if (open.held.some(isLeased)) this.#open.set(reservation, { ...open, isShared: true })
+    }
     this.#renew()
   }
 
-  /** Releases what processes held that have exited, with a new reading of the ledger, which has what their calls used. */
+  /**
+   * Releases what processes held that have exited, with a new reading of the ledger, which has what their
+   * calls used.
+   */
   readonly #forget = (exited: readonly string[]): void => {
     this.#reader = this.#newReader()
     this.#counters.forget(exited)
@@ -213,7 +251,8 @@ export class RedisLimiter implements Limiter {
   /** Shows open calls to Redis, and releases what it may still have of others. */
   #renew (): void {
     if (!this.#server.isUp) return
-    // What they used counts with their usage records. A second attempt does nothing if the first one did arrive.
+    // What they used counts with their usage records. A second attempt does nothing if the first one did
+    // arrive.
     for (const ended of this.#ended) {
       this.#ended.delete(ended)
       this.#settleSoon(ended, { used: usedAsReserved(ended) })
@@ -221,13 +260,21 @@ export class RedisLimiter implements Limiter {
     for (const { held, isShared } of this.#open.values()) {
       if (!isShared) continue
       // A failure has been emitted by `RedisServer`; `#reconcile` renews them all.
-      for (const reservation of held) if (isLeased(reservation)) this.#counters.renew(reservation).catch(() => undefined)
+      for (const reservation of held) {
+        if (isLeased(reservation)) this.#counters.renew(reservation).catch(() => undefined)
+      }
     }
   }
 
   #newReader (): SpendingReader {
     const { readUsed, onFailure, rereadMs = 1000 } = this.#options
-    return new SpendingReader({ readUsed, onFailure, rereadMs, now: () => this.#server.now(), onRead: (sum, recorded) => this.#note(sum, { recorded }) })
+    return new SpendingReader({
+      readUsed,
+      onFailure,
+      rereadMs,
+      now: () => this.#server.now(),
+      onRead: (sum, recorded) => this.#note(sum, { recorded })
+    })
   }
 
   #newShare (): LimitShare {
@@ -270,12 +317,16 @@ export class RedisLimiter implements Limiter {
   #usedOf (sum: SumKey): number {
     const known = this.#known.get(sum.name)
     if (known === undefined) return 0
-    return this.#now() - known.countedAtMs < recordedAfterMs ? Math.max(known.recorded, known.counted) : known.recorded
+    return this.#now() - known.countedAtMs < recordedAfterMs
+      ? Math.max(known.recorded, known.counted)
+      : known.recorded
   }
 }
 
 /** Lists the accounts of each party, with their places in the list of the call. */
-function partiesOf (accounts: readonly Account[]): ReadonlyArray<{ readonly accounts: readonly Account[], readonly places: readonly number[] }> {
+function partiesOf (
+  accounts: readonly Account[]
+): ReadonlyArray<{ readonly accounts: readonly Account[], readonly places: readonly number[] }> {
   const parties = new Map<string, { accounts: Account[], places: number[] }>()
   for (const [place, account] of accounts.entries()) {
     const name = partyName(account)
@@ -291,5 +342,9 @@ function partiesOf (accounts: readonly Account[]): ReadonlyArray<{ readonly acco
 
 /** Returns a usage that leaves rates as they were reserved. */
 function usedAsReserved ({ parts }: RedisReservation): ActualUsage['used'] {
-  return Object.fromEntries(parts.flatMap(({ account: { counting, unit }, amount }) => counting === 'rate' && unit !== 'requests' ? [[unit, amount]] : []))
+  return Object.fromEntries(
+    parts.flatMap(({ account: { counting, unit }, amount }) =>
+      counting === 'rate' && unit !== 'requests' ? [[unit, amount]] : []
+    )
+  )
 }

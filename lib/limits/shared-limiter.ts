@@ -2,9 +2,9 @@
  * Shares one limiter among all workers of a machine: the primary process counts, workers reserve over the
  * IPC channel. Only calls of limited keys do so.
  *
- * A message costs both processes far more than what it asks for. So all that a worker reserves and settles in one turn of the event loop
- * is one message, and so are the decisions on it. What comes up while a worker waits for decisions is sent after them. A call by itself
- * waits for nothing but the end of the turn.
+ * A message costs both processes far more than what it asks for. So all that a worker reserves and settles in
+ * one turn of the event loop is one message, and so are the decisions on it. What comes up while a worker
+ * waits for decisions is sent after them. A call by itself waits for nothing but the end of the turn.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,7 +12,13 @@ import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Account } from './call-accounts.ts'
-import { noUse, type ActualUsage, type LimitDecision, type RecordedUsage, type ReservationRequest } from './counters.ts'
+import {
+  noUse,
+  type ActualUsage,
+  type LimitDecision,
+  type RecordedUsage,
+  type ReservationRequest
+} from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules send messages over the same IPC channel. */
@@ -62,8 +68,8 @@ interface Waiting<Reply> {
 }
 
 /**
- * Milliseconds for which a call without a place waits for one. A caller may have the last byte of an answer, and be with another worker,
- * before the settlement of that call has come.
+ * Milliseconds for which a call without a place waits for one. A caller may have the last byte of an answer,
+ * and be with another worker, before the settlement of that call has come.
  */
 const placeWaitMs = 20
 
@@ -166,8 +172,15 @@ class AccountLists {
   }
 }
 
-/** Serves a worker in the primary, and releases its reservations when it exits: what they have of budgets once its usage records are stored. */
-export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: LocalLimiter, holder: string): void {
+/**
+ * Serves a worker in the primary, and releases its reservations when it exits: what they have of budgets once
+ * its usage records are stored.
+ */
+export function answerLimitMessages (
+  worker: WorkerChannel<Message>,
+  limiter: LocalLimiter,
+  holder: string
+): void {
   let hasExited = false
   worker.on('message', message => {
     if (hasExited || !isMessage(message) || message.limits !== 'count') return
@@ -186,7 +199,8 @@ export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: Lo
       const wanted = { ...listed, accounts: accountsAt(listed.accounts) }
       const decision = limiter.reserve(wanted, holder)
       // While the ledger is read for one key, or a place is waited for, others do not wait.
-      if (decision instanceof Promise || hasNoPlace(wanted, decision)) void answerLater(request, wanted, decision)
+      if (decision instanceof Promise || hasNoPlace(wanted, decision))
+        void answerLater(request, wanted, decision)
       else decisions.push({ request, decision })
     }
     // Also without any: the worker sends no more before it comes.
@@ -197,14 +211,19 @@ export function answerLimitMessages (worker: WorkerChannel<Message>, limiter: Lo
     limiter.release(holder)
   })
 
-  const answerLater = async (request: number, wanted: ReservationRequest, pending: LimitDecision | Promise<LimitDecision>): Promise<void> => {
+  const answerLater = async (
+    request: number,
+    wanted: ReservationRequest,
+    pending: LimitDecision | Promise<LimitDecision>
+  ): Promise<void> => {
     let decision = await pending
     if (hasNoPlace(wanted, decision)) {
       await delay(placeWaitMs)
       decision = await limiter.reserve(wanted, holder)
     }
     // The worker exited while usage records were read: no call has the reservation.
-    if (!hasExited) sendMessage(worker, { limits: 'decisions', decisions: [{ request, decision }], isLate: true })
+    if (!hasExited)
+      sendMessage(worker, { limits: 'decisions', decisions: [{ request, decision }], isLate: true })
     else if (decision.admitted) limiter.settle(decision.reservation, noUse)
   }
 }

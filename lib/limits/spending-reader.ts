@@ -28,10 +28,15 @@ export class SpendingReader {
 
   constructor (options: SpendingReaderOptions) {
     this.#options = options
-    this.#readings = new PrunedMap(({ atMs, pending }) => pending === undefined && performance.now() - atMs >= options.rereadMs)
+    this.#readings = new PrunedMap(
+      ({ atMs, pending }) => pending === undefined && performance.now() - atMs >= options.rereadMs
+    )
   }
 
-  /** Reads the sums that are not known; calls that arrive meanwhile share one reading. @returns `undefined` where all are known */
+  /**
+   * Reads the sums that are not known; calls that arrive meanwhile share one reading. @returns `undefined`
+   * where all are known
+   */
   read (sums: readonly SumKey[]): Promise<void> | undefined {
     if (this.#options.readUsed === undefined) return undefined
     const pending: Array<Promise<void>> = []
@@ -49,7 +54,9 @@ export class SpendingReader {
 
   #pendingOf (sum: SumKey): Promise<void> | undefined {
     const last = this.#readings.get(sum.name)
-    return last !== undefined && performance.now() - last.atMs < this.#options.rereadMs ? last.pending : this.#begin(sum)
+    return last !== undefined && performance.now() - last.atMs < this.#options.rereadMs
+      ? last.pending
+      : this.#begin(sum)
   }
 
   #begin (sum: SumKey): Promise<void> | undefined {

@@ -8,38 +8,61 @@ import type { RecordedUsage, Wanted } from './counters.ts'
 import type { Estimate } from './estimate.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 
-/** Returns what a call used of each unit. Its first request was counted when it was reserved, and a call that has ended is not open. */
+/**
+ * Returns what a call used of each unit. Its first request was counted when it was reserved, and a call that
+ * has ended is not open.
+ */
 const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
   requests: ({ attempts }) => Math.max(0, attempts - 1),
   tokens: ({ prompt_tokens: prompt, completion_tokens: completion }) => (prompt ?? 0) + (completion ?? 0),
   calls: () => 0,
   nanoUsd: ({ cost_nano_usd: nanoUsd }) => nanoUsd ?? 0,
-  ...Object.fromEntries(recordedInsteadOfTokens.map(({ column }) => [column, (row: UsageRow) => row[column] ?? 0])) as Record<ColumnInsteadOfTokens, (row: UsageRow) => number>
+  ...(Object.fromEntries(
+    recordedInsteadOfTokens.map(({ column }) => [column, (row: UsageRow) => row[column] ?? 0])
+  ) as Record<ColumnInsteadOfTokens, (row: UsageRow) => number>)
 }
 
 /** Returns what the call of a usage record used. */
 export function usedIn (row: UsageRow): Record<Unit, number> {
-  return Object.fromEntries(Object.entries(usedOf).map(([unit, used]) => [unit, used(row)])) as Record<Unit, number> // its keys are those
+  // its keys are those
+  return Object.fromEntries(Object.entries(usedOf).map(([unit, used]) => [unit, used(row)])) as Record<
+    Unit,
+    number
+  >
 }
 
-/** Returns what a request wants of the units that are billed in place of tokens; nothing of those that it does not use. */
-export function wantedUnits ({ units, maxUnits = units, minUnits = maxUnits }: Estimate): Partial<Record<ColumnInsteadOfTokens, Wanted>> {
+/**
+ * Returns what a request wants of the units that are billed in place of tokens; nothing of those that it does
+ * not use.
+ */
+export function wantedUnits ({
+  units,
+  maxUnits = units,
+  minUnits = maxUnits
+}: Estimate): Partial<Record<ColumnInsteadOfTokens, Wanted>> {
   const wanted: Partial<Record<ColumnInsteadOfTokens, Wanted>> = {}
   if (units === undefined) return wanted
   for (const { name, column, parts } of recordedInsteadOfTokens) {
-    const amountIn = (of: Units | undefined): number => Math.ceil((amountOf(name, undefined, of) ?? 0) * parts)
+    const amountIn = (of: Units | undefined): number =>
+      Math.ceil((amountOf(name, undefined, of) ?? 0) * parts)
     const most = amountIn(maxUnits)
     if (most > 0) wanted[column] = { most, least: amountIn(minUnits), usual: amountIn(units) }
   }
   return wanted
 }
 
-/** Returns true for a unit that is billed in place of tokens: a call that uses none of it is none of its limit, though all is used up. */
+/**
+ * Returns true for a unit that is billed in place of tokens: a call that uses none of it is none of its
+ * limit, though all is used up.
+ */
 export function isInsteadOfTokens (unit: Unit): unit is ColumnInsteadOfTokens {
   return recordedInsteadOfTokens.some(({ column }) => column === unit)
 }
 
-/** Returns what calls used by their usage records, with the accounts that they counted in. Calls of keys that are gone are left out. */
+/**
+ * Returns what calls used by their usage records, with the accounts that they counted in. Calls of keys that
+ * are gone are left out.
+ */
 export function recordedUsages (
   rows: readonly UsageRow[], find: (keyId: string) => ApiKey | undefined, defaultLimits: KeyLimits | undefined
 ): RecordedUsage[] {

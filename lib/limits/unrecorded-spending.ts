@@ -1,6 +1,6 @@
 /**
- * Keeps what calls have used until their usage records are in the store, with a sum for each party and period: a reservation reads one
- * sum, however many calls there are.
+ * Keeps what calls have used until their usage records are in the store, with a sum for each party and
+ * period: a reservation reads one sum, however many calls there are.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -32,7 +32,11 @@ export class UnrecordedSpending {
   #isForgetting = false
 
   /** Adds a call that has ended. @param row its usage record; without one it counts until it is due */
-  add ({ party, unit, fromMs, amount }: Holding, row: UsageRowKey | undefined, nowMs = performance.now()): void {
+  add (
+    { party, unit, fromMs, amount }: Holding,
+    row: UsageRowKey | undefined,
+    nowMs = performance.now()
+  ): void {
     this.#recent.push({ party, unit, fromMs, amount, endedMs: nowMs, row })
     this.#change({ party, unit, fromMs, amount }, 1)
   }
@@ -48,8 +52,9 @@ export class UnrecordedSpending {
   }
 
   /**
-   * Forgets the calls that ended before a time and are recorded. Each is looked for once at most, in batches with a turn of the event
-   * loop between two. A batch of which none is recorded is the last one: the store is behind, and those after it can wait.
+   * Forgets the calls that ended before a time and are recorded. Each is looked for once at most, in batches
+   * with a turn of the event loop between two. A batch of which none is recorded is the last one: the store
+   * is behind, and those after it can wait.
    *
    * @throws what `find` throws
    */
@@ -97,7 +102,13 @@ export class UnrecordedSpending {
   #change ({ party, unit, fromMs, amount }: Holding, calls: number): void {
     const name = nameOf({ party, unit, fromMs })
     const before = this.#sums.get(name)
-    const after = { party, unit, fromMs, amount: (before?.amount ?? 0) + amount, calls: (before?.calls ?? 0) + calls }
+    const after = {
+      party,
+      unit,
+      fromMs,
+      amount: (before?.amount ?? 0) + amount,
+      calls: (before?.calls ?? 0) + calls
+    }
     if (after.calls === 0) this.#sums.delete(name)
     else this.#sums.set(name, after)
   }

@@ -1,6 +1,6 @@
 /**
- * The windows of limits: hours, days, weeks and months of a time zone, all time, or stretches of one length from a moment on. A day has 23 or 25
- * hours where clocks change; weeks begin on Monday.
+ * The windows of limits: hours, days, weeks and months of a time zone, all time, or stretches of one length
+ * from a moment on. A day has 23 or 25 hours where clocks change; weeks begin on Monday.
  */
 
 import { dayMs } from '../core/day.ts'
@@ -72,9 +72,24 @@ function boundsOf (window: Window, nowMs: number): Pick<Period, 'fromMs' | 'endM
   const { per, timeZone = 'UTC' } = window
   if (per === 'total') return { fromMs: 0, endMs: Infinity }
   const local = localTime(nowMs, timeZone)
-  const [year, month, day, hour] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate(), local.getUTCHours()]
-  const from = { month: [year, month, 1], week: [year, month, day - (local.getUTCDay() + 6) % 7], day: [year, month, day], hour: [year, month, day, hour] }
-  const end = { month: [year, month + 1, 1], week: [year, month, day - (local.getUTCDay() + 6) % 7 + 7], day: [year, month, day + 1], hour: [year, month, day, hour + 1] }
+  const [year, month, day, hour] = [
+    local.getUTCFullYear(),
+    local.getUTCMonth(),
+    local.getUTCDate(),
+    local.getUTCHours()
+  ]
+  const from = {
+    month: [year, month, 1],
+    week: [year, month, day - ((local.getUTCDay() + 6) % 7)],
+    day: [year, month, day],
+    hour: [year, month, day, hour]
+  }
+  const end = {
+    month: [year, month + 1, 1],
+    week: [year, month, day - ((local.getUTCDay() + 6) % 7) + 7],
+    day: [year, month, day + 1],
+    hour: [year, month, day, hour + 1]
+  }
   if (per === 'hour') {
     // An hour of the clock may come twice: its place in the present one says when it began.
     const fromMs = nowMs - (local.getTime() % unitMs.h)
@@ -117,12 +132,23 @@ function offsetMs (ms: number, timeZone: string): number {
   let format = formats.get(timeZone)
   if (format === undefined) {
     format = new Intl.DateTimeFormat('en-US', {
-      timeZone, hourCycle: 'h23', era: 'short', year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric'
+      timeZone,
+      hourCycle: 'h23',
+      era: 'short',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric'
     })
     if (formats.size >= maxKinds) formats.clear()
     formats.set(timeZone, format)
   }
   const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]))
   const part = (name: string): number => parts.get(name as Intl.DateTimeFormatPartTypes) ?? 0
-  return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')) - Math.floor(ms / 1000) * 1000
+  return (
+    Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')) -
+    Math.floor(ms / 1000) * 1000
+  )
 }

@@ -1,3 +1,5 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { pino, type DestinationStream } from 'pino'
 import t from 'tap'
 import { CallRecord, noteError } from '../../lib/core/record.ts'
@@ -90,4 +92,14 @@ t.test('causes are logged without keys', async t => {
       t.notMatch(JSON.stringify(line), /canary/i, key)
     }
   }
+})
+
+t.test('no line is given an error as it is, of which pino prints nothing', async t => {
+  const folder = join(import.meta.dirname, '../../../lib')
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  const bare = sources.flatMap(name => {
+    const calls = readFileSync(join(folder, name), 'utf8').match(/\blog\.(?:error|warn|info)\(\s*\{(?:[^}]*,)?\s*error\s*[,}]/g) ?? []
+    return calls.map(call => `${name}: ${call}`)
+  })
+  t.same(bare, [], 'log `cause: loggableError(error)`')
 })
