@@ -54,9 +54,9 @@ t.test('reasons are noted in order', async t => {
 
 t.test('a refused credential names its provider and what to do', async t => {
   const refused = new ProviderFailure({ kind: 'credential' }, 401)
-  t.equal(start().begin().errorOf(refused).message, 'The provider `one` has refused the call: this gateway has no credential for it. Its operator finds out more with `headgate doctor`.')
+  t.equal(start().begin().errorOf(refused).message, 'The provider `one` refused the call: this gateway has no credential for it. The operator of this gateway can run `headgate doctor` to find out why.')
   const withKey = new RouteAttempt(routedCall({}), { ...provider('one'), secrets: [new Secret('sk-canary')] }, { route: chosen }, new RouteHealth(() => 0))
-  t.equal(withKey.errorOf(refused).message, 'The provider `one` has refused the credential of this gateway. Its operator finds out more with `headgate doctor`.')
+  t.equal(withKey.errorOf(refused).message, 'The provider `one` refused the credential of this gateway. The operator of this gateway can run `headgate doctor` to find out why.')
   const own = new RouteAttempt({ ...routedCall({}), providerKey: new Secret('sk-own') }, provider('one'), { route: chosen }, new RouteHealth(() => 0))
   t.match(own.errorOf(refused), { code: 'invalid_provider_key' })
 })
