@@ -24,7 +24,7 @@ export function bufferedAttempt<E> (events: E[]): OpenAttempt<E> {
   }
 }
 
-/** So much of an answer is free: most answers are smaller, and open streams hold less. */
+/** Bytes of an answer that are not counted: most answers are smaller, and open streams hold less. */
 const freeBytes = 64 * 1024
 /** An answer is in memory as it was received and, later, as it is printed for a caller who may not read. */
 const copies = 2

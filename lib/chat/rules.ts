@@ -29,7 +29,7 @@ export function checkChatRules (call: ChatCall): ChatCall {
   return call
 }
 
-/** Two names may mean two servers, and none says nothing: both would be guesses. */
+/** Requires exactly one of slug and URL: with both or neither, the server would be a guess. */
 function checkToolServers (servers: Exclude<ChatInput['mcp_servers'], string | undefined>): void {
   const faults = [servers].flat().flatMap((server, index) => {
     if (typeof server === 'string' || isGiven(server.slug) !== isGiven(server.url)) return []

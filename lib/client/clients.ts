@@ -50,7 +50,7 @@ export class Clients implements Connections {
     for (const client of this.#free.splice(0)) client.destroy()
   }
 
-  /** Takes a client back that a request has had, if it can have another. */
+  /** Takes back the client of a finished request; keeps it if it can be used again. */
   putBack (client: PooledClient, isUsable: boolean): void {
     this.#busy--
     if (isUsable) this.#free.push(client)

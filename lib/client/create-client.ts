@@ -13,7 +13,7 @@ import type { ProxySettings } from '../core/settings.ts'
  */
 const options: UndiciClient.Options = { keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 }
 
-/** What a proxy's agent makes the client of a server with. */
+/** Options from which the proxy agent makes the client of a server. */
 interface ConnectingOptions extends UndiciClient.Options {
   readonly connect: buildConnector.connector
 }

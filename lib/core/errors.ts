@@ -268,7 +268,7 @@ export type ErrorCode = keyof typeof codes
 
 /** Returns the default message of a code; `undefined` for one of another version. */
 export function defaultMessage (code: string | undefined): string | undefined {
-  // it is one, as just tested
+  // `in` has shown that it is a code.
   return code !== undefined && code in codes ? codes[code as ErrorCode].message : undefined
 }
 

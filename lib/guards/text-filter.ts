@@ -1,4 +1,4 @@
-/** What looks for something in the texts of a call, and says what stands in its place. */
+/** Filters that search the texts of a call, and the replacements for what they find. */
 
 import type { GatewayError } from '../core/errors.ts'
 import type { RoutedCall } from '../core/call.ts'

@@ -92,7 +92,7 @@ export function createApp (options: AppOptions): App {
 
 /** Joins middleware to one, as a Koa app runs a list: each is given what follows as `next`. */
 function nested (steps: readonly Middleware[]): Middleware {
-  // all of ours return one
+  // Our middleware always returns a promise.
   return steps.reduce(
     (outer, inner): Middleware =>
       (context, next) =>

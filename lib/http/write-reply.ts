@@ -141,7 +141,7 @@ class StreamWriter extends TimedMember {
     try {
       this.#pieces.next().then(this.#onPiece, this.#onFailure)
     } catch (error) {
-      this.#onFailure(error) // of an iterator that was written by hand
+      this.#onFailure(error) // hand-written iterators can throw synchronously
     }
   }
 

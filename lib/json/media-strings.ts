@@ -17,11 +17,11 @@ const headBytes = 4096
 /** Bytes that are looked at, or printed, in one turn of the event loop. */
 const [lookedAtBytes, printedBytes] = [1024 * 1024, 128 * 1024]
 const placeLength = 8
-/** No caller and no provider can know it. In letters of base64. */
+/** Random, so that nobody outside can forge a placeholder. Only characters of base64. */
 const mark = randomBytes(16).toString('hex')
 const signLength = mark.length + placeLength
 
-/** Base64, with `data:` before it or nothing. Texts are none: some are decoded. */
+/** Base64, with or without a `data:` prefix. Not `text/…`: some of those are decoded. */
 const mediaHead = /^(?:data:(?!text\/)[ !#-+\--[\]-~]*;base64,)?[\w+/=-]*$/i
 
 /** Returns true for a string that stands for a longer one. */

@@ -244,7 +244,7 @@ export class BudgetPeers {
     }
   }
 
-  /** Forgets what is recorded: what is not yet counts however long that takes. */
+  /** Forgets recorded usage; unrecorded usage counts until it is recorded. */
   async #forgetRecorded (): Promise<void> {
     try {
       await this.#unrecorded.forgetRecorded(

@@ -113,7 +113,7 @@ interface Sum {
 
 /** The sum of one party, unit and period. */
 export interface SumKey {
-  /** Unlike that of any other sum. */
+  /** Unique among all sums. */
   readonly name: string
   readonly party: string
   readonly unit: Unit

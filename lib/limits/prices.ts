@@ -13,7 +13,7 @@ import { budgetsIn } from './call-accounts.ts'
 import type { Estimate } from './estimate.ts'
 import { maxMediaTokens, type SentMedia } from './media-tokens.ts'
 
-/** More than any budget, and safe to add up and to send as JSON. */
+/** Stands for "no bound": above any budget, and still exact when added up or sent as JSON. */
 const unboundedNanoUsd = 2 ** 52
 
 /** An amount of everything that can be paid for. */

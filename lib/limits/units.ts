@@ -24,7 +24,7 @@ const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
 
 /** Returns what the call of a usage record used. */
 export function usedIn (row: UsageRow): Record<Unit, number> {
-  // its keys are those
+  // The keys of `usedOf` are all units.
   return Object.fromEntries(Object.entries(usedOf).map(([unit, used]) => [unit, used(row)])) as Record<
     Unit,
     number
@@ -52,8 +52,8 @@ export function wantedUnits ({
 }
 
 /**
- * Returns true for a unit that is billed in place of tokens: a call that uses none of it is none of its
- * limit, though all is used up.
+ * Returns true for a unit that is billed in place of tokens. A call that uses none of it passes its limit even
+ * when the limit is used up.
  */
 export function isInsteadOfTokens (unit: Unit): unit is ColumnInsteadOfTokens {
   return recordedInsteadOfTokens.some(({ column }) => column === unit)

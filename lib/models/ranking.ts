@@ -25,7 +25,7 @@ interface Need {
   readonly weight: number
 }
 
-/** Translates what an agent is to be like into what its model must be like. Other names mean themselves. */
+/** Maps an agent attribute to model attributes; other names stay as they are. */
 function needsOf ([name, amount]: [string, number]): Need[] {
   switch (name) {
     case 'complexity':

@@ -33,7 +33,7 @@ export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
  * @throws whatever `step` throws; before the provider is called that is an HTTP error.
  */
 export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In, Out> {
-  // it is given what its type says, as below
+  // Values have the type that the signature states; so in the two functions below.
   return stageOf({ steps: [step as RunParts['steps'][number]], begins: [] })
 }
 

@@ -13,10 +13,14 @@ export function credentialOf (
   if (callerKey !== undefined && accountDigest(provider, callerKey) === account) {
     return provider.authorize(callerKey.reveal())
   }
+  let before: string | undefined
   for (let place = 0; ; place++) {
     const credential = provider.authorize(undefined, place)
-    if (accountDigest(provider, undefined, place) === account) return credential
-    if (Object.keys(credential).length === 0) return undefined // there is no further one
+    const digest = accountDigest(provider, undefined, place)
+    if (digest === account) return credential
+    // There is no further one: none at all, or a provider of one's own that has one for every place.
+    if (Object.keys(credential).length === 0 || digest === before) return undefined
+    before = digest
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * `headgate`: the complete gateway, and what it is made with and gives back.
+ * `headgate`: the complete gateway, its inputs and its results.
  *
  * The files of this folder are the public API. Everything they name is documented and kept;
  * everything else in the package may change in any release.

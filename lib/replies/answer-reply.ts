@@ -68,10 +68,7 @@ export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence
   }
 }
 
-/**
- * Returns what became of the complete answer of a provider as a reply in JSON; only a large one is waited
- * for.
- */
+/** Makes a JSON reply of a complete answer; a promise only for a large one. */
 export function toAnswerReply (
   value: unknown,
   { answerBytes }: Pick<CallRecord, 'answerBytes'>

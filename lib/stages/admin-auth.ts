@@ -131,7 +131,7 @@ async function keyPrincipal ({ accounts }: Admin, secret: string): Promise<Princ
   return { id, name, role, ...scopes !== null && { scopes }, ...expiresAtMs !== null && { expiresAtMs } }
 }
 
-/** Beyond loopback a link must not be all that keeps others out. */
+/** Beyond loopback, a sign-in link alone is not enough protection. */
 function noCredential (): GatewayError {
   return new GatewayError('insufficient_permissions', {
     message: 'Set a password or add a passkey first: the dashboard is reachable from other machines.'

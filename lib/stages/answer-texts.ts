@@ -1,4 +1,4 @@
-/** Has the texts of an answer looked at, and what is found there replaced, before its caller gets it. */
+/** Runs the text filters on an answer and replaces their findings, before its caller gets it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { HeldTexts } from '../guards/held-texts.ts'

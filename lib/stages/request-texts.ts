@@ -1,4 +1,4 @@
-/** Has the texts of a request looked at, and what is found there replaced, before it is sent. */
+/** Runs the text filters on a request and replaces their findings, before it is sent. */
 
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'

@@ -38,7 +38,7 @@ const columns = [
 
 /** Endpoints whose calls use little but the tokens of a text, which follow from the size of the body. */
 const ofText: ReadonlySet<string> = new Set(['chat', 'completions', 'embeddings', 'messages', 'responses'])
-/** The size up to which a body is mostly text. */
+/** Bodies up to this size are assumed to be mostly text. */
 const maxBytes = 64 * 1024
 
 /**

@@ -9,7 +9,7 @@ type TimedRow = Pick<
   'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps'
 >
 
-/** Reads the steps of a row; of one without any, of whichever version, none. */
+/** Reads the steps of a row; a row without steps, of any version, gives none. */
 export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
   return steps === null ? {} : JSON.parse(steps) as CallSteps // written by us
 }

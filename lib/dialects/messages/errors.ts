@@ -103,7 +103,7 @@ const wordings: Partial<Record<ErrorCode, (failure: GatewayError, record: Call['
   }
 }
 
-/** Without a word on it, clients repeat a refused key for minutes. */
+/** Says whether to retry: without `x-should-retry: false`, clients retry a refused key for minutes. */
 function retryHeaders ({ status, retryAfterSeconds }: GatewayError): Record<string, string> {
   const headers: Record<string, string> = {}
   if (status === 401 || status === 402) headers['x-should-retry'] = 'false'
