@@ -131,7 +131,9 @@ export class RedisLimiter implements Limiter {
   async #reserveShared (request: ReservationRequest): Promise<LimitDecision | undefined> {
     if (!this.#server.isUp) return undefined
     await this.#reader.read(this.#sumsOf(request))
-    const id = `${this.#server.id}-${request.rowId ?? ++this.#last}`
+    // Each try of a call has an id of its own: the late settlement of one must not end the next.
+    const suffix = request.rowId === undefined ? '' : `-${request.rowId}`
+    const id = `${this.#server.id}-${++this.#last}${suffix}`
     const held: RedisReservation[] = []
     let { wanted } = request
     let granted: Granted = mostOf(wanted)

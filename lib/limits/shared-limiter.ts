@@ -191,7 +191,9 @@ export function answerLimitMessages (
     for (const { reservation, used } of message.settle) limiter.settle(reservation, used)
     for (const { request, usages } of message.record) {
       const recorded = usages.map(usage => ({ ...usage, accounts: accountsAt(usage.accounts) }))
-      void limiter.settleRecorded(recorded).then(() => sendMessage(worker, { limits: 'settled', request }))
+      // The worker stores no row before the reply, so that one comes in any case.
+      const reply = (): void => { sendMessage(worker, { limits: 'settled', request }) }
+      void limiter.settleRecorded(recorded).then(reply, reply)
     }
     if (message.reserve.length === 0) return
     const decisions: Decided[] = []

@@ -32,7 +32,11 @@ export async function importJournals (
   })
   for (const name of names) {
     const path = join(directory, name)
-    if (isAbandoned(path)) await importJournal(database, path, events)
+    try {
+      if (isAbandoned(path)) await importJournal(database, path, events)
+    } catch (error) {
+      events.onFailure(path, error) // whether it is abandoned could not be found out
+    }
   }
 }
 
