@@ -124,7 +124,7 @@ export function readEvent (
       return { event: result === event.result ? event : { ...event, result }, queue: 0 }
     }
     case 'tool-approval-needed':
-      return { event: changedIn(event, 'arguments', ofTools, replace), queue: 0 }
+      return { event: changedIn(event, 'arguments', everywhere('tool_call'), replace), queue: 0 }
     case 'tool-servers-failed':
       return { event: changedIn(event, 'errors', ofTools, replace), queue: 0 }
     case 'tools-listed': {

@@ -23,15 +23,17 @@ interface HeldPiece extends TextPiece {
 
 interface HeldEvent {
   readonly event: ChatEvent
+  /** Characters that it holds, at least. */
+  readonly size: number
   readonly piece: HeldPiece | undefined
 }
 
 interface Queue {
   readonly events: HeldEvent[]
   readonly texts: Map<string, RunningText>
-  /** Characters of the pieces in it. */
+  /** Characters of the events in it. */
   characters: number
-  /** The same without those of calls of tools. */
+  /** Characters of its pieces, those of calls of tools left out. */
   said: number
 }
 
@@ -65,7 +67,9 @@ export class HeldTexts {
     }
     const queue = this.#queueOf(read.queue)
     if (read.ends !== undefined) endTexts(queue, read.ends)
-    queue.events.push({ event: read.event, piece: this.#hold(read, queue) })
+    const size = sizeOf(event)
+    queue.characters += size
+    queue.events.push({ event: read.event, size, piece: this.#hold(read, queue) })
     release(queue, into)
   }
 
@@ -84,7 +88,6 @@ export class HeldTexts {
     if (running === undefined) {
       queue.texts.set(piece.key, (running = new RunningText(piece.place, filter, this.#filters.replace)))
     }
-    queue.characters += piece.text.length
     if (!running.isOfCall) queue.said += piece.text.length
     return { ...piece, running, start: running.add(piece.text) }
   }
@@ -98,6 +101,12 @@ export class HeldTexts {
   }
 }
 
+/** Returns about how many characters an event keeps in memory. */
+function sizeOf (event: ChatEvent): number {
+  const overhead = 64
+  return overhead + ('json' in event ? event.json.length : 'text' in event ? event.text.length : 0)
+}
+
 function endTexts ({ texts }: Queue, prefix: string): void {
   for (const [key, running] of texts) {
     if (!key.startsWith(prefix)) continue
@@ -108,17 +117,17 @@ function endTexts ({ texts }: Queue, prefix: string): void {
 
 function release (queue: Queue, into: ChatEvent[]): void {
   let released = 0
-  for (const { event, piece } of queue.events) {
+  for (const { event, size, piece } of queue.events) {
     if (piece === undefined) {
       into.push(event)
     } else {
       if (!isDecided(piece, queue)) break
-      queue.characters -= piece.text.length
       if (!piece.running.isOfCall) queue.said -= piece.text.length
       const text = piece.running.take(piece.start, piece.text)
       if (text === piece.text) into.push(event)
       else if (text !== '') into.push(piece.with(text))
     }
+    queue.characters -= size
     released++
   }
   if (released > 0) queue.events.splice(0, released)

@@ -196,8 +196,10 @@ class ShareReservation implements Reservation {
           message: `The body needs more ${this.#what} than one API key may use.`
         })
       }
-      const isFull = this.#budget.used + bytes > this.#budget.total
-      if (this.#stalled?.endLongest(isFull ? undefined : this.#keyId) !== true) {
+      // Others make room only for what this key may have.
+      const isShortForAll = this.#budget.used + bytes > this.#budget.total
+      const mayHave = this.#budget.amountOf(this.#keyId) + bytes <= this.#budget.maxAlone
+      if (this.#stalled?.endLongest(isShortForAll && mayHave ? undefined : this.#keyId) !== true) {
         throw new GatewayError('overloaded', {
           message: `The gateway is out of ${this.#what}. Try again later.`
         })
@@ -250,9 +252,14 @@ export class FairShare {
     return this.#used
   }
 
+  /** Returns what this owner holds now. */
+  amountOf (owner: string): number {
+    return this.#amounts.get(owner) ?? 0
+  }
+
   /** Returns the most that this owner may hold now, at least 1. */
   maxOf (owner: string): number {
-    return Math.max(1, Math.floor((this.#total - this.#used + (this.#amounts.get(owner) ?? 0)) * this.#share))
+    return Math.max(1, Math.floor((this.#total - this.#used + this.amountOf(owner)) * this.#share))
   }
 
   /** Returns the most that an owner may hold while there is no other. */

@@ -27,6 +27,8 @@ export interface TextPlace {
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of a text that a stream sends in several. */
   readonly isPiece?: true
+  /** True of data whose members are named by callers or models: no line `**.name` counts below it. */
+  readonly isFree?: true
   /** True where base64 in a `data:` URL may stand, which is not looked at. */
   readonly mayBeData?: true
 }
@@ -37,7 +39,9 @@ export const fixed: TextPlace = { kind: 'fixed' }
 export const unlisted: TextPlace = { kind: 'fixed' }
 /** An address of the web, or data in its place. */
 export const address: TextPlace = { kind: 'text', mayBeData: true }
-export const toolCall: TextPlace = { kind: 'text', part: 'tool_call' }
+/** Data whose members have any names, such as a schema. */
+export const freeText: TextPlace = { kind: 'text', isFree: true }
+export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: true }
 /** Arguments of a tool, as a text that holds JSON. */
 export const toolArguments: TextPlace = { kind: 'json', part: 'tool_call' }
 export const toolResult: TextPlace = { kind: 'text', part: 'tool_result' }
@@ -140,7 +144,8 @@ export class PlaceTable {
     for (const [name, member] of Object.entries(object)) {
       const named = nodes.flatMap(({ members }) => members.get(name) ?? [])
       const others = named.length > 0 ? named : nodes.flatMap(({ members }) => members.get('*') ?? [])
-      const anywhere = named.length > 0 ? undefined : this.#anywhere.get(name)
+      const isOwnName = named.length > 0 || under?.isFree === true
+      const anywhere = isOwnName ? undefined : this.#anywhere.get(name)
       const place = anywhere ?? under
       if (named.length === 0 && place?.kind !== 'unseen') replace(name, fixed)
       const replaced = this.#replace(member, others, place, replace)

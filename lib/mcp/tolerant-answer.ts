@@ -103,7 +103,7 @@ function isNotification (message: unknown): boolean {
  * Requests of a server in one stream: each is answered by a request of ours. Those beside an answer have no
  * reason but to report that they are there; a stream of notifications may stay open for days.
  */
-const maxServerRequests = { besideAnswer: 100, onItsOwn: 10_000 }
+const maxServerRequests = { besideAnswer: 1000, onItsOwn: 10_000 }
 
 /** Repairs the messages of a stream. One that ends without its answer says so, unless it can be resumed. */
 function repairedStream (

@@ -12,6 +12,8 @@ import type { DirectTexts } from '../dialects/dialect.ts'
 
 /** Text that is held by any stream: the arguments of a tool may be longer. */
 const uncountedBytes = 64 * 1024
+/** The most that may be held: arguments that go on for longer are those of a fault. */
+const maxHeldBytes = 32 * 1024 * 1024
 
 /**
  * Replaces what the stages find in the answers of another stage: batches come out with the events that are
@@ -69,6 +71,9 @@ async function* filtered<R> (
         throw error
       }
       const heldBytes = held.characters * 2
+      if (heldBytes > maxHeldBytes) {
+        throw new GatewayError('upstream_invalid_response', { message: "The provider's answer is too large." })
+      }
       if (heldBytes > countedBytes + uncountedBytes) {
         takeMemory?.(heldBytes - countedBytes)
         countedBytes = heldBytes

@@ -6,6 +6,7 @@
  * `deferred` were not set.
  */
 
+import { altersAnswer } from '../guards/text-filter.ts'
 import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
@@ -50,7 +51,7 @@ export function defer (
   )
 }
 
-type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings'>
+type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textStages'>
 /** A call that a provider has to defer: its receipt, or the answer. */
 type AskLater = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
 
@@ -62,13 +63,15 @@ interface DeferStages {
 async function deferOrPass (
   call: RoutedChatCall,
   deferrals: Deferrals,
-  { providers, settings }: DeferServices,
+  { providers, settings, textStages }: DeferServices,
   { ask: input, finish }: DeferStages
 ): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
     providers.get(providerId)?.adapters.deferred !== undefined
-  const native = canDefer(first)
+  // What a provider keeps for later is given out as it is: stages look at answers that are made here.
+  const isLookedAt = textStages !== undefined && altersAnswer(textStages, call)
+  const native = canDefer(first) && !isLookedAt
   if (
     !native &&
     (!settings.deferred.forAllProviders || call.record.bodyBytes > settings.limits.storedBodyBytes)

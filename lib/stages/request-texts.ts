@@ -91,10 +91,13 @@ async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlac
   let from = 0
   for (let until = turnLength; from < text.length; until = Math.max(from, until) + turnLength) {
     let copied = from
-    for (const edit of filter.find(text, from, until)) {
+    // What a finding may need to see: the character before it, and as many as the longest has.
+    const start = Math.max(0, from - 1)
+    const part = text.slice(start, until + filter.reach)
+    for (const edit of filter.find(part, from - start, until - start)) {
       if (kind === 'fixed') throw filter.refusal(edit)
-      result += text.slice(copied, edit.start) + edit.replacement
-      copied = edit.end
+      result += text.slice(copied, start + edit.start) + edit.replacement
+      copied = start + edit.end
     }
     from = Math.max(copied, Math.min(until, text.length))
     result += text.slice(copied, from)

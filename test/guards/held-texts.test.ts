@@ -49,9 +49,9 @@ t.test('what is decided goes on at once', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
   texts.push(text('x a'), out)
-  t.same([out.length, texts.characters], [0, 3])
+  t.same([out.length, texts.characters], [0, 64 + 3])
   texts.push(text('z....'), out)
-  t.same([out.length, texts.characters], [1, 5])
+  t.same([out.length, texts.characters], [1, 64 + 5])
   texts.push({ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }, out)
   t.equal(out.length, 2, 'what waits for no text does not wait')
   texts.push({ type: 'choice-end', choice: 0, reason: 'stop' }, out)
@@ -117,5 +117,16 @@ t.test('any split and any interleaving of choices and calls gives what the filte
     const out = textsOf(through(held(word, word.length + more), events))
     return Object.keys(complete).every(key => (out[key] ?? '') === expected[key])
   }), { numRuns: 1000 })
+  t.end()
+})
+
+t.test('events without text that wait behind a call of a tool are counted', t => {
+  const texts = held('abc')
+  const out: ChatEvent[] = []
+  texts.push({ type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":', kind: 'function' }, out)
+  const before = texts.characters
+  for (let count = 0; count < 100; count++) texts.push({ type: 'annotation-delta', choice: 0, annotations: [] }, out)
+  t.same(out, [])
+  t.ok(texts.characters >= before + 100 * 64, `${texts.characters} characters`)
   t.end()
 })

@@ -175,3 +175,21 @@ t.test('never more than the total is taken, and all of it is free once all is gi
     return budget.used === 0 && budget.maxOf('a') === Math.max(1, Math.floor(50 * share))
   }))
 })
+
+t.test('no caller of another key makes room for what a key could not have', async t => {
+  let nowMs = 1000
+  t.intercept(performance, 'now', { value: () => nowMs })
+  const admission = new Admission({ ...limits, openCalls: 40 })
+  let ended = 0
+  const other = admission.enter('b')
+  other.memory.take(300)
+  admission.setStalled({
+    keyId: 'b',
+    get heldBytes () { return other.memory.bytes },
+    endAsTooSlow: () => { ended++ }
+  }, true)
+  admission.enter('a').memory.take(350)
+  nowMs += 2000
+  t.equal((refusal(() => admission.enter('a').memory.take(400)) as unknown[])[0], 503)
+  t.equal(ended, 0)
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PlaceTable, address, everywhere, fixed, pieceOf, replaceInJson, text, toolArguments, toolCall, toolResult, unlisted, unseen, type TextPlace } from '../../lib/json/place-table.ts'
+import { PlaceTable, address, everywhere, fixed, freeText, pieceOf, replaceInJson, text, toolArguments, toolCall, toolResult, unlisted, unseen, type TextPlace } from '../../lib/json/place-table.ts'
 
 /** Replaces every text in capitals, and notes what was looked at. */
 function shout (places: PlaceTable, value: unknown): { readonly value: unknown, readonly seen: Readonly<Record<string, TextPlace>> } {
@@ -57,5 +57,16 @@ t.test('data in place of an address is not looked at', t => {
 t.test('all strings of a value may be texts, in JSON as well', t => {
   t.equal(everywhere('tool_result').replaceIn('[ "x", {"a":"y"} ]', (given, { part }) => part === toolResult.part ? `${given}!` : given), '[ "x!", {"a":"y!"} ]')
   t.throws(() => everywhere(undefined).replaceIn('{', given => given), SyntaxError)
+  t.end()
+})
+
+t.test('in data whose members have any names, no name hides a text', t => {
+  const places = new PlaceTable({ 'input.**': toolCall, 'schema.**': freeText, 'block.**': text, '**.signature': unseen('belongs to what it signs') })
+  const members = { signature: 'x', deep: { signature: 'y' } }
+  t.same(shout(places, { input: members, schema: members, block: members }).value, {
+    input: { signature: 'X', deep: { signature: 'Y' } },
+    schema: { signature: 'X', deep: { signature: 'Y' } },
+    block: members
+  })
   t.end()
 })

@@ -170,5 +170,5 @@ t.test('a server that sends requests without an end beside its answer is given u
     ? { type: streamType, body: Array.from({ length: count }, (_, id) => ask(id)).join('') + frame(usual) }
     : undefined
   t.equal((await call(await (await start(t, answer(3))).open(), 'count')).text, text, 'a few are refused')
-  t.match(await call(await (await start(t, answer(200))).open(), 'count'), { failure: { code: 'call', message: 'The tool server ended its answer without a result.' } })
+  t.match(await call(await (await start(t, answer(2000))).open(), 'count'), { failure: { code: 'call', message: 'The tool server ended its answer without a result.' } })
 })

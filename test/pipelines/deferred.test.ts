@@ -598,3 +598,12 @@ t.test('the charge of a receipt is given back by the one fetch whose refusal is 
   t.ok(charged > 0.39e9)
   t.same(costs.filter(cost => cost < 0), [-charged])
 })
+
+t.test('an answer that a stage looks at is not left to its provider for later', async t => {
+  const stage = { name: 'islands', use: 'pattern', at: ['answer'], action: 'mask', patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }] } as const
+  const { upstream, api } = await start(t, () => ({ pieces: [chatAnswer('I went to Zanzibar')] }), { stages: [stage] })
+  const answer = await api.post(path, question)
+  t.equal(answer.status, 200)
+  t.match(await json(answer), { choices: [{ message: { content: 'I went to [island]' } }] })
+  t.notMatch(upstream.requests[0]?.text, /deferred/)
+})

@@ -45,3 +45,21 @@ t.test('a large request is looked through in turns, with the same result', async
   t.ok(turns >= 5, `in ${turns} turns`)
   await t.rejects(passed({ texts, signed: `${'x'.repeat(100_000)}${word}` }, wordStages(), 1_000_000), { code: 'content_policy_violation' })
 })
+
+t.test('a long text is looked through once, however many turns that takes', async t => {
+  let characters = 0
+  const stages: TextStages = {
+    filter: () => ({
+      reach: 10,
+      alters: true,
+      find: text => {
+        characters += text.length
+        return []
+      },
+      refusal: () => { throw new Error('nothing is found') }
+    })
+  }
+  const length = 4 * 1024 * 1024
+  await passed({ texts: ['x'.repeat(length)] }, stages, length)
+  t.ok(characters < 1.1 * length, `${characters} characters of ${length}`)
+})

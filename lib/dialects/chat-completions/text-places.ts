@@ -8,6 +8,7 @@ import {
   PlaceTable,
   address,
   fixed,
+  freeText,
   text,
   toolArguments,
   toolCall,
@@ -68,7 +69,7 @@ function messages (path: string): Table {
 }
 
 function functions (path: string): Table {
-  return { [`${path}.name`]: name, [`${path}.description`]: text, [`${path}.parameters.**`]: text }
+  return { [`${path}.name`]: name, [`${path}.description`]: text, [`${path}.parameters.**`]: freeText }
 }
 
 /** Of one tool server, or of each in a list. */
@@ -99,7 +100,7 @@ export const chatRequestTexts = new PlaceTable({
   'prediction.content[].text': text,
   'response_format.json_schema.name': unseen('a name that answers do not repeat'),
   'response_format.json_schema.description': text,
-  'response_format.json_schema.schema.**': text,
+  'response_format.json_schema.schema.**': freeText,
   'modalities[]': word,
   'audio.voice.**': unseen('names a voice'),
   ...functions('tools[].function'),
