@@ -1,6 +1,10 @@
 import { refine, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
+import { withoutEntry } from './generation-fields.ts'
 import type { ChatInput } from './input.ts'
+
+/** Entries of `generation_config` by which Google adds log probabilities. */
+const googleNames = ['responseLogprobs', 'logprobs']
 
 /**
  * Returns a call whose answer is text alone, of which all can be changed: it asks for no log probabilities,
@@ -17,9 +21,21 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
         'A stage of this gateway looks at this answer, and a spoken one cannot be changed. Ask for text alone.'
     })
   }
-  if (request.logprobs !== true && !routes.some(({ settings }) => settings?.['logprobs'] === true)) {
+  const config = request.generation_config ?? {}
+  const plainConfig = googleNames.reduce((rest, name) => withoutEntry(rest, name), config)
+  const inConfig = Object.keys(plainConfig).length < Object.keys(config).length
+  if (
+    request.logprobs !== true &&
+    !inConfig &&
+    !routes.some(({ settings }) => settings?.['logprobs'] === true)
+  ) {
     return call
   }
   const { top_logprobs: _, ...rest } = request
-  return refine(call, { request: { ...rest, logprobs: false } as R }) // the same fields but for these
+  const changed = {
+    ...rest,
+    logprobs: false,
+    ...inConfig && { generation_config: plainConfig }
+  }
+  return refine(call, { request: changed as R }) // the same fields but for these
 }
