@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import t from 'tap'
-import { lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
+import { computePeriod, lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
 
 const hour = 3_600_000
 
@@ -54,4 +55,21 @@ t.test('a budget is one of a month unless it says otherwise', async t => {
   t.same(windowOfBudget({ usd: 1, per: 'week', timeZone: 'Europe/Berlin' }), { per: 'week', timeZone: 'Europe/Berlin' })
   t.same(windowOfBudget({ usd: 1, every: '36h', from: '2026-01-01T00:00:00+01:00' }), { everyMs: 36 * hour, fromMs: Date.parse('2025-12-31T23:00:00Z') })
   t.same(['30d', '90m', '45s', '0d', '3w', ''].map(lengthMs), [30 * 24 * hour, 1.5 * hour, 45_000, NaN, NaN, NaN])
+})
+
+t.test('what is kept is what is computed, in any order of moments', async t => {
+  const zone = fc.constantFrom(undefined, 'UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Africa/Cairo')
+  const window: fc.Arbitrary<Window> = fc.oneof(
+    fc.record({ per: fc.constantFrom('hour', 'day', 'week', 'month', 'total'), timeZone: zone }),
+    fc.record({ everyMs: fc.integer({ min: 60_000, max: 90 * 24 * hour }), fromMs: fc.integer({ min: 0, max: 1e12 }) })
+  )
+  // Near one another, so that many lie in one period.
+  const moment = fc.integer({ min: 0, max: 40 * 24 * hour }).map(ms => Date.UTC(2026, 9, 1) + ms)
+  fc.assert(fc.property(fc.array(fc.tuple(window, moment), { maxLength: 30 }), asked => {
+    for (const [window, ms] of asked) {
+      const [kept, computed] = [periodOf(window, ms), computePeriod(window, ms)]
+      if (JSON.stringify(kept) !== JSON.stringify(computed)) throw new Error(`${JSON.stringify(kept)} is not ${JSON.stringify(computed)}`)
+    }
+  }), { numRuns: 100 })
+  t.pass('in a hundred orders')
 })
