@@ -1,9 +1,9 @@
-import { fixed, unseen, type TextPlace } from '../json/place-table.ts'
+import { fixed, unseen, type Places } from '../json/place-table.ts'
 
 const route = unseen('chooses the route')
 
 /** Places of the models of a request: their settings were applied when routes were chosen. */
-export const modelTexts: Readonly<Record<string, TextPlace>> = {
+export const modelTexts: Places = {
   model: route,
   'model[]': route,
   'model.model': route,

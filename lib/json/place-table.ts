@@ -46,6 +46,9 @@ export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: tr
 export const toolArguments: TextPlace = { kind: 'json', part: 'tool_call' }
 export const toolResult: TextPlace = { kind: 'text', part: 'tool_result' }
 
+/** The places of a table, by their paths. */
+export type Places = Readonly<Record<string, TextPlace>>
+
 /** @param _reason why a stage does not see it */
 export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }
@@ -76,7 +79,7 @@ export class PlaceTable {
   readonly #root = emptyNode()
   readonly #anywhere = new Map<string, TextPlace>()
 
-  constructor (table: Readonly<Record<string, TextPlace>>) {
+  constructor (table: Places) {
     for (const [path, place] of Object.entries(table)) {
       if (path.startsWith(anywherePrefix)) this.#anywhere.set(path.slice(anywherePrefix.length), place)
       else add([this.#root], path, place)

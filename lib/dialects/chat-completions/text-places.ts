@@ -14,10 +14,9 @@ import {
   toolCall,
   toolResult,
   unseen,
+  type Places,
   type TextPlace
 } from '../../json/place-table.ts'
-
-type Table = Readonly<Record<string, TextPlace>>
 
 const id = unseen('pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
@@ -27,7 +26,7 @@ const secret = unseen('a secret of the tool server')
 const idle = unseen('has no effect')
 
 /** The parts of a message. */
-function parts (path: string, said: TextPlace): Table {
+function parts (path: string, said: TextPlace): Places {
   return {
     [path]: said,
     [`${path}[].text`]: said,
@@ -42,7 +41,7 @@ function parts (path: string, said: TextPlace): Table {
   }
 }
 
-function messages (path: string): Table {
+function messages (path: string): Places {
   return {
     [path]: text,
     ...parts(`${path}[].content`, text),
@@ -68,12 +67,12 @@ function messages (path: string): Table {
   }
 }
 
-function functions (path: string): Table {
+function functions (path: string): Places {
   return { [`${path}.name`]: name, [`${path}.description`]: text, [`${path}.parameters.**`]: freeText }
 }
 
 /** Of one tool server, or of each in a list. */
-function toolServer (path: string): Table {
+function toolServer (path: string): Places {
   return {
     [path]: fixed,
     [`${path}.**`]: fixed,

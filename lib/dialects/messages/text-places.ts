@@ -11,19 +11,18 @@ import {
   toolCall,
   toolResult,
   unseen,
+  type Places,
   type TextPlace
 } from '../../json/place-table.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { DirectTexts } from '../dialect.ts'
-
-type Table = Readonly<Record<string, TextPlace>>
 
 const id = unseen('pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
 const base64 = unseen('a file in base64')
 
 /** What belongs to others in any part of a request or an answer. */
-const marks: Table = {
+const marks: Places = {
   '**.cache_control': unseen('marks the end of what is cached'),
   '**.signature': unseen('belongs to the thinking that it signs'),
   '**.encrypted_content': unseen('only the provider can read it'),
@@ -34,7 +33,7 @@ const marks: Table = {
 }
 
 /** Returns the places of a list of blocks at a path. */
-function blocks (path: string, said: TextPlace): Table {
+function blocks (path: string, said: TextPlace): Places {
   return {
     [path]: said,
     [`${path}[].text`]: said,
@@ -86,7 +85,7 @@ export const messagesRequestTexts = new PlaceTable({
 })
 
 /** The blocks of an answer, and a message at the beginning of a stream. */
-function message (path: string): Table {
+function message (path: string): Places {
   return {
     [`${path}id`]: unseen('names the answer'),
     [`${path}model`]: unseen('the model that answers'),

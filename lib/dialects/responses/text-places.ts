@@ -12,18 +12,17 @@ import {
   toolCall,
   toolResult,
   unseen,
+  type Places,
   type TextPlace
 } from '../../json/place-table.ts'
 import type { DirectTexts } from '../dialect.ts'
-
-type Table = Readonly<Record<string, TextPlace>>
 
 const id = unseen('names an item, or pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
 const word = unseen('one of a few words')
 const token = unseen('single tokens, which are not asked for where a stage may change the answer')
 
-const anywhere: Table = {
+const anywhere: Places = {
   '**.encrypted_content': unseen('only the provider can read it'),
   '**.file_id': unseen('the id of a file at the provider'),
   '**.id': id,
@@ -34,7 +33,7 @@ const anywhere: Table = {
 }
 
 /** The parts of a message, or of the result of a tool. */
-function parts (path: string, said: TextPlace): Table {
+function parts (path: string, said: TextPlace): Places {
   return {
     [path]: said,
     [`${path}[].text`]: said,
@@ -52,7 +51,7 @@ function parts (path: string, said: TextPlace): Table {
 /**
  * An item of a conversation, in a request and in an answer. Those of tools that OpenAI runs are beside it.
  */
-function item (path: string): Table {
+function item (path: string): Places {
   return {
     ...parts(`${path}.content`, text),
     [`${path}(function_call|mcp_call|mcp_approval_request).arguments`]: toolArguments,
@@ -81,7 +80,7 @@ function item (path: string): Table {
   }
 }
 
-function tools (path: string): Table {
+function tools (path: string): Places {
   return {
     [`${path}[].name`]: name,
     [`${path}[].description`]: text,
@@ -102,7 +101,7 @@ function tools (path: string): Table {
 }
 
 /** The fields that an answer repeats. */
-const repeated: Table = {
+const repeated: Places = {
   model: unseen('chooses the route, or names the model that answers'),
   instructions: text,
   'instructions.**': text,
@@ -149,7 +148,7 @@ export const responsesRequestTexts = new PlaceTable({
 export const responsesItemTexts = new PlaceTable({ ...anywhere, ...item('[]') })
 
 /** A response at a path that ends in a dot, or is empty. */
-function response (path: string): Table {
+function response (path: string): Places {
   return Object.fromEntries(Object.entries({
     ...repeated,
     'text.**': text,
