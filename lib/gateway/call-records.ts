@@ -77,7 +77,7 @@ export class CallRecords {
     })
   }
 
-  /** Returns what keeps bodies, loaded with the first configuration by which some are kept. */
+  /** Returns the recorder of bodies, loaded once a configuration keeps some. */
   async bodyRecorderFor ({ calls }: Settings): Promise<BodyRecorder | undefined> {
     const store = this.#bodyStore
     if (store === undefined || calls.keepBodies.length === 0) return this.#bodyRecorder
