@@ -27,7 +27,7 @@ export interface TextPlace {
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of a text that a stream sends in several. */
   readonly isPiece?: true
-  /** True of data whose members are named by callers or models: no line `**.name` counts below it. */
+  /** True of data whose members callers or models name: lines `**.name` do not apply below it. */
   readonly isFree?: true
   /** True where base64 in a `data:` URL may stand, which is not looked at. */
   readonly mayBeData?: true
@@ -39,7 +39,7 @@ export const fixed: TextPlace = { kind: 'fixed' }
 export const unlisted: TextPlace = { kind: 'fixed' }
 /** An address of the web, or data in its place. */
 export const address: TextPlace = { kind: 'text', mayBeData: true }
-/** Data whose members have any names, such as a schema. */
+/** Data with arbitrary member names, such as a schema. */
 export const freeText: TextPlace = { kind: 'text', isFree: true }
 export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: true }
 /** Arguments of a tool, as a text that holds JSON. */

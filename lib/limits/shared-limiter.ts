@@ -191,7 +191,7 @@ export function answerLimitMessages (
     for (const { reservation, used } of message.settle) limiter.settle(reservation, used)
     for (const { request, usages } of message.record) {
       const recorded = usages.map(usage => ({ ...usage, accounts: accountsAt(usage.accounts) }))
-      // The worker stores no row before the reply, so that one comes in any case.
+      // The worker stores no row before the reply, so it gets one in any case.
       const reply = (): void => { sendMessage(worker, { limits: 'settled', request }) }
       void limiter.settleRecorded(recorded).then(reply, reply)
     }

@@ -18,7 +18,7 @@ export function credentialOf (
     const credential = provider.authorize(undefined, place)
     const digest = accountDigest(provider, undefined, place)
     if (digest === account) return credential
-    // There is no further one: none at all, or a provider of one's own that has one for every place.
+    // There are no more: none at all, or a custom provider with one credential for every place.
     if (Object.keys(credential).length === 0 || digest === before) return undefined
     before = digest
   }

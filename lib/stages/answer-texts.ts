@@ -12,7 +12,7 @@ import type { DirectTexts } from '../dialects/dialect.ts'
 
 /** Text that is held by any stream: the arguments of a tool may be longer. */
 const uncountedBytes = 64 * 1024
-/** The most that may be held: arguments that go on for longer are those of a fault. */
+/** The most that may be held; arguments that are longer are a fault of the provider. */
 const maxHeldBytes = 32 * 1024 * 1024
 
 /**

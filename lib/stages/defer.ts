@@ -69,7 +69,7 @@ async function deferOrPass (
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
     providers.get(providerId)?.adapters.deferred !== undefined
-  // What a provider keeps for later is given out as it is: stages look at answers that are made here.
+  // An answer that the provider defers would reach the caller without passing the stages.
   const isLookedAt = textStages !== undefined && altersAnswer(textStages, call)
   const native = canDefer(first) && !isLookedAt
   if (

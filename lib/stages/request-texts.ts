@@ -91,7 +91,7 @@ async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlac
   let from = 0
   for (let until = turnLength; from < text.length; until = Math.max(from, until) + turnLength) {
     let copied = from
-    // What a finding may need to see: the character before it, and as many as the longest has.
+    // A match may look at the character before it, and is shorter than `reach`.
     const start = Math.max(0, from - 1)
     const part = text.slice(start, until + filter.reach)
     for (const edit of filter.find(part, from - start, until - start)) {

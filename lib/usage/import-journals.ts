@@ -35,7 +35,7 @@ export async function importJournals (
     try {
       if (isAbandoned(path)) await importJournal(database, path, events)
     } catch (error) {
-      events.onFailure(path, error) // whether it is abandoned could not be found out
+      events.onFailure(path, error) // it could not be looked at
     }
   }
 }
