@@ -9,6 +9,7 @@
  */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { withTimeout } from './async/with-timeout.ts'
@@ -199,7 +200,15 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     log,
     parts: async settings => ({ ...parts, bodyRecorder: await records.bodyRecorderFor(settings) }),
     endpoints:
-      given.endpoints ?? (services => [...createEndpoints(services), ...dashboardEndpoints(services)]),
+      given.endpoints ??
+      (services => {
+        const endpoints = createEndpoints(services)
+        return [
+          ...endpoints,
+          ...settings.server.aliases ? aliasEndpoints(endpoints) : [],
+          ...dashboardEndpoints(services)
+        ]
+      }),
     onReplaced: ({ limits }) => {
       app.applyLimits(limits)
       server.headersTimeout = limits.headersMs

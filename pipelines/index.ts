@@ -1,6 +1,7 @@
 /** The table of endpoints: path, body, documentation and pipeline of each. */
 
 import { adminRows } from './admin.ts'
+import { aliasDocs } from './aliases.ts'
 import { chat, chatDocs } from './chat.ts'
 import { cancelDeferred, cancelDeferredDocs, retrieveDeferred, retrieveDeferredDocs } from './deferred.ts'
 import { completions, completionsDocs } from './completions.ts'
@@ -211,7 +212,8 @@ const table: readonly EndpointRow[] = [
     name: 'openapi',
     path: '/openapi.json',
     docs: openApiDocs,
-    pipeline: () => openApi(endpointDocs, version)
+    pipeline: ({ settings }) =>
+      openApi(settings.server.aliases ? [...endpointDocs, ...aliasDocs(endpointDocs)] : endpointDocs, version)
   },
   ...adminRows
 ]

@@ -8,6 +8,7 @@ import { withTimeout } from '../async/with-timeout.ts'
 import { bodyRules, projectIdOf } from './body-rules.ts'
 import { CallCapture, type BodyMemory } from './call-capture.ts'
 import { printBody, type PrintOptions } from './print-body.ts'
+import { presentedKeys } from '../core/presented-keys.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { Call } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
@@ -87,7 +88,7 @@ export class BodyRecorder {
     if (!(capture instanceof CallCapture)) return
     if (capture.isDropped) this.#dropped++
     if (row === undefined || this.#waiting.length >= maxWaiting) return capture.release()
-    this.#waiting.push({ capture, row, secrets: presentedKeys(headers) })
+    this.#waiting.push({ capture, row, secrets: secretsIn(headers) })
     this.#work ??= this.#storeAll()
   }
 
@@ -141,9 +142,7 @@ export class BodyRecorder {
 }
 
 /** Returns the keys that came in the headers of a call: a body may repeat them. */
-function presentedKeys (headers: Call['headers']): string[] {
-  const { authorization = '', 'x-api-key': apiKey = '', 'x-provider-key': providerKey = '' } = headers
-  return [String(authorization).replace(/^bearer /i, ''), String(apiKey), String(providerKey)].filter(
-    key => key !== ''
-  )
+function secretsIn (headers: Call['headers']): string[] {
+  const providerKey = [headers['x-provider-key'] ?? ''].flat()
+  return [...presentedKeys(headers), ...providerKey].filter(key => key !== '')
 }

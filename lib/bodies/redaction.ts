@@ -10,6 +10,8 @@ const credentialFields = [
   'apikey',
   'api-key',
   'x-api-key',
+  'x-goog-api-key',
+  'x-litellm-api-key',
   'authorization',
   'authorization_token',
   'proxy-authorization',

@@ -7,6 +7,7 @@ import { printSettings } from './print-settings.ts'
 const restartOnly = {
   host: 'server.host',
   acceptedHosts: 'server.accepted_hosts',
+  aliases: 'server.aliases',
   port: 'server.port',
   tls: 'server.tls',
   corsOrigins: 'server.cors_origins',

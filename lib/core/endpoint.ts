@@ -45,6 +45,8 @@ export interface Endpoint {
    * see `Call.callerBody`. Default: none.
    */
   readonly keepsTextFromBytes?: number
+  /** True for a further path of an endpoint: the log says which. */
+  readonly isAlias?: boolean
   /** True: the call says where its request came from, see `Call.connection`. */
   readonly readsConnection?: boolean
   readonly handle: (call: Call) => Promise<Reply>

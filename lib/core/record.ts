@@ -77,8 +77,10 @@ export interface OpenTurn {
 export class CallRecord {
   // The call.
   readonly endpoint: string
-  /** Method and path of a request that no endpoint serves. */
-  unmatchedRequest: string | undefined = undefined
+  /** Method and path of a request that came by an alias, or that no endpoint serves. */
+  request: string | undefined = undefined
+  /** Fields of the request that had no effect, as `x-headgate-ignored` lists them. */
+  ignoredFields: string[] | undefined = undefined
   keyId: string | undefined = undefined
   keyName: string | undefined = undefined
   /** The key that was refused, as far as it may be logged. */

@@ -9,15 +9,12 @@ import type { ErrorFormat } from './dialect.ts'
  * @param path of the request, without its query
  */
 export function errorFormatOf (path: string, headers: Readonly<Record<string, unknown>>): ErrorFormat {
-  if (isWithin(responsesPath, path)) return responsesErrors
-  return isWithin(messagesPath, path) || headers['anthropic-version'] !== undefined
+  const [, dialect] = ofDialect.exec(path) ?? []
+  if (dialect === 'responses') return responsesErrors
+  return dialect === 'messages' || headers['anthropic-version'] !== undefined
     ? messagesErrors
     : chatCompletionsErrors
 }
 
-const messagesPath = '/v1/messages'
-const responsesPath = '/v1/responses'
-
-function isWithin (root: string, path: string): boolean {
-  return path === root || path.startsWith(`${root}/`)
-}
+/** Matches the paths of `/v1/messages` and `/v1/responses`, and of their aliases. */
+const ofDialect = /^(?:\/openai|\/anthropic)?(?:\/v1)?\/(messages|responses)(?:\/|$)/

@@ -177,7 +177,9 @@ class CallInFlight extends OpenCall implements StalledCaller {
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
     // Whatever the head had said: the caller did not read the answer to its end.
     if (record.outcome === 'client_closed' || record.outcome === 'client_too_slow') record.status = 499
-    if (this.#target instanceof GatewayError) record.unmatchedRequest = targetOf(this.#request)
+    if (this.#target instanceof GatewayError || this.#target.isAlias === true) {
+      record.request = targetOf(this.#request)
+    }
     options.onEnd(this.call)
   }
 }

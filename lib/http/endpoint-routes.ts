@@ -39,7 +39,7 @@ export function endpointRoutes (
   const methodsAt = (path: string): Map<string, number> | undefined =>
     byPath.get(path) ?? byPath.get(path.toLowerCase().replace(/(?<=.)\/$/, ''))
 
-  const notFound = new NotFound(endpoints().map(({ path }) => path))
+  const notFound = new NotFound(endpoints().flatMap(({ path, isAlias }) => (isAlias === true ? [] : [path])))
 
   return [
     (context, next) => {

@@ -63,6 +63,9 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   const route = explainRoute(record)
   if (route !== undefined) headers['x-headgate-route'] = route
+  if (record.ignoredFields !== undefined) {
+    headers['x-headgate-ignored'] = printable(record.ignoredFields.join(', '))
+  }
   if (record.upstreamRequestId !== undefined) {
     headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
   }

@@ -1,6 +1,7 @@
 /** Finds out who is calling, before the body is read. */
 
 import { GatewayError } from '../core/errors.ts'
+import { presentedKeys } from '../core/presented-keys.ts'
 import { hintOf } from '../keys/key-text.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { refine, type AuthedCall, type Call } from '../core/call.ts'
@@ -8,9 +9,8 @@ import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Authenticates a call: one in, the same one with its key out. The key comes as `Authorization: Bearer
- * <key>`, where everything after the first space is the key, or as `X-API-Key`. Some clients fill both: one
- * good key is enough, and `Authorization` wins where both are good.
+ * Authenticates a call: one in, the same one with its key out (`keys/presented-keys` has the headers). Some
+ * clients fill several: one good key is enough.
  *
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
@@ -20,13 +20,18 @@ export function auth ({
   captureBodies,
   recordAnswer
 }: Pick<Services, 'keys' | 'captureBodies' | 'recordAnswer'>): Stage<Call, AuthedCall> {
-  const check = (presented: string | undefined): ApiKey | undefined =>
-    presented === undefined ? undefined : keys.check(presented)
+  const findValid = (presented: readonly string[]): ApiKey | undefined => {
+    for (const text of presented) {
+      const key = keys.check(text)
+      if (key !== undefined) return key
+    }
+    return undefined
+  }
   return map(call => {
-    const [first, second] = presentedKeys(call.headers)
-    const key = check(first) ?? check(second)
+    const presented = presentedKeys(call.headers)
+    const key = findValid(presented)
     if (key === undefined) {
-      call.record.refusedKey = describeRefused(first)
+      call.record.refusedKey = describeRefused(presented[0])
       throw new GatewayError('invalid_api_key')
     }
     call.record.keyId = key.id
@@ -48,14 +53,4 @@ function describeRefused (presented: string | undefined): string {
   if (presented === undefined || presented === '') return 'no key'
   if (presented.startsWith('hga_')) return 'an admin key'
   return /^hg_[\w-]{20,}$/.test(presented) ? hintOf(presented) : 'not a gateway key'
-}
-
-/** Returns the keys a caller presents, the one that counts first. */
-function presentedKeys ({
-  authorization,
-  'x-api-key': apiKey
-}: Call['headers']): ReadonlyArray<string | undefined> {
-  const second = typeof apiKey === 'string' ? apiKey : undefined
-  if (typeof authorization !== 'string' || !/^bearer /i.test(authorization)) return [second]
-  return [authorization.slice('bearer '.length), second]
 }

@@ -66,6 +66,10 @@ const callHeaders: { [key: string]: Json } = {
   'x-headgate-overhead-ms': {
     description: 'Milliseconds that Headgate itself took.',
     schema: { type: 'number' }
+  },
+  'x-headgate-ignored': {
+    description: 'Fields of the request that had no effect. Absent when there are none.',
+    schema: { type: 'string' }
   }
 }
 

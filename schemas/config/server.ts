@@ -49,6 +49,11 @@ export const ServerConfig = Section(
       description: 'Directory of the embedded store, relative to the working directory.'
     }),
     public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
+    aliases: Type.Boolean({
+      default: true,
+      description:
+        'Serve every endpoint also without `/v1`, under `/openai/…` and `/anthropic/v1/…`, and the health probes under the names that LiteLLM gives them.'
+    }),
     public_url: Type.Optional(
       HttpUrl(
         'The address by which people reach the gateway, for links of the dashboard and passkeys. Default: that of their request.'

@@ -51,9 +51,9 @@ t.test('another app serves the gateway, and sees the status of its answers', asy
 t.test('a path that the gateway does not serve goes on; what nothing serves is refused as by the gateway alone', async t => {
   const { url } = await mounted(t)
   t.equal(await (await fetch(`${url}/mine`)).text(), 'mine')
-  const unknown = await fetch(`${url}/chat/completions`, chat)
+  const unknown = await fetch(`${url}/v2/chat/completions`, chat)
   t.equal(unknown.status, 404)
-  t.match(await unknown.json(), { error: { code: 'not_found', message: /is served at `\/v1\/chat\/completions`/ } })
+  t.match(await unknown.json(), { error: { code: 'not_found', message: /^Not found: POST \/v2\/chat\/completions/ } })
   t.equal((await fetch(`${url}/v1/chat/completions`)).headers.get('allow'), 'POST')
 })
 

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
+import { settings } from '../support/settings.ts'
 
 t.test('paths that clients know from providers say what serves instead, in the dialect of the caller', async t => {
-  const api = await testGateway(t)
+  const { server } = settings()
+  const api = await testGateway(t, { server: { ...server, aliases: false } })
   const rows: ReadonlyArray<readonly [path: string, hint: RegExp | string]> = [
     ['/v1/batches', /^Batches are not available\. .*`deferred: true`.* `deferred\.for_all_providers`/],
     ['/v1/batches/batch_1/cancel', /^Batches/],

@@ -18,6 +18,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       logLevel: 'silent',
       dataDir: '',
       publicHealth: false,
+      aliases: true,
       trustProxy: false,
       corsOrigins: [],
       shutdownDelayMs: 0,

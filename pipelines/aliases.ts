@@ -1,0 +1,79 @@
+/**
+ * Lists the other paths of the endpoints: programs written for another gateway, for Azure or for a base
+ * address without `/v1` need nothing but this gateway's host.
+ */
+
+import { isObject } from '../lib/json/guards.ts'
+import { refine, type Call } from '../lib/core/call.ts'
+import type { Endpoint } from '../lib/core/endpoint.ts'
+import type { UploadForm } from '../lib/core/upload.ts'
+import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
+
+interface AliasRule {
+  /** Matches the paths of endpoints that have these aliases. */
+  readonly of: RegExp
+  /** The aliases, with `$1` for what the pattern captures. A parameter `*model` replaces `model` of the body. */
+  readonly paths: readonly string[]
+}
+
+const rules: readonly AliasRule[] = [
+  { of: /^\/v1\/(.+)$/, paths: ['/$1', '/openai/$1', '/openai/v1/$1'] },
+  {
+    of: /^\/v1\/((?:chat\/)?completions|embeddings|audio\/\w+|images\/\w+)$/,
+    paths: ['/openai/deployments/*model/$1', '/engines/*model/$1']
+  },
+  { of: /^\/v1\/((?:messages|models).*)$/, paths: ['/anthropic/v1/$1'] },
+  { of: /^\/livez$/, paths: ['/health/liveliness', '/health/liveness'] },
+  { of: /^\/readyz$/, paths: ['/health/readiness'] }
+]
+
+/** Returns the aliases of endpoints: scope, limits, record and answer are those of the endpoint itself. */
+export function aliasEndpoints (endpoints: readonly Endpoint[]): Endpoint[] {
+  return endpoints.flatMap(endpoint =>
+    aliasPaths(endpoint.path).map(path => ({
+      ...endpoint,
+      path,
+      isAlias: true,
+      ...namesModel(path) && { handle: (call: Call) => endpoint.handle(withModelOfPath(call)) }
+    }))
+  )
+}
+
+/** Returns the documentation of the aliases of endpoints. */
+export function aliasDocs (docs: readonly EndpointDoc[]): EndpointDoc[] {
+  return docs.flatMap(doc =>
+    aliasPaths(doc.path).map((path, index) => ({
+      ...doc,
+      path,
+      operationId: `${doc.operationId}Alias${index + 1}`,
+      group: 'Aliases',
+      summary: `The same as ${doc.method} ${doc.path}${namesModel(path) ? ', with the model of the path' : ''}.`
+    }))
+  )
+}
+
+function aliasPaths (path: string): string[] {
+  return rules.flatMap(({ of, paths }) => (of.test(path) ? paths.map(alias => path.replace(of, alias)) : []))
+}
+
+function namesModel (path: string): boolean {
+  return /^\/(?:openai\/deployments|engines)\//.test(path)
+}
+
+/** Lets the model of the path win over that of the body: clients of Azure may send another one there. */
+function withModelOfPath (call: Call): Call {
+  const { body, params: { model = '' }, record } = call
+  return refine(call, {
+    body: async () => {
+      const read = await body()
+      if (!isObject(read)) return read
+      if (isForm(read)) return { ...read, fields: { ...read.fields, model } }
+      if (read['model'] != null && read['model'] !== model) record.ignoredFields = ['model']
+      return { ...read, model }
+    }
+  })
+}
+
+function isForm (body: object): body is UploadForm {
+  return 'fields' in body && 'files' in body
+}
