@@ -1,5 +1,8 @@
 import { emptyPipeline } from '../core/errors.ts'
 
+/** The result of an iterator that has nothing more to give. */
+export const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
 /** A source whose first value is known. */
 export interface PeekResult<T> {
   readonly first: T
@@ -25,7 +28,7 @@ export async function peek<T> (source: AsyncIterable<T>): Promise<PeekResult<T>>
       first = undefined
       return Promise.resolve(given)
     },
-    return: async () => await rest.return?.() ?? { done: true, value: undefined }
+    return: async () => await rest.return?.() ?? done
   }
   return { first: result.value, all: { [Symbol.asyncIterator]: () => iterator } }
 }

@@ -1,22 +1,17 @@
+import { done } from '../async/peek.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { OpenAttempt } from './open-attempt.ts'
-
-interface RouteAnswer<E> {
-  readonly route: Route
-  readonly answer: OpenAttempt<E>
-}
+import type { RouteAnswer } from './route-attempt.ts'
 
 export interface AnswerBatchesOptions<E> {
-  readonly open: () => Promise<RouteAnswer<E>>
+  readonly open: () => Promise<RouteAnswer<OpenAttempt<E>>>
   /** Notes that an answer broke off, and returns the error to throw. */
   readonly fail: (error: unknown, route: Route) => unknown
 }
 
 type Result<R, E> = IteratorResult<Batch<R, E>, undefined>
-
-const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /**
  * One answer, read by read: at least one batch. Not a generator: it would be suspended for as long as a
@@ -25,7 +20,7 @@ const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
   readonly #call: RoutedCall<R>
   readonly #options: AnswerBatchesOptions<E>
-  #open: RouteAnswer<E> | undefined
+  #open: RouteAnswer<OpenAttempt<E>> | undefined
   #begun = false
   #ended = false
 

@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { cutName, isSlowRequest, type CallRecord } from '../core/record.ts'
+import { cutName, isSlowRequest } from '../core/record.ts'
 import { ProviderFailure, invalidResponse } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -20,7 +20,6 @@ import type {
   Adapter,
   AdapterInput,
   BodyReader,
-  JsonReader,
   Provider,
   StreamReader,
   UpstreamRequest,
@@ -155,13 +154,16 @@ async function openBody<E extends { readonly type: string }> (
 ): Promise<OpenAttempt<E>> {
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
-    case 'json':
-      return await openJson(
-        await body.buffer(answerBytes, memory.hold),
-        reader,
-        Math.max(eventBytes, answerBytes),
-        record
-      )
+    case 'json': {
+      const bytes = await body.buffer(answerBytes, memory.hold)
+      if (reader.sse !== undefined && looksLikeStream(bytes)) {
+        const maxBytes = Math.max(eventBytes, answerBytes)
+        return bufferedAttempt(await readCompleteStream(bytes, reader.sse(), maxBytes))
+      }
+      record.answerBytes = bytes.length
+      const value = await parseResponseBytes(bytes)
+      return bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
+    }
     case 'text': {
       const bytes = await body.buffer(answerBytes, memory.hold)
       return bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString())))
@@ -193,22 +195,6 @@ async function openBody<E extends { readonly type: string }> (
   }
 }
 
-/** @param maxBytes of one event, where it is an event stream all the same */
-async function openJson<E> (
-  bytes: Buffer,
-  reader: JsonReader<E>,
-  maxBytes: number,
-  record: Pick<CallRecord, 'answerBytes'>
-): Promise<OpenAttempt<E>> {
-  const { sse } = reader
-  if (sse !== undefined && looksLikeStream(bytes)) {
-    return bufferedAttempt(await readCompleteStream(bytes, sse(), maxBytes))
-  }
-  record.answerBytes = bytes.length
-  const value = await parseResponseBytes(bytes)
-  return bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
-}
-
 /** Waits for the first bytes, so that a failure before them is still a status. */
 async function openPieces<E> (
   body: UpstreamResponse['body'], read: (piece: Uint8Array, into: E[]) => void
@@ -235,7 +221,11 @@ async function openPieces<E> (
   }
 }
 
-/** Reads all of an event stream that came where none was requested. */
+/**
+ * Reads all of an event stream that came where none was requested.
+ *
+ * @param maxBytes of one event
+ */
 async function readCompleteStream<E> (
   bytes: Buffer,
   reader: StreamReader<E>,

@@ -8,8 +8,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type AttemptPlanOptions, type PlannedAttempt } from './attempt-plan.ts'
-import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
-import type { Send } from './hedge.ts'
+import { hedgedAnswer, type SecondAttempt, type Send } from './hedged-answer.ts'
 import {
   RouteAttempt,
   noteAttempt,

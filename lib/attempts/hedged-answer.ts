@@ -1,10 +1,13 @@
 /**
- * Sends the request of a route, and beside it one to the next route when the first is slow: the first answer
- * counts.
+ * Sends the request of a route, and beside it one to the next route when the first has not begun to answer in
+ * time: the first answer counts, and the other request is aborted. The extra load is capped.
  */
 
-import { hedge, type Send } from './hedge.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 import type { AttemptedCall, Closable, RouteAnswer, RouteAttempt } from './route-attempt.ts'
+
+/** Sends a request; it ends early when the signal aborts. */
+export type Send<A> = (signal: AbortSignal) => Promise<A>
 
 /** A second request, which has begun. */
 export interface SecondAttempt<A> {
@@ -61,4 +64,44 @@ async function sendBeside<A> (
   } finally {
     attempt.end()
   }
+}
+
+interface HedgeResult<A> {
+  readonly answer: A
+  readonly winner: 'first' | 'second'
+  /** The error of the first one, if it failed before the second one succeeded. */
+  readonly firstFailure?: unknown
+}
+
+/**
+ * Sends the first request, and the second when the first has no answer after `afterMs`.
+ *
+ * @param second prepares the second request; `undefined` when there is none to make
+ * @param discard releases an answer that came too late
+ * @throws what the first one failed with, when no other succeeded
+ */
+export async function hedge<A> (
+  afterMs: number, first: Send<A>, second: () => Send<A> | undefined, discard: (answer: A) => void
+): Promise<HedgeResult<A>> {
+  const [firstController, secondController] = [new AbortController(), new AbortController()]
+  const primary = first(firstController.signal)
+  const inTime = await withTimeout(afterMs, primary.then(() => true, () => true))
+  if (inTime === true) return { answer: await primary, winner: 'first' }
+  const send = second()
+  if (send === undefined) return { answer: await primary, winner: 'first' }
+
+  const other = send(secondController.signal)
+  let failed: { readonly error: unknown } | undefined
+  primary.catch((error: unknown) => { failed = { error } })
+  const won = await Promise.any([
+    primary.then(answer => ({ answer, winner: 'first' as const })),
+    other.then(answer => ({ answer, winner: 'second' as const }))
+  ]).catch((error: unknown) => {
+    throw failed === undefined ? error : failed.error
+  })
+  const [loser, controller] = won.winner === 'first' ? [other, secondController] : [primary, firstController]
+  const firstFailure = failed?.error
+  controller.abort(new Error('another request succeeded first'))
+  loser.then(discard, () => { /* aborted, or failed before: its sender has noted that */ })
+  return { ...won, ...firstFailure !== undefined && { firstFailure } }
 }

@@ -47,6 +47,7 @@ export interface RouteAnswer<A> {
 
 export class RouteAttempt {
   readonly route: Route
+  readonly startedAtMs = performance.now()
   readonly #call: AttemptedCall
   readonly #provider: Provider
   readonly #credential: number | undefined
@@ -69,7 +70,7 @@ export class RouteAttempt {
     this.#attempt = health.begin(route, call.key.id)
     this.#request = {
       route,
-      startedAtMs: performance.now(),
+      startedAtMs: this.startedAtMs,
       endedAtMs: undefined,
       reason: undefined,
       status: undefined
@@ -77,10 +78,6 @@ export class RouteAttempt {
     // a list that grows has room for 16
     if (call.record.requests === undefined) call.record.requests = [this.#request]
     else call.record.requests.push(this.#request)
-  }
-
-  get startedAtMs (): number {
-    return this.#request.startedAtMs
   }
 
   succeeded (): void {

@@ -38,17 +38,13 @@ export class StreamPace {
     this.#windowEvents = 0
   }
 
-  /** True when a wait may have to end early. */
-  get limitsWait (): boolean {
-    return this.#isGuarded && this.#slow?.pauseMs !== undefined
-  }
-
   /**
    * Waits for a read, but not longer for an event than the guard allows. @throws GatewayError
    * `upstream_too_slow`
    */
   wait<T> (pending: Promise<T>): Promise<T> {
-    return this.limitsWait ? this.#withinPause(pending, this.#slow?.pauseMs ?? Infinity) : pending
+    const pauseMs = this.#isGuarded ? this.#slow?.pauseMs : undefined
+    return pauseMs === undefined ? pending : this.#withinPause(pending, pauseMs)
   }
 
   noteWait (ms: number): void {

@@ -3,6 +3,7 @@
  * here waits, and nothing is read that would not be read anyway.
  */
 
+import { done } from '../async/peek.ts'
 import type { BodyCapture } from '../core/body-capture.ts'
 import type { Reply } from '../core/reply.ts'
 import type { UploadForm } from '../core/upload.ts'
@@ -157,14 +158,14 @@ class WatchedPieces implements AsyncIterableIterator<Piece> {
 
   async next (): Promise<IteratorResult<Piece, undefined>> {
     const given = await this.#pieces.next()
-    if (given.done === true) return { done: true, value: undefined }
+    if (given.done === true) return done
     this.#onPiece(given.value)
     return given
   }
 
   async return (): Promise<IteratorResult<Piece, undefined>> {
     await this.#pieces.return?.()
-    return { done: true, value: undefined }
+    return done
   }
 
   [Symbol.asyncIterator] (): this {

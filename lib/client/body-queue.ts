@@ -7,6 +7,7 @@
  * answer.
  */
 
+import { done } from '../async/peek.ts'
 import { GatewayError } from '../core/errors.ts'
 import { joinInTurns } from '../wire/join-in-turns.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
@@ -37,8 +38,6 @@ interface Waiter<T> {
   readonly resolve: (value: T) => void
   readonly reject: (error: unknown) => void
 }
-
-const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #source: BodySource

@@ -7,6 +7,8 @@
  * the waiting path is one `then`; what happens once per call is written plainly.
  */
 
+import { done } from '../async/peek.ts'
+
 /** Keeps the state of one run of a stage. */
 export interface Transformer<In, Out> {
   /** Returns the value for this one, or `undefined` for none. */
@@ -35,8 +37,6 @@ export interface RunParts {
 }
 
 type Result<T> = IteratorResult<T, undefined>
-
-export const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /**
  * Reads a source through the functions of stages. `next` must not be called before the last one has settled.

@@ -14,7 +14,8 @@
  * a pipeline is built, those of neighbours become one `StageRun` (`fuse` of `pipeline/chain`).
  */
 
-import { StageRun, done, type RunParts, type Transformer } from './stage-run.ts'
+import { done } from '../async/peek.ts'
+import { StageRun, type RunParts, type Transformer } from './stage-run.ts'
 
 export type { Transformer }
 

@@ -1,13 +1,12 @@
 /** Plays the body of a script to its reader, one `send` per read and never ahead of it. */
 
+import { done } from '../async/peek.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 import type { Step } from './script.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
 type Result = IteratorResult<Uint8Array, undefined>
-
-const end: Result = { done: true, value: undefined }
 
 /**
  * A class and not an async generator, because leaving early must end a current pause:
@@ -33,7 +32,7 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
         if (step.type === 'lose') throw new GatewayError('upstream_stream_interrupted')
         if (step.type === 'send') return { done: false, value: Buffer.from(step.bytes) }
       }
-      return end
+      return done
     } catch (error) {
       this.#close()
       throw error
@@ -42,7 +41,7 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
 
   return (): Promise<Result> {
     this.cancel()
-    return Promise.resolve(end)
+    return Promise.resolve(done)
   }
 
   [Symbol.asyncIterator] (): this {

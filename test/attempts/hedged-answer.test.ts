@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { hedgedAnswer } from '../../lib/attempts/hedged-answer.ts'
+import { hedge, hedgedAnswer, type Send } from '../../lib/attempts/hedged-answer.ts'
 import { RouteAttempt } from '../../lib/attempts/route-attempt.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
@@ -70,4 +70,93 @@ t.test('both fail: that of the second is noted, that of the first is thrown', as
   run.fail('first')
   await t.rejects(run.raced, { code: 'upstream_error' })
   t.same(notes(run), [['two/b', 'upstream_error']])
+})
+
+interface Sent {
+  readonly send: Send<string>
+  readonly answer: (text: string) => void
+  readonly fail: (error: Error) => void
+  readonly started: () => boolean
+  readonly aborted: () => boolean
+}
+
+/** A request that ends when the test says so. */
+function request (): Sent {
+  const ends = withResolvers<string>()
+  let given: AbortSignal | undefined
+  return {
+    send: async signal => {
+      given = signal
+      signal.addEventListener('abort', () => ends.reject(signal.reason))
+      return await ends.promise
+    },
+    answer: ends.resolve,
+    fail: ends.reject,
+    started: () => given !== undefined,
+    aborted: () => given?.aborted === true
+  }
+}
+
+const none = (): void => undefined
+
+t.test('a first request that answers or fails in time is the only one', async t => {
+  const [quick, broken, second] = [request(), request(), request()]
+  quick.answer('first')
+  t.strictSame(await hedge(60_000, quick.send, () => second.send, none), { answer: 'first', winner: 'first' })
+  broken.fail(new Error('refused'))
+  await t.rejects(hedge(60_000, broken.send, () => second.send, none), { message: 'refused' })
+  t.equal(second.started(), false)
+})
+
+t.test('of two the first answer wins, and the other request is aborted', async t => {
+  for (const winner of ['first', 'second'] as const) {
+    const requests = { first: request(), second: request() }
+    const raced = hedge(1, requests.first.send, () => requests.second.send, none)
+    await until(() => requests.second.started(), 'the second request')
+    requests[winner].answer('here')
+    t.strictSame(await raced, { answer: 'here', winner })
+    t.same([requests.first.aborted(), requests.second.aborted()], [winner === 'second', winner === 'first'])
+  }
+})
+
+t.test('an answer that comes too late all the same is released', async t => {
+  const discarded: string[] = []
+  const late = withResolvers<string>()
+  const second = request()
+  const raced = hedge(1, async () => await late.promise, () => second.send, answer => { discarded.push(answer) })
+  await until(() => second.started(), 'the second request')
+  second.answer('second')
+  t.equal((await raced).answer, 'second')
+  late.resolve('first')
+  await until(() => discarded.length > 0, 'the late answer to be released')
+  t.same(discarded, ['first'])
+})
+
+t.test('a second answer says what the first request failed with', async t => {
+  const [first, second] = [request(), request()]
+  const raced = hedge(1, first.send, () => second.send, none)
+  await until(() => second.started(), 'the second request')
+  const failure = new Error('first failed')
+  first.fail(failure)
+  await new Promise(resolve => { setImmediate(resolve) })
+  second.answer('second')
+  t.strictSame(await raced, { answer: 'second', winner: 'second', firstFailure: failure })
+})
+
+t.test('when both fail, the failure is that of the first', async t => {
+  const [first, second] = [request(), request()]
+  const raced = hedge(1, first.send, () => second.send, none)
+  await until(() => second.started(), 'the second request')
+  second.fail(new Error('second failed'))
+  first.fail(new Error('first failed'))
+  await t.rejects(raced, { message: 'first failed' })
+})
+
+t.test('without a second request to make, the first has all the time it takes', async t => {
+  const first = request()
+  let started = 0
+  const raced = hedge(1, first.send, () => { started++; return undefined }, none)
+  await until(() => started > 0, 'the second to start')
+  first.answer('at last')
+  t.strictSame(await raced, { answer: 'at last', winner: 'first' })
 })
