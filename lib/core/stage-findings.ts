@@ -1,26 +1,59 @@
 import type { StageAction, StagePoint } from '../../schemas/config/stages.ts'
 
-/** What a stage found in the texts of a call: never the text itself. */
+/**
+ * What a stage did with texts. `look`: it looked, with or without findings. `unavailable`: what should have
+ * looked could not be reached, and the texts passed.
+ */
+export type StageDeed = StageAction | 'look' | 'unavailable'
+
+/** What a stage did at one point of a call: never the text itself. */
 export interface Finding {
   readonly stage: string
   readonly point: StagePoint
-  readonly action: StageAction
+  readonly action: StageDeed
+  /** Findings; of `look` and `unavailable`, looks. */
   count: number
+  /** Milliseconds that looks took; 0 for anything else. */
+  durationMs: number
 }
 
 /** The findings of one call, added up. */
 export class StageFindings {
   readonly #list: Finding[] = []
 
-  note (stage: string, point: StagePoint, action: StageAction): void {
-    const known = this.#list.find(
-      finding => finding.stage === stage && finding.point === point && finding.action === action
-    )
-    if (known === undefined) this.#list.push({ stage, point, action, count: 1 })
-    else known.count++
+  /** Notes findings. */
+  note (stage: string, point: StagePoint, action: StageDeed, count = 1): void {
+    this.#entry(stage, point, action).count += count
   }
 
+  /** Notes a look and how long it took. */
+  noteLook (stage: string, point: StagePoint, durationMs: number): void {
+    const entry = this.#entry(stage, point, 'look')
+    entry.count++
+    entry.durationMs += durationMs
+  }
+
+  /** All that is noted, looks included. */
   get list (): readonly Finding[] {
     return this.#list
+  }
+
+  /** What was found, or could not be looked at, each with the time of all looks of its stage at its point. */
+  get found (): readonly Finding[] {
+    return this.#list.flatMap(finding => finding.action === 'look' ? [] : {
+      ...finding,
+      durationMs: this.#entry(finding.stage, finding.point, 'look').durationMs
+    })
+  }
+
+  #entry (stage: string, point: StagePoint, action: StageDeed): Finding {
+    let entry = this.#list.find(
+      finding => finding.stage === stage && finding.point === point && finding.action === action
+    )
+    if (entry === undefined) {
+      entry = { stage, point, action, count: 0, durationMs: 0 }
+      this.#list.push(entry)
+    }
+    return entry
   }
 }

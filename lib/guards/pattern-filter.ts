@@ -35,11 +35,13 @@ export class PatternFilter implements TextFilter {
   readonly reach: number
   readonly #replacing: readonly PatternRule[]
   readonly #reporting: readonly PatternRule[]
+  readonly #stages: ReadonlySet<string>
   readonly #point: StagePoint
   readonly #findings: StageFindings
 
   /** @param rules in the order of their stages, at least one */
   constructor (rules: readonly PatternRule[], point: StagePoint, findings: StageFindings) {
+    this.#stages = new Set(rules.map(({ stage }) => stage))
     this.#reporting = rules.filter(({ action }) => action === 'report')
     this.#replacing = rules.filter(({ action }) => action !== 'report')
     this.reach = Math.max(...rules.map(({ pattern }) => pattern.maxLength)) + 1
@@ -52,6 +54,16 @@ export class PatternFilter implements TextFilter {
   }
 
   find (text: string, from: number, until: number): readonly TextEdit[] {
+    const began = performance.now()
+    try {
+      return this.#find(text, from, until)
+    } finally {
+      const durationMs = (performance.now() - began) / this.#stages.size
+      for (const stage of this.#stages) this.#findings.noteLook(stage, this.#point, durationMs)
+    }
+  }
+
+  #find (text: string, from: number, until: number): readonly TextEdit[] {
     for (const rule of this.#reporting) this.#report(rule, text, from, until)
     let next = this.#replacing.flatMap(rule => nextMatch(rule, text, from, until) ?? [])
     const edits: TextEdit[] = []

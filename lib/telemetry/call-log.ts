@@ -51,7 +51,7 @@ function fieldsOf (
     hedges: record.hedges,
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
     candidates: candidatesOf(record),
-    findings: record.findings?.list.length === 0 ? undefined : record.findings?.list,
+    findings: printFindings(record),
     dry_run: record.dryRun,
     upstream_id: record.upstreamRequestId,
     total_ms: rounded(totalMs),
@@ -91,6 +91,19 @@ function usageOf ({
   return outputCharacters === undefined
     ? undefined
     : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
+}
+
+function printFindings ({ findings }: CallRecord): readonly object[] | undefined {
+  const found = findings?.found ?? []
+  return found.length === 0
+    ? undefined
+    : found.map(({ stage, point, action, count, durationMs }) => ({
+      stage,
+      point,
+      action,
+      count,
+      duration_ms: rounded(durationMs)
+    }))
 }
 
 function printUnits (units: Units): Record<string, number | undefined> {

@@ -62,8 +62,8 @@ export class CallMetrics {
     for (const { route, reason } of failedAttempts) {
       this.#failedAttempts.note(this.#modelOf(route.modelId), route.providerId, reason)
     }
-    for (const { count, ...finding } of findings?.list ?? []) {
-      const series = labels({ ...finding })
+    for (const { stage, point, action, count } of findings?.found ?? []) {
+      const series = labels({ stage, point, action })
       this.#findings.set(series, (this.#findings.get(series) ?? 0) + count)
     }
     if (refusedBy !== undefined) this.#refusals.set(refusedBy, (this.#refusals.get(refusedBy) ?? 0) + 1)

@@ -18,7 +18,7 @@ t.test('the first match is replaced; at one place the first rule wins', t => {
   const findings = new StageFindings()
   const filter = new PatternFilter([rule('one', 'bc'), rule('two', 'abc'), rule('three', 'ab')], 'answer', findings)
   t.equal(replaceFindings(filter, 'abcbc ab'), '[two][one] [three]')
-  t.same(findings.list, [
+  t.same(findings.found.map(({ durationMs: _, ...finding }) => finding), [
     { stage: 'two', point: 'answer', action: 'mask', count: 1 }, { stage: 'one', point: 'answer', action: 'mask', count: 1 }, { stage: 'three', point: 'answer', action: 'mask', count: 1 }
   ])
   t.equal(filter.reach, 4)
@@ -28,7 +28,7 @@ t.test('the first match is replaced; at one place the first rule wins', t => {
 t.test('what is reported takes nothing from others, and what is refused says which stage and what', t => {
   const findings = new StageFindings()
   t.equal(replaceFindings(new PatternFilter([rule('count', 'ab', 'report'), rule('mask', 'abc')], 'request', findings), 'abc ab'), '[mask] ab')
-  t.match(findings.list, [{ stage: 'count', action: 'report', count: 2 }, { stage: 'mask', count: 1 }])
+  t.match(findings.found, [{ stage: 'count', action: 'report', count: 2 }, { stage: 'mask', count: 1 }])
   t.throws(() => replaceFindings(new PatternFilter([rule('no', 'ab', 'refuse', 'two_letters')], 'request', findings), 'xab'), {
     code: 'content_refused', message: 'The stage `no` refused this call: it holds two_letters.'
   })
