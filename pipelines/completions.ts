@@ -14,6 +14,7 @@ import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { boundText } from '../lib/stages/bound-text.ts'
+import { callOptions } from '../lib/stages/call-options.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -70,6 +71,7 @@ export function completions (
   return pipeline(
     auth(services),
     validate(TextCompletionRequest),
+    callOptions(services, TextCompletionRequest),
     map(textInput),
     afterRules,
     routeModel(services, {

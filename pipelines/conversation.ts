@@ -11,6 +11,7 @@ import { chatRequirements } from '../lib/routing/requirements.ts'
 import { answerEmpty } from '../lib/stages/answer-empty.ts'
 import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { callOptions } from '../lib/stages/call-options.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
@@ -26,7 +27,7 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { toolExecute } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { pipeline, type Handler } from './pipeline.ts'
-import type { TSchema } from 'typebox'
+import type { TObject } from 'typebox'
 import type { ChatInput, RoutedChatCall } from '../lib/chat/input.ts'
 import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
@@ -50,7 +51,7 @@ export interface ConversationOptions extends GuardOptions {
 }
 
 /** Answers calls of one dialect. */
-export function conversation<S extends TSchema, C> (
+export function conversation<S extends TObject, C> (
   services: Services,
   dialect: Dialect<S, C>,
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
@@ -60,6 +61,7 @@ export function conversation<S extends TSchema, C> (
   return pipeline(
     auth(services),
     validate(dialect.schema),
+    callOptions(services, dialect.directDialect === undefined ? dialect.schema : undefined),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
     map(checkChatRules),

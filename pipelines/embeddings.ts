@@ -7,6 +7,7 @@ import { embeddingsRequestTexts } from '../lib/embeddings/text-places.ts'
 import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings-reply.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { callOptions } from '../lib/stages/call-options.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
@@ -44,6 +45,7 @@ export function embeddings (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validate(EmbeddingsRequest),
+    callOptions(services, EmbeddingsRequest),
     map(embeddingsInput),
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),

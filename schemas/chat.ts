@@ -6,6 +6,7 @@
  * compare fields with each other are in `lib/chat/rules`.
  */
 
+import { callOptions } from './call-options.ts'
 import { Type, type Static } from 'typebox'
 import { Message, TextPart } from './messages.ts'
 import { efforts } from './efforts.ts'
@@ -258,6 +259,7 @@ const routing = {
       'Requirements of this call, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed and ' +
       'low cost, others for the attribute of that name. Default: the most of everything in `model_attributes`.'
   }),
+  ...callOptions,
   guardrails: Nullable(Type.Array(AnyObject), { description: 'Reserved; has no effect.' }),
   handoff_config: Nullable(AnyObject, { description: 'Reserved; has no effect.' })
 }

@@ -9,6 +9,7 @@
  */
 
 import { Type, type Static, type TProperties, type TSchema } from 'typebox'
+import { callOptions } from './call-options.ts'
 import { AnyObject, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const CacheControl = Type.Object(
@@ -262,7 +263,8 @@ export const MessagesRequest = Type.Object(
     top_k: Nullable(Type.Integer({ minimum: 0 })),
     metadata: Nullable(Type.Object({ user_id: Nullable(Type.String({ maxLength: 512 })) })),
     service_tier: Nullable(OneOf(['auto', 'standard_only'])),
-    container: Nullable(Type.Unknown())
+    container: Nullable(Type.Unknown()),
+    ...callOptions
   } satisfies Record<string, TSchema>,
   { description: "Asks for the next message of a conversation, in the format of Anthropic's API." }
 )

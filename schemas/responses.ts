@@ -7,6 +7,7 @@
 
 import { efforts } from './efforts.ts'
 import { Type, type Static, type TProperties } from 'typebox'
+import { callOptions } from './call-options.ts'
 import { ChatRequest } from './chat.ts'
 import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { InputItem, OutputItem, OutputPart, ResponseUsage } from './response-items.ts'
@@ -162,7 +163,8 @@ export const ResponsesRequest = Type.Object(
     credentials: chat.credentials,
     max_turns: chat.max_turns,
     model_attributes: chat.model_attributes,
-    agent_attributes: chat.agent_attributes
+    agent_attributes: chat.agent_attributes,
+    ...callOptions
   },
   { description: 'Asks for the next items of a conversation.' }
 )

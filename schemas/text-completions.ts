@@ -16,7 +16,10 @@ const {
   user,
   stream,
   model_attributes,
-  agent_attributes
+  agent_attributes,
+  fallbacks,
+  num_retries,
+  timeout
 } = ChatRequest.properties
 
 const Token = Type.Integer()
@@ -66,6 +69,9 @@ export const TextCompletionRequest = Type.Object(
     stream,
     model_attributes,
     agent_attributes,
+    fallbacks,
+    num_retries,
+    timeout,
     stream_options: Nullable(
       Type.Object({
         include_usage: Nullable(Type.Boolean(), {

@@ -58,7 +58,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   }
 
   retries (route: Route): number {
-    return this.#requestTo(route).provider.retries
+    return Math.min(this.#requestTo(route).provider.retries, this.#call.options?.maxRetries ?? Infinity)
   }
 
   credential ({ providerId }: Route): number | undefined {

@@ -48,6 +48,8 @@ export interface Call {
    * @throws GatewayError `overloaded`, `file_too_large`
    */
   readonly takeMemory?: (bytes: number) => void
+  /** Ends the call with `timeout` so many milliseconds after it came, if that is sooner than it would. */
+  readonly endAfter?: (ms: number) => void
   /**
    * Aborts when the caller has gone or the deadline has passed, from the moment the call was accepted until
    * the answer is written. Every request, timer and tool call ends with it. Its reason is a `GatewayError`:
@@ -78,10 +80,20 @@ export interface AuthedCall extends Call {
 
 export interface ValidCall<R> extends AuthedCall {
   readonly request: R
+  /** What the request asks of the gateway itself. Absent where it asks for nothing. */
+  readonly options?: CallOptions | undefined
   /** The provider account that holds the stored state which the call continues; it is tried first. */
   readonly origin?: ProviderAccount | undefined
   /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
   readonly context?: unknown
+}
+
+/** What a request asks of the gateway itself. */
+export interface CallOptions {
+  /** Models to try after those that the request names. */
+  readonly fallbacks: readonly string[]
+  /** The most further attempts at one model. Default: as many as its provider has. */
+  readonly maxRetries?: number | undefined
 }
 
 /** An account at a provider. */

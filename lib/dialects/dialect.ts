@@ -6,7 +6,7 @@
  * To add one, see *Where to add what* in `lib/README.md`.
  */
 
-import type { Static, TSchema } from 'typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 import type { ChatCall, ChatInput } from '../chat/input.ts'
 import type { Batch } from '../core/batch.ts'
@@ -25,7 +25,7 @@ import type { ReplaceText, PlaceTable } from '../json/place-table.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
 
 /** @typeParam C what `encode` and `complete` need of the request in the caller's words. Default: nothing */
-export interface Dialect<S extends TSchema = TSchema, C = unknown> extends AnswerDialect<C> {
+export interface Dialect<S extends TObject = TObject, C = unknown> extends AnswerDialect<C> {
   /** The request. */
   readonly schema: S
   /**

@@ -9,7 +9,12 @@ import { isLargeRequest } from '../core/record.ts'
 import { printInTurns } from '../json/print-in-turns.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
+import { callOptionNames } from '../../schemas/call-options.ts'
 import type { RequestMedia } from '../core/request-media.ts'
+
+/** Fields that are for the gateway, as values for `directBody`: they are left out. */
+export const withoutOptions: Readonly<Record<string, undefined>> =
+  Object.fromEntries(callOptionNames.map(name => [name, undefined]))
 
 /**
  * Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through, and

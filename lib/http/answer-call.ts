@@ -1,6 +1,7 @@
 /** Answers one request: turns it into a call, runs its endpoint and writes the reply. */
 
 import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { refine } from '../core/call.ts'
 import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { OpenCall, type OpenCalls } from './open-calls.ts'
@@ -94,6 +95,7 @@ class CallInFlight extends OpenCall implements StalledCaller {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, admitted, close } = readCall(context, params, endpoint, limits, parts.admission)
     super(call, abort, call.receivedAtMs + limits.callMs)
+    refine(call, { endAfter: (ms: number) => parts.open.shorten(this, call.receivedAtMs + ms) })
     this.#parts = parts
     this.#request = req
     this.#response = res

@@ -16,7 +16,7 @@ export class OpenCall extends RingMember {
   readonly call: Call
   readonly abort: (reason: GatewayError) => void
   /** The time at which the call has to end, by `performance.now()`. */
-  readonly deadlineMs: number
+  deadlineMs: number
 
   constructor (call: Call, abort: (reason: GatewayError) => void, deadlineMs: number) {
     super()
@@ -40,6 +40,13 @@ export class OpenCalls implements Iterable<OpenCall> {
   add (call: OpenCall): void {
     this.#calls.add(call)
     if (call.deadlineMs < this.#sweepAtMs) this.#sweepAt(call.deadlineMs)
+  }
+
+  /** Brings the end of a call forward. */
+  shorten (call: OpenCall, deadlineMs: number): void {
+    if (deadlineMs >= call.deadlineMs) return
+    call.deadlineMs = deadlineMs
+    if (deadlineMs < this.#sweepAtMs) this.#sweepAt(deadlineMs)
   }
 
   delete (call: OpenCall): void {

@@ -53,7 +53,7 @@ export interface ChooseRoutesOptions<R> {
 }
 
 /** The parts of a call that decide its routes; the requested model is noted in its record. */
-type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin'> & {
+type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin' | 'options'> & {
   readonly record: Pick<CallRecord, 'requestedModel'>
 }
 
@@ -75,8 +75,12 @@ export function chooseRoutes<R extends ModelRequest> (
   call: RoutingInput<R>, { models, providers, routeHealth, settings: { limits } }: ChooseRoutesServices,
   { defaultModel, settings, attributes, requirements }: ChooseRoutesOptions<R> = {}
 ): ChosenRoutes {
-  const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
-  if (choices.length > limits.modelsPerCall) throw tooLong(['model'], choices.length, limits.modelsPerCall)
+  const named = choicesOf(call.request.model ?? defaultModel?.(call.request))
+  const choices = call.options === undefined ? named : [...named, ...call.options.fallbacks]
+  if (choices.length > limits.modelsPerCall) {
+    const param = named.length > limits.modelsPerCall ? 'model' : 'fallbacks'
+    throw tooLong([param], choices.length, limits.modelsPerCall)
+  }
   call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
   const byHeader = providerChoice(call.headers, providers)

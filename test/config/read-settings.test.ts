@@ -18,7 +18,7 @@ t.test('without a file and an environment everything has its default', async t =
       workers: 1,
       logLevel: 'info',
       dataDir: join(cwd, '.headgate'),
-      publicHealth: false,
+      publicHealth: false, aliases: true,
       trustProxy: false,
       shutdownDelayMs: 500,
       drainMs: 8_000,

@@ -128,8 +128,8 @@ const droppedFields = `
 | Messages | sent as they are to \`anthropic\`; dropped elsewhere |
 | all others, such as text completions and embeddings | dropped |
 
-So are fields that Headgate knows from other providers: \`top_k\` or \`thinking\` of a chat request to \`openai-compatible\`, for example. An answer does
-not say what was dropped. To have a provider get further fields of chat requests, name them in its entry:
+So are fields that Headgate knows from other providers: \`top_k\` or \`thinking\` of a chat request to \`openai-compatible\`, for example. The header
+\`x-headgate-ignored\` of the answer names the unknown fields of chat and text completions and of embeddings. To have a provider get further fields of chat requests, name them in its entry:
 
 \`\`\`yaml
 providers:

@@ -125,6 +125,7 @@ async function start (t: Test): Promise<Place> {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const api = await testGateway(t, {
+    server: { ...settings().server, aliases: false },
     providers: [
       { ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } },
       upstreamAt(upstream.url), upstreamAt(upstream.url, 'xai', 'xai'), upstreamAt(upstream.url, 'mistral', 'mistral'), { ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0 }

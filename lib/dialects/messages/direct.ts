@@ -4,7 +4,7 @@
  */
 
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
-import { callerText, directBody } from '../direct-body.ts'
+import { callerText, directBody, withoutOptions } from '../direct-body.ts'
 import { isSealed } from './signature.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { RoutedCall } from '../../core/call.ts'
@@ -46,7 +46,7 @@ function replacedFields (
   request: CountTokensRequest,
   takesUnsigned: boolean
 ): Record<string, unknown> {
-  const values: Record<string, unknown> = { model }
+  const values: Record<string, unknown> = { model, ...withoutOptions }
   if ('max_tokens' in request && limit !== undefined && limit < (request as MessagesRequest).max_tokens) {
     values['max_tokens'] = limit
   }

@@ -4,7 +4,7 @@
  */
 
 import { objectsOf } from '../../json/guards.ts'
-import { callerText, directBody } from '../direct-body.ts'
+import { callerText, directBody, withoutOptions } from '../direct-body.ts'
 import { sentItems } from './sent-items.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderAccount, RoutedCall } from '../../core/call.ts'
@@ -73,7 +73,8 @@ const ownFields = {
   max_turns: undefined,
   model_attributes: undefined,
   agent_attributes: undefined,
-  background: undefined
+  background: undefined,
+  ...withoutOptions
 }
 
 /** Returns the fields that are sent in place of the caller's; those that are `undefined` are not sent. */

@@ -1,0 +1,60 @@
+/** Reads the fields of requests that are for the gateway (`schemas/call-options`). */
+
+import { refine, type ValidCall } from '../core/call.ts'
+import { map, type PassThroughStage } from '../pipeline/stage.ts'
+import type { CallOptionFields } from '../../schemas/call-options.ts'
+import type { ModelChoice } from '../../schemas/chat.ts'
+import type { Services } from '../services.ts'
+
+interface Request extends CallOptionFields {
+  readonly model?: ModelChoice | readonly ModelChoice[] | null | undefined
+}
+
+/** The schema of an object, of which only the names of its fields count. */
+interface FieldNames { readonly properties: object }
+
+const maxReportedFields = 20
+const maxReportedName = 64
+
+/**
+ * Applies what a request asks of the gateway: one call in, the same call out.
+ *
+ * @param schema of requests whose other fields have no effect, unless a provider takes them
+ *   (`quirks.extra_fields`): the record of the call names them. Default: none are looked for.
+ */
+export function callOptions (
+  { providers, settings }: Pick<Services, 'providers' | 'settings'>, schema?: FieldNames
+): PassThroughStage<ValidCall<Request>> {
+  const known = schema && new Set([
+    ...Object.keys(schema.properties),
+    ...settings.providers.flatMap(({ id }) => providers.get(id)?.quirks.extraFields ?? [])
+  ])
+  return map(<T extends ValidCall<Request>>(call: T): T => {
+    const { request, record } = call
+    if (known !== undefined) {
+      for (const name in request) {
+        if (!known.has(name) && (record.ignoredFields ??= []).length < maxReportedFields) {
+          record.ignoredFields.push(name.slice(0, maxReportedName))
+        }
+      }
+    }
+    const { model, fallbacks, num_retries: maxRetries, timeout } = request
+    if (timeout !== undefined) call.endAfter?.(timeout * 1000)
+    if (fallbacks === undefined && maxRetries === undefined) return call
+    const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)
+    return refine(call, { options: { fallbacks: names, maxRetries } }) as unknown as T // it only gains a field
+  })
+}
+
+function fallbackNames (fallbacks: NonNullable<Request['fallbacks']>, model: Request['model']): string[] {
+  const requested = new Set(
+    [model ?? []].flat().map(choice => (typeof choice === 'string' ? choice : choice.model))
+  )
+  return fallbacks.flatMap(fallback => {
+    if (typeof fallback === 'string') return fallback
+    if (typeof fallback['model'] === 'string') return fallback['model']
+    return Object.entries(fallback).flatMap(([name, others]) =>
+      name === '*' || requested.has(name) ? others : []
+    )
+  })
+}

@@ -1,0 +1,34 @@
+/** Fields that any request may have for the gateway itself: they are not sent to providers. */
+
+import { Type, type Static } from 'typebox'
+import { MapOf, ModelName, Nullable, type WithoutNulls } from './nullable.ts'
+
+const ModelNames = Type.Array(ModelName, { maxItems: 10 })
+
+/** For requests to any model. */
+export const attemptOptions = {
+  num_retries: Nullable(Type.Integer({ minimum: 0 }), {
+    description: 'Further attempts at a model that failed: at most so many, and never more than its provider has.'
+  }),
+  timeout: Nullable(Type.Number({ exclusiveMinimum: 0 }), {
+    description: 'Seconds after which the call ends with 504, if that is sooner than it would.'
+  })
+}
+
+/** For requests that other models may answer as well. */
+export const callOptions = {
+  fallbacks: Nullable(
+    Type.Array(Type.Union([ModelName, MapOf(Type.Union([ModelName, ModelNames]))]), { maxItems: 10 }),
+    {
+      description:
+        'Models to try after those of `model`: names, `{"model": name}`, or lists by the name in `model` that they are for (`{"gpt-5": ["gpt-5-mini"]}`; `*` for any).'
+    }
+  ),
+  ...attemptOptions
+}
+
+const CallOptions = Type.Object(callOptions)
+
+/** Those of a request after `validate`. */
+export type CallOptionFields = WithoutNulls<Static<typeof CallOptions>>
+export const callOptionNames = Object.keys(callOptions)

@@ -1,0 +1,96 @@
+import t from 'tap'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import type { Test } from 'tap'
+
+const chat = '/v1/chat/completions'
+const question = { model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }] }
+
+interface Opened { readonly api: TestGateway, readonly seen: readonly SeenRequest[] }
+
+/** A gateway in front of a provider that fails requests for `gpt-5` and answers those for any other model. */
+async function opened (t: Test, quirks: object = {}, failure: Script = { status: 503, pieces: ['{}'] }): Promise<Opened> {
+  const upstream = await fakeUpstream(({ json }) =>
+    (json as { model: string }).model === 'gpt-5' ? failure : { pieces: [chatAnswer('there')] })
+  t.teardown(upstream.close)
+  const provider = upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false, ...quirks } })
+  return { api: await testGateway(t, { providers: [{ ...provider, retries: 3 }] }), seen: upstream.requests }
+}
+
+function modelsOf (seen: readonly SeenRequest[]): string[] {
+  return seen.map(({ json }) => (json as { model: string }).model)
+}
+
+t.test('fallbacks are tried after the models of the request, in every form that LiteLLM has', async t => {
+  const forms = [
+    ['openai/gpt-4o'],
+    [{ model: 'openai/gpt-4o' }],
+    [{ 'openai/gpt-5': ['openai/gpt-4o'], 'openai/o3': ['openai/gpt-4o-mini'] }],
+    [{ '*': 'openai/gpt-4o' }]
+  ]
+  for (const fallbacks of forms) {
+    const { api, seen } = await opened(t)
+    const answer = await api.post(chat, { ...question, fallbacks, num_retries: 0 })
+    t.match(await answer.json(), { choices: [{ message: { content: 'there' } }] }, JSON.stringify(fallbacks))
+    t.same(modelsOf(seen), ['gpt-5', 'gpt-4o'])
+    t.notOk(seen.some(({ json }) => 'fallbacks' in (json as object) || 'num_retries' in (json as object)))
+  }
+})
+
+t.test('fallbacks pass the same rights, and count as models of the call', async t => {
+  const { api } = await opened(t)
+  t.equal((await api.post(chat, { ...question, fallbacks: ['openai/unknown-model-of-none', 'nowhere/x'] })).status, 404)
+  const many = await api.post(chat, { ...question, fallbacks: Array.from({ length: 11 }, () => 'openai/gpt-4o') })
+  t.equal(many.status, 422)
+  t.match(await many.json(), { detail: [{ loc: ['body', 'fallbacks'] }] })
+})
+
+t.test('num_retries lowers the attempts at a model, and raises none', async t => {
+  for (const [wanted, requests] of [[0, 1], [1, 2], [100, 4]] as const) {
+    const { api, seen } = await opened(t)
+    t.equal((await api.post(chat, { ...question, num_retries: wanted })).status, 503)
+    t.equal(seen.length, requests, `num_retries: ${wanted}`)
+  }
+})
+
+t.test('timeout ends the call that takes longer, and prolongs none', async t => {
+  const { api, seen } = await opened(t, {}, { silent: true })
+  const late = await api.post(chat, { ...question, timeout: 0.05 })
+  t.equal(late.status, 504)
+  t.match(await late.json(), { error: { code: 'timeout' } })
+  await seen[0]?.aborted
+  t.equal((await api.post(chat, { ...question, model: 'openai/gpt-4o', timeout: 1e9 })).status, 200)
+  t.equal((await api.post(chat, { ...question, timeout: 0 })).status, 422)
+})
+
+t.test('fields without effect are named in a header and the log', async t => {
+  const { api } = await opened(t, { extraFields: ['min_p'] })
+  const answer = await api.post(chat, { ...question, model: 'openai/gpt-4o', drop_params: true, min_p: 0.1, num_retries: 1 })
+  t.equal(answer.headers.get('x-headgate-ignored'), 'drop_params')
+  await until(() => api.lines.some(({ endpoint }) => endpoint === 'chat'), 'the line')
+  t.match(api.lines.find(({ endpoint }) => endpoint === 'chat'), { ignored: ['drop_params'] })
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`${'x'.repeat(100)}${index}`, 1]))
+  const cut = await api.post(chat, { ...question, model: 'openai/gpt-4o', ...many })
+  t.ok((cut.headers.get('x-headgate-ignored') ?? '').length <= 256)
+  t.equal((await api.post(chat, { ...question, model: 'openai/gpt-4o' })).headers.get('x-headgate-ignored'), null)
+})
+
+t.test('a provider of the caller\'s dialect gets none of these fields', async t => {
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'there' }], stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } }
+  const response = { id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'm', output: [], usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
+  const upstream = await fakeUpstream(({ path }) => ({ pieces: [JSON.stringify(path.endsWith('messages') ? message : response)] }))
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'anthropic', 'anthropic'), upstreamAt(`${upstream.url}/v1`, 'openai')]
+  })
+  const own = { fallbacks: ['openai/gpt-4o'], num_retries: 1, timeout: 60 }
+  const asked = { model: 'anthropic/claude-sonnet-5-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], unknown_to_us: 1 }
+  t.equal((await api.post('/v1/messages', { ...asked, ...own })).status, 200)
+  t.equal((await api.post('/v1/responses', { model: 'openai/gpt-5', input: 'hi', unknown_to_us: 1, ...own })).status, 200)
+  t.equal(upstream.requests.length, 2)
+  for (const { json, path } of upstream.requests) {
+    t.match(json, { unknown_to_us: 1 }, path)
+    t.same(Object.keys(own).filter(name => name in (json as object)), [], path)
+  }
+})
