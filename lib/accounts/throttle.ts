@@ -15,7 +15,11 @@ const limits = { both: 5, address: 30, user: 100 } as const
 
 type Kind = keyof typeof limits
 
-interface Count { failures: number }
+interface Count {
+  failures: number
+  /** When it is forgotten, by the clock of `performance`. */
+  readonly untilMs: number
+}
 
 export class Throttle {
   readonly #counts: Readonly<Record<Kind, ExpiringMap<Count>>> = {
@@ -34,14 +38,20 @@ export class Throttle {
    */
   begin (address: string, user: string): void {
     const counted = entries(address, user)
-    for (const [kind, key] of counted) {
-      if ((this.#counts[kind].get(key)?.failures ?? 0) >= limits[kind]) throw tooMany()
-    }
+    const nowMs = performance.now()
+    const untilMs = Math.max(...counted.map(([kind, key]) => this.#refusedUntilMs(kind, key)))
+    if (untilMs > nowMs) throw tooMany(untilMs - nowMs)
     for (const [kind, key] of counted) {
       const count = this.#counts[kind].get(key)
-      if (count === undefined) this.#counts[kind].set(key, { failures: 1 }, windowMs)
+      if (count === undefined) this.#counts[kind].set(key, { failures: 1, untilMs: nowMs + windowMs }, windowMs)
       else count.failures++
     }
+  }
+
+  /** Returns when attempts are let through again; 0 where they are now. */
+  #refusedUntilMs (kind: Kind, key: string): number {
+    const count = this.#counts[kind].get(key)
+    return count !== undefined && count.failures >= limits[kind] ? count.untilMs : 0
   }
 
   /**
@@ -57,10 +67,11 @@ export class Throttle {
   }
 }
 
-function tooMany (): GatewayError {
+function tooMany (waitMs: number): GatewayError {
+  const minutes = Math.ceil(waitMs / 60_000)
   return new GatewayError('rate_limit_exceeded', {
-    message: 'Too many attempts to sign in. Try again in 15 minutes.',
-    retryAfterSeconds: 60
+    message: `Too many attempts to sign in. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`,
+    retryAfterSeconds: Math.ceil(waitMs / 1000)
   })
 }
 

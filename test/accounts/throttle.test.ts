@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import type { GatewayError } from '../../lib/core/errors.ts'
 import { Throttle } from '../../lib/accounts/throttle.ts'
 
 /** Returns how many attempts are let through, of as many as there are addresses and users. */
@@ -57,4 +58,25 @@ t.test('attempts of many addresses do not forget the failures of a user', async 
   t.equal(passed(throttle, times(100).map(index => [`192.0.2.${index}`, 'ada'])), 100)
   t.equal(passed(throttle, times(12_000).map(index => [`10.0.${index >> 8}.${index & 255}`, ''])), 12_000)
   t.equal(passed(throttle, [['198.51.100.1', 'ada']]), 0)
+})
+
+t.test('a refusal says how long it lasts, in its sentence and in its header, and lasts no longer', async t => {
+  let nowMs = 1000
+  t.intercept(performance, 'now', { value: () => nowMs })
+  const throttle = new Throttle()
+  const refusal = (): object => {
+    try {
+      throttle.begin('192.0.2.1', 'ada')
+      return {}
+    } catch (error) {
+      const { message, retryAfterSeconds } = error as GatewayError // the only error that is thrown
+      return { message, retryAfterSeconds }
+    }
+  }
+  for (const _ of times(5)) throttle.begin('192.0.2.1', 'ada')
+  t.same(refusal(), { message: 'Too many attempts to sign in. Try again in 15 minutes.', retryAfterSeconds: 900 })
+  nowMs += 14.5 * 60_000
+  t.same(refusal(), { message: 'Too many attempts to sign in. Try again in 1 minute.', retryAfterSeconds: 30 })
+  nowMs += 30_000
+  t.same(refusal(), {})
 })
