@@ -16,6 +16,12 @@ export interface AdmissionLimits {
   readonly bodyMemoryBytes?: number
   /** Uploads on disk of all calls. */
   readonly uploadDiskBytes: number
+  /**
+   * Milliseconds for which a caller may take nothing of its answer before its call can be ended to free
+   * memory. Default: 5,000. The system takes bytes by a third of its buffer, so slow callers take none for
+   * a while.
+   */
+  readonly patienceMs?: number
 }
 
 /** Bytes that a call holds, of one kind. */
@@ -37,12 +43,12 @@ export interface StalledCaller {
   readonly endAsTooSlow: () => void
 }
 
-/** Milliseconds a caller may stall before its call can be ended to free memory. */
-const patienceMs = 1000
+const normalPatienceMs = 5000
 
-/** Callers that have stopped reading, the longest first. */
+/** Callers that take nothing of what waits to be sent, the longest first. */
 class StalledCallers {
   readonly #sinceMs = new Map<StalledCaller, number>()
+  patienceMs = normalPatienceMs
 
   add (reader: StalledCaller): void {
     if (!this.#sinceMs.has(reader)) this.#sinceMs.set(reader, performance.now())
@@ -61,7 +67,7 @@ class StalledCallers {
   endLongest (keyId?: string): boolean {
     const nowMs = performance.now()
     for (const [reader, sinceMs] of this.#sinceMs) {
-      if (nowMs - sinceMs < patienceMs) return false
+      if (nowMs - sinceMs < this.patienceMs) return false
       if (reader.heldBytes === 0 || (keyId !== undefined && reader.keyId !== keyId)) continue
       this.delete(reader)
       reader.endAsTooSlow()
@@ -77,10 +83,11 @@ export class Admission {
   readonly #memory: FairShare
   readonly #disk: FairShare
 
-  constructor ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits) {
+  constructor ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes, patienceMs }: AdmissionLimits) {
     this.#calls = new FairShare(openCalls, maxSharePerKey)
     this.#memory = new FairShare(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
     this.#disk = new FairShare(uploadDiskBytes, maxSharePerKey)
+    this.#stalled.patienceMs = patienceMs ?? normalPatienceMs
   }
 
   /** Applies the limits of a new configuration to the calls that follow. */
@@ -117,8 +124,8 @@ export class Admission {
   }
 
   /**
-   * Notes whether a caller has stopped reading its answer. While memory is short, the calls that have been
-   * stalled longest are ended.
+   * Notes whether bytes wait for a caller; called anew when it has taken some. While memory is short, the
+   * calls whose callers have taken none for longest are ended.
    */
   setStalled (caller: StalledCaller, isStalled: boolean): void {
     if (isStalled) this.#stalled.add(caller)

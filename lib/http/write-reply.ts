@@ -8,6 +8,9 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
+/** A longer body is written in pieces of this size. */
+const pieceBytes = 64 * 1024
+
 export interface WriteOptions {
   /** Milliseconds that the last bytes may take to leave once the call's signal has aborted. Default: 5000. */
   readonly graceMs?: number | undefined
@@ -49,8 +52,31 @@ async function writeComplete (
   })
   await options.beforeLastByte?.(call)
   if (response.destroyed) return
-  response.end(body)
+  if (body.length > pieceBytes) {
+    await writeInPieces(body, piece => response.write(piece), { response, call, ...options })
+    if (response.destroyed) return
+    response.end()
+  } else response.end(body)
   await written(response, call.signal, options)
+}
+
+/**
+ * Writes a long piece in short ones, each when the caller has taken those before: what is written at once is
+ * seen to be read only when all of it is, and a slow caller looks like one who has left. Once the call has
+ * aborted, the rest is written without waiting.
+ */
+async function writeInPieces (
+  body: Piece,
+  write: (piece: Uint8Array) => boolean,
+  { response, call: { signal }, onWait }: Pick<StreamWriterOptions, 'call' | 'onWait'> & { readonly response: ServerResponse }
+): Promise<void> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  for (let from = 0; from < bytes.length && !response.destroyed; from += pieceBytes) {
+    if (write(bytes.subarray(from, from + pieceBytes)) || signal.aborted) continue
+    onWait?.(true)
+    await drained(response, signal)
+    onWait?.(false)
+  }
 }
 
 /** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */
@@ -154,7 +180,9 @@ class StreamWriter extends TimedMember {
     if (given.done === true || response.destroyed) return this.#settle(this.#finish())
     if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
-      if (this.#send(given.value) || !flushAndCheckBacklog(response)) this.#read()
+      if (given.value.length > pieceBytes) {
+        void writeInPieces(given.value, this.#send, { response, ...this.#options }).then(this.#read, this.#onFailure)
+      } else if (this.#send(given.value) || !flushAndCheckBacklog(response)) this.#read()
       else {
         onWait?.(true)
         void drained(response, call.signal).then(() => {
@@ -170,7 +198,7 @@ class StreamWriter extends TimedMember {
   readonly #onFailure = (error: unknown): void => this.#settle(this.#break(error))
 
   /** Returns whether there is room for more. */
-  #send (piece: Piece): boolean {
+  readonly #send = (piece: Piece): boolean => {
     const hasRoom = writeChunk(this.#response, piece)
     this.#silence?.start(this)
     return hasRoom

@@ -66,7 +66,7 @@ t.test('a body that could never fit is too large, and no other call is waited fo
 t.test('memory that is short is taken from callers who do not read: of the same key where its share is used up, else of any', async t => {
   let nowMs = 1000
   t.intercept(performance, 'now', { value: () => nowMs })
-  const admission = new Admission({ ...limits, openCalls: 40 })
+  const admission = new Admission({ ...limits, openCalls: 40, patienceMs: 1000 })
   const ended: string[] = []
   const reading = (name: string, keyId: string, bytes: number): void => {
     const call = admission.enter(keyId)
@@ -179,7 +179,7 @@ t.test('never more than the total is taken, and all of it is free once all is gi
 t.test('no caller of another key makes room for what a key could not have', async t => {
   let nowMs = 1000
   t.intercept(performance, 'now', { value: () => nowMs })
-  const admission = new Admission({ ...limits, openCalls: 40 })
+  const admission = new Admission({ ...limits, openCalls: 40, patienceMs: 1000 })
   let ended = 0
   const other = admission.enter('b')
   other.memory.take(300)

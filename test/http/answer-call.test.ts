@@ -69,7 +69,7 @@ t.test('while memory is short, the call that has waited longest for its caller m
   })
   const { url, ended, app } = await smallApp(t, {
     endpoints: () => [keeping('complete', large, 400), keeping('stream', endless(), 400), keeping('nothing', large, 0), keeping('more', 'x', 500)],
-    limits: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1 }
+    limits: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1, patienceMs: 1000 }
   })
   const sockets: Socket[] = []
   for (const name of ['nothing', 'stream', 'complete']) {
@@ -89,18 +89,58 @@ t.test('while memory is short, the call that has waited longest for its caller m
   t.ok((await rest((sockets[2] as Socket).resume())).length > 29_000_000, 'the others are answered when they read')
 })
 
+/** Reads more at a time than the buffers of the system hold back, and rests in between. */
+async function readSlowly (socket: Socket): Promise<{ readonly bytes: number, readonly ms: number }> {
+  const startedMs = performance.now()
+  let bytes = 0
+  for await (const piece of socket) {
+    const before = bytes
+    bytes += (piece as Buffer).length
+    if (Math.floor(before / 4e6) !== Math.floor(bytes / 4e6)) await new Promise(resolve => { setTimeout(resolve, 60) })
+  }
+  return { bytes, ms: performance.now() - startedMs }
+}
+
+t.test('while memory is short, a caller who reads slowly is not one who has stopped', async t => {
+  const large = 'x'.repeat(60_000_000)
+  const keeping = (name: string, body: Reply['body'], bytes: number): Endpoint => ({
+    method: 'GET', body: 'none', maxBodyBytes: 0, name, path: `/${name}`, handle: async ({ takeMemory }) => {
+      takeMemory?.(bytes)
+      return { status: 200, headers: {}, body }
+    }
+  })
+  const { url, ended } = await smallApp(t, {
+    endpoints: () => [keeping('complete', large, 400), keeping('stream', (async function * () { yield large })(), 400), keeping('more', 'x', 500)],
+    limits: { ...settings().limits, bodyMemoryBytes: 800, maxSharePerKey: 1, patienceMs: 400 }
+  })
+  const readings = await Promise.all(['complete', 'stream'].map(async name => {
+    const socket = await raw(t, url)
+    socket.write(`GET /${name} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    const reading = readSlowly(socket)
+    return { socket, reading }
+  }))
+  await until(() => readings.every(({ socket }) => socket.bytesRead > 0), 'both answers to begin')
+  let isRead = false
+  const all = Promise.all(readings.map(async ({ reading }) => await reading)).finally(() => { isRead = true })
+  const statuses = new Set<number>()
+  while (!isRead) {
+    const { status } = await fetch(`${url}/more`)
+    if (ended.every(({ record }) => record.endpoint === 'more')) statuses.add(status)
+    await new Promise(resolve => { setTimeout(resolve, 20) })
+  }
+  t.same([...statuses], [503], 'nobody makes room')
+  for (const { bytes, ms } of await all) {
+    t.ok(bytes > 60_000_000)
+    t.ok(ms > 800, `${ms} ms: twice as long as a caller may take nothing`)
+  }
+  t.same(ended.filter(({ record }) => record.outcome !== 'ok' && record.endpoint !== 'more'), [])
+})
+
 t.test('a caller who reads slowly, and one whose answer is slow to come, keep the connection', async t => {
   const slow = await slowly(t, 'x'.repeat(60_000_000), 400)
-  const startedMs = performance.now()
-  let sizeBytes = 0
-  // More at a time than the buffers of the system hold back.
-  for await (const bytes of slow.socket) {
-    const before = sizeBytes
-    sizeBytes += (bytes as Buffer).length
-    if (Math.floor(before / 4e6) !== Math.floor(sizeBytes / 4e6)) await new Promise(resolve => { setTimeout(resolve, 60) })
-  }
-  t.ok(sizeBytes > 60_000_000)
-  t.ok(performance.now() - startedMs > 800, 'twice the timeout')
+  const { bytes, ms } = await readSlowly(slow.socket)
+  t.ok(bytes > 60_000_000)
+  t.ok(ms > 800, 'twice the timeout')
   const late = await slowly(t, (async function * () {
     yield 'first '
     await new Promise(resolve => { setTimeout(resolve, 1200) }) // three times the timeout
