@@ -57,7 +57,7 @@ export const limitHeaders: { [key: string]: Json } = Object.fromEntries(
 )
 
 export const retryAfter: { [key: string]: Json } = {
-  'retry-after': { description: 'Seconds to wait before a retry, 1 to 60.', schema: { type: 'integer' } }
+  'retry-after': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } }
 }
 
 /** Headers of every answer. */

@@ -106,7 +106,7 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response
         headers: refer({
           ...(status === 429 || status === 503) && retryAfter,
           ...headers,
-          ...status === 503 && endpoint.access === undefined && limitHeaders
+          ...status === 503 && limitHeaders
         }),
         content
       }

@@ -35,7 +35,13 @@ export function Page<T extends TSchema> (entry: T) {
   })
 }
 
-export const Milliseconds = Type.Integer({ minimum: 0, description: 'Unix time in milliseconds.' })
+/** The largest that a `Date` can be. */
+const maxMilliseconds = 8_640_000_000_000_000
+export const Milliseconds = Type.Integer({
+  minimum: 0,
+  maximum: maxMilliseconds,
+  description: 'Unix time in milliseconds.'
+})
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
 /** A name that people read. */
 export const Name = Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' })

@@ -7,7 +7,7 @@ import type { JsonSchema } from '../../lib/validation/json-schema.ts'
 
 /** Texts that keywords of schemas decide on: empty, long, beyond one UTF-16 unit, odd names. */
 const texts = fc.oneof(
-  fc.constantFrom('', 'a', 'text', 'a/b', 'https://a.example/x', 'a\nb', ' ', '🎈', '🎈'.repeat(64), 'é'.repeat(65), 'x'.repeat(512), 'x'.repeat(513), '1024x1024', 'auto', 'env:A'),
+  fc.constantFrom('', 'a', 'text', 'a/b', 'https://a.example/x', 'a\nb', ' ', '🎈', '🎈'.repeat(64), 'é'.repeat(65), 'x'.repeat(512), 'x'.repeat(513), '1024x1024', 'auto', 'env:A', 'a\0b', '\ud800'),
   fc.string({ maxLength: 8 })
 )
 const names = fc.oneof(fc.constantFrom('a', 'b c', 'constructor', 'toString', '__proto__', 'x'.repeat(65)), fc.string({ maxLength: 6 }))

@@ -102,6 +102,19 @@ t.test('members neither get nor change a key that may use what is stored at prov
   t.equal((await member.send(`${path}/rotate`, {})).status, 200)
 })
 
+t.test('no time is later than a date can be, and texts of any characters are stored', async t => {
+  const { user } = await adminGateway(t)
+  const { send } = await user('owner')
+  for (const path of ['/admin/v1/keys', '/admin/v1/admin-keys']) {
+    const name = 'a\0b\ud800'
+    t.equal((await send(`POST ${path}`, { name, expires_at_ms: 8_640_000_000_000_000 })).status, 200, path)
+    for (const ms of [8_640_000_000_000_001, 1e308]) {
+      const { status, body } = await send(`POST ${path}`, { name: 'late', expires_at_ms: ms })
+      t.match([status, body.detail?.[0]], [422, { loc: ['body', 'expires_at_ms'] }], `${path}: ${ms}`)
+    }
+  }
+})
+
 t.test('the models and the end of a project hold for all its keys', async t => {
   const { user, keys } = await adminGateway(t)
   const { send } = await user('owner')
