@@ -40,10 +40,10 @@ export function affordableTokens<R extends ChatInput> (
     choices = 1,
     writesCache,
     searches = 0,
-    media: read = noMedia
+    media: counts = noMedia
   } = estimate(request, routes)
   const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage ?? {}
-  const media = { ...read, bodyBytes: requestBytes(record), prompts: choices }
+  const media = { counts, bodyBytes: requestBytes(record), prompts: choices }
   const prompt = promptTokens + maxPrompt * choices
   const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
   const left = record.maxCostNanoUsd - maxCostOf(routes, models, amounts)

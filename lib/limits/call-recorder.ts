@@ -5,7 +5,6 @@ import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call } from '../core/call.ts'
 import type { Limiter } from './limiter.ts'
 import { usedIn } from './units.ts'
-import type { ActualUsage } from './counters.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -96,7 +95,12 @@ export class CallRecorder {
       return row
     } finally {
       // First: what the store has of a call must not count beside its reservation.
-      if (record.reservation !== undefined) limiter.settle(record.reservation, usageIn(row, record.attempts))
+      if (record.reservation !== undefined) {
+        const requests = Math.max(0, record.attempts - 1) // known without a row as well
+        limiter.settle(record.reservation, row === undefined
+          ? { used: { requests } }
+          : { used: { ...usedIn(row), requests }, row: { id: row.id, atMs: row.at_ms } })
+      }
       if (row !== undefined) void ledger?.add(row, journaled)
     }
   }
@@ -151,11 +155,4 @@ function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {
   return record.journaled as JournaledCall | undefined // set above and nowhere else
-}
-
-/** Returns what a call used; requests are known without a row as well. */
-function usageIn (row: UsageRow | undefined, attempts: number): ActualUsage {
-  if (row === undefined) return { used: { requests: Math.max(0, attempts - 1) } }
-  const { id, at_ms: atMs } = row
-  return { used: { ...usedIn(row), requests: Math.max(0, attempts - 1) }, row: { id, atMs } }
 }

@@ -227,11 +227,6 @@ export class LimitCounters {
     }
   }
 
-  /** Returns the parts of a reservation that count in sums. */
-  sumPartsOf (reservation: number): SumPart[] {
-    return sumParts(this.#find(reservation)?.parts ?? [])
-  }
-
   /** Reserves everything a call may use in all its accounts, or nothing. */
   reserve (
     { accounts, wanted, rowId, alreadyAdmitted = false }: ReservationRequest,
@@ -253,18 +248,29 @@ export class LimitCounters {
     return { admitted: true, reservation, granted, rateLimits: this.#statusesOf(counters, nowMs) }
   }
 
-  /** Replaces a reservation with the actual usage; further calls do nothing. */
-  settle (reservation: number, { used }: ActualUsage): void {
-    const reserved = this.#find(reservation)
-    if (reserved === undefined) return
+  /**
+   * Replaces a reservation with the actual usage; further calls do nothing.
+   *
+   * @returns the parts of the reservation that counted in sums
+   */
+  settle (reservation: number, { used }: ActualUsage): SumPart[] {
+    const reserved = this.#reservations.get(reservation) ?? this.#left.get(reservation)
+    if (reserved === undefined) return []
     this.#reservations.delete(reservation)
     this.#left.delete(reservation)
     const nowMs = this.#now()
     for (const { counter, amount } of reserved.parts) {
       const { account, name, period } = counter
-      if (period === undefined) this.#change(counter, settledChange(account, amount, used), nowMs)
-      else this.#settleSum(name, period, amount, used[account.unit] ?? 0, nowMs)
+      if (period === undefined) {
+        this.#change(counter, settledChange(account, amount, used), nowMs)
+        continue
+      }
+      const sum = this.#sumOf(name, period)
+      const more = used[account.unit] ?? 0
+      const refunds = more < 0 ? addRefund(sum.refunds, -more, nowMs) : sum.refunds
+      this.#sums.set(name, { ...sum, used: sum.used + more, reserved: sum.reserved - amount, refunds })
     }
+    return sumParts(reserved.parts)
   }
 
   /**
@@ -304,10 +310,6 @@ export class LimitCounters {
         if (rowId !== undefined && rowIds.has(rowId)) yield [rowId, reservation]
       }
     }
-  }
-
-  #find (reservation: number): Reservation | undefined {
-    return this.#reservations.get(reservation) ?? this.#left.get(reservation)
   }
 
   /**
@@ -403,13 +405,6 @@ export class LimitCounters {
       }
     }
     counting satisfies never
-  }
-
-  /** Replaces a reserved part of a sum with what was used. */
-  #settleSum (name: string, period: Period, amount: number, used: number, nowMs: number): void {
-    const sum = this.#sumOf(name, period)
-    const refunds = used < 0 ? addRefund(sum.refunds, -used, nowMs) : sum.refunds
-    this.#sums.set(name, { ...sum, used: sum.used + used, reserved: sum.reserved - amount, refunds })
   }
 
   #statusesOf (counters: readonly Counter[], nowMs: number): RateLimits {

@@ -150,16 +150,11 @@ export class LocalLimiter implements Limiter {
   }
 
   settle (reservation: number, usage: ActualUsage): void {
-    if (this.#peers !== undefined) {
-      // Windows that begin at the same moment are one.
-      const sums = new Map(
-        this.counters
-          .sumPartsOf(reservation)
-          .map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum])
-      )
-      for (const sum of sums.values()) this.#peers.used(sum, usage.used[sum.unit] ?? 0, usage.row)
-    }
-    this.counters.settle(reservation, usage)
+    const parts = this.counters.settle(reservation, usage)
+    if (this.#peers === undefined) return
+    // Windows that begin at the same moment are one.
+    const sums = new Map(parts.map(sum => [`${sum.unit} ${sum.period.fromMs} ${sum.party}`, sum]))
+    for (const sum of sums.values()) this.#peers.used(sum, usage.used[sum.unit] ?? 0, usage.row)
   }
 
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {

@@ -18,7 +18,8 @@ export interface PromptMedia {
 export type Medium = keyof PromptMedia
 
 /** Media that a call sends. */
-export interface SentMedia extends PromptMedia {
+export interface SentMedia {
+  readonly counts: PromptMedia
   /** Bytes of its body, and of what the store adds to it: its recordings are not longer. */
   readonly bodyBytes: number
   /** How often a provider may read them. */
@@ -44,11 +45,10 @@ const recordingBytesPerToken = 23
 /** Assumed for a model whose input limit is not known. */
 const unknownInputTokens = 1_000_000
 
-/** Returns the most tokens that media can take at a model. */
-export function maxMediaTokens (
-  { images, recordings, others, bodyBytes, prompts }: SentMedia,
-  model: ModelEntry | undefined
-): number {
+/** Returns the most tokens that media can take at a model; 0 without media. */
+export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry | undefined): number {
+  if (media === undefined) return 0
+  const { counts: { images, recordings, others }, bodyBytes, prompts } = media
   const limit = model?.capabilities['input_token_limit']
   const most = typeof limit === 'number' ? limit : unknownInputTokens
   if (others > 0) return prompts * most

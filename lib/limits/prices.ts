@@ -100,28 +100,26 @@ export function maxCostOf (
 ): number {
   const costs = routes.map(({ modelId }) => {
     const model = models.find(modelId)
-    return model?.price === undefined ? 0 : costFor(model.price, amounts, mediaOf(amounts, model)) ?? 0
+    if (model?.price === undefined) return 0
+    return costFor(model.price, amounts, maxMediaTokens(amounts.media, model)) ?? 0
   })
   return Math.min(unboundedNanoUsd, Math.max(0, ...costs))
 }
 
 /** Returns the highest cost of a million tokens of answers to such a prompt, in billionths of a dollar. */
 export function maxAnswerCostOf (
-  routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, prompt: Pick<Amounts, 'prompt' | 'media'>
+  routes: readonly Route[],
+  models: Pick<ModelRegistry, 'find'>,
+  { prompt, media }: Pick<Amounts, 'prompt' | 'media'>
 ): number {
   const costs = routes.map(({ modelId }) => {
     const model = models.find(modelId)
-    const cost = (completion: number): number =>
-      model?.price === undefined
-        ? 0
-        : (costFor(model.price, { ...prompt, completion }, mediaOf(prompt, model)) ?? 0)
-    return cost(1_000_000) - cost(0)
+    if (model?.price === undefined) return 0
+    const mediaTokens = maxMediaTokens(media, model)
+    const withAnswer = costFor(model.price, { prompt, completion: 1_000_000 }, mediaTokens) ?? 0
+    return withAnswer - (costFor(model.price, { prompt, completion: 0 }, mediaTokens) ?? 0)
   })
   return Math.max(0, ...costs)
-}
-
-function mediaOf ({ media }: Pick<Amounts, 'media'>, model: ModelEntry): number {
-  return media === undefined ? 0 : maxMediaTokens(media, model)
 }
 
 /**
@@ -133,26 +131,18 @@ function costFor (
 ): number | undefined {
   const unitCost = units === undefined ? undefined : maxUnitCostOf(units, price)
   const promptTokens = prompt + media
-  const cached = [0, ...(writesCache === true ? [prompt, promptTokens] : [])]
-  const ofMedia = [{}, ...(media > 0 ? [{ promptAudioTokens: media }, { promptImageTokens: media }] : [])]
-  const promptCosts = cached.flatMap(written =>
-    ofMedia.map(parts =>
-      costNanoUsd(
-        {
-          promptTokens,
-          completionTokens: unitCost === undefined ? completion : 0,
-          totalTokens: promptTokens,
-          searches,
-          ...written > 0 && { cacheWriteTokens: written, cacheWriteHourTokens: written },
-          ...parts
-        },
-        price
-      )
-    )
-  )
-  const known = promptCosts.filter(cost => cost !== undefined)
-  if (known.length === 0) return unitCost
-  return (unitCost ?? 0) + Math.max(...known)
+  const completionTokens = unitCost === undefined ? completion : 0
+  let highest: number | undefined
+  for (const written of writesCache === true ? [0, prompt, promptTokens] : [0]) {
+    for (const parts of media > 0 ? [{}, { promptAudioTokens: media }, { promptImageTokens: media }] : [{}]) {
+      const usage = { promptTokens, completionTokens, totalTokens: promptTokens, searches, ...parts }
+      const cost = written > 0
+        ? costNanoUsd({ ...usage, cacheWriteTokens: written, cacheWriteHourTokens: written }, price)
+        : costNanoUsd(usage, price)
+      if (cost !== undefined) highest = Math.max(highest ?? 0, cost)
+    }
+  }
+  return highest === undefined ? unitCost : (unitCost ?? 0) + highest
 }
 
 /**

@@ -41,7 +41,9 @@ export class SpendingReader {
     if (this.#options.readUsed === undefined) return undefined
     const pending: Array<Promise<void>> = []
     for (const sum of sums) {
-      const reading = this.#pendingOf(sum)
+      const last = this.#readings.get(sum.name)
+      const isRecent = last !== undefined && performance.now() - last.atMs < this.#options.rereadMs
+      const reading = isRecent ? last.pending : this.#begin(sum)
       if (reading !== undefined) pending.push(reading)
     }
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
@@ -50,13 +52,6 @@ export class SpendingReader {
   /** Reads a sum in any case: what was recorded just now may not be in the last reading. */
   async readAgain (sum: SumKey): Promise<void> {
     await this.#begin(sum)
-  }
-
-  #pendingOf (sum: SumKey): Promise<void> | undefined {
-    const last = this.#readings.get(sum.name)
-    return last !== undefined && performance.now() - last.atMs < this.#options.rereadMs
-      ? last.pending
-      : this.#begin(sum)
   }
 
   #begin (sum: SumKey): Promise<void> | undefined {

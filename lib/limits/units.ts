@@ -24,11 +24,9 @@ const usedOf: Readonly<Record<Unit, (row: UsageRow) => number>> = {
 
 /** Returns what the call of a usage record used. */
 export function usedIn (row: UsageRow): Record<Unit, number> {
-  // The keys of `usedOf` are all units.
-  return Object.fromEntries(Object.entries(usedOf).map(([unit, used]) => [unit, used(row)])) as Record<
-    Unit,
-    number
-  >
+  const amounts: Partial<Record<Unit, number>> = {}
+  for (const unit in usedOf) amounts[unit as Unit] = usedOf[unit as Unit](row)
+  return amounts as Record<Unit, number> // the keys of `usedOf` are all units
 }
 
 /**

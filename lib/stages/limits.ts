@@ -18,7 +18,7 @@ import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import { maxMediaTokens, noMedia, type SentMedia } from '../limits/media-tokens.ts'
+import { maxMediaTokens, noMedia } from '../limits/media-tokens.ts'
 import { answerTokens, type Estimate, type EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { LimitDecision, ReservationRequest, Wanted } from '../limits/counters.ts'
@@ -93,7 +93,10 @@ export function limits<R = unknown> (
       }
       if (isStrict) {
         record.maxCostNanoUsd = decision.granted.nanoUsd
-        estimated.countMedia(maxMediaOf(tokens, routes, requestBytes(record)))
+        const media = { counts: tokens.media ?? noMedia, bodyBytes: requestBytes(record), prompts: 1 }
+        estimated.countMedia(
+          Math.max(...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId))))
+        )
       }
       return routes.length === call.routes.length ? call : { ...call, routes }
     }
@@ -115,12 +118,6 @@ export function limits<R = unknown> (
     }
     return decision
   }
-  const maxMediaOf = ({ media = noMedia }: Estimate, routes: readonly Route[], bodyBytes: number): number =>
-    Math.max(
-      ...routes.map(({ modelId }) =>
-        maxMediaTokens({ ...media, bodyBytes, prompts: 1 }, models.find(modelId))
-      )
-    )
   /**
    * Returns what a call may cost: usually, and for strict budgets the most it can cost and the least that is
    * of use.
@@ -144,13 +141,12 @@ export function limits<R = unknown> (
     } = tokens
     const usual = maxCostOf(routes, models, { prompt, completion, units, writesCache })
     if (!isStrict) return { most: usual, usual }
-    const { maxUnits = units, minUnits = maxUnits, media = noMedia } = tokens
-    const read = (prompts: number): SentMedia => ({ ...media, bodyBytes, prompts })
+    const { maxUnits = units, minUnits = maxUnits, media: counts = noMedia } = tokens
     const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
     return {
       most: maxCostOf(routes, models, {
         prompt: maxPrompt * answers,
-        media: read(answers),
+        media: { counts, bodyBytes, prompts: answers },
         completion: maxCompletion,
         units: maxUnits,
         writesCache,
@@ -158,7 +154,7 @@ export function limits<R = unknown> (
       }),
       least: maxCostOf(routes, models, {
         prompt: maxPrompt * choices,
-        media: read(choices),
+        media: { counts, bodyBytes, prompts: choices },
         completion: minCompletion * choices,
         units: minUnits,
         writesCache,

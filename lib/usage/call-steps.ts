@@ -67,7 +67,10 @@ const maxCharacters = 200
  * 1.5 µs for a call with a choice of two routes, 0.02 for a plain one; literals with spreads took 5.5.
  */
 export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
-  if (isPlain(record, receivedAtMs)) return null
+  // The code of the error may say as much.
+  const errorMessage =
+    record.errorMessage === defaultMessage(record.errorCode) ? undefined : record.errorMessage
+  if (errorMessage === undefined && isPlain(record, receivedAtMs)) return null
   const {
     keyCheckedAtMs,
     requests,
@@ -79,7 +82,6 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
     upstreamWaitMs,
     upstreamRequestId
   } = record
-  const errorMessage = specificMessage(record)
   const since = (atMs: number): number => tenths(atMs - receivedAtMs)
   const skipped = failedAttempts?.filter(
     ({ route }) => requests?.some(request => request.route === route) !== true
@@ -101,7 +103,7 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
 
 /**
  * Returns true for a call with no more to say than its columns do: one request that was sent at once, or
- * none, no limit that refused it, and no message.
+ * none, and no limit that refused it.
  */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
   const { requests, toolRuns, routes, failedAttempts, refusedBy } = record
@@ -113,17 +115,11 @@ function isPlain (record: CallRecord, receivedAtMs: number): boolean {
   ) {
     return false
   }
-  if (specificMessage(record) !== undefined) return false
   const first = requests?.[0]
   if (first === undefined) return true
   return (
     requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < noticeableMs
   )
-}
-
-/** Returns the message of the error; `undefined` where the code of the error says as much. */
-function specificMessage ({ errorCode, errorMessage }: CallRecord): string | undefined {
-  return errorMessage === defaultMessage(errorCode) ? undefined : errorMessage
 }
 
 function requestStep (

@@ -30,7 +30,10 @@ const perMillion = 1000
  */
 export function costNanoUsd (usage: Usage, price: Price | undefined): number | undefined {
   if (price === undefined) return undefined
-  const prices = pricesFor(usage.promptTokens, price)
+  const { longPrompt } = price
+  // Prices without a value for long prompts stay the same.
+  const isLong = longPrompt !== undefined && usage.promptTokens > longPrompt.abovePromptTokens
+  const prices: TokenPrices = isLong ? { ...price, ...longPrompt } : price
   const items: Item[] = []
   for (const kind of wholes) addTokens(items, kind, usage[kind.name] ?? 0, usage, prices)
   // Without a price it is free.
@@ -55,16 +58,6 @@ export function maxUnitCostOf (units: Units, price: Price): number | undefined {
   if (images === undefined) return unitCostOf(others, price)
   const prices = imagePrices(images, price).map(({ usd }) => usd)
   return prices.length === 0 ? undefined : Math.round(images.count * nano * Math.max(...prices))
-}
-
-/**
- * Returns the prices for a prompt of so many tokens; prices without a value for long prompts stay the same.
- */
-function pricesFor (promptTokens: number, price: Price): TokenPrices {
-  const { longPrompt } = price
-  return longPrompt === undefined || promptTokens <= longPrompt.abovePromptTokens
-    ? price
-    : { ...price, ...longPrompt }
 }
 
 /** A kind of tokens that has a price. */

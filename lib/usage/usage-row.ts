@@ -108,7 +108,8 @@ interface AnswerUsage {
 function usageOf (record: CallRecord): AnswerUsage {
   const { usage, usageEstimated = false, outputCharacters, deferred } = record
   if (usage !== undefined && isPossible(usage)) {
-    const answers = answersOf(record, usage)
+    // All of it where it came another way, or nothing is known of an answer.
+    const answers = record.answers.length < 2 ? [usage] : record.answers.map(answer => answer.usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
       ? { usage, answers, estimated: usageEstimated }
@@ -120,14 +121,6 @@ function usageOf (record: CallRecord): AnswerUsage {
   const prompt = promptTokens ?? 0
   const guess = { promptTokens: prompt, completionTokens: answer, totalTokens: prompt + answer }
   return { usage: guess, answers: [guess], estimated: true }
-}
-
-/**
- * Returns the usage of each answer of a call; all of it where it came another way, or nothing is known of an
- * answer.
- */
-function answersOf ({ answers }: CallRecord, usage: Usage): readonly Usage[] {
-  return answers.length < 2 ? [usage] : answers.map(answer => answer.usage)
 }
 
 /** Returns true when a provider may have begun to work, and so may bill the call. */

@@ -1,22 +1,25 @@
 import t from 'tap'
 import { estimateChat } from '../../lib/limits/estimate.ts'
-import { maxMediaTokens, noMedia } from '../../lib/limits/media-tokens.ts'
+import { maxMediaTokens, noMedia, type PromptMedia } from '../../lib/limits/media-tokens.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 
-const sent = { ...noMedia, bodyBytes: 23_000, prompts: 1 }
+const sent = (counts: Partial<PromptMedia> = {}, prompts = 1) => (
+  { counts: { ...noMedia, ...counts }, bodyBytes: 23_000, prompts }
+)
 const modelOf = (limit?: number, upstreamApi = 'openai/responses'): ModelEntry => ({
   ...unknownModelEntry('one', 'm', 'openai'), upstreamApi, capabilities: limit === undefined ? {} : { input_token_limit: limit }
 })
 
 t.test('media take what the largest of them do, and no more than a model reads', async t => {
-  t.equal(maxMediaTokens(sent, modelOf()), 0)
-  t.equal(maxMediaTokens({ ...sent, images: 2 }, modelOf()), 80_000)
-  t.equal(maxMediaTokens({ ...sent, images: 2 }, modelOf(50_000)), 50_000)
-  t.equal(maxMediaTokens({ ...sent, images: 2 }, modelOf(200_000, 'anthropic/messages')), 10_000)
-  t.equal(maxMediaTokens({ ...sent, recordings: 3 }, modelOf()), 1000, 'together they are no longer than the body')
-  t.equal(maxMediaTokens({ ...sent, images: 1, others: 1, prompts: 3 }, modelOf(60_000)), 180_000)
-  t.equal(maxMediaTokens({ ...sent, others: 1 }, undefined), 1_000_000, 'of a model of which nothing is known')
+  t.equal(maxMediaTokens(sent(), modelOf()), 0)
+  t.equal(maxMediaTokens(undefined, modelOf()), 0)
+  t.equal(maxMediaTokens(sent({ images: 2 }), modelOf()), 80_000)
+  t.equal(maxMediaTokens(sent({ images: 2 }), modelOf(50_000)), 50_000)
+  t.equal(maxMediaTokens(sent({ images: 2 }), modelOf(200_000, 'anthropic/messages')), 10_000)
+  t.equal(maxMediaTokens(sent({ recordings: 3 }), modelOf()), 1000, 'together they are no longer than the body')
+  t.equal(maxMediaTokens(sent({ images: 1, others: 1 }, 3), modelOf(60_000)), 180_000)
+  t.equal(maxMediaTokens(sent({ others: 1 }), undefined), 1_000_000, 'of a model of which nothing is known')
 })
 
 t.test('media are found in messages of each dialect, inline and by reference, and texts are none', async t => {
