@@ -32,7 +32,6 @@ import { warmUp } from './validation/compile-check.ts'
 import type { Admin } from './accounts/admin.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
 import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-exchange.ts'
-import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Settings } from './core/settings.ts'
 import type { KeyStore } from './keys/key-store.ts'
@@ -176,16 +175,15 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     ...(records.isDegraded ? ['ledger'] : []),
     ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : [])
   ]
-  const recordAnswer = (call: Call): Promise<void> | undefined => records.answered(call)
   const parts = {
     keys,
     log,
     degraded,
-    recordAnswer,
+    recordAnswer: records.answered,
     limiter: onceRecorded(limiter, () => records.importing),
     ready: () => !draining,
     providers: given.providers ?? [],
-    recordSent: (call: Call, isFree?: boolean) => records.sent(call, isFree),
+    recordSent: records.sent,
     ...work !== undefined && {
       deferrals: work.deferrals,
       responseStore: work.responseStore,
@@ -224,10 +222,10 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     ...given.middleware !== undefined && { middleware: given.middleware },
     draining: () => stopped,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
-    beforeLastByte: recordAnswer,
+    beforeLastByte: records.answered,
     onUploadDeleteFailed: error =>
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
-    onEnd: call => records.end(call)
+    onEnd: records.end
   })
   const { server, close: closeServer } = await openServer(settings, app, log)
   const expiring = setInterval(() => expire(records, work, log), expireEveryMs).unref()

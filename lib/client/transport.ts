@@ -19,7 +19,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import type { Connections, OutgoingRequest } from './connections.ts'
 import type { Secret } from '../core/secret.ts'
 import type { ProxySettings, TlsSettings } from '../core/settings.ts'
-import type { SendOptions, Transport, TransportLoad, UpstreamRequest } from '../providers/provider.ts'
+import type { Transport, TransportLoad, UpstreamRequest } from '../providers/provider.ts'
 
 export interface HttpTransportOptions {
   /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
@@ -77,27 +77,20 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
     isClosed = true
     connections.close()
   }
-  const outgoing = (
-    { method, path, headers }: UpstreamRequest,
-    { credential }: SendOptions,
-    body: UpstreamRequest['body']
-  ): OutgoingRequest => {
-    const all: Record<string, string> = { ...fixed, ...headers, ...credential }
-    return {
-      method,
-      path: withQuery(prefix + path, base.search),
-      headers: all,
-      body: outgoingBody(body, all)
-    }
-  }
   let closing: Promise<void> | undefined
   return {
     send: (request, sendOptions) => new Promise((resolve, reject) => {
       const send = (body: UpstreamRequest['body']): void => {
-        const { signal } = sendOptions
+        const { signal, credential } = sendOptions
         if (signal.aborted) throw signal.reason
         if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
-        new Exchange(sendOptions, context, resolve, reject).start(outgoing(request, sendOptions, body))
+        const headers: Record<string, string> = { ...fixed, ...request.headers, ...credential }
+        new Exchange(sendOptions, context, resolve, reject).start({
+          method: request.method,
+          path: withQuery(prefix + request.path, base.search),
+          headers,
+          body: outgoingBody(body, headers)
+        })
       }
       const prepared = preparedBody(request, options.http2 === true)
       if (prepared instanceof Promise) prepared.then(send).catch(reject)

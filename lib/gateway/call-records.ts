@@ -10,7 +10,7 @@ import { logCall } from '../telemetry/call-log.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { Ledger } from '../usage/ledger.ts'
 import type { BodyRecorder } from '../bodies/body-recorder.ts'
-import type { Call } from '../core/call.ts'
+import type { Call, RecordAnswer, RecordSent } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { Limiter } from '../limits/limiter.ts'
@@ -93,12 +93,10 @@ export class CallRecords {
    * Journals a call whose request has been sent to a provider. @param isFree true for a request that costs
    * nothing
    */
-  sent (call: Call, isFree?: boolean): void {
-    this.#recorder.recordSent(call, isFree)
-  }
+  readonly sent: RecordSent = (call, isFree) => this.#recorder.recordSent(call, isFree)
 
   /** Journals a call before its last byte is sent, which waits for the result. */
-  answered (call: Call): Promise<void> | undefined {
+  readonly answered: RecordAnswer = call => {
     const { toolCallIds, providerId } = call.record
     if (toolCallIds !== undefined && providerId !== undefined) {
       this.#options.services().routeHealth.toolCalls.note(toolCallIds, providerId)
@@ -109,7 +107,7 @@ export class CallRecords {
   /**
    * Completes the record of a call that has ended. An observer that fails keeps no other one from the call.
    */
-  end (call: Call): void {
+  readonly end = (call: Call): void => {
     const { log, observers } = this.#options
     const safely = <T>(observe: () => T): T | undefined => {
       try {

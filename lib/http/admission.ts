@@ -266,7 +266,8 @@ export class FairShare {
 
   /** Returns the most that this owner may hold now, at least 1. */
   maxOf (owner: string): number {
-    return Math.max(1, Math.floor((this.#total - this.#used + this.amountOf(owner)) * this.#share))
+    const amountOfOwner = this.#amounts.get(owner) ?? 0
+    return Math.max(1, Math.floor((this.#total - this.#used + amountOfOwner) * this.#share))
   }
 
   /** Returns the most that an owner may hold while there is no other. */

@@ -96,7 +96,8 @@ export function chooseRoutes<R extends ModelRequest> (
       throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
     }
     const usable = allowed(found, name, call.key, models)
-    const given = settings === undefined ? undefined : settingsGiven(choice, settings)
+    const written = typeof choice === 'string' ? undefined : choice.settings ?? undefined
+    const given = written && settings?.(written)
     for (const route of usable) {
       routes.push(settings === undefined ? route : withSettings(route, given))
       chosenAs.push([route.modelId, choice])
@@ -148,13 +149,6 @@ function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
 
 function nameOf (choice: ModelChoice): string {
   return typeof choice === 'string' ? choice : choice.model
-}
-
-function settingsGiven (
-  choice: ModelChoice,
-  read: NonNullable<ChooseRoutesOptions<never>['settings']>
-): Route['settings'] {
-  return typeof choice === 'string' || choice.settings == null ? undefined : read(choice.settings)
 }
 
 /** @param given those of the caller, which win */

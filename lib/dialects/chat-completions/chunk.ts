@@ -40,12 +40,15 @@ export class ChunkBuilder {
   /** @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others */
   constructor (head: AnswerHead, withUsage: boolean) {
     this.#withUsage = withUsage
+    // Clients know only the tiers of the schema.
+    const tier = serviceTiers.find(tier => tier === head.serviceTier)
     this.#template = {
       id: head.id,
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
       model: head.model,
-      ...reportedFields(head),
+      ...tier !== undefined && { service_tier: tier },
+      ...head.fingerprint !== undefined && { system_fingerprint: head.fingerprint },
       choices: [],
       ...withUsage && { usage: null }
     }
@@ -167,18 +170,6 @@ export class ChunkBuilder {
     const pending = this.#pending
     this.#pending = undefined
     return pending
-  }
-}
-
-type ReportedFields = Pick<ChatCompletionChunk, 'service_tier' | 'system_fingerprint'>
-
-/** Returns what the provider says about the answer beside its choices. */
-function reportedFields ({ serviceTier, fingerprint }: AnswerHead): ReportedFields {
-  // Clients know only the tiers of the schema.
-  const tier = serviceTiers.find(tier => tier === serviceTier)
-  return {
-    ...tier !== undefined && { service_tier: tier },
-    ...fingerprint !== undefined && { system_fingerprint: fingerprint }
   }
 }
 

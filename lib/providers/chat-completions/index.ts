@@ -17,7 +17,7 @@ import type { Adapter } from '../provider.ts'
 const maxChoices = 128
 
 export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
-  request: input => chatRequest(input),
+  request: chatRequest,
   read: (_head, input) => jsonOrSse(input, readResponse, readStream),
   error: readError,
   split: input => splitChoices(input, input.quirks.multipleChoices === false ? 1 : maxChoices)

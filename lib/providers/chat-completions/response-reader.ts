@@ -222,7 +222,7 @@ export class ResponseReader {
   #choice (wireIndex: number, isAnnounced: boolean): Choice | undefined {
     const known = this.#choices.find(choice => choice.wireIndex === wireIndex)
     if (known !== undefined) return known
-    if (this.#choices.length < this.#maxChoices) return this.#newChoice(wireIndex)
+    if (this.#choices.length < this.#maxChoices) return this.#addChoice(wireIndex)
     if (isAnnounced && this.#spare?.has(wireIndex) !== true) {
       this.#retained.add(0)
       this.#spare = (this.#spare ?? new Set()).add(wireIndex)
@@ -233,8 +233,12 @@ export class ResponseReader {
     return goesOn ? only : undefined
   }
 
-  #newChoice (wireIndex: number): Choice {
-    const index = this.#freeIndex(wireIndex)
+  /** Adds a choice under the server's index if that was requested, else under the first that is free. */
+  #addChoice (wireIndex: number): Choice {
+    const taken = this.#choices.map(({ index }) => index)
+    const isRequested = Number.isInteger(wireIndex) && wireIndex >= 0 && wireIndex < this.#maxChoices
+    let index = isRequested && !taken.includes(wireIndex) ? wireIndex : 0
+    while (taken.includes(index)) index++
     const choice: Choice = {
       wireIndex,
       index,
@@ -251,17 +255,6 @@ export class ResponseReader {
     }
     this.#choices = withLast(this.#choices, choice)
     return choice
-  }
-
-  /** Keeps an index that was requested; any other becomes the first that is free. */
-  #freeIndex (wireIndex: number): number {
-    const isRequested = Number.isInteger(wireIndex) && wireIndex >= 0 && wireIndex < this.#maxChoices
-    if (isRequested && this.#choices.length === 0) return wireIndex
-    const taken = new Set(this.#choices.map(({ index }) => index))
-    if (isRequested && !taken.has(wireIndex)) return wireIndex
-    let index = 0
-    while (taken.has(index)) index++
-    return index
   }
 
   /**

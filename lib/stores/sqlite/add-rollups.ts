@@ -120,13 +120,9 @@ function writeGroup (
   const before = prepare(find).get(...key)
   const counts = ([['latencies', latencies], ['first_bytes', firstBytes]] as const).map(([name, added]) => {
     const text = before?.[name]
-    return typeof text === 'string' ? joined(text, added) : added.text()
+    const all = new Durations(typeof text === 'string' ? text : null)
+    all.addAll(added)
+    return all.text()
   })
   prepare(write).run(...key, ...sums, ...counts)
-}
-
-function joined (text: string, added: Durations): string | null {
-  const durations = new Durations(text)
-  durations.addAll(added)
-  return durations.text()
 }
