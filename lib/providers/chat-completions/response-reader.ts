@@ -235,10 +235,10 @@ export class ResponseReader {
 
   /** Adds a choice under the server's index if that was requested, else under the first that is free. */
   #addChoice (wireIndex: number): Choice {
-    const taken = this.#choices.map(({ index }) => index)
+    const taken = new Set(this.#choices.map(({ index }) => index))
     const isRequested = Number.isInteger(wireIndex) && wireIndex >= 0 && wireIndex < this.#maxChoices
-    let index = isRequested && !taken.includes(wireIndex) ? wireIndex : 0
-    while (taken.includes(index)) index++
+    let index = isRequested && !taken.has(wireIndex) ? wireIndex : 0
+    while (taken.has(index)) index++
     const choice: Choice = {
       wireIndex,
       index,
