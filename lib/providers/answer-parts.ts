@@ -5,7 +5,7 @@
  */
 
 import { isList, isObject, type JsonObject } from '../json/guards.ts'
-import { objectOrNothing } from './json-response.ts'
+import { objectOrNothing } from './json-api.ts'
 import { invalidResponse } from './provider-failure.ts'
 
 /**

@@ -3,7 +3,7 @@
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
 import { DirectReader } from '../direct-reader.ts'
-import { objectIn, objectOrNothing } from '../json-response.ts'
+import { objectIn, objectOrNothing } from '../json-api.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

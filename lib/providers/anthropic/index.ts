@@ -1,7 +1,6 @@
 /** Anthropic: the Messages API behind our chat completions. */
 
-import { jsonOrSse } from '../json-response.ts'
-import { splitChoices } from '../json-request.ts'
+import { jsonOrSse, splitChoices } from '../json-api.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto'
 import { fitFunction } from '../../chat/function-schema.ts'
 import { isList, isObject, type JsonObject } from '../../json/guards.ts'
-import { objectOrNothing } from '../json-response.ts'
+import { objectOrNothing } from '../json-api.ts'
 import type { ChatInput } from '../../chat/input.ts'
 
 const legal = /^[a-zA-Z0-9_.-]{1,64}$/

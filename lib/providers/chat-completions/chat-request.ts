@@ -14,7 +14,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Tool } from '../../../schemas/tools.ts'
 import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
-import { jsonBody, jsonHeaders } from '../json-request.ts'
+import { jsonBody, jsonHeaders } from '../json-api.ts'
 
 /** Fields whose value is sent as the caller sent it. */
 const forwarded: ReadonlySet<string> = new Set([

@@ -3,8 +3,7 @@
  * of its own (`Quirks`). Providers that speak it are this adapter, an address and their quirks.
  */
 
-import { jsonOrSse } from '../json-response.ts'
-import { splitChoices } from '../json-request.ts'
+import { jsonOrSse, splitChoices } from '../json-api.ts'
 import { readError } from './errors.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'

@@ -1,7 +1,6 @@
 /** Text completions: beside chat on most servers of the dialect, and for filling in the middle at Mistral. */
 
-import { jsonBody, jsonHeaders, splitChoices } from '../json-request.ts'
-import { jsonOrSse } from '../json-response.ts'
+import { jsonBody, jsonHeaders, splitChoices, jsonOrSse } from '../json-api.ts'
 import { aboutPrompt } from '../prompt-as-message.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

@@ -8,7 +8,7 @@
 import { inputsOf } from '../../embeddings/input.ts'
 import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
-import { jsonBody, jsonHeaders } from '../json-request.ts'
+import { jsonBody, jsonHeaders } from '../json-api.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'

@@ -9,7 +9,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { splitChoices, jsonHeaders } from '../json-request.ts'
+import { splitChoices, jsonHeaders } from '../json-api.ts'
 import { inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { usageOf } from './usage.ts'

@@ -3,8 +3,7 @@
  * settings and cached content exist only there. Base URL: https://generativelanguage.googleapis.com
  */
 
-import { jsonOrSse } from '../json-response.ts'
-import { splitChoices } from '../json-request.ts'
+import { jsonOrSse, splitChoices } from '../json-api.ts'
 import { chatRequest, maxChoices } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

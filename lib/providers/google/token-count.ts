@@ -1,7 +1,7 @@
 /** Has the tokens of a prompt counted by the provider. */
 
 import { numberOf, objectOf } from '../../json/guards.ts'
-import { jsonBody, jsonHeaders } from '../json-request.ts'
+import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { throwFailure } from '../provider-failure.ts'
 import { chatTraits } from './chat-traits.ts'
 import { inBandError, readError } from './errors.ts'

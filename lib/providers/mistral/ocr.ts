@@ -14,7 +14,7 @@ import { readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
 import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
-import { jsonHeaders } from '../json-request.ts'
+import { jsonHeaders } from '../json-api.ts'
 
 export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   request: ocrRequest,

@@ -8,7 +8,7 @@
 import { countInputs } from '../../embeddings/input.ts'
 import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
-import { jsonBody, jsonHeaders } from '../json-request.ts'
+import { jsonBody, jsonHeaders } from '../json-api.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'

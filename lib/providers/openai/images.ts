@@ -5,7 +5,7 @@
  */
 
 import { readError } from '../chat-completions/errors.ts'
-import { jsonOrSse } from '../json-response.ts'
+import { jsonOrSse } from '../json-api.ts'
 import { readImageResponse } from './image-response.ts'
 import { readImageStream } from './image-stream.ts'
 import type { ImageEvent } from '../../core/events.ts'

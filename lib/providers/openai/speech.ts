@@ -7,7 +7,7 @@
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { countOf, objectOf } from '../../json/guards.ts'
 import { throwFailure } from '../provider-failure.ts'
-import { jsonOrSse } from '../json-response.ts'
+import { jsonOrSse } from '../json-api.ts'
 import { typedStream } from './typed-stream.ts'
 import { contentTypeOf } from './wire.ts'
 import type { SpeechInput } from '../../audio/input.ts'

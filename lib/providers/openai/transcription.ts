@@ -10,7 +10,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
-import { jsonOrSse } from '../json-response.ts'
+import { jsonOrSse } from '../json-api.ts'
 import { transcriptionTraits, type TranscriptionTraits } from './transcription-traits.ts'
 import { readTranscript, readTranscriptStream, readTranscriptText } from './transcription-response.ts'
 import { contentTypeOf } from './wire.ts'

@@ -6,7 +6,7 @@
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { fitTuning } from '../../chat/effort.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { jsonBody, jsonHeaders } from '../json-request.ts'
+import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { wireConversation } from './messages.ts'
 import { toolFields } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'

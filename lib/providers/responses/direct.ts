@@ -3,7 +3,7 @@
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
 import { endOfString } from '../../json/object-text.ts'
 import { DirectReader } from '../direct-reader.ts'
-import { objectIn } from '../json-response.ts'
+import { objectIn } from '../json-api.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

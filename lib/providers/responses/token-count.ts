@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { numberOf, objectOf, type JsonObject } from '../../json/guards.ts'
-import { jsonHeaders } from '../json-request.ts'
+import { jsonHeaders } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { responsesBody } from './chat-request.ts'
 import { readError } from './errors.ts'

@@ -1,7 +1,7 @@
 /** xAI: the chat-completions dialect with a usage, errors and a few fields of its own. */
 
 import { chatCompletions } from '../chat-completions/index.ts'
-import { jsonOrSse } from '../json-response.ts'
+import { jsonOrSse } from '../json-api.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'

@@ -82,24 +82,17 @@ export async function insertInTurns (
   database: Pick<SqliteDatabase, 'write'>,
   rows: readonly UsageRow[]
 ): Promise<number> {
-  let inserted = 0
-  for (const [index, turn] of turnsOf(rows).entries()) {
-    if (index > 0) await nextTurn()
-    inserted += insertUsage(database, turn)
-  }
-  return inserted
-}
-
-function turnsOf (rows: readonly UsageRow[]): Array<readonly UsageRow[]> {
   const byKey = new Map<string, UsageRow[]>()
   for (const row of rows) {
     const others = byKey.get(row.key_id)
     if (others === undefined) byKey.set(row.key_id, [row])
     else others.push(row)
   }
-  if (byKey.size <= keysOfTurn) return [rows]
   const keys = [...byKey.values()]
-  return Array.from({ length: Math.ceil(keys.length / keysOfTurn) }, (_, turn) =>
-    keys.slice(turn * keysOfTurn, (turn + 1) * keysOfTurn).flat()
-  )
+  let inserted = 0
+  for (let from = 0; from < keys.length; from += keysOfTurn) {
+    if (from > 0) await nextTurn()
+    inserted += insertUsage(database, keys.slice(from, from + keysOfTurn).flat())
+  }
+  return inserted
 }
