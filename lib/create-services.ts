@@ -1,3 +1,6 @@
+import { hkdfSync, randomBytes } from 'node:crypto'
+import { AnswerCache } from './cache/answer-cache.ts'
+import { MemoryEntries, SealedEntries, type SharedTexts } from './cache/entries.ts'
 import { ConfiguredStages } from './guards/configured-stages.ts'
 import { isDashboardServed } from './dashboard/is-served.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
@@ -15,7 +18,7 @@ import { sandboxModels } from './sandbox/sandbox-models.ts'
 import { sandboxTransport } from './sandbox/transport.ts'
 import { RouteHealth } from './routing/route-health.ts'
 import type { SharedCooldown } from './coordination/cooldown-exchange.ts'
-import { sameProviders } from './routing/same-provider.ts'
+import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
@@ -51,6 +54,8 @@ export interface ServiceParts {
   readonly admin?: Services['admin']
   /** Keeps the bodies that the configuration says. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
+  /** Keeps answers for several processes. Default: each keeps its own. */
+  readonly sharedAnswers?: SharedTexts | undefined
   /** Called with each cooldown of a provider or a model that begins or ends here. */
   readonly onCooldown?: (cooldown: SharedCooldown) => void
   /** Providers in addition to those of the settings, whose ids they may replace. */
@@ -76,6 +81,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     recordSent,
     admin,
     bodyRecorder,
+    sharedAnswers,
     onCooldown,
     providers: extraProviders = [],
     discoverModels = true,
@@ -99,8 +105,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const models = createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
     random: Math.random,
     latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
-    load: modelId => routeHealth.waiting(modelId),
-    servedAtMs: (sessionId, modelId) => routeHealth.sessions.servedAtMs(sessionId, modelId)
+    load: modelId => routeHealth.waiting(modelId)
   })
   const listing = settings.providers.filter(
     ({ id, listModels }) => discoverModels && listModels && enabled.has(id)
@@ -162,6 +167,9 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
       },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
     ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages) },
+    ...settings.cache.answers !== undefined && {
+      answerCache: openAnswerCache(settings, settings.cache.answers, deferrals?.secret, sharedAnswers)
+    },
     tokenCounter: tokens,
     limiter,
     ready,
@@ -181,6 +189,21 @@ export function createLookupServices (
   parts: Pick<ServiceParts, 'log' | 'discoverModels'>
 ): OwnedServices {
   return createServices(settings, { ...parts, keys: { check: () => undefined }, ready: () => false })
+}
+
+/** @param secret of the store, which the processes that share answers have in common */
+function openAnswerCache (
+  { stages, providers }: Settings,
+  settings: NonNullable<Settings['cache']['answers']>,
+  secret: Buffer = randomBytes(32),
+  shared: SharedTexts | undefined
+): AnswerCache {
+  return new AnswerCache({
+    settings,
+    entries: shared === undefined ? new MemoryEntries(settings.maxBytes) : new SealedEntries(shared),
+    secret: Buffer.from(hkdfSync('sha256', secret, '', 'cached answers', 32)),
+    configuration: JSON.stringify([stages, [...providerDigests(providers)]])
+  })
 }
 
 function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {

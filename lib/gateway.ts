@@ -30,6 +30,7 @@ import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
 import { loggableError } from './text/describe-error.ts'
 import { warmUp } from './validation/compile-check.ts'
 import type { Admin } from './accounts/admin.ts'
+import type { SharedTexts } from './cache/entries.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
 import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-exchange.ts'
 import type { Endpoint } from './core/endpoint.ts'
@@ -117,6 +118,8 @@ export interface GatewayCoordination {
   /** Describes what counts for several machines, for metrics. */
   readonly load: () => CoordinationLoad
   readonly cooldowns: Pick<CooldownExchange, 'listen' | 'report'>
+  /** Keeps answers for all processes. Default: each keeps its own. */
+  readonly answers?: SharedTexts
   /** Notifies the others that deferred calls wait. */
   readonly notifyOfTasks: () => void
   /** Calls back when deferred calls wait at another one. */
@@ -190,6 +193,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       backgroundRuns: work.backgroundRuns
     },
     ...admin !== undefined && { admin: admin.open },
+    sharedAnswers: coordination?.answers,
     ...coordination !== undefined && {
       onCooldown: (cooldown: SharedCooldown) => coordination.cooldowns.report(cooldown)
     }

@@ -1,6 +1,7 @@
 /** Lists all that a pipeline may depend on, as types: instances are created in `create-services`. */
 
 import type { Admin } from './accounts/admin.ts'
+import type { AnswerCache } from './cache/answer-cache.ts'
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
 import type { TextStages } from './guards/text-filter.ts'
@@ -39,6 +40,8 @@ export interface Services {
   readonly admin?: () => Promise<Admin>
   /** Look at the texts of calls. Absent where nothing does. */
   readonly textStages?: TextStages
+  /** Absent where every call is answered anew. */
+  readonly answerCache?: AnswerCache
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */

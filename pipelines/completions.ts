@@ -15,6 +15,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { boundText } from '../lib/stages/bound-text.ts'
 import { callOptions } from '../lib/stages/call-options.ts'
+import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -61,13 +62,14 @@ export function completions (
   services: Services,
   { afterRules = map(call => call) }: CompletionsOptions = {}
 ): Handler<Call> {
-  const { textStages } = services
+  const { textStages, answerCache } = services
   const admitted = limits<TextInput>(services, { estimate: estimateText })
-  const answer = chain(
+  const inOneTurn = chain(
     capAnswer<TextInput>(services, { estimate: estimateText }),
     providerCall(services, 'textCompletion'),
     recordUsage()
   )
+  const answer = answerCache === undefined ? inOneTurn : cachedAnswer(answerCache, inOneTurn)
   return pipeline(
     auth(services),
     validate(TextCompletionRequest),

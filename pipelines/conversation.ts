@@ -8,11 +8,11 @@ import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
-import { SessionOfCall } from '../lib/routing/session-of-call.ts'
 import { answerEmpty } from '../lib/stages/answer-empty.ts'
 import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { callOptions } from '../lib/stages/call-options.ts'
+import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
@@ -57,7 +57,7 @@ export function conversation<S extends TObject, C> (
   dialect: Dialect<S, C>,
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
-  const { textStages } = services
+  const { textStages, answerCache } = services
   const admitted = checkAddresses(services, dialect)
   return pipeline(
     auth(services),
@@ -71,7 +71,6 @@ export function conversation<S extends TObject, C> (
     routeModel(services, {
       settings: chatSettings,
       attributes: chatAttributes,
-      session: call => new SessionOfCall(call),
       requirements: chatRequirements
     }),
     dryRun(services, 'chat', { estimate: estimateChat }),
@@ -86,23 +85,35 @@ export function conversation<S extends TObject, C> (
     ),
     fitRoutes(services, dialect),
     beforeAnswer,
-    answers(services, dialect),
+    answers(
+      services,
+      dialect,
+      answerCache && (answer => cachedAnswer(answerCache, answer, { isStored: isStoredBy(dialect) }))
+    ),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
 }
 
+function isStoredBy<C> ({ isStored }: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
+  return call => isStored?.(call.context as C) ?? false // by the `input` of the same dialect
+}
+
+type Answer = Stage<RoutedChatCall, ChatBatch>
+
 /**
  * Lets the provider answer, in as many turns as its tool calls need, then runs the text stages on the answer.
+ *
+ * @param keep answers from the cache in its place. Default: never
  */
 function answers<C> (
   services: Services,
-  { directTexts }: AnswerDialect<C>
-): Stage<RoutedChatCall, ChatBatch> {
+  { directTexts }: AnswerDialect<C>,
+  keep: (answer: Answer) => Answer = answer => answer
+): Answer {
   const { textStages } = services
-  const inTurns = toolExecute(
-    services,
-    chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())
+  const inTurns = keep(
+    toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
   )
   return textStages === undefined ? inTurns : answerTexts(textStages, directTexts, inTurns)
 }

@@ -15,6 +15,32 @@ export const attemptOptions = {
   })
 }
 
+/** For requests whose answers may be kept; a model may have it as a setting. */
+export const cacheOption = {
+  cache: Nullable(
+    Type.Union([
+      Type.Boolean(),
+      Type.Object({
+        ttl: Type.Optional(
+          Type.Number({ minimum: 0, description: 'Seconds for which the answer may be given again.' })
+        ),
+        's-maxage': Type.Optional(
+          Type.Number({ minimum: 0, description: 'Seconds: an older answer is not taken.' })
+        ),
+        'no-cache': Type.Optional(Type.Boolean({ description: 'Answer anew, and keep that answer.' })),
+        'no-store': Type.Optional(Type.Boolean({ description: 'Answer anew, and keep nothing.' })),
+        namespace: Type.Optional(
+          Type.String({ maxLength: 256, description: 'Calls of another namespace are never equal.' })
+        )
+      })
+    ]),
+    {
+      description:
+        'Whether an equal call may get the same answer again, where the gateway keeps answers; `false`: not this one.'
+    }
+  )
+}
+
 /** For requests that other models may answer as well. */
 export const callOptions = {
   fallbacks: Nullable(
@@ -24,7 +50,8 @@ export const callOptions = {
         'Models to try after those of `model`: names, `{"model": name}`, or lists by the name in `model` that they are for (`{"gpt-5": ["gpt-5-mini"]}`; `*` for any).'
     }
   ),
-  ...attemptOptions
+  ...attemptOptions,
+  ...cacheOption
 }
 
 const CallOptions = Type.Object(callOptions)

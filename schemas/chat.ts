@@ -6,7 +6,7 @@
  * compare fields with each other are in `lib/chat/rules`.
  */
 
-import { callOptions } from './call-options.ts'
+import { cacheOption, callOptions } from './call-options.ts'
 import { Type, type Static } from 'typebox'
 import { Message, TextPart } from './messages.ts'
 import { efforts } from './efforts.ts'
@@ -244,7 +244,8 @@ const bookkeeping = {
   service_tier: Nullable(
     OneOf(['auto', 'default', 'flex', 'priority', 'scale', 'standard_only']),
     { default: 'auto', description: 'Price and speed class; the answer says which one served it.' }
-  )
+  ),
+  ...cacheOption
 }
 
 /** Hints for choosing among several models. */

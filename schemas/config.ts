@@ -8,6 +8,7 @@
 
 import { Type, type Static } from 'typebox'
 import { AccountsConfig } from './config/accounts.ts'
+import { CacheConfig } from './config/cache.ts'
 import { CallsConfig } from './config/calls.ts'
 import { DashboardConfig } from './config/dashboard.ts'
 import { Closed, Named, Text } from './config/entries.ts'
@@ -71,6 +72,7 @@ export const Config = Closed(
       maxItems: 50,
       description: 'Stages that look at the texts of calls, in this order. Default: none.'
     }),
+    cache: CacheConfig,
     deferred: DeferredConfig,
     responses: ResponsesConfig,
     dashboard: DashboardConfig,

@@ -19,7 +19,8 @@ const {
   agent_attributes,
   fallbacks,
   num_retries,
-  timeout
+  timeout,
+  cache
 } = ChatRequest.properties
 
 const Token = Type.Integer()
@@ -72,6 +73,7 @@ export const TextCompletionRequest = Type.Object(
     fallbacks,
     num_retries,
     timeout,
+    cache,
     stream_options: Nullable(
       Type.Object({
         include_usage: Nullable(Type.Boolean(), {

@@ -19,7 +19,6 @@ import {
   type RouteRequest
 } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
-import type { CallSession } from '../core/call-session.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -56,10 +55,6 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     }
     this.#mayHedge = this.#requests.length > 1 && !this.#requests.some(({ readsToEnd }) => readsToEnd)
     this.#plan = new AttemptPlan(this.#routes, health, this)
-  }
-
-  get session (): CallSession | undefined {
-    return this.#call.session
   }
 
   retries (route: Route): number {
@@ -141,11 +136,7 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   }
 
   #chosen (first: RouteAnswer<A>): RouteAnswer<A> {
-    const { record, session } = this.#call
-    record.chosen = first.route
-    if (first.route.ranked?.bySession === true && session?.id !== undefined) {
-      this.#health.sessions.note(session.id, first.route.modelId)
-    }
+    this.#call.record.chosen = first.route
     if (this.#routes.length > 1) this.#recordUnusedParts(first.route)
     return first
   }

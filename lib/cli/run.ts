@@ -45,6 +45,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'copy the store, also while gateways use it',
     load: async () => (await import('./backup.ts')).backup
   }],
+  ['cache', {
+    summary: 'delete the answers that are kept for equal calls',
+    load: async () => (await import('./cache.ts')).cache
+  }],
   ['store', {
     summary: 'make the tables of the store, look at it, copy it into another',
     load: async () => (await import('./store.ts')).store

@@ -37,6 +37,8 @@ export interface RedisClient extends Scripts, Pick<EventEmitter, 'on'> {
   readonly disconnect: (reconnect?: boolean) => void
   readonly publish: (topic: string, message: string) => Promise<number>
   readonly subscribe: (...topics: string[]) => Promise<unknown>
+  readonly get: (key: string) => Promise<string | null>
+  readonly set: (key: string, text: string, unit: 'PX', ttlMs: number) => Promise<unknown>
   readonly zrem: (key: string, member: string) => Promise<number>
   readonly zrangebyscore: (
     key: string,
@@ -44,6 +46,13 @@ export interface RedisClient extends Scripts, Pick<EventEmitter, 'on'> {
     max: string,
     withScores: 'WITHSCORES'
   ) => Promise<string[]>
+}
+
+/** Returns the servers that hold keys. */
+export function nodesOf (client: RedisClient): ReadonlyArray<Pick<Redis, 'scanStream' | 'unlink'>> {
+  // `createRedisClient` makes no other
+  const made = client as unknown as Redis | Cluster
+  return 'nodes' in made ? made.nodes('master') : [made]
 }
 
 /** @throws the error of the file system when the file of the authority cannot be read */

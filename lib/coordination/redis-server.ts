@@ -10,7 +10,7 @@ import { EventEmitter } from 'node:events'
 import { processName } from '../async/process-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { withTimeout } from '../async/with-timeout.ts'
-import { createRedisClient, type RedisClient, type RedisPlace, type ScriptArgument } from './connect-redis.ts'
+import { createRedisClient, nodesOf, type RedisClient, type RedisPlace, type ScriptArgument } from './connect-redis.ts'
 import { RedisMessages, type MessageListener } from './redis-messages.ts'
 import type { ScriptName } from './scripts.ts'
 
@@ -173,6 +173,42 @@ export class RedisServer extends EventEmitter<Events> {
       this.#lose(error)
       throw error
     }
+  }
+
+  /** Returns the text of a key. @throws Error when there is no reply in time */
+  async get (key: string): Promise<string | undefined> {
+    try {
+      return (await this.#redis.get(key)) ?? undefined
+    } catch (error) {
+      this.#lose(error)
+      throw error
+    }
+  }
+
+  /** Keeps a text for some milliseconds. @throws Error when there is no reply in time */
+  async set (key: string, text: string, ttlMs: number): Promise<void> {
+    try {
+      await this.#redis.set(key, text, 'PX', ttlMs)
+    } catch (error) {
+      this.#lose(error)
+      throw error
+    }
+  }
+
+  /**
+   * Deletes the keys that begin with a text. @returns how many
+   * @throws Error when there is no reply in time
+   */
+  async deleteAll (prefix: string): Promise<number> {
+    let count = 0
+    for (const node of nodesOf(this.#redis)) {
+      for await (const keys of node.scanStream({ match: `${prefix}*`, count: 1000 })) {
+        // One by one: those of a node of a cluster may be in several slots.
+        const deleted = await Promise.all((keys as string[]).map(key => node.unlink(key))) // as Redis has them
+        count += deleted.reduce((sum, one) => sum + one, 0)
+      }
+    }
+    return count
   }
 
   /**

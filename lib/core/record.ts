@@ -130,6 +130,9 @@ export class CallRecord {
   requests: SentRequest[] | undefined = undefined
   toolRuns: ToolRun[] | undefined = undefined
 
+  /** What came of looking for an equal answer; absent where none are kept. */
+  cache: 'hit' | 'miss' | 'bypass' | undefined = undefined
+
   // Its time.
   /** The time of `performance.now()` at which its key was found valid. */
   keyCheckedAtMs: number | undefined = undefined

@@ -16,6 +16,8 @@ interface DeferredEvents {
 export interface Deferrals {
   readonly store: DeferredStore
   readonly tickets: SealedTickets
+  /** Of the store, 32 bytes: all processes that use it have it. */
+  readonly secret: Buffer
   /** The name of this process in the store. */
   readonly owner: string
   /** Emits what happens in this process; other processes poll the store. */
@@ -27,9 +29,11 @@ export async function openDeferrals (
   database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'now'>
 ): Promise<Deferrals> {
   const store = new DeferredStore(database)
+  const secret = await store.secret()
   return {
     store,
-    tickets: new SealedTickets(await store.secret()),
+    tickets: new SealedTickets(secret),
+    secret,
     owner: randomUUID(),
     events: new EventEmitter()
   }

@@ -87,6 +87,7 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
   }
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
+  if (record.cache !== undefined) headers['x-headgate-cache'] = record.cache
   const route = explainRoute(record)
   if (route !== undefined) headers['x-headgate-route'] = route
   if (record.ignoredFields !== undefined) {

@@ -5,6 +5,7 @@
 
 import { RedisServer, type RedisServerOptions } from '../coordination/redis-server.ts'
 import { RedisLimiter, type RedisLimiterOptions } from '../limits/redis-limiter.ts'
+import { SharedAnswers } from '../coordination/shared-answers.ts'
 import { CooldownExchange } from '../coordination/cooldown-exchange.ts'
 import { parseRedisAddress } from '../coordination/redis-address.ts'
 import { describeError, loggableError } from '../text/describe-error.ts'
@@ -81,6 +82,7 @@ export async function openCoordination (
   return {
     limiter,
     cooldowns: new CooldownExchange(server),
+    answers: new SharedAnswers(server),
     notifyOfKeys: () => server.publish(keysTopic, ''),
     onKeyChange: listener => server.subscribe(keysTopic, listener),
     notifyOfTasks: () => server.publish(tasksTopic, ''),
@@ -111,6 +113,30 @@ function placeOf (
     )
   }
   return { address, sentinel, sentinelPassword, isCluster: cluster }
+}
+
+/**
+ * Deletes the answers in the Redis that the configuration names. @returns how many there were
+ *
+ * @throws CommandError without Redis, or when it does not reply
+ */
+export async function clearAnswers ({ coordination: settings }: Pick<Settings, 'coordination'>): Promise<number> {
+  if (settings.url === undefined) {
+    throw new CommandError(
+      'Without `coordination.url`, answers are in the memory of each process: they go with a reload of its configuration.'
+    )
+  }
+  const server = await connect(placeOf(settings, settings.url), {
+    timeoutMs: settings.timeoutMs,
+    id: processName(),
+    isGone: () => false
+  })
+  try {
+    if (!server.isUp) throw new CommandError(`Redis cannot be reached: ${describeError(server.failure)}.`)
+    return await new SharedAnswers(server).clear()
+  } finally {
+    await server.close()
+  }
 }
 
 async function connect (

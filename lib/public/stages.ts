@@ -25,6 +25,7 @@ export { embeddingsUsage, estimateChat, estimateEmbeddings } from '../limits/est
 export { requestTexts } from '../stages/request-texts.ts'
 export { textsAt } from '../stages/texts-at.ts'
 export { answerTexts } from '../stages/answer-texts.ts'
+export { cachedAnswer } from '../stages/cached-answer.ts'
 export { capAnswer } from '../stages/cap-answer.ts'
 export { checkAddresses } from '../stages/check-addresses.ts'
 export { countPrompt } from '../stages/count-prompt.ts'

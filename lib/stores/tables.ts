@@ -271,6 +271,8 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly first_byte_ms: number | null
   /** JSON of `CallSteps`; `null` for a call that the other columns say all of. */
   readonly steps: string | null
+  /** 1 for an answer from the cache, else `null`. */
+  readonly cached: number | null
 }
 
 /**

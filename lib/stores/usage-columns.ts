@@ -41,7 +41,8 @@ const columns = {
   searches: 'bigint',
   image_size: 'text',
   image_quality: 'text',
-  steps: 'text'
+  steps: 'text',
+  cached: 'bigint'
 } as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> &
   Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 

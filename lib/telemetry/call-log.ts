@@ -47,6 +47,7 @@ function fieldsOf (
     error: record.errorCode,
     cause: record.cause === undefined ? undefined : loggableError(record.cause),
     streamed: record.streamed,
+    cache: record.cache,
     attempts: record.attempts,
     hedges: record.hedges,
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),

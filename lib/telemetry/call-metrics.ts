@@ -32,6 +32,8 @@ export class CallMetrics {
   readonly #refusals = new Map<Refusal, number>()
   /** By the labels of the series: stages of the configuration are few. */
   readonly #findings = new Map<string, number>()
+  /** By the labels of the series. */
+  readonly #lookups = new Map<string, number>()
 
   /** @param isKnown returns true for the full id of a model that not only a caller knows */
   constructor (isKnown: (modelId: string) => boolean, limit = maxSeries) {
@@ -51,7 +53,8 @@ export class CallMetrics {
       requests = [],
       failedAttempts = [],
       refusedBy,
-      findings
+      findings,
+      cache
     } = record
     const seconds = (performance.now() - receivedAtMs) / 1000
     this.#countersOf(endpoint, this.#modelOf(modelId), providerId, outcome).note(record, seconds, row)
@@ -66,6 +69,10 @@ export class CallMetrics {
       const series = labels({ stage, point, action })
       this.#findings.set(series, (this.#findings.get(series) ?? 0) + count)
     }
+    if (cache !== undefined) {
+      const series = labels({ endpoint, result: cache })
+      this.#lookups.set(series, (this.#lookups.get(series) ?? 0) + 1)
+    }
     if (refusedBy !== undefined) this.#refusals.set(refusedBy, (this.#refusals.get(refusedBy) ?? 0) + 1)
   }
 
@@ -79,6 +86,7 @@ export class CallMetrics {
     this.#failedAttempts.addTo(families.failedAttempts)
     for (const [limit, count] of this.#refusals) families.refusals.samples.push([labels({ limit }), count])
     for (const [series, count] of this.#findings) families.findings.samples.push([series, count])
+    for (const [series, count] of this.#lookups) families.lookups.samples.push([series, count])
     return Object.values(families)
   }
 
@@ -200,7 +208,12 @@ function callFamilies () {
       'headgate_limits_refused_total',
       'Calls refused because of a limit of their key.'
     ),
-    findings: family('counter', 'headgate_stage_findings_total', 'What stages found in the texts of calls.')
+    findings: family('counter', 'headgate_stage_findings_total', 'What stages found in the texts of calls.'),
+    lookups: family(
+      'counter',
+      'headgate_answer_cache_calls_total',
+      'Calls that were looked for among the answers that are kept: hit, miss, or bypass.'
+    )
   }
 }
 

@@ -49,6 +49,7 @@ export interface ObservedGateway {
     readonly routeHealth: RouteHealth
     readonly providers: Providers
     readonly settings: Settings
+    readonly answerCache?: { readonly bytes: number }
   }
   readonly load: () => Load
 }
@@ -111,6 +112,12 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       ),
       samples: [...learned]
     },
+    family(
+      'gauge',
+      'headgate_answer_cache_bytes',
+      'Memory of the answers that are kept.',
+      services.answerCache?.bytes ?? 0
+    ),
     ...upstreamFamilies(services.providers),
     {
       ...family(

@@ -25,6 +25,8 @@ export interface CallFilter extends CallOrigin {
   >
   /** False: those whose cost is not known. */
   readonly priced?: boolean | undefined
+  /** True: those whose answers came from the cache. */
+  readonly cached?: boolean | undefined
   /** Part of a request id, model, key name or error code. */
   readonly search?: string | undefined
 }
@@ -70,7 +72,7 @@ export function filteredCalls (query: Kysely<Tables>, filter: CallFilter): CallQ
 
 /** Narrows a query to the records that a filter allows. */
 export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
-  const { fromMs, untilMs, values = [], ranges = [], priced, search } = filter
+  const { fromMs, untilMs, values = [], ranges = [], priced, cached, search } = filter
   let records = all.where(madeBy(filter))
   if (fromMs !== undefined) records = records.where('record.at_ms', '>=', fromMs)
   if (untilMs !== undefined) records = records.where('record.at_ms', '<', untilMs)
@@ -82,6 +84,7 @@ export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
     if (max !== undefined) records = records.where(sql.ref(`record.${column}`), '<=', max)
   }
   if (priced !== undefined) records = records.where('record.cost_nano_usd', priced ? 'is not' : 'is', null)
+  if (cached !== undefined) records = records.where('record.cached', cached ? 'is not' : 'is', null)
   if (search === undefined) return records
   const pattern = `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   const contains = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`

@@ -29,6 +29,7 @@ const summaryColumns = [
   'completion_tokens',
   'cost_nano_usd',
   'estimated',
+  'cached',
   'duration_ms',
   'first_byte_ms'
 ] as const satisfies ReadonlyArray<keyof UsageRow>
@@ -200,6 +201,7 @@ function summaryOf (row: SummaryRow): CallSummary {
     completion_tokens: row.completion_tokens,
     cost_usd: row.cost_nano_usd === null ? null : row.cost_nano_usd / 1e9,
     estimated: row.estimated === 1,
+    cached: row.cached === 1,
     duration_ms: row.duration_ms,
     first_byte_ms: row.first_byte_ms
   }

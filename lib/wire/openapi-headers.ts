@@ -86,6 +86,11 @@ const routeHeaders: { [key: string]: Json } = {
       'Absent when there was one model and it succeeded.',
     schema: { type: 'string' }
   },
+  'x-headgate-cache': {
+    description:
+      'Where the gateway keeps answers: `hit` for the answer of an equal call, `miss` for a new one, `bypass` for a call that the cache has no part in.',
+    schema: { type: 'string', enum: ['hit', 'miss', 'bypass'] }
+  },
   'x-upstream-request-id': {
     description: 'The id that the provider gave the request.',
     schema: { type: 'string' }

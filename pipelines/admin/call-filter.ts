@@ -27,6 +27,7 @@ export function callFilter (call: AdminCall & { readonly search: URLSearchParams
     values: [...valuesOf(list), ...factsOf(search)],
     ranges: rangesOf(search),
     priced: flagOf(search, 'priced'),
+    cached: flagOf(search, 'cached'),
     search: search.get('search')?.slice(0, 200) ?? undefined
   }
 }

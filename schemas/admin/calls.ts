@@ -41,6 +41,7 @@ export const CallSummary = Type.Object({
   completion_tokens: Count,
   cost_usd: OrNull(Type.Number(), '`null`: no price is known.'),
   estimated: Type.Boolean(),
+  cached: Type.Boolean({ description: 'True for an answer that an equal call got before.' }),
   duration_ms: Type.Integer(),
   first_byte_ms: OrNull(
     Type.Integer(),
@@ -144,6 +145,7 @@ export const callFacts = {
   streamed: 'The answer was a stream.',
   estimated: 'The usage is an estimate.',
   priced: 'A price is known.',
+  cached: 'The answer came from the cache.',
   own_provider_key: 'The caller brought a key of their own for the provider.'
 } as const
 

@@ -98,6 +98,7 @@ t.test('without a file and an environment everything has its default', async t =
     deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 1000, maxBytesPerKey: 268_435_456 },
     calls: { keepBodies: [], keptMemoryBytes: 33_554_432 },
     stages: [],
+    cache: {},
     responses: { store: true, keepMs: 2_592_000_000, maxBytesPerKey: 268_435_456 },
     dashboard: { enabled: true, insecure: false, editConfig: false },
     accounts: {}

@@ -16,7 +16,7 @@ const seconds = (): number => Math.floor(Date.now() / 1000)
 async function deferrals (t: Test): Promise<Deferrals> {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
-  return { store: new DeferredStore(database), tickets, owner: 'me', events: new EventEmitter() }
+  return { store: new DeferredStore(database), tickets, secret: Buffer.alloc(32, 1), owner: 'me', events: new EventEmitter() }
 }
 
 t.test('an id opens for the key it belongs to; the store knows it by its digest', async t => {

@@ -77,6 +77,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     coordination: { cluster: false, timeoutMs: 500 },
     calls: { keepBodies: [], keptMemoryBytes: 1_000_000 },
     stages: [],
+    cache: {},
     usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     dashboard: { enabled: true, insecure: false, editConfig: false },

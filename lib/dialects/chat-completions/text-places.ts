@@ -125,6 +125,7 @@ export const chatRequestTexts = new PlaceTable({
   safety_identifier: text,
   prompt_cache_key: text,
   prompt_cache_retention: word,
+  'cache.**': unseen('compared here, and not sent'),
   'guardrails.**': idle,
   'handoff_config.**': idle
 })

@@ -45,7 +45,8 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
     temperature,
     top_p: topP,
     top_k: topK,
-    service_tier: tier
+    service_tier: tier,
+    cache
   } = request
   call.record.session = sessionIn(
     call.headers['x-claude-code-session-id'],
@@ -59,6 +60,7 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
   if (topP !== undefined) input.top_p = topP
   if (topK !== undefined) input.top_k = topK
   if (tier === 'standard_only') input.service_tier = tier
+  if (cache !== undefined) input.cache = cache
   return refine(call, { context, request: input })
 }
 

@@ -81,6 +81,7 @@ export const messagesRequestTexts = new PlaceTable({
   'mcp_servers[].authorization_token': unseen('a secret of the tool server'),
   stop_sequences: text,
   'stop_sequences[]': text,
+  'cache.**': unseen('compared here, and not sent'),
   'metadata.user_id': text
 })
 

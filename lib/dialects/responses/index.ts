@@ -40,6 +40,7 @@ export function responsesDialect (
     directTexts: responsesDirectTexts,
     replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive, recordAnswer }),
     asTextAnswer: call => withoutTokens(call, { archive, recordAnswer }),
+    isStored: ({ keep }) => keep !== undefined,
     uses: responsesUses,
     encode: encodeResponse,
     complete: responseReply,

@@ -364,7 +364,8 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
         ? request.max_turns
         : Math.min(request.max_tool_calls + 2, request.max_turns ?? 100, 100),
     model_attributes: request.model_attributes,
-    agent_attributes: request.agent_attributes
+    agent_attributes: request.agent_attributes,
+    cache: request.cache
   })
 }
 

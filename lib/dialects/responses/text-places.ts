@@ -120,6 +120,7 @@ const repeated: Places = {
   safety_identifier: text,
   prompt_cache_key: text,
   prompt_cache_retention: word,
+  'cache.**': unseen('compared here, and not sent'),
   service_tier: word
 }
 

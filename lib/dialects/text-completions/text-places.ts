@@ -4,8 +4,9 @@
  */
 
 import { modelTexts } from '../../chat/model-texts.ts'
-import { PlaceTable, text } from '../../json/place-table.ts'
+import { PlaceTable, text, unseen } from '../../json/place-table.ts'
 
 export const completionRequestTexts = new PlaceTable({
-  ...modelTexts, prompt: text, 'prompt[]': text, suffix: text, stop: text, 'stop[]': text, user: text
+  ...modelTexts, prompt: text, 'prompt[]': text, suffix: text, stop: text, 'stop[]': text, user: text,
+  'cache.**': unseen('compared here, and not sent')
 })

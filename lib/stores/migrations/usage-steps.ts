@@ -194,5 +194,9 @@ export const usageSteps: readonly Migration[] = [
   {
     number: 19,
     sql: 'alter table usage add column steps text'
+  },
+  {
+    number: 25,
+    sql: 'alter table usage add column cached bigint'
   }
 ]

@@ -54,7 +54,7 @@ function callFacts (call: Call): readonly Fact[] {
     ['Project', projectName(call.project_id)],
     ['Requested', requested_model],
     [call.outcome === 'error' ? 'Tried last' : 'Served by', model === null ? null : `${model}${provider === null || model.startsWith(`${provider}/`) ? '' : ` at ${provider}`}`],
-    ['Attempts', String(call.attempts)],
+    ['Attempts', call.cached ? 'none: from the cache' : String(call.attempts)],
     ['First token', first_byte_ms === null ? null : duration(first_byte_ms)],
     ['Waited for providers', upstream_wait_ms === null ? null : duration(upstream_wait_ms)],
     ['Gateway took', overhead_ms === null ? null : duration(overhead_ms)],

@@ -15,10 +15,10 @@ export const columns: ReadonlyArray<Column<CallSummary>> = [
   {
     title: 'Model',
     flexible: true,
-    cell: ({ model, requested_model, provider, endpoint, streamed, attempts }) => (
+    cell: ({ model, requested_model, ...call }) => (
       <>
         <Clip>{model ?? requested_model ?? '–'}</Clip>
-        <Clip kind='sub'>{detailsOf({ model, provider, endpoint, streamed, attempts })}</Clip>
+        <Clip kind='sub'>{detailsOf({ model, ...call })}</Clip>
       </>
     )
   },
@@ -29,9 +29,9 @@ export const columns: ReadonlyArray<Column<CallSummary>> = [
 ]
 
 /** Returns what was called: `chat, streamed · 2 attempts`. The provider is named where the id of the model does not begin with it. */
-function detailsOf ({ model, provider, endpoint, streamed, attempts }: Pick<CallSummary, 'model' | 'provider' | 'endpoint' | 'streamed' | 'attempts'>): string {
+function detailsOf ({ model, provider, endpoint, streamed, attempts, cached }: Pick<CallSummary, 'model' | 'provider' | 'endpoint' | 'streamed' | 'attempts' | 'cached'>): string {
   const isNamed = provider === null || model?.startsWith(`${provider}/`) === true
-  return [`${endpoint}${streamed ? ', streamed' : ''}`, ...isNamed ? [] : [provider], ...attempts > 1 ? [`${attempts} attempts`] : []].join(' · ')
+  return [`${endpoint}${streamed ? ', streamed' : ''}`, ...isNamed ? [] : [provider], ...attempts > 1 ? [`${attempts} attempts`] : [], ...cached ? ['from the cache'] : []].join(' · ')
 }
 
 /** Returns where a call is shown: its time finds it at once among many. */

@@ -57,6 +57,7 @@ export const addedFilters: readonly AddedFilter[] = [
   text('request_id', 'Request id', 'of x-request-id'),
   fact('streamed', 'Answer', 'Streamed', 'In one piece'),
   fact('priced', 'Price', 'Known', 'Not known'),
+  fact('cached', 'Cache', 'From the cache', 'Answered anew'),
   fact('estimated', 'Usage', 'Estimated', 'Reported'),
   fact('own_provider_key', 'Provider key', 'The caller’s own', 'The gateway’s'),
   range('cost_usd', 'Cost', '$'),

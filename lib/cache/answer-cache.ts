@@ -1,0 +1,138 @@
+/**
+ * Answers that are given again to equal requests.
+ *
+ * A request is equal to another when everything that may change its answer is: the request after the stages
+ * have looked at it, whose it is, what its key may use, the models that may answer, and the configuration of
+ * providers and stages. A keyed digest of all that names the answer.
+ */
+
+import { createHmac } from 'node:crypto'
+import { callOptionNames } from '../../schemas/call-options.ts'
+import { isSlowRequest } from '../core/record.ts'
+import { defaultProject } from '../core/key.ts'
+import { cacheTerms, type AnswerCacheSettings, type CacheTerms } from './cache-terms.ts'
+import { Flight } from './flight.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Entries, RequestDigest } from './entries.ts'
+
+export interface AnswerCacheOptions {
+  readonly settings: AnswerCacheSettings
+  readonly entries: Entries
+  /** Known to the processes that share answers, and to nobody else. */
+  readonly secret: Buffer
+  /** Changes with everything in the configuration that may change an answer, but for the routes of a call. */
+  readonly configuration: string
+}
+
+/** An answer takes at most this part of the memory, and not more than so many characters of it. */
+const parts = 16
+const maxCharacters = 1024 * 1024
+
+export class AnswerCache {
+  readonly #options: AnswerCacheOptions
+  readonly #flights = new Map<string, Flight>()
+
+  constructor (options: AnswerCacheOptions) {
+    this.#options = options
+  }
+
+  /** Characters of the longest answer that is kept. */
+  get maxLength (): number {
+    return Math.min(maxCharacters, Math.floor(this.#options.settings.maxBytes / parts / 2))
+  }
+
+  /** Memory of this process that answers take. */
+  get bytes (): number {
+    return this.#options.entries.bytes ?? 0
+  }
+
+  /** Returns what a call may have of the cache; `undefined`: nothing. */
+  termsOf (call: RoutedCall<ChatInput>): CacheTerms | undefined {
+    return isCacheable(call) ? cacheTerms(call, this.#options.settings) : undefined
+  }
+
+  digestOf (call: RoutedCall<ChatInput>, { namespace }: CacheTerms): RequestDigest {
+    const { secret, settings: { scope }, configuration } = this.#options
+    const { key, record, routes, headers, query } = call
+    const text = JSON.stringify([
+      configuration,
+      scope,
+      scope === 'key' ? key.id : key.project?.id ?? defaultProject,
+      [key.endpoints, key.models, key.mcpServers, key.mcpUrls, key.providerObjects],
+      record.endpoint,
+      namespace,
+      record.requestedModel,
+      routes.map(({ providerId, model, modelId, traits, settings }) => [
+        providerId, model, modelId, traits, settings
+      ]),
+      ofProviders(headers),
+      query,
+      requestOf(call.request, record.endpoint)
+    ])
+    const digest = createHmac('sha512', secret).update(text).digest()
+    return { name: digest.toString('base64url', 0, 32), key: digest.subarray(32) }
+  }
+
+  get (digest: RequestDigest): string | undefined | Promise<string | undefined> {
+    return this.#options.entries.get(digest)
+  }
+
+  set (digest: RequestDigest, text: string, ttlMs: number): void {
+    this.#options.entries.set(digest, text, ttlMs)
+  }
+
+  /** Returns the call in flight whose answer has this digest and form. */
+  flight (digest: RequestDigest, streamed: boolean): Flight | undefined {
+    return this.#flights.get(flightName(digest, streamed))
+  }
+
+  /** Begins a flight, for others to wait for; `undefined` where there is one. */
+  begin (digest: RequestDigest, streamed: boolean): Flight | undefined {
+    const name = flightName(digest, streamed)
+    if (this.#flights.has(name)) return undefined
+    const flight = new Flight()
+    this.#flights.set(name, flight)
+    void flight.ended.then(() => this.#flights.delete(name))
+    return flight
+  }
+}
+
+function flightName ({ name }: RequestDigest, streamed: boolean): string {
+  return `${name} ${streamed}`
+}
+
+/** Returns false for calls that use what others keep, and for those too large to be compared. */
+function isCacheable (call: RoutedCall<ChatInput>): boolean {
+  const { request, providerKey, origin, record } = call
+  const { mcp_servers: servers = [], store, deferred } = request
+  return (
+    providerKey === undefined &&
+    origin === undefined &&
+    [servers].flat().length === 0 &&
+    store !== true &&
+    deferred !== true &&
+    !isSlowRequest(record) &&
+    call.media?.() === undefined
+  )
+}
+
+/** Fields that change nothing in what is answered. */
+const ofForm = new Set(['stream', 'stream_options', ...callOptionNames])
+const ofCaller = new Set([...ofForm, 'user', 'metadata'])
+
+function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {
+  // OpenAI repeats in a response what it was asked for.
+  return [without(request, ofCaller), asWritten && without(asWritten, endpoint === 'responses' ? ofForm : ofCaller)]
+}
+
+function without (request: object, names: ReadonlySet<string>): object {
+  return Object.fromEntries(Object.entries(request).filter(([name]) => !names.has(name)))
+}
+
+/** Headers that providers may be sent. */
+function ofProviders (headers: RoutedCall<unknown>['headers']): unknown {
+  return Object.entries(headers)
+    .filter(([name]) => /^(?:x-)?(?:anthropic|openai)-/.test(name))
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+}

@@ -1,0 +1,68 @@
+/** What a call says about the cache: `cache-control` of HTTP, and `cache` in the body, as LiteLLM has it. */
+
+import { mergeSettings } from '../chat/merge-settings.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Settings } from '../core/settings.ts'
+
+export type AnswerCacheSettings = NonNullable<Settings['cache']['answers']>
+
+export interface CacheTerms {
+  /** The age of the oldest answer that it takes; 0: none. */
+  readonly maxAgeMs: number
+  /** Time for which its answer may be given again; 0: it is not kept. */
+  readonly ttlMs: number
+  /** Separates calls that are equal otherwise. */
+  readonly namespace: string | undefined
+}
+
+/** Returns the terms of a call; `undefined` where the cache has no part in it. */
+export function cacheTerms (
+  call: RoutedCall<ChatInput>,
+  settings: AnswerCacheSettings
+): CacheTerms | undefined {
+  const { cache: asked } = mergeSettings(call.request, call.routes[0].settings)
+  if (asked === false || !isMeant(call, settings.when, asked)) return undefined
+  const options = typeof asked === 'object' ? asked : {}
+  const header = directivesOf(call.headers['cache-control'])
+  if (header.has('no-store') || options['no-store'] === true) return undefined
+  const isNew = header.has('no-cache') || options['no-cache'] === true
+  return {
+    maxAgeMs: isNew ? 0 : 1000 * Math.min(secondsOf(header.get('max-age')), options['s-maxage'] ?? Infinity),
+    ttlMs: Math.min(settings.ttlMs, 1000 * (options.ttl ?? Infinity)),
+    namespace: options.namespace
+  }
+}
+
+function isMeant (
+  { request, routes }: RoutedCall<ChatInput>,
+  when: AnswerCacheSettings['when'],
+  asked: ChatInput['cache']
+): boolean {
+  switch (when) {
+    case 'always': return true
+    case 'asked': return asked !== undefined
+    case 'deterministic':
+      return routes.every(({ settings }) => {
+        const { temperature, seed } = mergeSettings(request, settings)
+        return temperature === 0 || seed !== undefined
+      })
+    default: return when satisfies never
+  }
+}
+
+/** Reads `no-cache, max-age=60`. */
+function directivesOf (header: string | string[] | undefined): ReadonlyMap<string, string> {
+  if (header === undefined) return new Map()
+  return new Map(
+    [header].flat().join(',').toLowerCase().split(',').map(directive => {
+      const [name = '', value = ''] = directive.split('=', 2)
+      return [name.trim(), value.trim().replaceAll('"', '')]
+    })
+  )
+}
+
+/** What is no number asks for nothing. */
+function secondsOf (value: string | undefined): number {
+  return value !== undefined && /^\d{1,10}$/.test(value) ? Number(value) : Infinity
+}

@@ -1,0 +1,123 @@
+/** Where answers are kept: in the memory of this process, or sealed in what several processes share. */
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
+/** Stands for a request. */
+export interface RequestDigest {
+  /** Names the entry, and says nothing about the request. */
+  readonly name: string
+  /** Seals the entry: 32 bytes that only those know who have the request. */
+  readonly key: Buffer
+}
+
+export interface Entries {
+  /** What they take of the memory of this process. */
+  readonly bytes?: number
+  readonly get: (digest: RequestDigest) => string | undefined | Promise<string | undefined>
+  /** Keeps a text for some milliseconds, in place of an earlier one. */
+  readonly set: (digest: RequestDigest, text: string, ttlMs: number) => void
+}
+
+/** Texts that several processes share. Neither function rejects. */
+export interface SharedTexts {
+  readonly get: (name: string) => Promise<string | undefined>
+  readonly set: (name: string, text: string, ttlMs: number) => void
+}
+
+interface Entry {
+  readonly text: string
+  readonly bytes: number
+  readonly expiresAtMs: number
+}
+
+/** The rest of an entry: its name, numbers, and place in the map. */
+const entryBytes = 300
+
+/** Keeps texts in memory, up to a number of bytes: those that were not read for longest make room. */
+export class MemoryEntries implements Entries {
+  readonly #entries = new Map<string, Entry>()
+  readonly #maxBytes: number
+  #bytes = 0
+
+  constructor (maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get bytes (): number {
+    return this.#bytes
+  }
+
+  get size (): number {
+    return this.#entries.size
+  }
+
+  get ({ name }: RequestDigest): string | undefined {
+    const entry = this.#take(name)
+    if (entry === undefined || entry.expiresAtMs <= performance.now()) return undefined
+    this.#put(name, entry)
+    return entry.text
+  }
+
+  set ({ name }: RequestDigest, text: string, ttlMs: number): void {
+    this.#take(name)
+    // A text has two bytes a character where one of them needs it.
+    this.#put(name, { text, bytes: 2 * text.length + entryBytes, expiresAtMs: performance.now() + ttlMs })
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= this.#maxBytes) break
+      this.#take(oldest)
+    }
+  }
+
+  #put (name: string, entry: Entry): void {
+    this.#entries.set(name, entry)
+    this.#bytes += entry.bytes
+  }
+
+  #take (name: string): Entry | undefined {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return undefined
+    this.#entries.delete(name)
+    this.#bytes -= entry.bytes
+    return entry
+  }
+}
+
+const algorithm = 'aes-256-gcm'
+const [ivBytes, tagBytes] = [12, 16]
+
+/** Keeps texts in what several processes share, where nobody can read one who does not know its request. */
+export class SealedEntries implements Entries {
+  readonly #shared: SharedTexts
+
+  constructor (shared: SharedTexts) {
+    this.#shared = shared
+  }
+
+  async get (digest: RequestDigest): Promise<string | undefined> {
+    const sealed = await this.#shared.get(digest.name)
+    return sealed === undefined ? undefined : open(sealed, digest)
+  }
+
+  set (digest: RequestDigest, text: string, ttlMs: number): void {
+    this.#shared.set(digest.name, seal(text, digest), ttlMs)
+  }
+}
+
+function seal (text: string, { name, key }: RequestDigest): string {
+  const iv = randomBytes(ivBytes)
+  const cipher = createCipheriv(algorithm, key, iv).setAAD(Buffer.from(name))
+  return Buffer.concat([iv, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64')
+}
+
+/** Returns the text; `undefined` for what was not sealed with this digest. */
+function open (sealed: string, { name, key }: RequestDigest): string | undefined {
+  const bytes = Buffer.from(sealed, 'base64')
+  if (bytes.length < ivBytes + tagBytes) return undefined
+  const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, ivBytes)).setAAD(Buffer.from(name))
+  decipher.setAuthTag(bytes.subarray(-tagBytes))
+  try {
+    return decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
+  } catch {
+    return undefined // someone else wrote it
+  }
+}

@@ -1,0 +1,48 @@
+import { CallCancellation, abortable } from '../async/cancellation.ts'
+import type { CallSignal } from '../core/call-signal.ts'
+
+/** `kept`: the answer is in the cache. `unkept`: it is one that the cache does not keep. */
+export type FlightEnd = 'kept' | 'unkept' | 'failed'
+
+/**
+ * A call to a provider for whose answer equal calls wait. It goes on when its caller has left, as long as
+ * another one waits.
+ */
+export class Flight {
+  /** Aborts once nobody wants the answer. */
+  readonly signal = new CallCancellation()
+  readonly ended: Promise<FlightEnd>
+  #settle: (end: FlightEnd) => void = () => undefined
+  #waiting = 0
+  /** Why its caller has left. */
+  #left: { readonly reason: unknown } | undefined
+
+  constructor () {
+    this.ended = new Promise(resolve => { this.#settle = resolve })
+  }
+
+  get isAwaited (): boolean {
+    return this.#waiting > 0
+  }
+
+  end (end: FlightEnd): void {
+    this.#settle(end)
+  }
+
+  /** Says that the caller who pays for it has left. */
+  leave (reason: unknown): void {
+    this.#left = { reason }
+    if (!this.isAwaited) this.signal.abort(reason)
+  }
+
+  /** Waits for its end. @throws the reason of the signal */
+  async wait (signal: CallSignal): Promise<FlightEnd> {
+    this.#waiting++
+    try {
+      return await abortable(this.ended, signal)
+    } finally {
+      this.#waiting--
+      if (!this.isAwaited && this.#left !== undefined) this.signal.abort(this.#left.reason)
+    }
+  }
+}

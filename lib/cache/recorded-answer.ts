@@ -1,0 +1,119 @@
+/** The events of an answer as they are kept, and how they become an answer again. */
+
+import type { ChatInput } from '../chat/input.ts'
+import type { Batch } from '../core/batch.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ChatEvent } from '../core/events.ts'
+
+/** The form of an answer: any dialect can be made of `events`; the others pass as they came. */
+type Form = 'events' | 'frames' | 'complete'
+
+interface Recorded {
+  /** Unix milliseconds. */
+  readonly atMs: number
+  readonly providerId: string
+  readonly modelId: string
+  readonly form: Form
+  readonly events: readonly ChatEvent[]
+}
+
+/** Reasoning that only its provider can read, or that it has signed, however deep its JSON is quoted. */
+const signed =
+  /(?:signature|encrypted_content)\\{0,8}"\s{0,8}:\s{0,8}\\{0,8}"[^"\\]|redacted_thinking\\{0,8}"/
+
+/** Notes an answer while it passes. */
+export class AnswerRecorder<R> {
+  readonly #maxLength: number
+  #events: string[] | undefined = []
+  #length = 0
+  #form: Form = 'events'
+  #first: Batch<R, ChatEvent> | undefined
+
+  /** @param maxLength characters of the longest answer that is kept */
+  constructor (maxLength: number) {
+    this.#maxLength = maxLength
+  }
+
+  /** @param call that it answers: one that the budget has shortened gets an answer that is not kept */
+  add (batch: Batch<R, ChatEvent>, call: RoutedCall<R>): void {
+    if (this.#events === undefined) return
+    this.#first ??= batch
+    if (batch.call !== call || batch.route !== this.#first.route) {
+      this.#events = undefined
+      return
+    }
+    for (const event of batch.events) {
+      const json = JSON.stringify(event)
+      this.#length += json.length
+      if (this.#length > this.#maxLength || !this.#takes(event)) {
+        this.#events = undefined
+        return
+      }
+      this.#events.push(json)
+    }
+  }
+
+  /** Returns the text of a complete answer that may be given again; else `undefined`. */
+  text (): string | undefined {
+    if (this.#events === undefined || this.#first === undefined) return undefined
+    const { providerId, modelId } = this.#first.route
+    const events = `[${this.#events.join(',')}]`
+    if (signed.test(events)) return undefined
+    const head = JSON.stringify({ atMs: Date.now(), providerId, modelId, form: this.#form })
+    return `${head.slice(0, -1)},"events":${events}}`
+  }
+
+  #takes (event: ChatEvent): boolean {
+    switch (event.type) {
+      case 'direct-frame':
+        this.#form = 'frames'
+        return true
+      case 'direct-answer':
+        this.#form = 'complete'
+        return true
+      case 'choice-end':
+        return event.reason !== 'content_filter'
+      case 'tool-result':
+      case 'tools-listed':
+      case 'tool-approval-needed':
+      case 'tool-servers-failed':
+        return false
+      case 'response-start':
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'refusal-delta':
+      case 'thinking-block':
+      case 'audio-delta':
+      case 'tool-call-start':
+      case 'tool-call-delta':
+      case 'tool-call-end':
+      case 'annotation-delta':
+      case 'extra':
+      case 'usage':
+        return true
+      default:
+        return event satisfies never
+    }
+  }
+}
+
+/**
+ * Returns a recorded answer as the answer to an equal call, in one batch; `undefined` where it is too old or
+ * has another form than the call asks for.
+ *
+ * @param text as `AnswerRecorder` made it
+ */
+export function replayedAnswer<R extends ChatInput> (
+  text: string,
+  call: RoutedCall<R>,
+  maxAgeMs: number
+): Batch<R, ChatEvent> | undefined {
+  const { atMs, providerId, modelId, form, events } = JSON.parse(text) as Recorded // printed above
+  if (Date.now() - atMs > maxAgeMs) return undefined
+  if (form !== 'events' && (form === 'frames') !== (call.request.stream === true)) return undefined
+  const route = call.routes.find(one => one.providerId === providerId && one.modelId === modelId)
+  if (route === undefined) return undefined
+  // The dialect notes there that the route answers in the caller's words.
+  if (form !== 'events' && call.fit?.(call.request, route).direct === undefined) return undefined
+  return { call, route, events }
+}

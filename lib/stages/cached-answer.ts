@@ -1,0 +1,161 @@
+/** Answers a call with the answer to an equal one, where the cache has it; else keeps its answer. */
+
+import { AnswerRecorder, replayedAnswer } from '../cache/recorded-answer.ts'
+import { extend, type RoutedCall } from '../core/call.ts'
+import { flatMap, once, type Stage } from '../pipeline/stage.ts'
+import type { AnswerCache } from '../cache/answer-cache.ts'
+import type { CacheTerms } from '../cache/cache-terms.ts'
+import type { RequestDigest } from '../cache/entries.ts'
+import type { Flight } from '../cache/flight.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { Batch } from '../core/batch.ts'
+import type { ChatEvent } from '../core/events.ts'
+
+type Answer<R> = Stage<RoutedCall<R>, Batch<R, ChatEvent>>
+
+export interface CachedAnswerOptions {
+  /** Returns true for a call whose answer is stored, to be fetched or continued. Default: none is. */
+  readonly isStored?: ((call: RoutedCall<ChatInput>) => boolean) | undefined
+}
+
+/**
+ * Answers calls from the cache: one call in, its answer out, as `answer` gave it to the first of equal calls.
+ * Calls that come meanwhile wait for it; where it fails, the next of them goes.
+ *
+ * @throws what `answer` throws; nothing of a failed answer is kept
+ */
+export function cachedAnswer<R extends ChatInput> (
+  cache: AnswerCache,
+  answer: Answer<R>,
+  { isStored = () => false }: CachedAnswerOptions = {}
+): Answer<R> {
+  return flatMap(call => {
+    const terms = isStored(call) ? undefined : cache.termsOf(call)
+    if (terms !== undefined) return lookedUp(call, cache, terms, answer)
+    call.record.cache = 'bypass'
+    return answer(once(call))
+  })
+}
+
+async function* lookedUp<R extends ChatInput> (
+  call: RoutedCall<R>,
+  cache: AnswerCache,
+  terms: CacheTerms,
+  answer: Answer<R>
+): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
+  const digest = cache.digestOf(call, terms)
+  const begin = (): Flight | undefined =>
+    terms.ttlMs > 0 ? cache.begin(digest, call.request.stream === true) : undefined
+  const found = terms.maxAgeMs > 0 ? await find(call, cache, digest, terms.maxAgeMs, begin) : begin()
+  const isHit = found !== undefined && 'events' in found
+  call.record.cache = isHit ? 'hit' : 'miss'
+  if (isHit) yield found
+  else yield * recorded(call, answer, new AnswerRecorder<R>(cache.maxLength), found, text => {
+    if (terms.ttlMs > 0) cache.set(digest, text, terms.ttlMs)
+  })
+}
+
+/**
+ * Looks for the answer, and waits for one that is in flight. Where there is neither, the call begins a
+ * flight, before another one can.
+ */
+async function find<R extends ChatInput> (
+  call: RoutedCall<R>,
+  cache: AnswerCache,
+  digest: RequestDigest,
+  maxAgeMs: number,
+  begin: () => Flight | undefined
+): Promise<Batch<R, ChatEvent> | Flight | undefined> {
+  const { record, request, signal } = call
+  const startedAtMs = performance.now()
+  try {
+    for (;;) {
+      const text = await cache.get(digest)
+      signal.throwIfAborted()
+      const batch = text === undefined ? undefined : replayedAnswer(text, call, maxAgeMs)
+      if (batch !== undefined) {
+        noteHit(batch)
+        return batch
+      }
+      const flight = cache.flight(digest, request.stream === true)
+      if (flight === undefined) return begin()
+      if ((await flight.wait(signal)) === 'unkept') return undefined
+    }
+  } finally {
+    record.upstreamWaitMs += performance.now() - startedAtMs
+  }
+}
+
+/** No provider was called: nothing was used. */
+function noteHit ({ call: { record, request }, route, events }: Batch<ChatInput, ChatEvent>): void {
+  record.streamed = request.stream === true
+  record.modelId = route.modelId
+  record.providerId = route.providerId
+  for (const event of events) {
+    if (event.type === 'tool-call-start' && event.id !== '') (record.toolCallIds ??= []).push(event.id)
+  }
+}
+
+/**
+ * Passes the answer on and keeps it. It is read to its end when its caller has left and others wait for it.
+ *
+ * @param flight the one that the call has begun. Default: nobody waits for it
+ */
+async function* recorded<R extends ChatInput> (
+  call: RoutedCall<R>,
+  answer: Answer<R>,
+  recorder: AnswerRecorder<R>,
+  flight: Flight | undefined,
+  keep: (text: string) => void
+): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
+  const sent = flight === undefined ? call : extend(call, { signal: flight.signal })
+  let batches: AsyncIterator<Batch<R, ChatEvent>> | undefined
+  let isOver = false
+  const end = (isComplete: boolean): void => {
+    isOver = true
+    const text = isComplete ? recorder.text() : undefined
+    if (text !== undefined) keep(text)
+    flight?.end(text !== undefined ? 'kept' : isComplete ? 'unkept' : 'failed')
+  }
+  const read = async (): Promise<Batch<R, ChatEvent> | undefined> => {
+    try {
+      batches ??= answer(once(sent))[Symbol.asyncIterator]()
+      const { done, value } = await batches.next()
+      if (done === true) {
+        end(true)
+        return undefined
+      }
+      recorder.add(value, sent)
+      return value
+    } catch (error) {
+      end(false)
+      throw error
+    }
+  }
+  const readOn = async (): Promise<void> => {
+    try {
+      while ((await read()) !== undefined);
+    } catch {
+      // Those who wait know: the next of them goes.
+    }
+  }
+  const leave = (): void => {
+    if (flight === undefined) return
+    // Its row is complete once the answer is.
+    if (flight.isAwaited) call.record.whenUsageKnown = flight.ended.then(() => undefined)
+    flight.leave(call.signal.reason)
+  }
+  if (flight !== undefined) call.signal.addEventListener('abort', leave, { once: true })
+  try {
+    for (let batch = await read(); batch !== undefined; batch = await read()) yield batch
+  } finally {
+    call.signal.removeEventListener('abort', leave)
+    if (!isOver && flight?.isAwaited === true) {
+      leave()
+      void readOn()
+    } else {
+      if (!isOver) end(false)
+      await batches?.return?.()
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/** `cache` of `headgate.yaml`: answers that are given again. */
+
+import { Type, type Static } from 'typebox'
+import { OneOf } from '../nullable.ts'
+import { Closed, day, mebibyte, Milliseconds, Section } from './entries.ts'
+
+const AnswerCacheConfig = Closed(
+  {
+    ttl_ms: Milliseconds(300_000, 'Time for which an answer is given again.', 30 * day),
+    max_bytes: Type.Integer({
+      minimum: mebibyte,
+      maximum: 64 * 1024 * mebibyte,
+      default: 256 * mebibyte,
+      description:
+        'Memory for answers, per process; those that were not asked for longest make room. With `coordination.url`, answers are in Redis instead, where `ttl_ms` alone bounds them. An answer over a sixteenth of it, or over 2 MiB, is not kept.'
+    }),
+    scope: OneOf(['key', 'project'], {
+      default: 'key',
+      description: 'Whose calls get an answer again: those of the same key, or of all keys of a project that may use the same.'
+    }),
+    when: OneOf(['always', 'asked', 'deterministic'], {
+      default: 'always',
+      description:
+        'Which calls: all; those with `"cache": true` or a map of options; those that ask for the same answer each time, with `temperature: 0` or a `seed`.'
+    })
+  },
+  { description: 'Gives the answer to an equal request again. Default: every call is answered anew.' }
+)
+export type AnswerCacheConfig = Static<typeof AnswerCacheConfig>
+
+export const CacheConfig = Section(
+  { answers: Type.Optional(AnswerCacheConfig) },
+  'Answers that are given again.'
+)

@@ -1,0 +1,37 @@
+import t from 'tap'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { Flight } from '../../lib/cache/flight.ts'
+
+t.test('a flight goes on while somebody waits for it', async t => {
+  const flight = new Flight()
+  const [one, two] = [new CallCancellation(), new CallCancellation()]
+  const [first, second] = [flight.wait(one), flight.wait(two)]
+  t.ok(flight.isAwaited)
+  flight.leave('first')
+  t.equal(flight.signal.aborted, false)
+  one.abort('left')
+  t.equal(await first.catch((reason: unknown) => reason), 'left')
+  t.equal(flight.signal.aborted, false)
+  flight.end('kept')
+  t.equal(await second, 'kept')
+})
+
+t.test('it is given up when all have left', async t => {
+  const alone = new Flight()
+  alone.leave('reason')
+  t.equal(alone.signal.reason, 'reason')
+  const flight = new Flight()
+  const signal = new CallCancellation()
+  const wait = flight.wait(signal)
+  flight.leave('reason')
+  signal.abort('left')
+  await wait.catch(() => undefined) // as it left
+  t.equal(flight.signal.reason, 'reason')
+})
+
+t.test('only its first end counts', async t => {
+  const flight = new Flight()
+  flight.end('unkept')
+  flight.end('kept')
+  t.equal(await flight.ended, 'unkept')
+})

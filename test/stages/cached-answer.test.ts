@@ -1,0 +1,106 @@
+import t from 'tap'
+import { AnswerCache } from '../../lib/cache/answer-cache.ts'
+import { MemoryEntries } from '../../lib/cache/entries.ts'
+import { flatMap, once, type Stage } from '../../lib/pipeline/stage.ts'
+import { cachedAnswer } from '../../lib/stages/cached-answer.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { Batch } from '../../lib/core/batch.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+
+type Call = RoutedCall<ChatInput>
+type Answer = Stage<Call, Batch<ChatInput, ChatEvent>>
+
+const text = (piece: string): ChatEvent => ({ type: 'text-delta', choice: 0, text: piece })
+const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
+
+function cache (): AnswerCache {
+  return new AnswerCache({
+    settings: { ttlMs: 60_000, maxBytes: 1024 * 1024, scope: 'key', when: 'always' },
+    entries: new MemoryEntries(1024 * 1024), secret: Buffer.alloc(32), configuration: ''
+  })
+}
+
+function callOf (): Call {
+  return routedCall<ChatInput>({ model: 'one/m', messages: [], stream: true }, { record: new CallRecord('chat') })
+}
+
+function answering (given: ReadonlyArray<readonly ChatEvent[]>, failure?: unknown): { readonly stage: Answer, readonly calls: () => number } {
+  let calls = 0
+  return {
+    stage: flatMap(call => {
+      calls++
+      return batchesOf(call, given, failure)
+    }),
+    calls: () => calls
+  }
+}
+
+t.test('batches pass as they came, and come again as one', async t => {
+  const { stage, calls } = answering([[text('a')], [text('b'), end]])
+  const cached = cachedAnswer(cache(), stage)
+  const [first, again] = [callOf(), callOf()]
+  t.same((await collect(cached(once(first)))).map(({ events }) => events), [[text('a')], [text('b'), end]])
+  const [only, ...others] = await collect(cached(once(again)))
+  t.same([only?.events, others], [[text('a'), text('b'), end], []])
+  t.equal(only?.call, again, 'with the call that asks')
+  t.same([first.record.cache, again.record.cache, calls()], ['miss', 'hit', 1])
+  t.match(again.record, { streamed: true, modelId: 'one/m', providerId: 'one', attempts: 0, usage: undefined })
+})
+
+t.test('what broke off is not kept', async t => {
+  const { stage, calls } = answering([[text('a')]], new Error('broken'))
+  const cached = cachedAnswer(cache(), stage)
+  for (const number of [1, 2]) {
+    await t.rejects(collect(cached(once(callOf()))), { message: 'broken' })
+    t.equal(calls(), number)
+  }
+})
+
+t.test('an answer that nobody reads to its end is given up, and its source closed', async t => {
+  let isClosed = false
+  const stage: Answer = flatMap(async function * (call) {
+    try {
+      yield * batchesOf(call, [[text('a')], [text('b'), end]])
+    } finally {
+      isClosed = true
+    }
+  })
+  const cached = cachedAnswer(cache(), stage)
+  const call = callOf()
+  for await (const _ of cached(once(call))) break
+  t.ok(isClosed)
+  t.equal(call.record.whenUsageKnown, undefined)
+  t.equal((await collect(cached(once(callOf())))).length, 2, 'nothing waits for it')
+})
+
+t.test('it is read to its end while another call waits', async t => {
+  const { stage, calls } = answering([[text('a')], [text('b')], [end]])
+  const cached = cachedAnswer(cache(), stage)
+  const call = callOf()
+  const reader = cached(once(call))[Symbol.asyncIterator]()
+  await reader.next()
+  const other = collect(cached(once(callOf())))
+  await new Promise(resolve => { setImmediate(resolve) })
+  await reader.return?.()
+  t.ok(call.record.whenUsageKnown, 'its row waits for what it used')
+  t.same((await other).map(({ events }) => events), [[text('a'), text('b'), end]])
+  await call.record.whenUsageKnown
+  t.equal(calls(), 1)
+})
+
+t.test('a source that cannot even begin keeps nobody waiting', async t => {
+  const cached = cachedAnswer(cache(), () => { throw new Error('no source') })
+  for (const _ of [1, 2]) await t.rejects(collect(cached(once(callOf()))), { message: 'no source' })
+})
+
+t.test('what is stored elsewhere is neither looked up nor kept', async t => {
+  const { stage, calls } = answering([[end]])
+  const cached = cachedAnswer(cache(), stage, { isStored: () => true })
+  const call = callOf()
+  await collect(cached(once(call)))
+  await collect(cached(once(callOf())))
+  t.same([call.record.cache, calls()], ['bypass', 2])
+})
