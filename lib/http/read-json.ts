@@ -236,7 +236,8 @@ class BodyReader {
     // Twice: as bytes, and as the text that is parsed or the medium that is decoded.
     limits.memory.take(2 * piece.length)
     if (this.#counter === undefined) {
-      if (isWithinLimits(sizeBytes, limits)) return
+      // Whatever is in it, it has neither long strings nor too many values.
+      if (sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= limits.maxValues) return
       this.#smallPieces?.flush()
       this.#counter = counted(this.#pieces)
     }
@@ -302,14 +303,6 @@ function tooLarge (maxBytes: number, param?: string): GatewayError {
     message: `The body is larger than ${formatMegabytes(maxBytes)}.`,
     param
   })
-}
-
-/**
- * Returns true for a body that need not be counted, unless memory is short: whatever is in it, it has neither
- * long strings nor too many values.
- */
-function isWithinLimits (sizeBytes: number, { maxValues }: JsonLimits): boolean {
-  return sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= maxValues
 }
 
 function tooManyValues ({ maxValues }: JsonLimits): GatewayError {

@@ -94,8 +94,8 @@ export function limits<R = unknown> (
       if (isStrict) {
         record.maxCostNanoUsd = decision.granted.nanoUsd
         const media = { counts: tokens.media ?? noMedia, bodyBytes: requestBytes(record), prompts: 1 }
-        estimated.countMedia(
-          Math.max(...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId))))
+        estimated.mediaTokens = Math.max(
+          ...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId)))
         )
       }
       return routes.length === call.routes.length ? call : { ...call, routes }
@@ -208,8 +208,11 @@ class RequestEstimate<R> implements RecordedEstimate {
   #request: R | undefined
   readonly #routes: readonly Route[]
   #made: Estimate | undefined
-  /** Tokens that its media may have taken, where all that a call can cost counts. */
-  #mediaTokens = 0
+  /**
+   * Tokens that its media count with, should their provider report no usage: set where all that a call can
+   * cost counts.
+   */
+  mediaTokens = 0
 
   constructor ({ request, routes }: RoutedCall<R>, estimate: EstimateRequest<R> | undefined) {
     this.#request = request
@@ -228,12 +231,7 @@ class RequestEstimate<R> implements RecordedEstimate {
 
   countPrompt (): number | undefined {
     const { prompt, units } = this.made
-    return units === undefined ? prompt + this.#mediaTokens : undefined
-  }
-
-  /** Has media count with so many tokens, should their provider report no usage. */
-  countMedia (tokens: number): void {
-    this.#mediaTokens = tokens
+    return units === undefined ? prompt + this.mediaTokens : undefined
   }
 
   countAnswer (): number {

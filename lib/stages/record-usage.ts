@@ -1,4 +1,4 @@
-import { transform, type PassThroughStage, type Stage, type Transformer } from '../pipeline/stage.ts'
+import { transform, type PassThroughStage, type Stage } from '../pipeline/stage.ts'
 import { UsageMeter } from '../usage/usage-meter.ts'
 import type { Batch } from '../core/batch.ts'
 import type { AnswerEvent } from '../core/events.ts'
@@ -19,27 +19,19 @@ export interface RecordUsageOptions<R> {
  * without their caller as well.
  */
 export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
-  options: RecordUsageOptions<R> = {}
+  { estimate }: RecordUsageOptions<R> = {}
 ): PassThroughStage<Batch<R, E>> {
-  const stage: Stage<Batch<R, AnswerEvent>> = transform(() => new UsageRecorder(options))
+  const stage: Stage<Batch<R, AnswerEvent>> = transform(() => {
+    let meter: UsageMeter | undefined // of one answer, of one turn
+    return {
+      push: batch => {
+        const { record, request } = batch.call
+        meter ??= new UsageMeter(record)
+        meter.read(batch.events)
+        if (estimate !== undefined) meter.estimate(() => estimate(request))
+        return batch
+      }
+    }
+  })
   return stage as PassThroughStage<Batch<R, E>> // each batch comes out as it went in
-}
-
-/** One answer, of one turn. */
-class UsageRecorder<R> implements Transformer<Batch<R, AnswerEvent>, Batch<R, AnswerEvent>> {
-  readonly #options: RecordUsageOptions<R>
-  #meter: UsageMeter | undefined
-
-  constructor (options: RecordUsageOptions<R>) {
-    this.#options = options
-  }
-
-  push (batch: Batch<R, AnswerEvent>): Batch<R, AnswerEvent> {
-    const { record, request } = batch.call
-    const { estimate } = this.#options
-    this.#meter ??= new UsageMeter(record)
-    this.#meter.read(batch.events)
-    if (estimate !== undefined) this.#meter.estimate(() => estimate(request))
-    return batch
-  }
 }

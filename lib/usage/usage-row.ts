@@ -108,7 +108,9 @@ interface AnswerUsage {
  */
 function usageOf (record: CallRecord): AnswerUsage {
   const { usage, usageEstimated = false, outputCharacters, deferred } = record
-  if (usage !== undefined && isPossible(usage)) {
+  const isPossible = usage !== undefined &&
+    boundedInteger(usage.promptTokens) !== null && boundedInteger(usage.completionTokens) !== null
+  if (isPossible) {
     // All of it where it came another way, or nothing is known of an answer.
     const answers = record.answers.length < 2 ? [usage] : record.answers.map(answer => answer.usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
@@ -268,10 +270,6 @@ function unitsOf (record: CallRecord): Units {
     return boundedInteger(count) !== null && (ofRequest !== true || isBegun(record))
   })
   return { ...images !== undefined && { images }, ...Object.fromEntries(possible) }
-}
-
-function isPossible ({ promptTokens, completionTokens }: Usage): boolean {
-  return boundedInteger(promptTokens) !== null && boundedInteger(completionTokens) !== null
 }
 
 /**
