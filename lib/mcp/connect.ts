@@ -132,17 +132,24 @@ async function connectLocal (
   })
   const leftOut = new Set<string>()
   repairTransport(transport, names => { for (const name of names) leftOut.add(name) })
-  return await connectOver(transport, options, signal, leftOut)
+  // One that does not answer the question for its revision is taken for one of an earlier revision.
+  return await connectOver(transport, { ...options, probeMs: options.timeoutMs / 3 }, signal, leftOut)
+}
+
+interface SessionOptions extends ConnectOptions {
+  /** Milliseconds in which a server says which revision it speaks. Default: `timeoutMs`. */
+  readonly probeMs?: number
 }
 
 async function connectOver (
-  transport: Transport, { timeoutMs, listTtlMs }: ConnectOptions, signal: AbortSignal, leftOut: Set<string>,
+  transport: Transport, { timeoutMs, listTtlMs, probeMs = timeoutMs }: SessionOptions, signal: AbortSignal, leftOut: Set<string>,
   terminate: () => Promise<void> = async () => {}
 ): Promise<Session> {
   const { Client } = await import('@modelcontextprotocol/client')
   let session: Session | undefined
   const client = new Client(identity, {
     ...clientOptions,
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeMs } },
     listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => session?.forgetTools() } }
   })
   // Aborting the handshake is not enough: a server may keep the stream open that was opened first.
@@ -169,7 +176,6 @@ async function close (client: Client): Promise<void> {
 const identity = { name: 'headgate', version }
 
 const clientOptions: ClientOptions = {
-  versionNegotiation: { mode: 'auto' },
   capabilities: {},
   jsonSchemaValidator: { getValidator: <T>(): JsonSchemaValidator<T> => acceptAnyOutput }
 }

@@ -4,7 +4,7 @@
  */
 
 import { isContainer, property } from '../json/guards.ts'
-import { noAnswerCode } from './repair-message.ts'
+import { brokenAnswerCode, noAnswerCode } from './repair-message.ts'
 import { addressRefused, answerTooLarge, portRefused } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
 
@@ -95,6 +95,12 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
       cause: error
     })
   }
+  if (codes.has(brokenAnswerCode)) {
+    return new ToolServerFailure(phase, 'The answer of the tool server was not valid JSON-RPC.', {
+      recommendation: 'Its answers need `jsonrpc: "2.0"`, the `id` of the request, and `result` or `error`, not both.',
+      cause: error
+    })
+  }
   const refusal = chain.find(isJsonRpcError)
   if (refusal !== undefined) {
     return new ToolServerFailure(
@@ -170,9 +176,10 @@ export function isJsonRpcError (error: unknown): error is Error {
   return error instanceof Error && error.name === 'ProtocolError' && !gaveNoAnswer(error)
 }
 
-/** Returns true when the server ended its answer without a result or an error. */
+/** Returns true when the server ended its answer without a result or an error, or with what is neither. */
 function gaveNoAnswer (error: unknown): boolean {
-  return property(error, 'code') === noAnswerCode
+  const code = property(error, 'code')
+  return code === noAnswerCode || code === brokenAnswerCode
 }
 
 /** Finds the HTTP status in an error of the client library. */

@@ -17,6 +17,8 @@ export interface SentRequest {
 const serverError = -32000
 /** Says that the server ended its answer without one: a code of ours, which no server has a reason to use. */
 export const noAnswerCode = -32099
+/** Says that an answer was no JSON-RPC: another code of ours. */
+export const brokenAnswerCode = -32098
 
 /**
  * Returns a message as the protocol has it.
@@ -47,6 +49,11 @@ export function repairMessage (
 /** Returns a message that says that a request got no answer. */
 export function noAnswer ({ id }: SentRequest): JsonObject {
   return { jsonrpc: '2.0', id, error: { code: noAnswerCode, message: 'no answer' } }
+}
+
+/** Returns a message that says that the answer to a request could not be read. */
+export function brokenAnswer ({ id }: SentRequest): JsonObject {
+  return { jsonrpc: '2.0', id, error: { code: brokenAnswerCode, message: 'broken answer' } }
 }
 
 /** Returns true for a message that answers the request. */

@@ -23,13 +23,19 @@ createInterface({ input: process.stdin }).on('line', line => {
   if (lies[method] === 'exit') process.exit(1)
   if (lies[method] === 'half') { process.stdout.write('{"jsonrpc":"2.0","id":' + id); process.exit(0) }
   const result = usual && { ...usual, ...lies[method] }
+  if (lies.envelope?.[method] !== undefined) {
+    const answer = { jsonrpc: '2.0', id, result, ...lies.envelope[method] }
+    process.stdout.write(JSON.stringify({ level: 30, msg: 'answering' }) + '\\n')
+    process.stdout.write(JSON.stringify(lies.list === true ? [answer] : answer) + '\\n')
+    return
+  }
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id: lies.id === 'text' ? String(id) : id, ...result ? { result } : { error: { code: -32601, message: 'no' } } }) + '\\n')
 })
 `
 
-function start (t: Test, lies: Readonly<Record<string, unknown>>): () => Promise<OpenTools> {
+function start (t: Test, lies: Readonly<Record<string, unknown>>, connectMs?: number): () => Promise<OpenTools> {
   const script = join(t.testdir({ 'server.mjs': program }), 'server.mjs')
-  const servers = toolServers(t, {}, [{ slug: 'a/local', command: process.execPath, args: [script, JSON.stringify(lies)], headers: {}, env: {}, shared: true }])
+  const servers = toolServers(t, connectMs === undefined ? {} : { connectMs }, [{ slug: 'a/local', command: process.execPath, args: [script, JSON.stringify(lies)], headers: {}, env: {}, shared: true }])
   return async () => await open(servers, { mcp_servers: 'a/local' })
 }
 
@@ -56,4 +62,26 @@ t.test('a process that ends during a call is a failure at once, and another is s
       t.match(await call(tools, 'count'), { failure: { code: 'call', message: 'The tool server ended the connection before its answer.' } }, end)
     }
   }
+})
+
+t.test('an answer without a valid envelope is a failure at once, and what is logged as JSON is none', async t => {
+  const wrong = { message: 'The answer of the tool server was not valid JSON-RPC.', recommendation: /`jsonrpc: "2\.0"`/ }
+  const rows: ReadonlyArray<readonly [name: string, change: object, isList?: boolean]> = [
+    ['no version', { jsonrpc: null }], ['another version', { jsonrpc: '1.0' }], ['an error beside a result', { error: null }],
+    ['a null result', { result: null }], ['an error that is a text', { result: undefined, error: 'no' }], ['no id', { id: null }], ['a list', {}, true]
+  ]
+  for (const [name, change, list = false] of rows) {
+    const startedMs = performance.now()
+    const tools = await start(t, { envelope: { 'tools/call': change }, list })()
+    t.match(await call(tools, 'count'), { failure: { code: 'call', ...wrong } }, name)
+    const listed = await start(t, { envelope: { 'tools/list': change }, list })()
+    t.match(listed.errors, { 'a/local': { code: 'list', ...wrong } }, name)
+    t.ok(performance.now() - startedMs < 8000, `${name}: not after a timeout`)
+  }
+  t.equal((await call(await start(t, { envelope: { 'tools/call': {} } })(), 'count')).text, 'counted', 'a valid one beside a line of a log')
+})
+
+t.test('a process that does not say which revision it speaks is used as one of an earlier revision', async t => {
+  const tools = await start(t, { envelope: { 'server/discover': { error: 'unknown method' } } }, 1500)()
+  t.equal((await call(tools, 'count')).text, 'counted')
 })
