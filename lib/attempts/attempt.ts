@@ -155,7 +155,7 @@ async function openBody<E extends { readonly type: string }> (
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
     case 'json': {
-      const bytes = await body.buffer(answerBytes, memory.hold)
+      const bytes = withoutComments(await body.buffer(answerBytes, memory.hold))
       if (reader.sse !== undefined && looksLikeStream(bytes)) {
         const maxBytes = Math.max(eventBytes, answerBytes)
         return bufferedAttempt(await readCompleteStream(bytes, reader.sse(), maxBytes))
@@ -276,6 +276,29 @@ function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
 function headersStarting (prefix: string, headers: UpstreamResponse['headers']): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith(prefix) && typeof value === 'string' ? [[name, value]] : []))
+}
+
+/**
+ * Returns the JSON after comments of an event stream, by which servers keep a connection alive while they
+ * work on a complete answer; anything else as it is.
+ */
+function withoutComments (bytes: Buffer): Buffer {
+  const colon = 0x3a
+  let at = blanksAt(bytes, 0)
+  if (bytes[at] !== colon) return bytes
+  while (bytes[at] === colon) {
+    const end = bytes.indexOf('\n', at)
+    at = end === -1 ? bytes.length : blanksAt(bytes, end)
+  }
+  const isJson = bytes[at] === 0x7b || bytes[at] === 0x5b
+  return isJson ? bytes.subarray(at) : bytes
+}
+
+/** Returns the place after spaces, tabs and line ends. */
+function blanksAt (bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at++
+  return at
 }
 
 function looksLikeStream (bytes: Buffer): boolean {

@@ -17,6 +17,17 @@ export interface Usage extends
   Readonly<Record<Always | 'totalTokens', number>>,
   Readonly<Partial<Record<Exclude<TokenKindName, Always> | NameBesideTokens, number>>> {}
 
+/** The most that a call can use of anything. */
+export const maxCount = 1e9
+
+/**
+ * Returns the usage that a provider reported; `undefined` where a count is beyond what is possible: no caller
+ * is told such a number, and what was used is estimated.
+ */
+export function possibleUsage (usage: Usage): Usage | undefined {
+  return Object.values(usage).every(count => count <= maxCount) ? usage : undefined
+}
+
 /**
  * Characters of text that make about one token in most languages: for estimates, where a provider reports
  * nothing.

@@ -16,6 +16,7 @@ import {
   addUsage,
   amountOf,
   charactersPerToken,
+  maxCount,
   type EstimatedUnits,
   type Units,
   type Usage
@@ -24,8 +25,7 @@ import type { Price } from '../core/model.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** The most that a call can use of anything, and the most it can cost: a million dollars. */
-const maxCount = 1e9
+/** The most that a call can cost: a million dollars. */
 const maxNanoUsd = 1e15
 
 /** The identity of a row: of those with the same one, the last counts. */

@@ -99,6 +99,47 @@ t.test('a provider in trouble means the same at every endpoint', async t => {
   await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
+const chatQuestions: Readonly<Record<string, Question>> = {
+  'chat': {
+    path: 'chat/completions', providers: openai, model: 'gpt-4.1', body: { messages: 'x' },
+    answer: { pieces: ['{"choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}'] }
+  },
+  'chat of Gemini': {
+    path: 'chat/completions', providers: ['google', 'other-google'], model: 'gemini-2.5-flash', body: { messages: 'x' },
+    answer: { pieces: ['{"candidates":[{"content":{"parts":[{"text":"hello"}]},"finishReason":"STOP"}]}'] }
+  }
+}
+
+t.test('a count that is impossible reaches neither caller nor sums', async t => {
+  for (const [name, question] of Object.entries({ ...questions, ...chatQuestions })) {
+    const [body] = question.answer.pieces as readonly [string] // as they are above
+    if (!body.startsWith('{')) continue
+    for (const count of [1e308, 9e15, 1_000_000_001]) {
+      const counts = {
+        prompt_tokens: count, input_tokens: count, output_tokens: 1, completion_tokens: 1, total_tokens: count, promptTokenCount: count, candidatesTokenCount: 1
+      }
+      const { api } = await start(t, { pieces: [JSON.stringify({ ...JSON.parse(body), [question.providers[0] === 'google' ? 'usageMetadata' : 'usage']: counts })] })
+      const response = await ask(api, question, [`${question.providers[0]}/${question.model}`])
+      const text = await response.text()
+      t.equal(response.status, 200, name)
+      t.notMatch(text, /e\+|9000000000000000|1000000001/, `${name}: ${text}`)
+      await until(() => api.lines.length === 1, 'the line of the call')
+      t.notMatch(JSON.stringify(api.lines), /e\+|9000000000000000|1000000001/, name)
+    }
+  }
+})
+
+t.test('a server that keeps a connection alive by comments before its JSON is understood', async t => {
+  for (const [name, question] of Object.entries(chatQuestions)) {
+    const comments = [': PROCESSING\n\n', ':\r\n\r\n', ' : again\n']
+    const { api } = await start(t, { pieces: [...comments, ...question.answer.pieces as readonly string[]] })
+    const response = await ask(api, question, [`${question.providers[0]}/${question.model}`])
+    t.match(await response.json(), { choices: [{ message: { content: 'hello' } }] }, name)
+    const silent = await start(t, { pieces: comments })
+    t.equal((await ask(silent.api, question, [`${question.providers[0]}/${question.model}`])).status, 502, `${name}: comments alone`)
+  }
+})
+
 t.test('the second of a list answers at every endpoint where both would mean the same', async t => {
   for (const [name, question] of Object.entries(questions)) {
     if (question.path === 'embeddings') continue

@@ -1,7 +1,7 @@
 /** Has the tokens of a prompt counted by the provider. */
 
 import { printInTurns } from '../../json/print-in-turns.ts'
-import { numberOf, objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { messagesRequest } from './chat-request.ts'
 import { directFailure, directRequest } from './direct.ts'
@@ -30,7 +30,7 @@ function translatedCount (input: AdapterInput<ChatInput>): DirectRequest {
 }
 
 function countIn (value: unknown): number {
-  const count = numberOf(objectOf(value)?.['input_tokens'])
+  const count = countOf(objectOf(value)?.['input_tokens'])
   if (count === undefined) throw invalidResponse('no count')
   return count
 }

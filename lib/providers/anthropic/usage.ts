@@ -1,5 +1,5 @@
 import { countOf, objectOf } from '../../json/guards.ts'
-import type { Usage } from '../../core/usage.ts'
+import { possibleUsage, type Usage } from '../../core/usage.ts'
 import type { WireUsage } from './wire.ts'
 
 /**
@@ -46,7 +46,7 @@ export class UsageCount {
     }
     const promptTokens = (this.#input ?? 0) + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)
     const completionTokens = this.#output
-    return {
+    return possibleUsage({
       promptTokens,
       completionTokens,
       totalTokens: promptTokens + completionTokens,
@@ -55,6 +55,6 @@ export class UsageCount {
       ...this.#cacheWriteHour !== undefined && { cacheWriteHourTokens: this.#cacheWriteHour },
       ...this.#searches !== undefined && { searches: this.#searches },
       ...this.#thinking !== undefined && { reasoningTokens: this.#thinking }
-    }
+    })
   }
 }

@@ -1,6 +1,6 @@
 import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
 import type { JsonObject } from '../../json/guards.ts'
-import type { Usage } from '../../core/usage.ts'
+import { possibleUsage, type Usage } from '../../core/usage.ts'
 
 const placesOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> =>
   names.map(name => name.split('.'))
@@ -60,7 +60,8 @@ export function laterUsage (known: Usage | undefined, usage: Usage | undefined):
 /**
  * Reads the token counts of the dialect, or `undefined` when none were reported: `null`, `{}` and
  * counts that are no numbers are no report. Negative counts have been seen and are read as zero,
- * numbers as text as numbers, and a total below the sum of its parts as that sum.
+ * numbers as text as numbers, and a total below the sum of its parts as that sum. A report with an impossible
+ * count is none.
  */
 export function usageOf (value: unknown): Usage | undefined {
   const usage = objectOf(value)
@@ -73,7 +74,7 @@ export function usageOf (value: unknown): Usage | undefined {
   const cached = countAt(usage, places.cached)
   const cacheWrite = countAt(usage, places.cacheWrite)
   const promptTokens = (prompt ?? 0) + besidePrompt(usage)
-  return {
+  return possibleUsage({
     promptTokens,
     completionTokens: completion ?? 0,
     totalTokens: Math.max(total ?? 0, promptTokens + (completion ?? 0)),
@@ -86,7 +87,7 @@ export function usageOf (value: unknown): Usage | undefined {
       acceptedPredictionTokens: countAt(usage, places.accepted),
       rejectedPredictionTokens: countAt(usage, places.rejected)
     })
-  }
+  })
 }
 
 /** What a part leaves of the total, where both are known. */

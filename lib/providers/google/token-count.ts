@@ -1,6 +1,6 @@
 /** Has the tokens of a prompt counted by the provider. */
 
-import { numberOf, objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/guards.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { throwFailure } from '../provider-failure.ts'
 import { chatTraits } from './chat-traits.ts'
@@ -40,5 +40,5 @@ function countRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
 
 function countIn (value: unknown): number {
   const wire = objectOf(value) ?? {}
-  return numberOf(wire['totalTokens']) ?? throwFailure(inBandError(wire), 'no count')
+  return countOf(wire['totalTokens']) ?? throwFailure(inBandError(wire), 'no count')
 }

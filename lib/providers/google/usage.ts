@@ -1,6 +1,6 @@
 import { countOf, objectsOf } from '../../json/guards.ts'
 import type { UsageMetadata } from './wire.ts'
-import type { Usage } from '../../core/usage.ts'
+import { possibleUsage, type Usage } from '../../core/usage.ts'
 
 /**
  * Reads Gemini's token counts as ours. Thoughts are billed output although they are counted apart; the
@@ -25,14 +25,14 @@ export function usageOf (wire: UsageMetadata, hasOutput = false): Usage | undefi
     ? count(candidates) + count(thoughts)
     : Math.max(0, count(total) - promptTokens)
   const audio = objectsOf(wire.promptTokensDetails).find(({ modality }) => modality === 'AUDIO')
-  return {
+  return possibleUsage({
     promptTokens,
     completionTokens,
     totalTokens: promptTokens + completionTokens,
     ...wire.cachedContentTokenCount !== undefined && { cachedTokens: count(wire.cachedContentTokenCount) },
     ...wire.thoughtsTokenCount !== undefined && { reasoningTokens: count(wire.thoughtsTokenCount) },
     ...audio !== undefined && { promptAudioTokens: count(audio.tokenCount) }
-  }
+  })
 }
 
 function count (value: unknown): number {

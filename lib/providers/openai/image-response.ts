@@ -4,7 +4,7 @@ import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { countOf, numberOf, objectOf } from '../../json/guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
-import type { Usage } from '../../core/usage.ts'
+import { maxCount, possibleUsage, type Usage } from '../../core/usage.ts'
 import { nowSeconds } from '../../core/reply.ts'
 
 const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
@@ -27,7 +27,9 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   }
   const about: Record<string, unknown> = {}
   for (const field of aboutFields) {
-    if (answer[field] !== undefined && answer[field] !== null) about[field] = answer[field]
+    const value = answer[field]
+    if (value === undefined || value === null || (field === 'usage' && isImpossible(value))) continue
+    about[field] = value
   }
   const events: ImageEvent[] = [{
     type: 'image-answer',
@@ -49,6 +51,10 @@ function imageOf (value: unknown): ImageData {
   }
 }
 
+function isImpossible (usage: unknown): boolean {
+  return Object.values(objectOf(usage) ?? {}).some(count => (countOf(count) ?? 0) > maxCount)
+}
+
 /** Reads token counts as the image API names them; `undefined` when none were reported. */
 export function imageUsage (value: unknown): Usage | undefined {
   const {
@@ -62,10 +68,10 @@ export function imageUsage (value: unknown): Usage | undefined {
   if (prompt === undefined && completion === undefined && sum === undefined) return undefined
   const promptTokens = prompt ?? 0
   const completionTokens = completion ?? 0
-  return {
+  return possibleUsage({
     promptTokens,
     completionTokens,
     totalTokens: sum ?? promptTokens + completionTokens,
     ...images !== undefined && { promptImageTokens: images }
-  }
+  })
 }

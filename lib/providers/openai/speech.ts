@@ -6,6 +6,7 @@
 
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { countOf, objectOf } from '../../json/guards.ts'
+import { possibleUsage } from '../../core/usage.ts'
 import { throwFailure } from '../provider-failure.ts'
 import { jsonOrSse } from '../json-api.ts'
 import { typedStream } from './typed-stream.ts'
@@ -94,5 +95,6 @@ function addUsage (value: unknown, into: SpeechEvent[]): void {
   const output = countOf(made)
   if (input === undefined || output === undefined) return
   const totalTokens = countOf(total) ?? input + output
-  into.push({ type: 'usage', usage: { promptTokens: input, completionTokens: output, totalTokens } })
+  const reported = possibleUsage({ promptTokens: input, completionTokens: output, totalTokens })
+  if (reported !== undefined) into.push({ type: 'usage', usage: reported })
 }

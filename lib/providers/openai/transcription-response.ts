@@ -2,9 +2,9 @@
 
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { objectOf } from '../../json/guards.ts'
 import { typedStream } from './typed-stream.ts'
-import { numberOf, objectsOf } from '../../json/guards.ts'
+import { countOf, numberOf, objectOf, objectsOf } from '../../json/guards.ts'
+import { maxCount } from '../../core/usage.ts'
 import type { Transcript, TranscriptEvent } from '../../core/events.ts'
 import type {
   TokenLogprob, TranscriptFormat, TranscriptionUsage, TranscriptSegment, TranscriptWord
@@ -98,13 +98,13 @@ function logprobsOf (value: unknown): TokenLogprob[] | undefined {
 function usageOf (value: unknown): TranscriptionUsage | undefined {
   const usage = objectOf(value)
   const seconds = numberOf(usage?.['seconds'])
-  if (seconds !== undefined) return { type: 'duration', seconds }
-  const input = numberOf(usage?.['input_tokens'])
-  const output = numberOf(usage?.['output_tokens'])
-  if (input === undefined || output === undefined) return undefined
+  if (seconds !== undefined) return seconds >= 0 && seconds <= maxCount ? { type: 'duration', seconds } : undefined
+  const input = countOf(usage?.['input_tokens'])
+  const output = countOf(usage?.['output_tokens'])
+  if (input === undefined || output === undefined || input > maxCount || output > maxCount) return undefined
+  const total = countOf(usage?.['total_tokens']) ?? input + output
   const details = objectOf(usage?.['input_token_details'])
-  const text = numberOf(details?.['text_tokens'])
-  const audio = numberOf(details?.['audio_tokens'])
+  const [text, audio] = [details?.['text_tokens'], details?.['audio_tokens']].map(countOf)
   return {
     type: 'tokens',
     input_tokens: input,
@@ -115,7 +115,7 @@ function usageOf (value: unknown): TranscriptionUsage | undefined {
       }
     },
     output_tokens: output,
-    total_tokens: numberOf(usage?.['total_tokens']) ?? input + output
+    total_tokens: total <= maxCount ? total : input + output
   }
 }
 

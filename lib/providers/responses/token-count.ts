@@ -1,7 +1,7 @@
 /** Has the tokens of an input counted by the provider, also for callers who do not speak this API. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { numberOf, objectOf, type JsonObject } from '../../json/guards.ts'
+import { countOf, objectOf, type JsonObject } from '../../json/guards.ts'
 import { jsonHeaders } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { responsesBody } from './chat-request.ts'
@@ -69,7 +69,7 @@ function tooLarge (): GatewayError {
 }
 
 function countIn (value: unknown): number {
-  const count = numberOf(objectOf(value)?.['input_tokens'])
+  const count = countOf(objectOf(value)?.['input_tokens'])
   if (count === undefined) throw invalidResponse('no count')
   return count
 }
