@@ -3,7 +3,7 @@
 import { toImages } from '../lib/images/complete.ts'
 import { checkImageFile } from '../lib/images/files.ts'
 import { estimateImages } from '../lib/limits/estimate-units.ts'
-import { streamOrJson } from '../lib/replies/stream-or-json.ts'
+import { streamOrJson } from '../lib/replies/answer-reply.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'

@@ -5,7 +5,7 @@ import { transcriptionInput, translationInput, type RecordingInput } from '../li
 import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateRecording } from '../lib/limits/estimate-units.ts'
-import { streamOrJson } from '../lib/replies/stream-or-json.ts'
+import { streamOrJson } from '../lib/replies/answer-reply.ts'
 import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'

@@ -58,7 +58,7 @@ export { embeddingsReply } from '../replies/embeddings-reply.ts'
 export { eventStream } from '../replies/answer-reply.ts'
 export { jsonReply } from '../replies/json.ts'
 export { replyWith } from '../replies/reply-with.ts'
-export { streamOrJson } from '../replies/stream-or-json.ts'
+export { streamOrJson } from '../replies/answer-reply.ts'
 export { toAnswerReply, toLargeReply } from '../replies/answer-reply.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'

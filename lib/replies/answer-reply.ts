@@ -1,6 +1,4 @@
-/**
- * Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece.
- */
+/** Ends a pipeline whose caller chooses: an event stream, or the same answer in one piece. */
 
 import { collected, peek } from '../async/peek.ts'
 import { PrintedJson, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
@@ -8,8 +6,9 @@ import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../diale
 import { printInTurns } from '../json/print-in-turns.ts'
 import { sseFrames } from '../wire/sse-frames.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
+import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
-import type { Sink } from '../pipeline/stage.ts'
+import type { Sink, Stage } from '../pipeline/stage.ts'
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -23,20 +22,49 @@ const keepAlive = { text: ': ping\n', everyMs: 15_000 }
 const largeAnswerBytes = 1024 * 1024
 
 /**
- * Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects.
+ * Answers with chat events in the caller's dialect. Waits for the first batch of `normalise`, which decides
+ * the status: a source that fails before it rejects.
  */
 export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
   return async source => {
     const { first, all } = await peek(source)
     const start = answerStart<C>(first)
     const { call } = start
-    const reply = call.request.stream === true
-      ? streamed(encode(start), all)
-      : await toAnswerReply(await complete(start, await collected(all)), call.record)
+    let reply: Reply
+    if (call.request.stream === true) {
+      const printer = encode(start)
+      reply = eventStream(sseFrames<ChatBatch>(() => printer)(all), printer.keepAlive?.bind(printer))
+    } else reply = await toAnswerReply(await complete(start, await collected(all)), call.record)
     // Spreading `reply` in front of `headers` costs 3 µs.
     return headers === undefined
       ? reply
       : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(call)) })
+  }
+}
+
+/** Batches of a call that says whether it wants a stream. */
+type StreamableBatch = Batch<{ readonly stream?: boolean | undefined }, unknown>
+
+export interface StreamOrJson<B, W> {
+  /** Batches to the frames of an event stream. */
+  readonly streamed: Stage<B, string | Uint8Array>
+  /** All batches of an answer as one value. */
+  readonly complete: (batches: B[]) => W
+  /** That value as a reply. Default: its JSON. */
+  readonly write?: (value: W, record: CallRecord) => Reply | Promise<Reply>
+}
+
+/**
+ * Answers with batches of any kind. Waits for the first, which decides the status: a source that fails before
+ * it rejects.
+ */
+export function streamOrJson<B extends StreamableBatch, W = unknown> (
+  { streamed, complete, write = toAnswerReply }: StreamOrJson<B, W>
+): Sink<B, Reply> {
+  return async source => {
+    const { first, all } = await peek(source)
+    if (first.call.request.stream === true) return eventStream(streamed(all))
+    return await write(complete(await collected(all)), first.call.record)
   }
 }
 
@@ -48,10 +76,6 @@ export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart
     route,
     context: call.context as C // by the `input` of the same dialect
   }
-}
-
-function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
-  return eventStream(sseFrames<ChatBatch>(() => printer)(batches), printer.keepAlive?.bind(printer))
 }
 
 /**

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { map, once } from '../../lib/pipeline/stage.ts'
-import { answerReply, answerStart, toAnswerReply, eventStream } from '../../lib/replies/answer-reply.ts'
+import { answerReply, answerStart, eventStream, streamOrJson, toAnswerReply } from '../../lib/replies/answer-reply.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { batchesOf, collect, route, routedCall } from '../support/stages.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
@@ -100,4 +100,40 @@ t.test('an answer starts with the first event of its first batch, and with what 
   const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
   const start = answerStart({ call, route, events: [head, { type: 'choice-end', choice: 0, reason: 'stop' }] })
   t.strictSame(start, { head, call, route, context: { echo: true } })
+})
+
+const sink = streamOrJson({
+  streamed: async function * (source) {
+    for await (const { events } of source) yield `${events.join()};`
+  },
+  complete: batches => ({ all: batches.flatMap(({ events }) => events) })
+})
+
+t.test('a caller who requested a stream gets one, from the first batch on', async t => {
+  const reply = await sink(batchesOf(routedCall({ stream: true }), [['a'], ['b', 'c']]))
+  t.equal(reply.headers['content-type'], 'text/event-stream; charset=utf-8')
+  t.same(await collect(reply.body as AsyncIterable<string>), ['a;', 'b,c;'])
+})
+
+t.test('every other caller gets all of it in one piece', async t => {
+  for (const request of [{}, { stream: false }]) {
+    t.strictSame(await sink(batchesOf(routedCall(request), [['a'], ['b', 'c']])), {
+      status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"all":["a","b","c"]}'
+    })
+  }
+})
+
+t.test('the value may be written otherwise', async t => {
+  const text = streamOrJson({
+    streamed: async function * () {}, complete: () => 7, write: value => ({ status: 200, headers: {}, body: `${value}` })
+  })
+  t.strictSame(await text(batchesOf(routedCall({}), [['a']])), { status: 200, headers: {}, body: '7' })
+})
+
+t.test('a failure before the first batch is a status; later it is one only of a complete answer', async t => {
+  const broken = new Error('broken')
+  await t.rejects(sink(batchesOf(routedCall({ stream: true }), [], broken)), broken)
+  await t.rejects(sink(batchesOf(routedCall({}), [['a']], broken)), broken)
+  const { body } = await sink(batchesOf(routedCall({ stream: true }), [['a']], broken))
+  await t.rejects(collect(body as AsyncIterable<string>), broken)
 })
