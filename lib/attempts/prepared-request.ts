@@ -105,16 +105,11 @@ export class PreparedRequest<
   }
 
   #open (attempt: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenAttempt<E>> {
-    const [provider, adapter, options, { abandoned, recordSent, isFree }] = [
-      this.provider,
-      this.#adapter,
-      this.#options,
-      this.#shared
-    ]
-    const [first, ...others] = parts
-    const open = (call: AttemptCall): Promise<OpenAttempt<E>> => first !== undefined && others.length === 0
-      ? openAttempt(call, first, provider, adapter, options)
-      : openParts(call, parts, provider, adapter, options)
+    const { abandoned, recordSent, isFree } = this.#shared
+    const [first] = parts
+    const open = (call: AttemptCall): Promise<OpenAttempt<E>> => first !== undefined && parts.length === 1
+      ? openAttempt(call, first, this.provider, this.#adapter, this.#options)
+      : openParts(call, parts, this.provider, this.#adapter, this.#options)
     const opened = this.readsToEnd ? abandoned.open(attempt, open) : open(attempt)
     recordSent?.(this.#call, isFree)
     return opened

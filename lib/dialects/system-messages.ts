@@ -84,6 +84,7 @@ function textOf (content: SystemMessage['content']): string {
   return typeof content === 'string' ? content : content.map(part => part.text).join('\n\n')
 }
 
-function isSystem (message: Message): message is SystemMessage {
+/** Returns true for a message of the system, which those of the role `developer` are as well. */
+export function isSystem (message: Message): message is SystemMessage {
   return message.role === 'system' || message.role === 'developer'
 }

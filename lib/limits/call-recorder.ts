@@ -96,10 +96,9 @@ export class CallRecorder {
     } finally {
       // First: what the store has of a call must not count beside its reservation.
       if (record.reservation !== undefined) {
-        const requests = Math.max(0, record.attempts - 1) // known without a row as well
         limiter.settle(record.reservation, row === undefined
-          ? { used: { requests } }
-          : { used: { ...usedIn(row), requests }, row: { id: row.id, atMs: row.at_ms } })
+          ? { used: { requests: Math.max(0, record.attempts - 1) } }
+          : { used: usedIn(row), row: { id: row.id, atMs: row.at_ms } })
       }
       if (row !== undefined) void ledger?.add(row, journaled)
     }

@@ -13,6 +13,7 @@ import { ValidationError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
 import { hasAddedFields, withoutAddedFields } from '../../chat/added-fields.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
+import { isSystem } from '../system-messages.ts'
 import type { ChatCall, ChatInput } from '../../chat/input.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { ToolChoice } from '../../../schemas/tools.ts'
@@ -102,10 +103,6 @@ function withSystemPrompt (
 
 function namesServer (choice: ToolChoice): boolean {
   return typeof choice === 'object' && 'server_label' in choice
-}
-
-function isSystem (message: Message): boolean {
-  return message.role === 'system' || message.role === 'developer'
 }
 
 type Block = string | Record<string, unknown>
