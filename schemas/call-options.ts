@@ -8,7 +8,8 @@ const ModelNames = Type.Array(ModelName, { maxItems: 10 })
 /** For requests to any model. */
 export const attemptOptions = {
   num_retries: Nullable(Type.Integer({ minimum: 0 }), {
-    description: 'Further attempts at a model that failed: at most so many, and never more than its provider has.'
+    description:
+      'Further attempts at a model that failed: at most so many, and never more than its provider has.'
   }),
   timeout: Nullable(Type.Number({ exclusiveMinimum: 0 }), {
     description: 'Seconds after which the call ends with 504, if that is sooner than it would.'

@@ -17,7 +17,7 @@ const layers: ReadonlyArray<readonly string[]> = [
   ['lib/client', 'lib/sandbox', 'lib/local'],
   ['lib/stores', 'lib/models', 'lib/bodies', 'lib/usage', 'lib/coordination', 'lib/limits'],
   ['lib/routing', 'lib/attempts', 'lib/mcp', 'lib/telemetry', 'lib/cache'],
-  ['lib/keys', 'lib/deferred', 'lib/dashboard', 'lib/config', 'lib/accounts'],
+  ['lib/keys', 'lib/deferred', 'lib/dashboard', 'lib/config', 'lib/accounts', 'lib/import'],
   ['lib/services.ts', 'lib/replies', 'lib/stages', 'pipelines'],
   ['lib/http', 'lib/create-services.ts', 'lib/gateway', 'lib/gateway.ts', 'lib/public'],
   ['lib/process', 'lib/cli', 'lib/main.ts']

@@ -61,6 +61,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'show which models a call would use, and why',
     load: async () => (await import('./route.ts')).route
   }],
+  ['import', {
+    summary: 'make a configuration of that of LiteLLM',
+    load: async () => (await import('./import.ts')).importCommand
+  }],
   ['doctor', {
     summary: 'check the installation and every provider',
     load: async () => (await import('./doctor.ts')).doctor

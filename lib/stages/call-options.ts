@@ -42,7 +42,8 @@ export function callOptions (
     if (timeout !== undefined) call.endAfter?.(timeout * 1000)
     if (fallbacks === undefined && maxRetries === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)
-    return refine(call, { options: { fallbacks: names, maxRetries } }) as unknown as T // it only gains a field
+    // it only gains a field
+    return refine(call, { options: { fallbacks: names, maxRetries } }) as unknown as T
   })
 }
 

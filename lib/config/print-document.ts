@@ -1,0 +1,10 @@
+import { createRequire } from 'node:module'
+import type * as Yaml from 'yaml'
+import type { JsonObject } from '../json/guards.ts'
+
+/** Prints a configuration as YAML. */
+export function printDocument (value: JsonObject): string {
+  // what its types say; loaded for the few commands that print one
+  const { stringify } = createRequire(import.meta.url)('yaml') as typeof Yaml
+  return stringify(value, { lineWidth: 110 })
+}

@@ -1,0 +1,311 @@
+/**
+ * Turns the `config.yaml` of LiteLLM's proxy into a configuration: what callers name keeps its name. Every
+ * entry gets a row in the plan, also what has no counterpart.
+ */
+
+import { LitellmModels, milliseconds, type Deployment } from './litellm-models.ts'
+import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
+import { ImportedSecrets, variableIn } from './secrets.ts'
+import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import { isObject, type JsonObject } from '../json/guards.ts'
+
+export interface ImportedConfig {
+  /** In the shape of `headgate.yaml`. */
+  readonly config: JsonObject
+  /** Secrets that the file held in clear, by the variable that the configuration reads them from. */
+  readonly secrets: ReadonlyMap<string, string>
+  readonly rows: readonly PlanRow[]
+}
+
+/** The strategy of routes for each of LiteLLM's. Those of the same rule are exact. */
+const strategies: Readonly<Record<string, readonly [strategy: string, verdict: Verdict]>> = {
+  'simple-shuffle': ['weighted', 'exact'],
+  'least-busy': ['balanced', 'approximate'],
+  'latency-based-routing': ['fastest', 'approximate'],
+  'usage-based-routing': ['balanced', 'approximate'],
+  'usage-based-routing-v2': ['balanced', 'approximate'],
+  'cost-based-routing': ['cheapest', 'approximate']
+}
+
+/** What the plan says of settings that are so here, or that a person has to see to. */
+const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
+  ['router_settings.cooldown_time', 'approximate', 'a model that fails rests for 5 seconds, then longer'],
+  ['router_settings.allowed_fails', 'approximate', 'five failures in a row, or ten of twenty attempts'],
+  ['router_settings.retry_after', 'approximate', 'what a provider says counts, else 250 ms and longer'],
+  ['router_settings.enable_pre_call_checks', 'exact', 'models that cannot take a prompt are skipped'],
+  ['router_settings.redis_url', 'manual', 'set `coordination.url`'],
+  ['router_settings.redis_host', 'manual', 'set `coordination.url`'],
+  ['router_settings.redis_port', 'manual', 'set `coordination.url`'],
+  ['router_settings.redis_password', 'manual', 'set `coordination.url`'],
+  ['litellm_settings.drop_params', 'exact', 'fields that a provider does not know are dropped'],
+  ['litellm_settings.modify_params', 'exact', 'requests are fitted to each provider'],
+  ['litellm_settings.json_logs', 'exact', 'the log is JSON'],
+  ['litellm_settings.set_verbose', 'exact', '`server.log_level` instead'],
+  ['litellm_settings.telemetry', 'exact', 'nothing is sent to us'],
+  ['litellm_settings.redact_messages_in_exceptions', 'exact', 'errors hold no messages'],
+  [
+    'litellm_settings.turn_off_message_logging',
+    'exact',
+    'messages are kept only where `calls.keep_bodies` says so'
+  ],
+  ['litellm_settings.cache', 'manual', 'see docs/caching.md'],
+  ['litellm_settings.cache_params', 'manual', 'see docs/caching.md'],
+  ['general_settings.master_key', 'manual', 'create an admin key: `headgate admin-keys create`'],
+  ['general_settings.database_url', 'manual', 'keys and teams are not part of the file'],
+  ['general_settings.store_model_in_db', 'manual', 'models of the database are not part of the file'],
+  ['general_settings.salt_key', 'exact', 'nothing here is encrypted with it'],
+  ['general_settings.proxy_batch_write_at', 'exact', 'records are written from a journal'],
+  [
+    'general_settings.background_health_checks',
+    'approximate',
+    'providers are judged by the calls that they get'
+  ],
+  ['general_settings.alerting', 'manual', 'let your monitoring read the metrics'],
+  ['general_settings.ui_username', 'manual', 'sign in with a link of `headgate dashboard`'],
+  ['general_settings.ui_password', 'manual', 'sign in with a link of `headgate dashboard`']
+]
+
+const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
+  ['fallbacks', 'exact', 'the last models of the route'],
+  [
+    'context_window_fallbacks',
+    'approximate',
+    'the last models of the route; a prompt that is too long skips a model'
+  ],
+  ['content_policy_fallbacks', 'approximate', 'the last models of the route, after any failure']
+]
+
+/** @param file the parsed `config.yaml` */
+export function importLitellmConfig (file: JsonObject): ImportedConfig {
+  const plan = new ImportPlan(file)
+  const secrets = new ImportedSecrets(plan)
+  readVariables(file, secrets, plan)
+  const models = new LitellmModels(file, plan, secrets)
+  const routing = new LitellmRouting(file, models, plan)
+  const servers = toolServers(file, secrets, plan)
+  const hasMetrics = readCallbacks(file, plan)
+  for (const [index, guardrail] of listOf(file['guardrails']).entries()) {
+    const kind = textOf(objectOf(objectOf(guardrail)['litellm_params'])['guardrail']) ?? 'it'
+    plan.note(`guardrails[${index}]`, 'manual', `${kind}: see \`stages\` in docs/guards.md`)
+  }
+  for (const [entry, verdict, note] of noted) plan.note(entry, verdict, note)
+  plan.noteOthers()
+  return {
+    config: {
+      providers: Object.fromEntries(models.providers),
+      ...routing.sections(),
+      ...!isEmpty(servers) && { mcp_servers: servers },
+      ...hasMetrics && { metrics: {} }
+    },
+    secrets: secrets.values,
+    rows: plan.rows
+  }
+}
+
+function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): void {
+  for (const [name, value] of entriesOf(file['environment_variables'])) {
+    if (variableIn(value) === undefined) secrets.values.set(name, String(value))
+    plan.note(`environment_variables.${name}`, 'exact', `env:${name}`)
+  }
+}
+
+/** Returns true where metrics for Prometheus are wanted. */
+function readCallbacks (file: JsonObject, plan: ImportPlan): boolean {
+  const settings = objectOf(file['litellm_settings'])
+  let hasMetrics = false
+  for (const field of ['callbacks', 'success_callback', 'failure_callback']) {
+    for (const [index, callback] of [settings[field] ?? []].flat().entries()) {
+      const path = `litellm_settings.${field}${Array.isArray(settings[field]) ? `[${index}]` : ''}`
+      if (callback === 'prometheus') {
+        hasMetrics = true
+        plan.note(path, 'exact', '`metrics`, on a port of their own')
+      } else plan.note(path, 'manual', 'each call is in the log and the store: docs/operations.md')
+    }
+  }
+  return hasMetrics
+}
+
+/** Routes and aliases: the names that callers know. */
+class LitellmRouting {
+  readonly #models: LitellmModels
+  readonly #plan: ImportPlan
+  readonly #strategy: string
+  readonly #fallbacks = new Map<string, Set<string>>()
+  readonly #aliases = new Map<string, string>()
+
+  constructor (file: JsonObject, models: LitellmModels, plan: ImportPlan) {
+    this.#models = models
+    this.#plan = plan
+    const router = objectOf(file['router_settings'])
+    const wanted = textOf(router['routing_strategy']) ?? 'simple-shuffle'
+    const [strategy, verdict] = strategies[wanted] ?? ['weighted', 'unsupported']
+    this.#strategy = strategy
+    plan.note('router_settings.routing_strategy', verdict, `\`strategy: ${strategy}\` of the routes`)
+    for (const [alias, target] of entriesOf(router['model_group_alias'])) {
+      const { model = target, hidden } = objectOf(target)
+      this.#aliases.set(alias, String(model))
+      const path = `router_settings.model_group_alias.${alias}`
+      if (hidden === true) plan.note(path, 'approximate', `alias of ${String(model)}, which is listed`)
+      else plan.note(path, 'exact', `alias of ${String(model)}`)
+    }
+    for (const section of ['router_settings', 'litellm_settings']) {
+      const settings = objectOf(file[section])
+      this.#readFallbacks(settings, section)
+      this.#readAttempts(settings, section)
+    }
+  }
+
+  /** Returns `models` and `routes`. */
+  sections (): JsonObject {
+    const models: Record<string, unknown> = Object.fromEntries(this.#models.known)
+    const routes: Record<string, unknown> = {}
+    for (const [name, deployments] of this.#models.deployments) {
+      const wanted = [...this.#fallbacks.get(name) ?? []]
+      const fallbacks = wanted.flatMap(other => other === name ? [] : this.#modelsOf(other))
+      const [first, ...others] = deployments
+      if (first === undefined) continue
+      if (name.includes('*')) {
+        if (first.model !== name) models[name] = { alias: first.model }
+        for (const { path } of others) {
+          this.#plan.note(
+            `${path}.model_name`,
+            'unsupported',
+            `names with \`*\` lead to one provider: ${first.model}`
+          )
+        }
+      } else if (deployments.length + fallbacks.length > 1 || !isEmpty(first.settings)) {
+        routes[name] = this.#route(deployments, fallbacks)
+      } else if (first.model !== name) models[name] = { alias: first.model }
+    }
+    for (const [alias, name] of this.#aliases) {
+      if (this.#isServed(name) && !(alias in routes)) models[alias] = { alias: name }
+    }
+    return { ...!isEmpty(models) && { models }, ...!isEmpty(routes) && { routes } }
+  }
+
+  #readFallbacks (settings: JsonObject, section: string): void {
+    for (const [field, verdict, note] of fallbackEntries) {
+      for (const [index, fallback] of listOf(settings[field]).entries()) {
+        const path = `${section}.${field}[${index}]`
+        for (const [name, others] of entriesOf(fallback)) {
+          const unknown = listOf(others)
+            .map(String)
+            .find(other => !this.#isServed(other))
+          if (unknown !== undefined) {
+            this.#plan.note(path, 'unsupported', `no entry of model_list serves ${unknown}`)
+          }
+          this.#addFallbacks(name, others)
+        }
+        this.#plan.note(path, verdict, note)
+      }
+    }
+    this.#addFallbacks('*', settings['default_fallbacks'])
+    this.#plan.note(`${section}.default_fallbacks`, 'exact', 'the last models of every route')
+  }
+
+  #addFallbacks (name: string, others: unknown): void {
+    for (const one of name === '*' ? this.#models.deployments.keys() : [name]) {
+      const known = this.#fallbacks.get(one) ?? new Set()
+      for (const other of listOf(others)) known.add(String(other))
+      this.#fallbacks.set(one, known)
+    }
+  }
+
+  #readAttempts (settings: JsonObject, section: string): void {
+    const providers = [...this.#models.providers.values()]
+    const retries = numberOf(settings['num_retries'])
+    if (retries !== undefined) {
+      for (const provider of providers) provider.retries ??= Math.min(10, Math.floor(retries))
+      this.#plan.note(`${section}.num_retries`, 'exact', '`retries` of every provider')
+    }
+    for (const [field, to] of [
+      ['timeout', 'response_ms'], ['request_timeout', 'response_ms'], ['stream_timeout', 'first_byte_ms']
+    ] as const) {
+      const seconds = numberOf(settings[field])
+      if (seconds === undefined) continue
+      for (const provider of providers) {
+        provider.timeouts = { [to]: milliseconds(seconds), ...provider.timeouts }
+      }
+      this.#plan.note(`${section}.${field}`, 'exact', `\`timeouts.${to}\` of every provider`)
+    }
+  }
+
+  /** Returns the models behind a name: groups that stand in for each other cannot refer to each other. */
+  #modelsOf (name: string): readonly string[] {
+    const known = this.#models.deployments.get(this.#aliases.get(name) ?? name)
+    if (known !== undefined) return known.map(({ model }) => model)
+    return this.#isServed(name) ? [name] : []
+  }
+
+  /** Fallbacks have no weight of their own: weight 0 comes after all others. */
+  #route (deployments: readonly Deployment[], fallbacks: readonly string[]): JsonObject {
+    const isOrdered = deployments.some(({ order }) => order !== undefined)
+    const strategy = isOrdered || deployments.length === 1 ? 'in_order' : this.#strategy
+    const isWeighted = strategy === 'weighted'
+    const seen = new Set<string>()
+    const models = deployments
+      .toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || 0)
+      .filter(({ model }) => !seen.has(model) && seen.add(model))
+      .map(({ model, weight, settings }) => {
+        const more = {
+          ...isWeighted && weight !== undefined && { weight },
+          ...!isEmpty(settings) && { settings }
+        }
+        return isEmpty(more) ? model : { model, ...more }
+      })
+    const others = new Set(fallbacks.filter(model => !seen.has(model)))
+    return {
+      strategy,
+      models: [...models, ...[...others].map(model => (isWeighted ? { model, weight: 0 } : model))]
+    }
+  }
+
+  #isServed (name: string): boolean {
+    const names = [...this.#models.deployments.keys(), ...this.#aliases.keys()]
+    return names.some(known => known === name || matches(known, name))
+  }
+}
+
+function matches (pattern: string, name: string): boolean {
+  const parts = pattern.split('*').map(part => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
+  return parts.length > 1 && new RegExp(`^${parts.join('.*')}$`).test(name)
+}
+
+function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): JsonObject {
+  return Object.fromEntries(
+    entriesOf(file['mcp_servers']).flatMap(([name, server]) => {
+      if (!isObject(server)) return []
+      const path = `mcp_servers.${name}`
+      const slug = `litellm/${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`
+      const { url, command, args, env, static_headers: fixed, headers = fixed } = server
+      for (const field of ['authentication_token', 'auth_value', 'auth_type']) {
+        plan.note(
+          `${path}.${field}`,
+          'manual',
+          `set \`headers\` of ${slug} to a variable that holds the whole value`
+        )
+      }
+      for (const field of ['url', 'transport', 'command', 'args', 'description', 'spec_version']) {
+        plan.note(`${path}.${field}`, 'exact', `tool server ${slug}`)
+      }
+      const variables = secrets.referAll(env, `mcp_${name}`, `${path}.env`)
+      const sent = secrets.referAll(
+        headers,
+        `mcp_${name}`,
+        `${path}.${fixed === undefined ? 'headers' : 'static_headers'}`
+      )
+      return [
+        [
+          slug,
+          command === undefined
+            ? { url, ...!isEmpty(sent) && { headers: sent } }
+            : {
+                command,
+                ...args !== undefined && { args },
+                ...!isEmpty(variables) && { env: variables }
+              }
+        ]
+      ]
+    })
+  )
+}

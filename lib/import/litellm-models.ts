@@ -1,0 +1,246 @@
+/**
+ * Reads `model_list` of LiteLLM: its deployments, the providers that serve them, and what is known of them.
+ */
+
+import { ImportPlan, type Verdict } from './plan.ts'
+import { litellmProviders, splitModel, type ProviderRow } from './litellm-providers.ts'
+import { variableIn, type ImportedSecrets } from './secrets.ts'
+import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import type { JsonObject } from '../json/guards.ts'
+
+/** A model at a provider, one of those behind a `model_name`. */
+export interface Deployment {
+  /** With the prefix of its provider. */
+  readonly model: string
+  readonly weight: number | undefined
+  readonly order: number | undefined
+  /** Defaults of requests. */
+  readonly settings: JsonObject
+  /** Where it stands in the file. */
+  readonly path: string
+}
+
+/** A provider as it is in the configuration. */
+export interface ImportedProvider {
+  kind: string
+  base_url?: string
+  api_key?: string
+  headers?: Record<string, string>
+  retries?: number
+  timeouts?: Record<string, number>
+  options?: JsonObject
+}
+
+/** Parameters that are fields of a request. */
+const requestFields = [
+  'temperature', 'top_p', 'top_k', 'n', 'max_tokens', 'max_completion_tokens', 'presence_penalty',
+  'frequency_penalty', 'seed', 'stop', 'logit_bias', 'response_format', 'reasoning_effort', 'service_tier',
+  'parallel_tool_calls'
+] as const
+
+const tokenPrices = {
+  input_cost_per_token: 'input',
+  output_cost_per_token: 'output',
+  cache_read_input_token_cost: 'cached_input',
+  cache_creation_input_token_cost: 'cache_write'
+} as const
+
+const capabilities = {
+  max_input_tokens: 'input_token_limit',
+  max_output_tokens: 'output_token_limit',
+  supports_vision: 'vision',
+  supports_function_calling: 'tools',
+  supports_response_schema: 'structured_output'
+} as const
+
+/** What the plan says of entries that lead to nothing of their own. */
+const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
+  [
+    'litellm_params.rpm',
+    'approximate',
+    'its share of the calls, not a limit: limits are of keys and projects'
+  ],
+  [
+    'litellm_params.tpm',
+    'approximate',
+    'its share of the calls, not a limit: limits are of keys and projects'
+  ],
+  ['litellm_params.weight', 'exact', 'its weight in the route'],
+  ['litellm_params.order', 'exact', 'its place in the route'],
+  ['litellm_params.custom_llm_provider', 'exact', 'the kind of its provider'],
+  ['litellm_params.litellm_credential_name', 'exact', 'settings of its provider'],
+  ['litellm_params.drop_params', 'exact', 'fields that a provider does not know are dropped'],
+  ['model_info.id', 'exact', 'models go by their names'],
+  ['model_info.mode', 'exact', 'the endpoint of a call decides'],
+  ['model_info.max_tokens', 'exact', 'the limits beside it count'],
+  ['model_info.description', 'exact', 'for people only'],
+  ['model_info.base_model', 'approximate', 'a price comes from the catalogue or from `models`']
+]
+
+export class LitellmModels {
+  readonly #plan: ImportPlan
+  readonly #secrets: ImportedSecrets
+  readonly #credentials: ReadonlyMap<string, JsonObject>
+  readonly providers = new Map<string, ImportedProvider>()
+  /** What `models` says of each, by id. */
+  readonly known = new Map<string, JsonObject>()
+  /** The deployments behind each `model_name`. */
+  readonly deployments = new Map<string, Deployment[]>()
+
+  /** @param file the parsed `config.yaml` */
+  constructor (file: JsonObject, plan: ImportPlan, secrets: ImportedSecrets) {
+    this.#plan = plan
+    this.#secrets = secrets
+    this.#credentials = new Map(listOf(file['credential_list']).map((entry, index) => {
+      const { credential_name: name, credential_values: values } = objectOf(entry)
+      plan.note(`credential_list[${index}]`, 'exact', 'settings of the providers of the models that name it')
+      return [String(name), objectOf(values)]
+    }))
+    for (const [index, entry] of listOf(file['model_list']).entries()) {
+      this.#readModel(objectOf(entry), `model_list[${index}]`)
+    }
+  }
+
+  #readModel (entry: JsonObject, path: string): void {
+    const given = objectOf(entry['litellm_params'])
+    const params = { ...this.#credentials.get(String(given['litellm_credential_name'])), ...given }
+    const [prefix, model] = splitModel(String(params['model']), textOf(params['custom_llm_provider']))
+    const row = litellmProviders[prefix]
+    if (row === undefined) {
+      const why = prefix === '' ? 'write it as `provider/model`' : `no provider here serves \`${prefix}/…\``
+      this.#plan.note(path, 'unsupported', `${String(params['model'])}: ${why}`)
+      return
+    }
+    const id = `${this.#providerFor(prefix, row, params, `${path}.litellm_params`)}/${model}`
+    this.#plan.note(`${path}.model_name`, 'exact', `served by ${id}`)
+    this.#plan.note(
+      `${path}.litellm_params.model`,
+      row.baseUrl === undefined ? 'exact' : 'approximate',
+      row.baseUrl === undefined ? id : `${id}, by the API of OpenAI that ${prefix} has as well`
+    )
+    const settings = Object.fromEntries(requestFields.flatMap(field => {
+      this.#plan.note(`${path}.litellm_params.${field}`, 'exact', 'a default of requests to the model')
+      return params[field] === undefined ? [] : [[field, params[field]]]
+    }))
+    this.#readFacts(params, objectOf(entry['model_info']), id, path)
+    for (const [field, verdict, note] of noted) this.#plan.note(`${path}.${field}`, verdict, note)
+    for (const field of Object.keys(objectOf(entry['model_info']))) {
+      this.#plan.note(`${path}.model_info.${field}`, 'approximate', 'a description, which is not kept')
+    }
+    const name = String(entry['model_name'])
+    const others = this.deployments.get(name) ?? []
+    this.deployments.set(name, [...others, {
+      model: id,
+      weight: ['weight', 'rpm', 'tpm'].flatMap(field => numberOf(params[field]) ?? [])[0],
+      order: numberOf(params['order']),
+      settings,
+      path
+    }])
+  }
+
+  /** Returns the name of the provider with these settings: models that have the same share one. */
+  #providerFor (prefix: string, row: ProviderRow, params: JsonObject, path: string): string {
+    const settings = this.#settingsOf(prefix, row, params, path)
+    const name = nameOf(prefix, row, settings)
+    for (let number = 1; ; number++) {
+      const id = number === 1 ? name : `${name}-${number}`
+      const other = this.providers.get(id)
+      if (other === undefined) this.providers.set(id, settings)
+      if (other === undefined || JSON.stringify(other) === JSON.stringify(settings)) return id
+    }
+  }
+
+  #settingsOf (prefix: string, row: ProviderRow, params: JsonObject, path: string): ImportedProvider {
+    const note = (field: string, what: string): void => this.#plan.note(`${path}.${field}`, 'exact', what)
+    const own = this.#address(params, path)
+    const address = own ?? row.baseUrl
+    const isOther = own !== undefined && row.kind === 'openai' && !isOpenAi(own)
+    const settings: ImportedProvider = { kind: isOther ? 'openai-compatible' : row.kind }
+    const name = nameOf(prefix, row, { ...settings, ...address !== undefined && { base_url: address } })
+    const key = this.#secrets.refer(params['api_key'], `${name}_api_key`, `${path}.api_key`)
+    const organization = this.#secrets.refer(
+      params['organization'],
+      `${name}_organization`,
+      `${path}.organization`
+    )
+    const headers = {
+      ...this.#secrets.referAll(params['extra_headers'] ?? params['headers'], name, `${path}.extra_headers`),
+      ...organization !== undefined && { 'OpenAI-Organization': organization }
+    }
+    if (address !== undefined) settings.base_url = address
+    if (key !== undefined || row.variable !== undefined) settings.api_key = key ?? `env:${row.variable}`
+    if (!isEmpty(headers)) settings.headers = headers
+    const retries = numberOf(params['max_retries'] ?? params['num_retries'])
+    if (retries !== undefined) settings.retries = Math.min(10, Math.floor(retries))
+    for (const field of ['max_retries', 'num_retries']) note(field, '`retries` of the provider')
+    for (const [field, to] of [['timeout', 'response_ms'], ['stream_timeout', 'first_byte_ms']] as const) {
+      const seconds = numberOf(params[field])
+      if (seconds === undefined) continue
+      settings.timeouts = { ...settings.timeouts, [to]: milliseconds(seconds) }
+      note(field, `\`timeouts.${to}\` of the provider`)
+    }
+    const version = textOf(params['api_version'])
+    if (version !== undefined && row.kind === 'azure-openai') settings.options = { api_version: version }
+    note('api_version', row.kind === 'azure-openai' ? '`options.api_version` of the provider' : 'not needed')
+    return settings
+  }
+
+  #address (params: JsonObject, path: string): string | undefined {
+    const field = params['api_base'] === undefined ? 'base_url' : 'api_base'
+    const variable = variableIn(params[field])
+    if (variable === undefined) {
+      this.#plan.note(`${path}.${field}`, 'exact', '`base_url` of the provider')
+      return textOf(params[field])?.replace(/\/+$/, '')
+    }
+    this.#plan.note(
+      `${path}.${field}`,
+      'manual',
+      `set \`base_url\` of the provider to the value of ${variable}`
+    )
+    return undefined
+  }
+
+  /** Reads prices, limits and capabilities, which stand in either of two places. */
+  #readFacts (params: JsonObject, info: JsonObject, id: string, path: string): void {
+    const price: Record<string, number> = {}
+    const can: Record<string, number | boolean> = {}
+    for (const [where, values] of [['litellm_params', params], ['model_info', info]] as const) {
+      for (const [from, to] of Object.entries(tokenPrices)) {
+        const usd = numberOf(values[from])
+        if (usd === undefined) continue
+        price[to] ??= Number((usd * 1e6).toPrecision(12))
+        this.#plan.note(`${path}.${where}.${from}`, 'exact', `\`price.${to}\` of ${id}`)
+      }
+      for (const [from, to] of Object.entries(capabilities)) {
+        const value = values[from]
+        if (typeof value !== 'number' && typeof value !== 'boolean') continue
+        can[to] ??= value
+        this.#plan.note(`${path}.${where}.${from}`, 'exact', `\`capabilities.${to}\` of ${id}`)
+      }
+    }
+    if (isEmpty(price) && isEmpty(can) || id.includes('*')) return
+    this.known.set(id, { ...!isEmpty(can) && { capabilities: can }, ...!isEmpty(price) && { price } })
+  }
+}
+
+/** Names a provider: by its kind where it is that service, else by its prefix or its host. */
+function nameOf (
+  prefix: string,
+  row: ProviderRow,
+  { kind, base_url: address = '' }: ImportedProvider
+): string {
+  if (kind === row.kind && kind !== 'openai-compatible') return kind
+  if (row.baseUrl !== undefined) return prefix.replaceAll('_', '-')
+  const { hostname, port } = URL.canParse(address) ? new URL(address) : { hostname: prefix, port: '' }
+  const name = port === '' ? hostname : `${hostname}-${port}`
+  return name.toLowerCase().replaceAll(/[^a-z0-9._-]/g, '-').replace(/^[._-]+/, '')
+}
+
+function isOpenAi (address: string): boolean {
+  return /^https:\/\/(?:[a-z]+\.)?api\.openai\.com(?:\/|$)/.test(address)
+}
+
+/** Returns seconds as milliseconds within the bounds of a timeout. */
+export function milliseconds (seconds: number): number {
+  return Math.max(1, Math.min(3_600_000, Math.round(seconds * 1000)))
+}

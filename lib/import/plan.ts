@@ -1,0 +1,68 @@
+/** Says of every entry of a configuration that is imported what became of it. */
+
+import { isObject, type JsonObject } from '../json/guards.ts'
+
+/**
+ * - `exact`: the same here
+ * - `approximate`: something near it, which the note describes
+ * - `manual`: someone has to do what the note says
+ * - `unsupported`: nothing here does it
+ */
+export type Verdict = 'exact' | 'approximate' | 'manual' | 'unsupported'
+export const verdicts: readonly Verdict[] = ['exact', 'approximate', 'manual', 'unsupported']
+
+export interface PlanRow {
+  /** Of the entry: `model_list[0].litellm_params.model`. */
+  readonly path: string
+  readonly verdict: Verdict
+  /** What was made of it, or why nothing was. */
+  readonly note: string
+}
+
+export class ImportPlan {
+  readonly #file: JsonObject
+  readonly #rows = new Map<string, PlanRow>()
+
+  /** @param file what is imported */
+  constructor (file: JsonObject) {
+    this.#file = file
+  }
+
+  get rows (): readonly PlanRow[] {
+    return [...this.#rows.values()]
+  }
+
+  /** Says what became of an entry, where there is one. Of several things, the worst stands. */
+  note (path: string, verdict: Verdict, note: string): void {
+    const known = this.#rows.get(path)
+    const isWorse = known !== undefined && verdicts.indexOf(verdict) > verdicts.indexOf(known.verdict)
+    if (isWorse || (known === undefined && this.#has(path))) this.#rows.set(path, { path, verdict, note })
+  }
+
+  /** Notes every entry of which nothing was said, itself or with all that it is in, as not supported. */
+  noteOthers (value: unknown = this.#file, path = ''): void {
+    if (this.#rows.has(path)) return
+    const entries = entriesOf(value, path)
+    if (entries === undefined) this.note(path, 'unsupported', 'no counterpart')
+    else for (const [at, entry] of entries) this.noteOthers(entry, at)
+  }
+
+  /** Goes down by the longest names first, since a name may have a dot. */
+  #has (path: string, value: unknown = this.#file, at = ''): boolean {
+    if (path === at) return value !== undefined
+    return (entriesOf(value, at) ?? []).some(
+      ([name, entry]) =>
+        (path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`)) &&
+        this.#has(path, entry, name)
+    )
+  }
+}
+
+function entriesOf (
+  value: unknown,
+  path: string
+): Array<readonly [path: string, value: unknown]> | undefined {
+  if (Array.isArray(value)) return value.map((item, index) => [`${path}[${index}]`, item])
+  if (!isObject(value)) return undefined
+  return Object.entries(value).map(([name, entry]) => [path === '' ? name : `${path}.${name}`, entry])
+}

@@ -1,0 +1,29 @@
+/** Reads values of a file that nobody has checked. */
+
+import { isObject, type JsonObject } from '../json/guards.ts'
+
+export function textOf (value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Returns a number from 0 on, which may be written as text. */
+export function numberOf (value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
+}
+
+export function objectOf (value: unknown): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+export function entriesOf (value: unknown): Array<[string, unknown]> {
+  return Object.entries(objectOf(value))
+}
+
+export function listOf (value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+export function isEmpty (object: object): boolean {
+  return Object.keys(object).length === 0
+}

@@ -1,0 +1,191 @@
+import t from 'tap'
+import { readDocument } from '../../lib/config/config-document.ts'
+import { printDocument } from '../../lib/config/print-document.ts'
+import { readSettings } from '../../lib/config/read-settings.ts'
+import { importLitellmConfig, type ImportedConfig } from '../../lib/import/litellm-config.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { Test } from 'tap'
+
+function imported (yaml: string): ImportedConfig {
+  return importLitellmConfig(readDocument(yaml, 'config.yaml').value)
+}
+
+/** Reads what was made as the gateway does, with a value for every variable. */
+function settingsOf (t: Test, { config }: ImportedConfig): Settings {
+  const text = printDocument(config)
+  const cwd = t.testdir({ 'headgate.yaml': text })
+  const env = Object.fromEntries([...text.matchAll(/env:(\w+)/g)].map(([, name = '']) => [name, `value of ${name}`]))
+  return readSettings({ env, cwd }).settings
+}
+
+function unsupported ({ rows }: ImportedConfig): string[] {
+  return rows.filter(({ verdict }) => verdict === 'unsupported').map(({ path }) => path)
+}
+
+/** In the manner of those that teams run; each is imported whole. */
+const complete: Readonly<Record<string, string>> = {
+  'one model': `
+model_list:
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY }
+`,
+  'a local server': `
+model_list:
+  - model_name: llama3
+    litellm_params: { model: ollama/llama3, api_base: http://ollama:11434, rpm: 30 }
+  - model_name: qwen
+    litellm_params: { model: hosted_vllm/Qwen/Qwen3-32B, api_base: "http://vllm:8000/v1", api_key: none }
+`,
+  'regions of Azure': `
+model_list:
+  - model_name: gpt-4o
+    litellm_params: { model: azure/gpt4o-eu, api_base: https://eu.openai.azure.com, api_version: "2024-10-21", api_key: os.environ/AZURE_EU, rpm: 900 }
+    model_info: { base_model: azure/gpt-4o, mode: chat }
+  - model_name: gpt-4o
+    litellm_params: { model: azure/gpt4o-us, api_base: https://us.openai.azure.com/, api_version: "2024-10-21", api_key: os.environ/AZURE_US, rpm: 100 }
+    model_info: { base_model: azure/gpt-4o }
+router_settings: { routing_strategy: simple-shuffle, num_retries: 2, timeout: 30, enable_pre_call_checks: true, allowed_fails: 3, cooldown_time: 30 }
+`,
+  'everything of some providers': `
+model_list:
+  - { model_name: "anthropic/*", litellm_params: { model: "anthropic/*", api_key: os.environ/ANTHROPIC_API_KEY } }
+  - { model_name: "gemini/*", litellm_params: { model: "gemini/*", api_key: os.environ/GEMINI_API_KEY } }
+  - { model_name: "*", litellm_params: { model: "openai/*", api_key: os.environ/OPENAI_API_KEY } }
+litellm_settings: { drop_params: true, set_verbose: false, json_logs: true }
+`,
+  'fallbacks and aliases': `
+model_list:
+  - { model_name: big, litellm_params: { model: anthropic/claude-opus-4-5, api_key: os.environ/ANTHROPIC_API_KEY } }
+  - { model_name: small, litellm_params: { model: openai/gpt-5-mini, api_key: os.environ/OPENAI_API_KEY, temperature: 0, max_tokens: 500 } }
+  - { model_name: long, litellm_params: { model: gemini/gemini-2.5-pro, api_key: os.environ/GEMINI_API_KEY } }
+litellm_settings:
+  num_retries: 3
+  request_timeout: 600
+  fallbacks: [{ big: [small] }]
+  context_window_fallbacks: [{ big: [long] }, { small: [long] }]
+  default_fallbacks: [small]
+router_settings:
+  model_group_alias: { gpt-4: big, "gpt-3.5-turbo": { model: small, hidden: true } }
+`,
+  'credentials and several accounts': `
+credential_list:
+  - credential_name: main
+    credential_values: { api_key: os.environ/OPENAI_MAIN, organization: org-1 }
+    credential_info: { description: ours }
+model_list:
+  - { model_name: gpt-5, litellm_params: { model: openai/gpt-5, litellm_credential_name: main, weight: 9 } }
+  - { model_name: gpt-5, litellm_params: { model: openai/gpt-5, api_key: os.environ/OPENAI_OTHER, weight: 1, stream_timeout: 5 } }
+  - { model_name: first-then-second, litellm_params: { model: openai/gpt-5, api_key: os.environ/OPENAI_OTHER, order: 2 } }
+  - { model_name: first-then-second, litellm_params: { model: openai/gpt-5, litellm_credential_name: main, order: 1 } }
+environment_variables: { OPENAI_OTHER: sk-in-clear, PROXY_KEY: os.environ/PROXY_KEY }
+`,
+  'other services with the API of OpenAI': `
+model_list:
+  - { model_name: sonar, litellm_params: { model: perplexity/sonar, api_key: os.environ/PERPLEXITYAI_API_KEY } }
+  - { model_name: fast, litellm_params: { model: cerebras/llama3.1-8b } }
+  - { model_name: mixtral, litellm_params: { model: together_ai/mistralai/Mixtral-8x7B-Instruct-v0.1 } }
+  - { model_name: router, litellm_params: { model: openrouter/anthropic/claude-sonnet-4.5, extra_headers: { X-Title: ours } } }
+  - model_name: own
+    litellm_params: { model: openai/own-model, api_base: https://llm.example.com/v1, api_key: sk-own, input_cost_per_token: 0.0000005, output_cost_per_token: 0.0000015 }
+    model_info: { max_input_tokens: 32000, max_output_tokens: 4096, supports_function_calling: true, supports_vision: false, team: search }
+`,
+  'embeddings, speech and images': `
+model_list:
+  - { model_name: embed, litellm_params: { model: openai/text-embedding-3-small }, model_info: { mode: embedding } }
+  - { model_name: whisper, litellm_params: { model: whisper-1 }, model_info: { mode: audio_transcription } }
+  - { model_name: dalle, litellm_params: { model: dall-e-3 }, model_info: { mode: image_generation } }
+  - { model_name: tts, litellm_params: { model: openai/tts-1 }, model_info: { mode: audio_speech } }
+`,
+  'tool servers': `
+model_list:
+  - { model_name: gpt-4o, litellm_params: { model: openai/gpt-4o } }
+mcp_servers:
+  deepwiki: { url: https://mcp.deepwiki.com/mcp, transport: http }
+  "my files": { command: npx, args: [-y, server-filesystem, /data], env: { TOKEN: os.environ/FILES_TOKEN }, transport: stdio }
+  github: { url: https://api.githubcopilot.com/mcp, auth_type: bearer_token, authentication_token: os.environ/GITHUB_TOKEN, static_headers: { X-Team: a } }
+`,
+  'a whole proxy': `
+model_list:
+  - { model_name: gpt-4o-mini, litellm_params: { model: openai/gpt-4o-mini, api_key: os.environ/OPENAI_API_KEY, tpm: 100000 } }
+litellm_settings:
+  success_callback: [prometheus, langfuse]
+  failure_callback: sentry
+  cache: true
+  cache_params: { type: redis, host: os.environ/REDIS_HOST, ttl: 600 }
+  turn_off_message_logging: true
+router_settings: { routing_strategy: usage-based-routing-v2, redis_host: os.environ/REDIS_HOST, redis_port: 6379, redis_password: os.environ/REDIS_PASSWORD }
+guardrails:
+  - { guardrail_name: pii, litellm_params: { guardrail: presidio, mode: pre_call } }
+general_settings:
+  master_key: os.environ/LITELLM_MASTER_KEY
+  database_url: os.environ/DATABASE_URL
+  store_model_in_db: true
+  alerting: [slack]
+  proxy_batch_write_at: 60
+`
+}
+
+for (const [name, yaml] of Object.entries(complete)) {
+  t.test(`${name}: every entry is explained, none is lost, and the result is valid`, async t => {
+    const made = imported(yaml)
+    t.same(unsupported(made), [])
+    t.ok(made.rows.length > 0)
+    t.ok(settingsOf(t, made).providers.length > 0)
+  })
+}
+
+t.test('what has no counterpart is named, and the rest is imported', async t => {
+  const made = imported(`
+model_list:
+  - { model_name: claude, litellm_params: { model: bedrock/anthropic.claude-v2, aws_region_name: us-east-1 } }
+  - { model_name: mine, litellm_params: { model: something } }
+  - { model_name: gpt, litellm_params: { model: openai/gpt-4o, mock_response: hi } }
+  - { model_name: "x/*", litellm_params: { model: "openai/*" } }
+  - { model_name: "x/*", litellm_params: { model: "anthropic/*" } }
+litellm_settings: { fallbacks: [{ gpt: [claude] }], unknown_switch: true }
+router_settings: { routing_strategy: own-strategy }
+`)
+  t.same(unsupported(made).toSorted(), [
+    'litellm_settings.fallbacks[0]', 'litellm_settings.unknown_switch', 'model_list[0]', 'model_list[1]',
+    'model_list[2].litellm_params.mock_response', 'model_list[4].model_name', 'router_settings.routing_strategy'
+  ])
+  t.match(made.config, { models: { gpt: { alias: 'openai/gpt-4o' }, 'x/*': { alias: 'openai/*' } } })
+  t.ok(settingsOf(t, made))
+})
+
+t.test('names, weights, fallbacks, settings and prices are those of the file', async t => {
+  const regions = imported(complete['regions of Azure'] ?? '')
+  t.match(regions.config, {
+    providers: {
+      'azure-openai': { kind: 'azure-openai', base_url: 'https://eu.openai.azure.com', options: { api_version: '2024-10-21' }, retries: 2, timeouts: { response_ms: 30_000 } },
+      'azure-openai-2': { base_url: 'https://us.openai.azure.com', api_key: 'env:AZURE_US' }
+    },
+    routes: { 'gpt-4o': { strategy: 'weighted', models: [{ model: 'azure-openai/gpt4o-eu', weight: 900 }, { model: 'azure-openai-2/gpt4o-us', weight: 100 }] } }
+  })
+  const { config } = imported(complete['fallbacks and aliases'] ?? '')
+  t.match(config, {
+    models: { 'gpt-4': { alias: 'big' }, 'gpt-3.5-turbo': { alias: 'small' } },
+    routes: {
+      big: { strategy: 'in_order', models: ['anthropic/claude-opus-4-5', 'openai/gpt-5-mini', 'google/gemini-2.5-pro'] },
+      small: { models: [{ model: 'openai/gpt-5-mini', settings: { temperature: 0, max_tokens: 500 } }, 'google/gemini-2.5-pro'] }
+    }
+  })
+  const own = imported(complete['other services with the API of OpenAI'] ?? '')
+  t.match(own.config, {
+    providers: { 'llm.example.com': { kind: 'openai-compatible', api_key: 'env:LITELLM_LLM_EXAMPLE_COM_API_KEY' } },
+    models: { 'llm.example.com/own-model': { price: { input: 0.5, output: 1.5 }, capabilities: { input_token_limit: 32_000, tools: true, vision: false } } }
+  })
+  t.equal(own.secrets.get('LITELLM_LLM_EXAMPLE_COM_API_KEY'), 'sk-own')
+  const accounts = imported(complete['credentials and several accounts'] ?? '')
+  t.match(accounts.config, {
+    routes: {
+      'gpt-5': { models: [{ model: 'openai/gpt-5', weight: 9 }, { model: 'openai-2/gpt-5', weight: 1 }] },
+      'first-then-second': { strategy: 'in_order', models: ['openai/gpt-5', 'openai-3/gpt-5'] }
+    }
+  })
+})
+
+t.test('no secret of the file is in the configuration or the plan', async t => {
+  const { config, rows } = imported(complete['credentials and several accounts'] ?? '')
+  t.notMatch(JSON.stringify([config, rows]), /sk-in-clear|org-1/)
+})

@@ -1,0 +1,23 @@
+import t from 'tap'
+import { providerKinds } from '../../schemas/providers.ts'
+import { litellmProviders, splitModel } from '../../lib/import/litellm-providers.ts'
+
+t.test('every provider has a kind that there is, and those of OpenAI\'s API an address or one of the file', async t => {
+  for (const [name, { kind, baseUrl }] of Object.entries(litellmProviders)) {
+    t.ok(providerKinds.includes(kind), name)
+    if (baseUrl !== undefined) t.ok(URL.canParse(baseUrl), name)
+  }
+})
+
+t.test('a model is split as LiteLLM does', async t => {
+  const rows: ReadonlyArray<readonly [model: string, provider: string | undefined, expected: [string, string]]> = [
+    ['openai/gpt-4o', undefined, ['openai', 'gpt-4o']],
+    ['openrouter/anthropic/claude', undefined, ['openrouter', 'anthropic/claude']],
+    ['gpt-4o', undefined, ['openai', 'gpt-4o']],
+    ['claude-3', undefined, ['anthropic', 'claude-3']],
+    ['my-model', undefined, ['', 'my-model']],
+    ['my-model', 'hosted_vllm', ['hosted_vllm', 'my-model']],
+    ['openai/gpt-4o', 'openai', ['openai', 'gpt-4o']]
+  ]
+  for (const [model, provider, expected] of rows) t.same(splitModel(model, provider), expected, model)
+})

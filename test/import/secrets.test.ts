@@ -1,0 +1,20 @@
+import t from 'tap'
+import { ImportPlan } from '../../lib/import/plan.ts'
+import { ImportedSecrets, variableIn } from '../../lib/import/secrets.ts'
+
+t.test('variables keep their names, and what stands in the file in clear gets one', async t => {
+  const plan = new ImportPlan({ a: 'os.environ/MY_KEY', b: 'sk-1', c: 'sk-2' })
+  const secrets = new ImportedSecrets(plan)
+  t.equal(secrets.refer('os.environ/MY_KEY', 'x', 'a'), 'env:MY_KEY')
+  t.equal(secrets.refer('sk-1', 'openai api.key', 'b'), 'env:LITELLM_OPENAI_API_KEY')
+  t.equal(secrets.refer('sk-1', 'openai api.key', 'b'), 'env:LITELLM_OPENAI_API_KEY', 'the same once')
+  t.equal(secrets.refer('sk-2', 'openai api.key', 'c'), 'env:LITELLM_OPENAI_API_KEY_2')
+  t.equal(secrets.refer(undefined, 'x', 'd'), undefined)
+  t.same(secrets.referAll({ h: 'sk-3', n: 5 }, 'mcp', 'e'), { h: 'env:LITELLM_MCP_H' })
+  t.same([...secrets.values], [['LITELLM_OPENAI_API_KEY', 'sk-1'], ['LITELLM_OPENAI_API_KEY_2', 'sk-2'], ['LITELLM_MCP_H', 'sk-3']])
+  t.notMatch(JSON.stringify(plan.rows), /sk-/)
+})
+
+t.test('a variable is recognised by its prefix', async t => {
+  t.same([variableIn('os.environ/A'), variableIn('A'), variableIn(3)], ['A', undefined, undefined])
+})
