@@ -105,7 +105,8 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const models = createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
     random: Math.random,
     latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
-    load: modelId => routeHealth.waiting(modelId)
+    load: modelId => routeHealth.waiting(modelId),
+    servedAtMs: (sessionId, modelId) => routeHealth.sessions.servedAtMs(sessionId, modelId)
   })
   const listing = settings.providers.filter(
     ({ id, listModels }) => discoverModels && listModels && enabled.has(id)

@@ -8,6 +8,7 @@ import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
+import { SessionOfCall } from '../lib/routing/session-of-call.ts'
 import { answerEmpty } from '../lib/stages/answer-empty.ts'
 import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -71,6 +72,7 @@ export function conversation<S extends TObject, C> (
     routeModel(services, {
       settings: chatSettings,
       attributes: chatAttributes,
+      session: call => new SessionOfCall(call),
       requirements: chatRequirements
     }),
     dryRun(services, 'chat', { estimate: estimateChat }),

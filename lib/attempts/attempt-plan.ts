@@ -7,6 +7,7 @@
  * refused credential, an unknown model.
  */
 
+import type { CallSession } from '../core/call-session.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { isOfCredential } from '../routing/credential-pool.ts'
@@ -35,6 +36,8 @@ export interface AttemptPlanOptions {
   readonly retries: (route: Route) => number
   /** Returns the place of the credential that a route is tried with first. Default: one is drawn. */
   readonly credential?: (route: Route) => number | undefined
+  /** The session of the call, which stays with a credential. Default: none */
+  readonly session?: CallSession | undefined
   /** True for requests whose answer is fetched later: all use the first credential of a provider. */
   readonly firstCredential?: boolean
   /** Called for each route that is not tried, or not yet, with the reason. */
@@ -151,7 +154,7 @@ export class AttemptPlan {
     const credential =
       this.#options.firstCredential === true
         ? undefined
-        : this.#health.credentials(route.providerId)?.choose(this.#options.keyId)
+        : this.#health.credentials(route.providerId)?.choose(this.#options.keyId, this.#options.session)
     return { route, waitMs: 0, isRetry: false, ...credential !== undefined && { credential } }
   }
 
@@ -202,7 +205,7 @@ export class AttemptPlan {
       another ??
       (pool === undefined
         ? undefined
-        : (this.#options.credential?.(route) ?? pool.choose(this.#options.keyId)))
+        : (this.#options.credential?.(route) ?? pool.choose(this.#options.keyId, this.#options.session)))
     const isRetry = attempts > 1 || another !== undefined
     if (this.#credential === undefined) return { route, waitMs, isRetry }
     const tried = this.#tried ??= new Map()

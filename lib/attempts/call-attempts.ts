@@ -19,6 +19,7 @@ import {
   type RouteRequest
 } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
+import type { CallSession } from '../core/call-session.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -55,6 +56,10 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
     }
     this.#mayHedge = this.#requests.length > 1 && !this.#requests.some(({ readsToEnd }) => readsToEnd)
     this.#plan = new AttemptPlan(this.#routes, health, this)
+  }
+
+  get session (): CallSession | undefined {
+    return this.#call.session
   }
 
   retries (route: Route): number {
@@ -136,7 +141,11 @@ export class CallAttempts<A extends Closable> implements AttemptPlanOptions {
   }
 
   #chosen (first: RouteAnswer<A>): RouteAnswer<A> {
-    this.#call.record.chosen = first.route
+    const { record, session } = this.#call
+    record.chosen = first.route
+    if (first.route.ranked?.bySession === true && session?.id !== undefined) {
+      this.#health.sessions.note(session.id, first.route.modelId)
+    }
     if (this.#routes.length > 1) this.#recordUnusedParts(first.route)
     return first
   }

@@ -17,7 +17,7 @@ import type { Provider } from '../providers/provider.ts'
 /** The part of a call that its attempts need. */
 export type AttemptedCall = Pick<
   RoutedCall<{ readonly stream?: boolean | undefined }>,
-  'key' | 'request' | 'options' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin'
+  'key' | 'request' | 'options' | 'routes' | 'record' | 'signal' | 'providerKey' | 'origin' | 'session'
 >
 
 /** The request of a call to one route, to be sent as often as it takes. */

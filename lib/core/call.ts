@@ -6,6 +6,7 @@
  */
 
 import type { CallerBody } from './caller-body.ts'
+import type { CallSession } from './call-session.ts'
 import type { CallSignal } from './call-signal.ts'
 import type { FitOptions, FittedRequest } from './direct-request.ts'
 import type { CallRecord } from './record.ts'
@@ -113,6 +114,8 @@ export interface RoutedCall<R> extends ValidCall<R> {
    * @throws GatewayError `unsupported_parameter` when its provider cannot take it
    */
   readonly fit?: (request: unknown, route: Route, options?: FitOptions) => FittedRequest
+  /** Absent where calls of a session have nothing to gain from the same provider. */
+  readonly session?: CallSession | undefined
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

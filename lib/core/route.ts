@@ -25,9 +25,9 @@ export interface Route {
   readonly ranked?: Ranked
   /**
    * The reason why it stands before others, whatever ranked it: the message history holds its signed
-   * thinking, or a header of the caller names it.
+   * thinking, a header of the caller names it, or it serves the session of the call.
    */
-  readonly preferred?: 'wrote_history' | 'caller_order'
+  readonly preferred?: 'wrote_history' | 'caller_order' | 'session'
 }
 
 export interface Ranked {
@@ -35,6 +35,8 @@ export interface Ranked {
   readonly by: 'score' | 'weight' | 'price' | 'first_byte' | 'load'
   /** Absent while it is not known. */
   readonly value?: number
+  /** True where the calls of a session are to stay with one model. */
+  readonly bySession?: boolean
   /** The parts of a score. */
   readonly terms?: readonly ScoreTerm[]
 }

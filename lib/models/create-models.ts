@@ -37,7 +37,7 @@ export function createModels (
   let index = rebuild()
 
   return {
-    routes: (id, streamed = false) => orderForCall(index.resolve(id), streamed, inputs),
+    routes: (id, streamed = false, session) => orderForCall(index.resolve(id), streamed, inputs, session),
 
     routeTo (providerId, model): Route | undefined {
       const prefix = `${providerId}/`

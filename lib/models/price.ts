@@ -15,6 +15,11 @@ export function blendedPrice (price: ModelEntry['price']): number | undefined {
   return price.output === undefined ? price.input : (3 * price.input + price.output) / 4
 }
 
+/** Returns true for a model whose provider takes less for a prompt that it has in its cache. */
+export function cachesPrompts (price: ModelEntry['price']): boolean {
+  return price?.cachedInput !== undefined && price.cachedInput < (price.input ?? 0)
+}
+
 /** Returns the attribute `cost` that follows from a price, from 0 for cheap to 1 for expensive. */
 export function costAttribute (price: ModelEntry['price']): number | undefined {
   const usd = blendedPrice(price)

@@ -1,7 +1,8 @@
 /** Orders the models of a configured route. */
 
 import { mergeSettings } from '../chat/merge-settings.ts'
-import { blendedPrice } from './price.ts'
+import { weightedKey, type CallSession } from '../core/call-session.ts'
+import { blendedPrice, cachesPrompts } from './price.ts'
 import type { Ranked, Route } from '../core/route.ts'
 import type { RouteSettings } from '../core/settings.ts'
 import type { ModelEntry } from '../core/model.ts'
@@ -13,16 +14,18 @@ import type { ModelEntry } from '../core/model.ts'
  * @param resolved returns the routes of one of its models
  */
 export function orderRoutes (
-  { models, strategy = 'in_order', weights = {}, defaults = {}, hedgeAfterMs }: RouteSettings,
+  { models, strategy = 'in_order', weights = {}, defaults = {}, hedgeAfterMs, affinity }: RouteSettings,
   resolved: (id: string) => readonly Route[],
   entries: ReadonlyMap<string, ModelEntry>
 ): Route[] {
+  const bySession =
+    affinity ?? models.some(id => resolved(id).some(({ modelId }) => cachesPrompts(entries.get(modelId)?.price)))
   const ranked = (route: Route, id: string): Ranked | undefined => {
     switch (strategy) {
       case 'in_order': return undefined
-      case 'weighted': return { by: 'weight', value: weights[id] ?? 1 }
-      case 'fastest': return { by: 'first_byte' }
-      case 'balanced': return { by: 'load' }
+      case 'weighted': return { by: 'weight', value: weights[id] ?? 1, ...bySession && { bySession } }
+      case 'fastest': return { by: 'first_byte', ...bySession && { bySession } }
+      case 'balanced': return { by: 'load', ...bySession && { bySession } }
       case 'cheapest': {
         const value = blendedPrice(entries.get(route.modelId)?.price)
         return { by: 'price', ...value !== undefined && { value } }
@@ -56,20 +59,51 @@ export interface OrderingInputs {
   readonly latency: (modelId: string, streamed: boolean) => number | undefined
   /** Requests to a model that wait for its first byte. */
   readonly load?: (modelId: string) => number
+  /** The time by `performance.now()` at which a model last answered a session, if that is not long ago. */
+  readonly servedAtMs?: (sessionId: string, modelId: string) => number | undefined
 }
 
 /**
  * Returns the routes in the order of this call. By weight: each place is drawn among those that are
  * left. By time to the first byte: a model without a measurement is tried first, to get one.
+ *
+ * @param session of the call: where routes go by session, it gets the order that it had before
  */
 export function orderForCall (
+  routes: readonly Route[],
+  streamed: boolean,
+  inputs: OrderingInputs,
+  session?: CallSession
+): readonly Route[] {
+  const { ranked } = routes[0] ?? {}
+  if (session?.id === undefined || ranked?.bySession !== true) return ordered(routes, streamed, inputs)
+  if (ranked.by !== 'weight') return lastServedFirst(ordered(routes, streamed, inputs), session.id, inputs)
+  const [first, ...others] = byWeight(routes, session.draw.bind(session))
+  return first === undefined ? [] : [{ ...first, preferred: 'session' }, ...others]
+}
+
+/** Puts the model first that answered the session last. */
+function lastServedFirst (
+  routes: readonly Route[],
+  session: string,
+  { servedAtMs = () => undefined }: OrderingInputs
+): readonly Route[] {
+  const served = routes.map(({ modelId }) => servedAtMs(session, modelId) ?? -Infinity)
+  const latest = served.indexOf(Math.max(...served))
+  const first = routes[latest]
+  return first === undefined || served[latest] === -Infinity
+    ? routes
+    : [{ ...first, preferred: 'session' }, ...routes.filter(route => route !== first)]
+}
+
+function ordered (
   routes: readonly Route[],
   streamed: boolean,
   inputs: OrderingInputs
 ): readonly Route[] {
   const { random, latency } = inputs
   switch (routes[0]?.ranked?.by) {
-    case 'weight': return byNumber(routes.map(route => [route, sampleKey(valueOf(route, 1), random)]))
+    case 'weight': return byWeight(routes, random)
     case 'first_byte': return byNumber(routes.map(route => {
       const ms = latency(route.modelId, streamed)
       return ms === undefined ? [route, -1] : [{ ...route, ranked: { by: 'first_byte', value: ms } }, ms]
@@ -100,12 +134,8 @@ function byLoad (
   return rows.toSorted((a, b) => a.value - b.value || a.chance - b.chance).map(({ route }) => route)
 }
 
-/**
- * Draws the key of a route in a weighted sample (Efraimidis and Spirakis): the lowest wins, and each
- * wins as often as its share of all weights says. Weight 0 comes after all others.
- */
-function sampleKey (weight: number, random: () => number): number {
-  return weight === 0 ? Infinity : -Math.log(1 - random()) / weight
+function byWeight (routes: readonly Route[], draw: (modelId: string) => number): Route[] {
+  return byNumber(routes.map(route => [route, weightedKey(valueOf(route, 1), draw(route.modelId))]))
 }
 
 /** Leaves out routes whose model came up before. */

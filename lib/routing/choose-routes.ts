@@ -6,6 +6,7 @@
  */
 
 import type { ModelChoice } from '../../schemas/chat.ts'
+import type { CallSession } from '../core/call-session.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall, ValidCall } from '../core/call.ts'
@@ -13,7 +14,7 @@ import type { CallRecord, FailedAttempt } from '../core/record.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { isList } from '../json/guards.ts'
-import { costAttribute } from '../models/price.ts'
+import { cachesPrompts, costAttribute } from '../models/price.ts'
 import { rank } from '../models/ranking.ts'
 import type { Attributes, RequestedAttributes } from '../core/model.ts'
 import { unique } from '../models/route-strategies.ts'
@@ -48,16 +49,18 @@ export interface ChooseRoutesOptions<R> {
   readonly settings?: (values: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
   /** Reads the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
+  /** Finds the session of a call, whose turns share a prompt. Default: the calls of the endpoint have none. */
+  readonly session?: (call: RoutingInput<R>) => CallSession
   /** The capabilities a model must have; read where there are several to choose from. Default: nothing. */
   readonly requirements?: (request: R) => Requirements
 }
 
 /** The parts of a call that decide its routes; the requested model is noted in its record. */
 type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin' | 'options'> & {
-  readonly record: Pick<CallRecord, 'requestedModel'>
+  readonly record: Pick<CallRecord, 'requestedModel' | 'session'>
 }
 
-export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey'> {
+export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey' | 'session'> {
   /** Models of the request that are not tried, and why. */
   readonly skipped: readonly FailedAttempt[]
 }
@@ -73,7 +76,7 @@ export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'prov
  */
 export function chooseRoutes<R extends ModelRequest> (
   call: RoutingInput<R>, { models, providers, routeHealth, settings: { limits } }: ChooseRoutesServices,
-  { defaultModel, settings, attributes, requirements }: ChooseRoutesOptions<R> = {}
+  { defaultModel, settings, attributes, session: sessionOf, requirements }: ChooseRoutesOptions<R> = {}
 ): ChosenRoutes {
   const named = choicesOf(call.request.model ?? defaultModel?.(call.request))
   const choices = call.options === undefined ? named : [...named, ...call.options.fallbacks]
@@ -83,6 +86,7 @@ export function chooseRoutes<R extends ModelRequest> (
   }
   call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
+  const session = sessionOf?.(call)
   const byHeader = providerChoice(call.headers, providers)
   const routes: Route[] = []
   const chosenAs: Array<readonly [modelId: string, ModelChoice]> = []
@@ -90,7 +94,7 @@ export function chooseRoutes<R extends ModelRequest> (
     const name = nameOf(choice)
     const found =
       byHeader === undefined
-        ? models.routes(name, call.request.stream === true)
+        ? models.routes(name, call.request.stream === true, session)
         : routesByChoice(byHeader, name, models, providers)
     if (found.length === 0) {
       throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
@@ -131,9 +135,15 @@ export function chooseRoutes<R extends ModelRequest> (
   if (!isFilled(chosen)) throw missingModel()
   const skipped =
     wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped]
-  return byHeader?.key === undefined
-    ? { routes: chosen, skipped }
-    : { routes: chosen, skipped, providerKey: byHeader.key }
+  const gains = session !== undefined && chosen.some(({ modelId, ranked }) =>
+    ranked?.bySession ?? cachesPrompts(models.find(modelId)?.price)
+  )
+  return {
+    routes: chosen,
+    skipped,
+    ...gains && { session },
+    ...byHeader?.key !== undefined && { providerKey: byHeader.key }
+  }
 }
 
 const none: readonly never[] = []

@@ -6,6 +6,7 @@
  * that gateway key alone until it is rejected for another one.
  */
 
+import { weightedKey, type CallSession } from '../core/call-session.ts'
 import type { GatewayError } from '../core/errors.ts'
 
 /** The time a credential rests whose limit is used up, where the provider does not say. */
@@ -53,11 +54,13 @@ export class CredentialPool {
   /**
    * Returns the place of a credential that is ready for a gateway key, drawn by weight; else of the one that
    * is ready first.
+   *
+   * @param session gets the same one as before. Default: it is drawn anew
    */
-  choose (keyId: string): number {
+  choose (keyId: string, session?: CallSession): number {
     const places = this.#weights.map((_, place) => place)
     return (
-      this.#draw(places.filter(place => this.#restMs(place, keyId) === 0)) ??
+      this.#draw(places.filter(place => this.#restMs(place, keyId) === 0), session) ??
       places.toSorted((a, b) => this.#restMs(a, keyId) - this.#restMs(b, keyId))[0] ??
       0
     )
@@ -122,13 +125,10 @@ export class CredentialPool {
   }
 
   /** Draws one by weight; weight 0 comes after all others. */
-  #draw (places: readonly number[]): number | undefined {
-    const weighed = places.map(place => ({ place, weight: this.#weights[place] ?? 0 }))
-    let drawn = this.#random() * weighed.reduce((sum, { weight }) => sum + weight, 0)
-    for (const { place, weight } of weighed) {
-      if (weight > 0 && drawn < weight) return place
-      drawn -= weight
-    }
-    return places[0]
+  #draw (places: readonly number[], session?: CallSession): number | undefined {
+    const keys = places.map(place =>
+      weightedKey(this.#weights[place] ?? 0, session?.draw(`credential ${place}`) ?? this.#random())
+    )
+    return places[keys.indexOf(Math.min(...keys))]
   }
 }

@@ -14,6 +14,7 @@ import { LearnedCooldowns } from './learned-cooldowns.ts'
 import { MissingApis } from './missing-apis.ts'
 import { firstAttempt, ModelCircuit, type ModelAttempt } from './model-circuit.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { ServedSessions } from './served-sessions.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
 import type { SharedCooldown } from '../coordination/cooldown-exchange.ts'
 
@@ -38,6 +39,8 @@ export class RouteHealth {
   readonly slowStreamBudget = new ExtraRequestBudget()
   /** The providers that made the tool calls of recent answers. */
   toolCalls = new ToolCallOrigins()
+  /** The models that have answered sessions, for routes that do not draw. */
+  sessions = new ServedSessions()
   /**
    * The servers without an API that their kind has. Not taken over: a configuration that was reloaded may
    * name other ones.
@@ -77,6 +80,7 @@ export class RouteHealth {
    */
   adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
     this.toolCalls = before.toolCalls
+    this.sessions = before.sessions
     for (const [providerId, budget] of before.#budgets) {
       if (isSame(providerId)) this.#budgets.set(providerId, budget)
     }

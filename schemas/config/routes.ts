@@ -40,6 +40,12 @@ export const RouteMapConfig = Closed({
     }
   ),
   strategy: RouteStrategy,
+  affinity: Type.Optional(
+    Type.Boolean({
+      description:
+        'Keep the calls of a session with the model, and its account, that has their prompt in its cache, where the strategy is `weighted`, `fastest` or `balanced`. Default: where a model of the route has a lower price for cached input.'
+    })
+  ),
   hedge_after_ms: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -25,6 +25,7 @@ interface Keyed {
 /** A provider that answers each of its keys by script, and another one that works. */
 async function start (t: Test, answers: Record<string, Script>, weights: Record<string, number> = {}): Promise<Keyed> {
   const keys: string[] = []
+  let calls = 0
   const upstream = await fakeUpstream(({ headers }) => {
     const key = String(headers.authorization).replace('Bearer ', '')
     keys.push(key)
@@ -42,7 +43,7 @@ async function start (t: Test, answers: Record<string, Script>, weights: Record<
     seen: () => keys.splice(0),
     other: () => other.requests.length,
     ask: async (model, init) => {
-      const response = await api.post(path, { model, messages: 'hi' }, init)
+      const response = await api.post(path, { model, messages: `hi ${++calls}` }, init) // each call a session of its own
       return { status: response.status, route: response.headers.get('x-headgate-route'), text: await response.text() }
     }
   }

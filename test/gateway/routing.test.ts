@@ -192,7 +192,7 @@ t.test('a dry run reports all of this, after the same checks, without a request 
       { rank: 2, model: 'mistral/mistral-large-latest', provider: 'mistral', expected_cost_usd: 0.001501, state: 'ready', reason: 'next_choice' }
     ]
   })
-  t.match((await ask({ model: 'shared' }, dry)).body, { requested: 'shared', candidates: [{ reason: 'weight=1' }, { reason: 'weight=0' }] })
+  t.match((await ask({ model: 'shared' }, dry)).body, { requested: 'shared', candidates: [{ reason: 'session' }, { reason: 'weight=0' }] })
   t.match((await ask({ ...both, agent_attributes: { complexity: 0.5 } }, dry)).body, { candidates: [{ score: 0.5, reason: 'score=0.50' }, {}] })
   t.match(await ask({ model: 'missing/gpt-5' }, dry), { status: 404, body: { error: { code: 'model_not_found' } } })
   t.equal((await ask({ ...both, messages: 5 }, dry)).status, 422)

@@ -1,0 +1,74 @@
+/**
+ * Finds the session that a call belongs to, so that its turns reach the provider that has their prompt in its
+ * cache: what is drawn for a session is the same in every process and after a restart.
+ */
+
+import { hash } from 'node:crypto'
+import type { ChatInput } from '../chat/input.ts'
+import type { CallSession } from '../core/call-session.ts'
+import type { ValidCall } from '../core/call.ts'
+import type { CallRecord } from '../core/record.ts'
+
+/** A longer name is no session. */
+const maxLength = 255
+
+/** Headers in which callers name their session: any program, Claude Code, Codex, OpenCode. */
+const sessionHeaders = [
+  'x-session-id',
+  'x-claude-code-session-id',
+  'session-id',
+  'session_id',
+  'x-session-affinity'
+] as const
+
+type SessionCall = Pick<ValidCall<ChatInput>, 'headers' | 'request' | 'key'> & {
+  readonly record: Pick<CallRecord, 'session'>
+}
+
+/**
+ * Draws by a hash of the session and of the name of what takes part. With weights this is rendezvous hashing:
+ * sessions are shared out by the weights, and a candidate that leaves moves only its own sessions.
+ */
+export class SessionOfCall implements CallSession {
+  readonly #call: SessionCall
+  readonly #random: () => number
+  #id: string | undefined
+  #isKnown = false
+
+  constructor (call: SessionCall, random: () => number = Math.random) {
+    this.#call = call
+    this.#random = random
+  }
+
+  get id (): string | undefined {
+    if (!this.#isKnown) [this.#id, this.#isKnown] = [sessionId(this.#call), true]
+    return this.#id
+  }
+
+  draw (name: string): number {
+    return this.id === undefined ? this.#random() : fractionOf(`${this.id}\n${name}`)
+  }
+}
+
+/** Returns the session as the caller names it, else as its conversation began. */
+function sessionId ({ headers, request, key, record }: SessionCall): string | undefined {
+  const name =
+    sessionHeaders.map(header => headers[header]).find(value => typeof value === 'string' && value !== '') ??
+    record.session ??
+    request.prompt_cache_key ??
+    beginningOf(request)
+  return typeof name !== 'string' || name.length > maxLength ? undefined : `${key.id}\n${name}`
+}
+
+/** Identifies a conversation by its first system prompt and the first message of its user. */
+function beginningOf ({ messages }: ChatInput): string | undefined {
+  const system = messages.find(({ role }) => role === 'system' || role === 'developer')
+  const user = messages.find(({ role }) => role === 'user')
+  return user && hash('sha256', JSON.stringify([system?.content, user.content]), 'base64')
+}
+
+const bits = 48
+
+function fractionOf (text: string): number {
+  return Number.parseInt(hash('sha256', text).slice(0, bits / 4), 16) / 2 ** bits
+}

@@ -1,0 +1,77 @@
+/** Turns of a conversation reach the account that has their prompt in its cache. */
+
+import t from 'tap'
+import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { Test } from 'tap'
+
+interface Message { readonly role: string, readonly content: string }
+
+/** A provider with a cache of prompts: a request hits when the messages before its last turn were sent there. */
+async function cachingProvider (t: Test): Promise<{ readonly upstream: FakeUpstream, readonly hits: () => number }> {
+  const known = new Set<string>()
+  let hits = 0
+  const upstream = await fakeUpstream(({ json }) => {
+    const { messages } = json as { messages: Message[] }
+    if (messages.length > 1 && known.has(JSON.stringify(messages.slice(0, -2)))) hits++
+    known.add(JSON.stringify(messages))
+    return { pieces: [chatAnswer('ok')] }
+  })
+  t.teardown(upstream.close)
+  return { upstream, hits: () => hits }
+}
+
+const [sessions, turns] = [20, 20]
+
+/** Runs the conversations of agents, each turn over the next of the gateways, and returns the hits and the models of each. */
+async function converse (t: Test, parts: Partial<Settings>, urls: readonly FakeUpstream[]): Promise<string[][]> {
+  const quirks = { responsesApi: false }
+  const providers = urls.map(({ url }, index) => upstreamAt(`${url}/v1`, `account${index}`, 'openai', { quirks }))
+  const price = { input: 1, cachedInput: 0.1, output: 1, asOf: '2026-01-01' }
+  const models = providers.map(({ id }) => ({ id: `${id}/m`, price, hidden: false }))
+  const api = [await testGateway(t, { providers, models, ...parts }), await testGateway(t, { providers, models, ...parts })]
+  return await Promise.all(Array.from({ length: sessions }, async (_, session) => {
+    const messages: Message[] = [{ role: 'system', content: `agent ${session}` }]
+    const used: string[] = []
+    for (let turn = 0; turn < turns; turn++) {
+      messages.push({ role: 'user', content: `turn ${turn}` })
+      const answer = await api[turn % 2]?.post('/v1/chat/completions', { model: 'shared', messages })
+      used.push(answer?.headers.get('x-headgate-model') ?? '')
+      await answer?.body?.cancel()
+      messages.push({ role: 'assistant', content: 'ok' })
+    }
+    return used
+  }))
+}
+
+t.test('two accounts by weight have the hits of one, on two gateways', async t => {
+  const accounts = [await cachingProvider(t), await cachingProvider(t)]
+  const routes: Settings['routes'] = [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }]
+  const used = await converse(t, { routes }, accounts.map(({ upstream }) => upstream))
+  for (const models of used) t.equal(new Set(models).size, 1)
+  t.equal(new Set(used.flat()).size, 2, 'both accounts have sessions')
+  t.equal(accounts.reduce((sum, { hits }) => sum + hits(), 0), sessions * (turns - 1))
+})
+
+t.test('without affinity every turn is drawn anew', async t => {
+  const accounts = [await cachingProvider(t), await cachingProvider(t)]
+  const routes: Settings['routes'] = [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted', affinity: false }]
+  const used = await converse(t, { routes }, accounts.map(({ upstream }) => upstream))
+  t.ok(used.some(models => new Set(models).size === 2))
+})
+
+t.test('a dry run says that the session decided', async t => {
+  const { upstream } = await cachingProvider(t)
+  const price = { input: 1, cachedInput: 0.1, output: 1, asOf: '2026-01-01' }
+  const providers = ['account0', 'account1'].map(id => upstreamAt(`${upstream.url}/v1`, id))
+  const api = await testGateway(t, {
+    providers,
+    models: providers.map(({ id }) => ({ id: `${id}/m`, price, hidden: false })),
+    routes: [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }]
+  })
+  const seen = await Promise.all(Array.from({ length: 10 }, async () =>
+    await (await api.post('/v1/chat/completions', { model: 'shared', messages: 'hi' }, { headers: { 'x-headgate-dry-run': 'true' } })).text()))
+  t.equal(new Set(seen).size, 1)
+  t.match(JSON.parse(seen[0] ?? ''), { candidates: [{ reason: 'session' }, { reason: 'weight=1' }] })
+})

@@ -1,0 +1,112 @@
+import t from 'tap'
+import { orderForCall, orderRoutes } from '../../lib/models/route-strategies.ts'
+import { CredentialPool } from '../../lib/routing/credential-pool.ts'
+import { SessionOfCall } from '../../lib/routing/session-of-call.ts'
+import { route as routeOf } from '../support/routes.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { Route } from '../../lib/core/route.ts'
+
+interface Named { headers?: Record<string, string>, request?: Partial<ChatInput>, session?: string, key?: string }
+
+function sessionOf ({ headers = {}, request, session, key = 'key-1' }: Named, random?: () => number): SessionOfCall {
+  const messages: ChatInput['messages'] = [{ role: 'user', content: 'hi' }]
+  return new SessionOfCall(
+    { headers, key: { id: key, name: key }, record: { session }, request: { model: 'm', messages, ...request } }, random
+  )
+}
+
+const models = ['a/m', 'b/m', 'c/m']
+const routes = orderRoutes(
+  { name: 'r', models, strategy: 'weighted', weights: { 'a/m': 2 }, affinity: true }, id => [routeOf(id)], new Map()
+)
+const inputs = { random: Math.random, latency: () => undefined }
+
+function firstOf (session: SessionOfCall, among: readonly Route[] = routes): string {
+  return orderForCall(among, false, inputs, session)[0]?.modelId ?? ''
+}
+
+t.test('a session is what the caller names, else how the conversation began', async t => {
+  const names: ReadonlyArray<readonly [Named, string]> = [
+    [{ headers: { 'x-session-id': 'one', 'session-id': 'two' } }, 'key-1\none'],
+    [{ headers: { 'x-claude-code-session-id': 'one' } }, 'key-1\none'],
+    [{ headers: { 'session-id': 'one' } }, 'key-1\none'],
+    [{ headers: { 'x-session-affinity': 'one' } }, 'key-1\none'],
+    [{ session: 'one', request: { prompt_cache_key: 'two' } }, 'key-1\none'],
+    [{ request: { prompt_cache_key: 'two' } }, 'key-1\ntwo']
+  ]
+  for (const [call, id] of names) t.equal(sessionOf(call).id, id)
+  t.equal(sessionOf({ headers: { 'x-session-id': 'x'.repeat(256) } }).id, undefined, 'a longer name is no session')
+  const turns: Array<ChatInput['messages']> = [
+    [{ role: 'system', content: 's' }, { role: 'user', content: 'hi' }],
+    [{ role: 'system', content: 's' }, { role: 'user', content: 'hi' }, { role: 'assistant', content: 'x' }, { role: 'user', content: 'more' }]
+  ]
+  const [first, second] = turns.map(messages => sessionOf({ request: { messages } }).id)
+  t.equal(first, second, 'turns of one conversation')
+  t.not(first, sessionOf({ request: { messages: [{ role: 'user', content: 'hi' }] } }).id, 'another system prompt')
+  t.not(sessionOf({}).id, sessionOf({ key: 'key-2' }).id, 'keys have sessions of their own')
+})
+
+t.test('sessions are shared out by the weights, and each gets the same order everywhere', async t => {
+  const counts: Record<string, number> = {}
+  for (let number = 0; number < 20_000; number++) {
+    const call = { headers: { 'x-session-id': `s${number}` } }
+    const model = firstOf(sessionOf(call))
+    counts[model] = (counts[model] ?? 0) + 1
+    if (number < 200) t.equal(firstOf(sessionOf(call)), model)
+  }
+  for (const [model, share] of [['a/m', 0.5], ['b/m', 0.25], ['c/m', 0.25]] as const) {
+    t.ok(Math.abs((counts[model] ?? 0) / 20_000 - share) < 0.02, `${model}: ${counts[model]}`)
+  }
+})
+
+t.test('a model that is away moves only its own sessions', async t => {
+  for (let number = 0; number < 2_000; number++) {
+    const session = sessionOf({ headers: { 'x-session-id': `s${number}` } })
+    const before = firstOf(session)
+    const after = firstOf(session, routes.filter(({ modelId }) => modelId !== 'b/m'))
+    if (before !== 'b/m') t.equal(after, before)
+  }
+})
+
+t.test('a call without a session is drawn by chance', async t => {
+  const draws = [0.9, 0.1, 0.5]
+  const session = sessionOf({ headers: { 'x-session-id': 'x'.repeat(256) } })
+  const ordered = orderForCall(routes, false, { ...inputs, random: () => draws.shift() ?? 0 }, session)
+  t.equal(ordered[0]?.preferred, undefined)
+  t.equal(draws.length, 0)
+})
+
+t.test('credentials of one provider are shared by session as well', async t => {
+  const pool = new CredentialPool([1, 1, 0], () => 0)
+  const counts = [0, 0, 0]
+  for (let number = 0; number < 4_000; number++) {
+    const session = sessionOf({ headers: { 'x-session-id': `s${number}` } })
+    const place = pool.choose('key-1', session)
+    counts[place] = (counts[place] ?? 0) + 1
+    t.equal(pool.choose('key-1', session), place)
+  }
+  t.equal(counts[2], 0)
+  t.ok(Math.abs((counts[0] ?? 0) - 2_000) < 160, counts.join())
+})
+
+t.test('routes by speed keep the model that answered the session last', async t => {
+  for (const strategy of ['fastest', 'balanced'] as const) {
+    const ranked = orderRoutes({ name: 'r', models, strategy, affinity: true }, id => [routeOf(id)], new Map())
+    const latency = (id: string): number => models.indexOf(id) + 1
+    const served: Record<string, number> = { 'b/m': 5, 'c/m': 9 }
+    const ordered = orderForCall(ranked, false, { ...inputs, latency, servedAtMs: (_, id) => served[id] }, sessionOf({}))
+    t.match(ordered.map(({ modelId, preferred }) => [modelId, preferred]), [['c/m', 'session'], ['a/m', undefined], ['b/m', undefined]])
+    const fresh = orderForCall(ranked, false, { ...inputs, latency, servedAtMs: () => undefined }, sessionOf({}))
+    t.match(fresh.map(({ modelId }) => modelId), ['a/m', 'b/m', 'c/m'])
+  }
+})
+
+t.test('affinity is on where a model of the route has a price for cached input', async t => {
+  const priced = (cachedInput?: number): ReadonlyMap<string, never> => new Map(models.map(id =>
+    [id, { price: { input: 1, ...cachedInput !== undefined && { cachedInput } } } as never])) // only the price is read
+  const isBySession = (affinity: boolean | undefined, cachedInput?: number): boolean | undefined => orderRoutes(
+    { name: 'r', models, strategy: 'weighted', ...affinity !== undefined && { affinity } }, id => [routeOf(id)], priced(cachedInput)
+  )[0]?.ranked?.bySession
+  t.same([isBySession(undefined), isBySession(undefined, 1), isBySession(undefined, 0.1)], [undefined, undefined, true])
+  t.same([isBySession(true), isBySession(false, 0.1)], [true, undefined])
+})
