@@ -19,11 +19,12 @@ import { sandboxTransport } from './sandbox/transport.ts'
 import { RouteHealth } from './routing/route-health.ts'
 import type { SharedCooldown } from './coordination/cooldown-exchange.ts'
 import { providerDigests, sameProviders } from './routing/same-provider.ts'
-import { describeError } from './text/describe-error.ts'
+import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
+import type { Judge } from './guards/text-judge.ts'
 import type { Keys } from './keys/keys.ts'
 import type { RecordAnswer, RecordSent } from './core/call.ts'
 import type { Provider } from './providers/provider.ts'
@@ -62,6 +63,8 @@ export interface ServiceParts {
   readonly providers?: readonly Provider[]
   /** False: the model lists of providers are not read. Default true. */
   readonly discoverModels?: boolean
+  /** The stages of the settings that are no patterns, by name; they are closed with the services. */
+  readonly judges?: ReadonlyMap<string, Judge>
   /** Services of the last configuration: what they know of providers that are still the same is kept. */
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
@@ -85,6 +88,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     onCooldown,
     providers: extraProviders = [],
     discoverModels = true,
+    judges = new Map<string, Judge>(),
     previous
   } = parts
   const closing: Array<() => Promise<void>> = []
@@ -143,6 +147,8 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const tools = createToolServers(settings)
   closing.push(tools.close)
 
+  closing.push(...[...judges.values()].map(judge => async () => await judge.close?.()))
+
   const tokens = createTokenCounter()
   closing.push(tokens.close)
 
@@ -167,7 +173,11 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
         )
       },
     ...admin !== undefined && isDashboardServed(settings) && { admin },
-    ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages) },
+    ...settings.stages.length > 0 && { textStages: new ConfiguredStages(settings.stages, {
+      judges,
+      onUnavailable: (stage, { id }, cause) =>
+        log.warn({ id, stage, cause: loggableError(cause) }, 'a stage could not look at a call')
+    }) },
     ...settings.cache.answers !== undefined && {
       answerCache: openAnswerCache(settings, settings.cache.answers, deferrals?.secret, sharedAnswers)
     },

@@ -29,6 +29,7 @@ import { sweepUploads } from './http/upload-directory.ts'
 import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
 import { loggableError } from './text/describe-error.ts'
 import { warmUp } from './validation/compile-check.ts'
+import { stageKindOf } from '../schemas/config/stages.ts'
 import type { Admin } from './accounts/admin.ts'
 import type { SharedTexts } from './cache/entries.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
@@ -36,6 +37,7 @@ import type { CooldownExchange, SharedCooldown } from './coordination/cooldown-e
 import type { Endpoint } from './core/endpoint.ts'
 import type { Settings } from './core/settings.ts'
 import type { KeyStore } from './keys/key-store.ts'
+import type { Judge } from './guards/text-judge.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Log } from './log/log.ts'
 import type { Provider } from './providers/provider.ts'
@@ -200,7 +202,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   }
   const live = await LiveServices.open(settings, {
     log,
-    parts: async settings => ({ ...parts, bodyRecorder: await records.bodyRecorderFor(settings) }),
+    parts: async settings => ({
+      ...parts,
+      bodyRecorder: await records.bodyRecorderFor(settings),
+      judges: await judgesOf(settings, services)
+    }),
     endpoints:
       given.endpoints ??
       (services => {
@@ -345,6 +351,16 @@ function lazyAdmin ({
     open: async () => await (opened ??= load()),
     close: async () => await (await opened)?.reports.close()
   }
+}
+
+/**
+ * Opens the stages that are no patterns, loaded once a configuration has some. @throws ConfigError for one that
+ * cannot be used
+ */
+async function judgesOf (settings: Settings, services: () => Services): Promise<ReadonlyMap<string, Judge>> {
+  if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
+  const { openJudges } = await import('./judges/open-judges.ts')
+  return await openJudges(settings, services)
 }
 
 /** Creates the HTTP server of an app. @throws where the certificate cannot be used */

@@ -9,6 +9,7 @@ import { KeyConfig } from '../../schemas/config/keys.ts'
 import { ModelConfig } from '../../schemas/config/models.ts'
 import { ProviderConfig } from '../../schemas/config/providers.ts'
 import { RouteMapConfig, type RouteConfig } from '../../schemas/config/routes.ts'
+import { stageKindOf } from '../../schemas/config/stages.ts'
 import { ToolServerConfig } from '../../schemas/config/tools.ts'
 import { providerLabels } from '../../schemas/providers.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
@@ -73,11 +74,15 @@ export function buildSettings (
     server,
     ...sections
   } = config
+  const { stages, ...plain } = camelCased(Sections, sections, secret)
   const providers = Object.entries(entries).filter(([id, { enabled }]) => enabled || isLabel(id))
   const ids = new Set(providers.map(([id]) => id))
   const { workers, ...serverSettings } = camelCased(Config.properties.server, server, secret)
   return {
-    ...camelCased(Sections, sections, secret),
+    ...plain,
+    stages: stages.map(stage => stageKindOf(stage.use) === 'module'
+      ? { ...stage, use: resolve(directory, stage.use) }
+      : stage),
     ...catalogue !== undefined && { catalogue },
     server: {
       ...serverSettings,

@@ -4,6 +4,7 @@ import { budgetProblems } from '../keys/check-budgets.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { stageKindEntries, stageKindOf, stageKinds, type StageConfig } from '../../schemas/config/stages.ts'
 import type { Config } from '../../schemas/config.ts'
 import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import { endpointNames } from '../core/endpoint.ts'
@@ -261,19 +262,38 @@ function checkCoordination ({ coordination: { sentinel, cluster } }: Config, rep
 
 function checkStages ({ stages }: Config, report: Report): void {
   const names = new Set<string>()
-  for (const [index, { name, patterns }] of stages.entries()) {
+  for (const [index, stage] of stages.entries()) {
     const path = ['stages', index]
-    if (names.has(name)) report.add([...path, 'name'], 'another entry has this name')
-    names.add(name)
-    for (const [place, given] of patterns.entries()) {
+    if (names.has(stage.name)) report.add([...path, 'name'], 'another entry has this name')
+    names.add(stage.name)
+    checkStageKind(path, stage, report)
+    for (const [place, given] of (stage.patterns ?? []).entries()) {
       checkStagePattern([...path, 'patterns', place], given, report)
     }
   }
 }
 
+/** Reports what a kind of stage needs and does not have, and what it has and does not take. */
+function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
+  const { use, action } = stage
+  const { needs, takes, actions } = stageKinds[stageKindOf(use)]
+  const known = new Set<string>([...needs, ...takes])
+  for (const entry of needs) {
+    if (!(entry in stage)) report.add(path, `\`use: ${use}\` needs \`${entry}\``)
+  }
+  for (const entry of stageKindEntries) {
+    if (entry in stage && !known.has(entry)) {
+      report.add([...path, entry], `\`use: ${use}\` has no such entry`, { part: 'name' })
+    }
+  }
+  if (action !== undefined && !actions.some(one => one === action)) {
+    report.add([...path, 'action'], `\`use: ${use}\` can only ${actions.join(' or ')}`)
+  }
+}
+
 function checkStagePattern (
   path: Path,
-  given: Config['stages'][number]['patterns'][number],
+  given: NonNullable<StageConfig['patterns']>[number],
   report: Report
 ): void {
   if (typeof given === 'string') {

@@ -229,6 +229,11 @@ export const codes = {
     type: 'server_error',
     message: 'The provider delivered the deferred result, but the gateway did not receive it.'
   },
+  stage_unavailable: {
+    status: 503,
+    type: 'server_error',
+    message: 'A stage of this gateway could not look at this call.'
+  },
   upstream_overloaded: {
     status: 503,
     type: 'server_error',

@@ -3,6 +3,7 @@
 import type { GatewayError } from '../core/errors.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
+import type { OwnStages, TextJudge } from './text-judge.ts'
 
 /**
  * The texts that a stage sees: all of the request, all of the answer, what tools are called with, what they
@@ -35,15 +36,45 @@ export interface TextFilter {
   readonly refusal: (edit: TextEdit) => GatewayError
 }
 
-/** The stages that look at texts. */
+/** The stages that look at texts, in their order. */
 export interface TextStages {
+  readonly layers: readonly TextLayer[]
+}
+
+/** One after the other looks at what the one before has left. */
+export type TextLayer = FilterLayer | JudgeLayer | StageLayer
+
+/** Stages that search a text at once. */
+export interface FilterLayer {
   /** Returns what looks at the texts of one of these points of a call; `undefined`: nothing does. */
   readonly filter: (call: RoutedCall<unknown>, points: readonly TextPoint[]) => TextFilter | undefined
 }
 
+/** A stage that takes its time. */
+export interface JudgeLayer {
+  /**
+   * Returns what looks at the texts of a call.
+   *
+   * @param point all texts of the request or of the answer, what its places name included; or what tools are
+   *   called with, or return, on the gateway
+   * @returns `undefined`: nothing does
+   */
+  readonly judge: (call: RoutedCall<unknown>, point: TextPoint) => TextJudge | undefined
+}
+
+/** A stage of the operator's own, which calls pass as those of a pipeline. */
+export interface StageLayer {
+  /** Returns the stages that a call passes. */
+  readonly stages: (call: RoutedCall<unknown>) => OwnStages
+}
+
 /** Returns true for a call whose answer a stage may change or refuse. */
-export function altersAnswer (stages: TextStages, call: RoutedCall<unknown>): boolean {
-  return stages.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
+export function altersAnswer ({ layers }: TextStages, call: RoutedCall<unknown>): boolean {
+  return layers.some(layer => {
+    if ('filter' in layer) return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
+    if ('judge' in layer) return layer.judge(call, 'answer')?.alters === true
+    return layer.stages(call).answer !== undefined
+  })
 }
 
 /** The filters of a call for its request or its answer, by place. */
@@ -52,7 +83,7 @@ export class TextFilters {
   readonly #calls: TextFilter | undefined
   readonly #results: TextFilter | undefined
 
-  constructor (stages: TextStages, call: RoutedCall<unknown>, point: 'request' | 'answer') {
+  constructor (stages: FilterLayer, call: RoutedCall<unknown>, point: 'request' | 'answer') {
     this.#all = stages.filter(call, [point])
     // What a caller repeats of earlier calls of tools is part of its request.
     this.#calls = point === 'request' ? this.#all : stages.filter(call, [point, 'tool_call'])

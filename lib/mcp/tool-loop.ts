@@ -156,7 +156,7 @@ export class ToolLoop {
     calls: readonly TurnToolCall[],
     refusals: Refusals,
     route: Route
-  ): AsyncGenerator<ChatBatch, FinishedToolCall[]> {
+  ): AsyncGenerator<ChatBatch, readonly FinishedToolCall[]> {
     const { stream, stream_options: options } = this.#call.request
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
@@ -165,7 +165,7 @@ export class ToolLoop {
     record.toolRuns ??= []
     const { toolRuns } = record
     const running = runTools(
-      calls.map(call => this.#texts.called(call)),
+      await this.#texts.called(calls),
       this.#open,
       { signal: this.#clock.signal, emitProgress, seesImages, refusals, onEnd: run => toolRuns.push(run) }
     )
@@ -176,7 +176,7 @@ export class ToolLoop {
         continue
       }
       record.upstreamWaitMs += performance.now() - startedAtMs
-      const ran = step.value.map(finished => this.#texts.returned(finished))
+      const ran = await this.#texts.returned(step.value)
       const outcomes = ran.flatMap(({ outcome }) => outcome ?? [])
       for (const { result, failure, images = [] } of outcomes) {
         if (failure !== undefined) this.#errors[result.serverName] = failure

@@ -73,6 +73,14 @@ export type {
 export type { Reply } from '../core/reply.ts'
 export type { Route } from '../core/route.ts'
 export type { Usage } from '../core/usage.ts'
-export type { TextEdit, TextFilter, TextPoint, TextStages } from '../guards/text-filter.ts'
+export type {
+  FilterLayer, JudgeLayer, StageLayer, TextEdit, TextFilter, TextLayer, TextPoint, TextStages
+} from '../guards/text-filter.ts'
+export type {
+  Judge, JudgeContext, JudgeWindow, OwnStages, PointedText, TextJudge, Verdict
+} from '../guards/text-judge.ts'
+export type {
+  CreateStage, LookAtTexts, OwnRefusal, OwnStage, OwnStageContext, OwnVerdict
+} from '../judges/own-module.ts'
 export type { ChatInput, TextInput } from '../chat/input.ts'
 export type { Services } from '../services.ts'

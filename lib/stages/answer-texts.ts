@@ -1,9 +1,12 @@
 /** Runs the text filters on an answer and replaces their findings, before its caller gets it. */
 
 import { GatewayError } from '../core/errors.ts'
-import { HeldTexts } from '../guards/held-texts.ts'
-import { TextFilters, type TextStages } from '../guards/text-filter.ts'
-import { everywhere, text } from '../json/place-table.ts'
+import { withTimeout } from '../async/with-timeout.ts'
+import { judgeTexts } from '../guards/found-texts.ts'
+import { HeldTexts, type HeldAnswer } from '../guards/held-texts.ts'
+import { JudgedTexts } from '../guards/judged-texts.ts'
+import { TextFilters, type FilterLayer, type JudgeLayer, type TextStages } from '../guards/text-filter.ts'
+import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -25,22 +28,57 @@ const maxHeldBytes = 32 * 1024 * 1024
  *   replaced
  */
 export function answerTexts<R> (
-  stages: TextStages, direct: DirectTexts | undefined, answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
+  { layers }: TextStages, direct: DirectTexts | undefined, answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
-  return flatMap(call => {
-    const filters = new TextFilters(stages, call, 'answer')
-    const batches = answer(once(call))
-    return filters.isEmpty ? batches : filtered(batches, call, filters, direct)
-  })
+  return layers.reduce((before, layer) => flatMap(call => {
+    const batches = before(once(call))
+    if ('stages' in layer) {
+      const { answer } = layer.stages(call)
+      // of the request that it was given
+      return answer === undefined ? batches : answer(batches) as AsyncIterable<Batch<R, ChatEvent>>
+    }
+    const look = lookAt(layer, call, direct)
+    return look === undefined ? batches : looked(batches, call, look)
+  }), answer)
 }
 
-async function* filtered<R> (
+/** What a layer does with one answer. */
+interface AnswerLook {
+  readonly held: HeldAnswer
+  /** False: events go on at once. */
+  readonly holds: boolean
+  /** Returns an error with its words replaced, or rejects with another. */
+  readonly replaceWords: (error: GatewayError) => GatewayError | Promise<GatewayError>
+}
+
+function lookAt (
+  layer: FilterLayer | JudgeLayer,
+  call: RoutedCall<unknown>,
+  direct: DirectTexts | undefined
+): AnswerLook | undefined {
+  if ('judge' in layer) {
+    const judge = layer.judge(call, 'answer')
+    return judge && {
+      held: new JudgedTexts(judge, direct),
+      holds: judge.alters,
+      replaceWords: async error => await judgeTexts(judge, error, replaceWords)
+    }
+  }
+  const filters = new TextFilters(layer, call, 'answer')
+  return filters.isEmpty
+    ? undefined
+    : {
+        held: new HeldTexts(filters, direct),
+        holds: true,
+        replaceWords: error => replaceWords(error, filters.replace)
+      }
+}
+
+async function* looked<R> (
   source: AsyncIterable<Batch<R, ChatEvent>>,
   { takeMemory }: RoutedCall<R>,
-  filters: TextFilters,
-  direct: DirectTexts | undefined
+  { held, holds, replaceWords }: AnswerLook
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
-  const held = new HeldTexts(filters, direct)
   const batches = source[Symbol.asyncIterator]()
   let last: Batch<R, ChatEvent> | undefined
   let events: ChatEvent[] = []
@@ -53,16 +91,22 @@ async function* filtered<R> (
     isBegun = true
     return { ...batch, events: decided }
   }
+  const decidedSoFar = (): boolean => isBegun ? events.length > 0 : events.some(isSeen)
   try {
+    let reading: Promise<Step<R>> | undefined
     while (failure === undefined) {
-      let step: IteratorResult<Batch<R, ChatEvent>, unknown> | undefined
-      try {
-        step = await batches.next()
-      } catch (error) {
-        failure = { error }
+      reading ??= read(batches)
+      const step = await stepOf(reading, held)
+      if (step === undefined) {
+        await held.decide?.(events)
+        if (last !== undefined && holds && decidedSoFar()) yield taken(last)
+        continue
       }
-      if (step === undefined || step.done === true) break
-      last = step.value
+      reading = undefined
+      if ('error' in step) failure = step
+      if (step.batch === undefined) break
+      last = step.batch
+      if (!holds) yield last
       try {
         for (const event of last.events) held.push(event, events)
       } catch (error) {
@@ -78,10 +122,11 @@ async function* filtered<R> (
         takeMemory?.(heldBytes - countedBytes)
         countedBytes = heldBytes
       }
-      if (isBegun ? events.length > 0 : events.some(isSeen)) yield taken(last)
+      if (holds && decidedSoFar()) yield taken(last)
     }
-    held.end(events)
+    await held.end(events)
     if (
+      holds &&
       last !== undefined &&
       events.length > 0 &&
       (isBegun || failure === undefined || events.some(isSeen))
@@ -91,17 +136,42 @@ async function* filtered<R> (
   } finally {
     await batches.return?.()
   }
-  if (failure !== undefined) throw withReplacedWords(failure.error, filters)
+  if (failure !== undefined) {
+    const { error } = failure
+    throw error instanceof GatewayError ? await replaceWords(error) : error
+  }
+}
+
+/** A batch, or the end of the answer without one, or why it failed. */
+type Step<R> =
+  | { readonly batch: Batch<R, ChatEvent> | undefined }
+  | { readonly batch: undefined, readonly error: unknown }
+
+/** It never rejects: what it resolves to may be read later. */
+async function read<R> (batches: AsyncIterator<Batch<R, ChatEvent>>): Promise<Step<R>> {
+  try {
+    const { done, value } = await batches.next()
+    return { batch: done === true ? undefined : value }
+  } catch (error) {
+    return { batch: undefined, error }
+  }
+}
+
+/** Resolves to what is read next; to `undefined` where something is to be decided before that. */
+async function stepOf<R> (reading: Promise<Step<R>>, held: HeldAnswer): Promise<Step<R> | undefined> {
+  const { dueInMs } = held
+  if (dueInMs === undefined) return await reading
+  return dueInMs === 0 ? undefined : await withTimeout(dueInMs, reading)
 }
 
 /** Returns whether a caller sees output in an event. */
 function isSeen (event: ChatEvent): boolean {
+  if ('text' in event) return event.text !== ''
   return event.type !== 'response-start' && !(event.type === 'direct-frame' && event.isHead === true)
 }
 
 /** Providers may repeat in an error what they were sent, or have said. */
-function withReplacedWords (error: unknown, { replace }: TextFilters): unknown {
-  if (!(error instanceof GatewayError)) return error
+function replaceWords (error: GatewayError, replace: ReplaceText): GatewayError {
   const message = replace(error.message, text)
   const { original } = error
   const body = original === undefined ? undefined : replacedBody(original.body, replace)
@@ -112,7 +182,7 @@ function withReplacedWords (error: unknown, { replace }: TextFilters): unknown {
   })
 }
 
-function replacedBody (body: string, replace: TextFilters['replace']): string {
+function replacedBody (body: string, replace: ReplaceText): string {
   try {
     return everywhere(undefined).replaceIn(body, replace)
   } catch (error) {

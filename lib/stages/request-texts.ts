@@ -2,8 +2,11 @@
 
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { TextFilters, altersAnswer, type TextFilter, type TextStages } from '../guards/text-filter.ts'
-import { map, type Stage } from '../pipeline/stage.ts'
+import { judgeTexts } from '../guards/found-texts.ts'
+import {
+  TextFilters, altersAnswer, type TextFilter, type TextLayer, type TextStages
+} from '../guards/text-filter.ts'
+import { map, once, type Stage } from '../pipeline/stage.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 
@@ -27,17 +30,47 @@ export function requestTexts<R> (
   { replaceTexts, asTextAnswer = call => call }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
   return map(given => {
-    const call = altersAnswer(stages, given) ? asTextAnswer(given) : given
-    const filters = new TextFilters(stages, call, 'request')
-    if (filters.isEmpty) return call
-    try {
-      return isSlowRequest(call.record)
-        ? replaceInTurns(call, filters, replaceTexts).catch((error: unknown) => refuse(call, error))
-        : replaceTexts(call, filters.replace)
-    } catch (error) {
-      return refuse(call, error)
+    let call: RoutedCall<R> | Promise<RoutedCall<R>> =
+      altersAnswer(stages, given) ? asTextAnswer(given) : given
+    for (const layer of stages.layers) {
+      const replaced = (call: RoutedCall<R>): RoutedCall<R> | Promise<RoutedCall<R>> =>
+        replaceBy(layer, call, replaceTexts)
+      call = call instanceof Promise ? call.then(replaced) : replaced(call)
     }
+    return call
   })
+}
+
+function replaceBy<R> (
+  layer: TextLayer,
+  call: RoutedCall<R>,
+  replaceTexts: ReplaceTexts<R>
+): RoutedCall<R> | Promise<RoutedCall<R>> {
+  const failed = (error: unknown): never => refuse(call, error)
+  if ('judge' in layer) {
+    const judge = layer.judge(call, 'request')
+    return judge === undefined ? call : judgeTexts(judge, call, replaceTexts).catch(failed)
+  }
+  if ('stages' in layer) return passed(call, layer.stages(call).request)
+  const filters = new TextFilters(layer, call, 'request')
+  if (filters.isEmpty) return call
+  try {
+    return isSlowRequest(call.record)
+      ? replaceInTurns(call, filters, replaceTexts).catch(failed)
+      : replaceTexts(call, filters.replace)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/** @throws Error where the stage lets no call through */
+async function passed<R> (
+  call: RoutedCall<R>,
+  stage: Stage<RoutedCall<unknown>> | undefined
+): Promise<RoutedCall<R>> {
+  if (stage === undefined) return call
+  for await (const out of stage(once(call))) return out as RoutedCall<R> // of the request that it was given
+  throw new Error('a stage of a module let no call through')
 }
 
 /** A project that keeps bodies keeps none that was refused. */

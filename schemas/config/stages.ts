@@ -10,6 +10,41 @@ export type StagePoint = typeof stagePoints[number]
 export const stageActions = ['refuse', 'mask', 'report'] as const
 export type StageAction = typeof stageActions[number]
 
+interface StageKindFacts {
+  /** Entries that it must have. */
+  readonly needs: readonly string[]
+  /** Further entries of its own that it may have. */
+  readonly takes: readonly string[]
+  /** What it can do with a finding; the first is the default. */
+  readonly actions: readonly StageAction[]
+}
+
+/** The entries of kinds that take their time. */
+const judgeEntries = ['timeout_ms', 'when_unavailable', 'stream', 'window'] as const
+
+/** The kinds of stages, by what `use` says; `module` is the path of a file. */
+export const stageKinds = {
+  pattern: { needs: ['patterns'], takes: [], actions: ['mask', 'refuse', 'report'] },
+  module: { needs: [], takes: ['options', ...judgeEntries], actions: ['mask', 'refuse', 'report'] }
+} as const satisfies Readonly<Record<string, StageKindFacts>>
+export type StageKind = keyof typeof stageKinds
+
+/** The kinds that have a name in `use`. */
+export const namedStageKinds = (Object.keys(stageKinds) as StageKind[]) // its keys
+  .filter(kind => kind !== 'module')
+
+/** Returns the kind that `use` says. */
+export function stageKindOf (use: string): StageKind {
+  return namedStageKinds.find(kind => kind === use) ?? 'module'
+}
+
+/** Returns what becomes of a finding. */
+export function stageActionOf (
+  { use, action }: { readonly use: string, readonly action?: StageAction | undefined }
+): StageAction {
+  return action ?? stageKinds[stageKindOf(use)].actions[0]
+}
+
 /** The endpoints whose texts stages see. */
 export const stageEndpoints = [
   'chat',
@@ -42,6 +77,64 @@ const OwnPattern = Closed({
 })
 type OwnPattern = Static<typeof OwnPattern>
 
+/** Entries that only some kinds have: what they are by default is in their description. */
+const kindEntries = {
+  patterns: Type.Optional(Type.Array(
+    Type.Unsafe<string | OwnPattern>({
+      ...OwnPattern,
+      type: ['string', 'object'],
+      minLength: 1,
+      description: 'A built-in pattern by its name, or one of your own.'
+    }),
+    {
+      minItems: 1,
+      maxItems: 50,
+      description: 'Of `pattern`: built-in patterns by name, or maps of a `name` and what to `match`.'
+    }
+  )),
+  options: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Of a module: passed to it.'
+  })),
+  timeout_ms: Type.Optional(Type.Integer({
+    minimum: 1,
+    maximum: 600_000,
+    description: 'Longest time for one look. Default: 5000. Not of `pattern`.'
+  })),
+  when_unavailable: Type.Optional(OneOf(['refuse', 'pass'], {
+    description:
+      'What becomes of a call that it cannot look at, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`. Not of `pattern`.'
+  })),
+  stream: Type.Optional(OneOf(['windows', 'complete'], {
+    description:
+      'How streamed answers are looked at: a `window` at a time, or once they are complete, until when their callers wait. Default: `windows`. Not of `pattern`.'
+  })),
+  window: Type.Optional(Closed(
+    {
+      characters: Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        default: 800,
+        description: 'Characters of a text after which it is looked at.'
+      }),
+      overlap: Type.Integer({
+        minimum: 0,
+        maximum: 100_000,
+        default: 200,
+        description: 'Characters at its end that wait and are looked at again with what follows.'
+      }),
+      max_wait_ms: Type.Integer({
+        minimum: 1,
+        maximum: 600_000,
+        default: 1000,
+        description: 'Longest time that text waits for more of it.'
+      })
+    },
+    { description: 'Of a stream, what is looked at together. Not of `pattern`.' }
+  ))
+}
+
+export const stageKindEntries = Object.keys(kindEntries)
+
 export const StageConfig = Closed(
   {
     name: Type.String({
@@ -49,31 +142,23 @@ export const StageConfig = Closed(
       patternErrorMessage: 'a name is up to 64 lower-case letters, digits, `_` and `-`',
       description: 'Its name, in refusals, the log and metrics.'
     }),
-    use: OneOf(['pattern'], { description: '`pattern`: looks for patterns.' }),
+    use: Type.String({
+      pattern: `^(${namedStageKinds.join('|')}|\\.{0,2}/.*\\.[cm]?js)$`,
+      patternErrorMessage: `must be ${namedStageKinds.map(kind => `\`${kind}\``).join(', ')}, or the path of a module (./stages/mine.js)`,
+      description:
+        '`pattern`: looks for patterns. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
+    }),
     at: Type.Array(OneOf([...stagePoints]), {
       minItems: 1,
       default: [...stagePoints],
       description:
         'The texts that it looks at: those of requests and of answers; what tools are called with, by Headgate or by the caller; what tools return.'
     }),
-    patterns: Type.Array(
-      Type.Unsafe<string | OwnPattern>({
-        ...OwnPattern,
-        type: ['string', 'object'],
-        minLength: 1,
-        description: 'A built-in pattern by its name, or one of your own.'
-      }),
-      {
-        minItems: 1,
-        maxItems: 50,
-        description: 'Built-in patterns by name, or maps of a `name` and what to `match`.'
-      }
-    ),
-    action: OneOf([...stageActions], {
-      default: 'mask',
+    action: Type.Optional(OneOf([...stageActions], {
       description:
-        'What becomes of a finding: the call is refused; `[name of the pattern]` stands in its place; or it is only counted.'
-    }),
+        'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`.'
+    })),
+    ...kindEntries,
     only: Type.Optional(
       Closed(
         {

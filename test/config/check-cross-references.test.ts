@@ -83,7 +83,7 @@ t.test('a provider that will refuse calls for want of a key is a warning', async
 t.test('stages have names of their own and patterns that can be searched for', t => {
   const { stages } = load(t, "stages: [{name: cards, use: pattern, patterns: [card_number, {name: ticket, match: 'T-\\d+'}]}]")
   t.same(stages, [{
-    name: 'cards', use: 'pattern', at: ['request', 'answer', 'tool_call', 'tool_result'], action: 'mask', patterns: ['card_number', { name: 'ticket', match: 'T-\\d+', maxLength: 256 }]
+    name: 'cards', use: 'pattern', at: ['request', 'answer', 'tool_call', 'tool_result'], patterns: ['card_number', { name: 'ticket', match: 'T-\\d+', maxLength: 256 }]
   }])
   t.same(lines(t, "stages: [{name: a, use: pattern, patterns: [emial]}, {name: a, use: pattern, patterns: [{name: b, match: '(?=a)'}], only: {endpoints: [images]}}]"), [
     'headgate.yaml:1:45  stages[0].patterns[0]  must be one of card_number, iban, email, phone, ip_address, us_ssn, uk_nino, es_dni, fr_insee, de_tax_id, api_key, or a map of `name` and `match`; did you mean email?',
@@ -91,5 +91,16 @@ t.test('stages have names of their own and patterns that can be searched for', t
     'headgate.yaml:1:106  stages[1].patterns[0].match  has a lookaround or a group with flags, which cannot be searched for in linear time',
     'headgate.yaml:1:136  stages[1].only.endpoints[0]  must be one of chat, completions, messages, responses, embeddings, speech'
   ])
+  t.end()
+})
+
+t.test('a stage has what its kind needs, and nothing that it does not take', t => {
+  t.match(load(t, 'stages: [{name: mine, use: ./stages/mine.js, options: {word: a}, timeout_ms: 5}]').stages, [{ use: /\/stages\/mine\.js$/, options: { word: 'a' }, timeoutMs: 5 }])
+  t.same(lines(t, 'stages: [{name: a, use: pattern, timeout_ms: 5}, {name: b, use: ./mine.js, patterns: [email]}]'), [
+    'headgate.yaml:1:10  stages[0]  `use: pattern` needs `patterns`',
+    'headgate.yaml:1:34  stages[0].timeout_ms  `use: pattern` has no such entry',
+    'headgate.yaml:1:76  stages[1].patterns  `use: ./mine.js` has no such entry'
+  ])
+  t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, or the path of a module (./stages/mine.js)'])
   t.end()
 })

@@ -35,7 +35,7 @@ t.test('the statuses are those that clients rely on', async t => {
     502: [
       'upstream_error', 'upstream_unreachable', 'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'deferred_result_lost'
     ],
-    503: ['upstream_quota_exhausted', 'upstream_overloaded', 'overloaded', 'shutting_down'],
+    503: ['upstream_quota_exhausted', 'stage_unavailable', 'upstream_overloaded', 'overloaded', 'shutting_down'],
     504: ['upstream_timeout', 'upstream_too_slow', 'timeout']
   })
 })
@@ -81,7 +81,7 @@ t.test('a 429 or 503 says when to come back: as the provider said, else in a sec
 t.test('a header keeps clients from retrying what cannot succeed', async t => {
   const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
   t.same(vain.toSorted(), [
-    'body_already_read', 'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
+    'body_already_read', 'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'stage_unavailable', 'timeout',
     'upstream_auth_failed', 'upstream_quota_exhausted'
   ])
 })

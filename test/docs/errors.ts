@@ -162,6 +162,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The provider hands out a deferred result once, and the connection broke while it did.',
     action: 'Send the request again.'
   },
+  stage_unavailable: {
+    when: 'A [stage](guards.md) that has to look at the call, such as a service or a module of the operator, failed or did not answer in time.',
+    action: 'Retry later. The operator finds the reason in the log, and decides with `when_unavailable` whether such calls pass.'
+  },
   upstream_overloaded: {
     when: 'The provider is overloaded.',
     action: 'Retry after the seconds in `retry-after`.'

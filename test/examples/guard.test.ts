@@ -1,5 +1,8 @@
 import t from 'tap'
-import { startGateway } from '../../examples/guard.ts'
+import { join } from 'node:path'
+import { loadSettings } from '../../lib/config/read-settings.ts'
+import { createGateway } from '../../lib/gateway.ts'
+import { createLog } from '../../lib/log/log.ts'
 
 const card = 'My card is 4111 1111 1111 1111.'
 const user = [{ role: 'user', content: card }]
@@ -18,9 +21,14 @@ const prompts: ReadonlyArray<readonly [path: string, ...bodies: object[]]> = [
 ]
 
 t.test('a guard refuses a call before a provider is called, at each endpoint of prompts, and passes every other on', async t => {
-  const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1' }, t.testdir())
+  const directory = join(import.meta.dirname, '../../examples')
+  const settings = loadSettings({ env: { PORT: '0', HOST: '127.0.0.1' }, cwd: directory, config: { stages: [{ name: 'cards', use: './guard.js' }] } })
+  const keys = { check: (presented: string) => presented === 'secret' ? { id: '1', name: 'me' } : undefined }
+  const gateway = await createGateway(settings, { keys, log: createLog('silent') })
   t.teardown(async () => await gateway.close())
-  const ask = async (path: string, body: object, key = 'secret'): Promise<Response> => await fetch(`${url}${path}`, {
+  const { host, port } = await gateway.listen()
+  const url = `http://${host}:${port}`
+  const ask = async (path: string, body: object, key = 'secret'): Promise<Response> => await fetch(url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'sandbox/echo', ...body })
@@ -29,16 +37,16 @@ t.test('a guard refuses a call before a provider is called, at each endpoint of 
     for (const body of bodies) {
       const refused = await ask(path, body)
       t.equal(refused.status, 400, path)
-      t.match(await refused.json(), { error: { message: 'Messages must not contain card numbers.' } }, path)
+      t.match(await refused.json(), { error: { message: 'The stage `cards` refused this call: it holds the number of a card.' } }, path)
     }
     t.equal((await ask(path, bodies[0] ?? {}, 'wrong')).status, 401)
   }
   t.same(await (await ask('/v1/chat/completions', { messages: card })).json(), {
     error: {
-      message: 'Messages must not contain card numbers.',
+      message: 'The stage `cards` refused this call: it holds the number of a card.',
       type: 'invalid_request_error',
-      code: 'content_policy_violation',
-      param: 'messages'
+      code: 'content_refused',
+      param: null
     }
   })
   const passed = await ask('/v1/chat/completions', { messages: 'My number is 4111.' })

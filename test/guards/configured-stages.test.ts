@@ -13,7 +13,8 @@ const ticket = { name: 'ticket', match: 'T-\\d+', maxLength: 6 }
 const base: StageSettings = { name: 'tickets', use: 'pattern', at: all, patterns: [ticket], action: 'mask' }
 
 function masked (stages: readonly StageSettings[], text: string, points: readonly TextPoint[] = ['request'], key: ApiKey = { id: 'key-1', name: 'test' }): string {
-  const filter = new ConfiguredStages([...stages]).filter(routedCall({}, { key, record: new CallRecord('chat') }), points)
+  const [layer] = new ConfiguredStages([...stages]).layers
+  const filter = layer !== undefined && 'filter' in layer ? layer.filter(routedCall({}, { key, record: new CallRecord('chat') }), points) : undefined
   return filter === undefined ? text : replaceFindings(filter, text)
 }
 

@@ -8,30 +8,27 @@ import type { TurnToolCall } from '../../lib/chat/turn.ts'
 const chat: RoutedChatCall = routedCall({ model: 'm', messages: [] })
 const call: TurnToolCall = { id: 'c1', name: 'look', arguments: { place: word }, argumentsText: `{ "place":"${word}" }`, extra: {} }
 
-t.test('a tool gets what is left of its arguments, and the next turn repeats that', t => {
+t.test('a tool gets what is left of its arguments, and the next turn repeats that', async t => {
   const texts = new ToolTexts(wordStages(['tool_call']), chat)
-  const called = texts.called(call)
+  const [called] = await texts.called([call]) as [TurnToolCall]
   t.same(called, { ...call, arguments: { place: replacement }, argumentsText: `{ "place":"${replacement}" }` })
   const said = texts.said({ role: 'assistant', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: call.argumentsText } }] }, [{ call: called, outcome: undefined }])
   t.match(said, { tool_calls: [{ function: { arguments: called.argumentsText } }] })
-  t.equal(texts.called({ ...call, arguments: undefined, argumentsText: `in ${word}` }).arguments, undefined, 'what is no JSON is none afterwards')
-  t.end()
+  t.match(await texts.called([{ ...call, arguments: undefined, argumentsText: `in ${word}` }]), [{ arguments: undefined, argumentsText: `in ${replacement}` }], 'what is no JSON is none afterwards')
 })
 
-t.test('the model and the caller get what is left of a result', t => {
+t.test('the model and the caller get what is left of a result', async t => {
   const outcome = { text: `in ${word}`, result: { toolName: 'look', serverName: 's', arguments: {}, isError: false, result: { at: [word] } } }
-  const returned = new ToolTexts(wordStages(['tool_result']), chat).returned({ call, outcome })
+  const [returned] = await new ToolTexts(wordStages(['tool_result']), chat).returned([{ call, outcome }])
   t.match(returned, { call, outcome: { text: `in ${replacement}`, result: { toolName: 'look', result: { at: [replacement] } } } })
-  t.end()
 })
 
-t.test('without stages at these points all is as it was', t => {
+t.test('without stages at these points all is as it was', async t => {
   for (const stages of [undefined, wordStages(['request', 'answer'])]) {
     const texts = new ToolTexts(stages, chat)
     const finished = { call, outcome: undefined }
-    t.equal(texts.called(call), call)
-    t.equal(texts.returned(finished), finished)
+    t.same(await texts.called([call]), [call])
+    t.same(await texts.returned([finished]), [finished])
     t.same(texts.said({ role: 'assistant' }, []), { role: 'assistant' })
   }
-  t.end()
 })

@@ -38,7 +38,7 @@ t.test('the first batch comes with something to see, and the last with all that 
 
 t.test('batches pass as they are where nothing looks at the call', async t => {
   const lists = [[start], [text(word)]]
-  t.same((await answered(lists, undefined, { filter: () => undefined })).batches, lists)
+  t.same((await answered(lists, undefined, { layers: [{ filter: () => undefined }] })).batches, lists)
 })
 
 t.test('what was read before an error goes out before it, and the words of the error are replaced', async t => {

@@ -28,7 +28,7 @@ t.test('what is found in a request is replaced, and a request without it is the 
   t.same(await passed({ texts: [`in ${word}`, 'x'] }), { texts: [`in ${replacement}`, 'x'] })
   const same = { texts: ['x'], signed: 'y' }
   t.equal(await passed(same), same)
-  t.equal(await passed({ ...same, texts: same.texts }, { filter: () => undefined }).then(({ texts }) => texts), same.texts, 'which nothing looks at')
+  t.equal(await passed({ ...same, texts: same.texts }, { layers: [{ filter: () => undefined }] }).then(({ texts }) => texts), same.texts, 'which nothing looks at')
   await t.rejects(passed({ texts: [], signed: word }), { code: 'content_policy_violation' })
 })
 
@@ -49,15 +49,17 @@ t.test('a large request is looked through in turns, with the same result', async
 t.test('a long text is looked through once, however many turns that takes', async t => {
   let characters = 0
   const stages: TextStages = {
-    filter: () => ({
-      reach: 10,
-      alters: true,
-      find: text => {
-        characters += text.length
-        return []
-      },
-      refusal: () => { throw new Error('nothing is found') }
-    })
+    layers: [{
+      filter: () => ({
+        reach: 10,
+        alters: true,
+        find: text => {
+          characters += text.length
+          return []
+        },
+        refusal: () => { throw new Error('nothing is found') }
+      })
+    }]
   }
   const length = 4 * 1024 * 1024
   await passed({ texts: ['x'.repeat(length)] }, stages, length)

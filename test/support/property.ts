@@ -6,3 +6,9 @@ export function holds<Values> (t: Test, property: fc.IProperty<Values>, paramete
   const details = fc.check(property, parameters)
   t.notOk(details.failed, fc.defaultReportMessage(details) ?? `holds for ${details.numRuns} values`)
 }
+
+/** Asserts that an asynchronous property holds, as `holds` does. */
+export async function holdsAsync<Values> (t: Test, property: fc.IAsyncProperty<Values>, parameters: fc.Parameters<Values> = {}): Promise<void> {
+  const details = await fc.check(property, parameters)
+  t.notOk(details.failed, fc.defaultReportMessage(details) ?? `holds for ${details.numRuns} values`)
+}

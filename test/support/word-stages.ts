@@ -27,7 +27,7 @@ export function wordFilter (found: string = word, reach = found.length + 1): Tex
 /** Returns stages that replace a word at these points. */
 export function wordStages (points: readonly TextPoint[] = ['request', 'answer', 'tool_call', 'tool_result'], found = word): TextStages {
   const filter = wordFilter(found)
-  return { filter: (_call, wanted) => wanted.some(point => points.includes(point)) ? filter : undefined }
+  return { layers: [{ filter: (_call, wanted) => wanted.some(point => points.includes(point)) ? filter : undefined }] }
 }
 
 /** Returns what a gateway with such stages is made of. */

@@ -1,0 +1,100 @@
+/** Events of a choice that wait, in their order, until the texts in them are decided. */
+
+import type { ChatEvent } from '../core/events.ts'
+import type { ReadEvent, TextPiece } from './event-texts.ts'
+import type { RunningText } from './running-text.ts'
+
+/** A piece of a running text. */
+export interface HeldPiece<T> extends Omit<TextPiece, 'with'> {
+  with: TextPiece['with']
+  /** Its place in the text. */
+  readonly start: number
+  readonly running: T
+}
+
+export interface HeldEvent<T> {
+  event: ChatEvent
+  /** Characters that it holds, at least. */
+  readonly size: number
+  piece: HeldPiece<T> | undefined
+}
+
+export class EventQueue<T extends RunningText> {
+  readonly #events: Array<HeldEvent<T>> = []
+  readonly #texts = new Map<string, T>()
+  /** Characters of the events in it. */
+  characters = 0
+  /** Characters of its pieces, those of calls of tools left out. */
+  said = 0
+
+  get events (): ReadonlyArray<Readonly<HeldEvent<T>>> {
+    return this.#events
+  }
+
+  /** The texts that go on. */
+  get texts (): Iterable<T> {
+    return this.#texts.values()
+  }
+
+  /** @param open makes the running text of a piece; without it the piece is not looked at */
+  push ({ event, piece }: Omit<ReadEvent, 'queue'>, open: (() => T) | undefined): HeldEvent<T> {
+    const size = sizeOf(event)
+    const held: HeldEvent<T> = { event, size, piece: piece && open && this.#hold(piece, open) }
+    this.characters += size
+    this.#events.push(held)
+    return held
+  }
+
+  #hold (piece: TextPiece, open: () => T): HeldPiece<T> {
+    let running = this.#texts.get(piece.key)
+    if (running === undefined) this.#texts.set(piece.key, (running = open()))
+    if (!running.isOfCall) this.said += piece.text.length
+    return { ...piece, running, start: running.add(piece.text) }
+  }
+
+  /** Ends the texts whose keys begin so, and returns them. */
+  end (prefix: string): T[] {
+    return this.endTexts((_, key) => key.startsWith(prefix))
+  }
+
+  /** Ends the texts that it names, and returns them. */
+  endTexts (isMeant: (text: T, key: string) => boolean): T[] {
+    const meant = [...this.#texts].filter(([key, running]) => isMeant(running, key))
+    return meant.flatMap(([key]) => this.endText(key) ?? [])
+  }
+
+  /** Ends the text of this key, and returns it. */
+  endText (key: string): T | undefined {
+    const running = this.#texts.get(key)
+    if (running === undefined) return undefined
+    running.isEnded = true
+    this.#texts.delete(key)
+    return running
+  }
+
+  /** Appends to `into` the events up to the first that is not decided. */
+  release (into: ChatEvent[], isDecided: (held: HeldEvent<T>) => boolean): void {
+    let released = 0
+    for (const held of this.#events) {
+      if (!isDecided(held)) break
+      const { event, size, piece } = held
+      if (piece === undefined) {
+        into.push(event)
+      } else {
+        if (!piece.running.isOfCall) this.said -= piece.text.length
+        const text = piece.running.take(piece.start, piece.text)
+        if (text === piece.text) into.push(event)
+        else if (text !== '') into.push(piece.with(text))
+      }
+      this.characters -= size
+      released++
+    }
+    if (released > 0) this.#events.splice(0, released)
+  }
+}
+
+/** Returns about how many characters an event keeps in memory. */
+function sizeOf (event: ChatEvent): number {
+  const overhead = 64
+  return overhead + ('json' in event ? event.json.length : 'text' in event ? event.text.length : 0)
+}

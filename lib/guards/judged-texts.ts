@@ -1,0 +1,228 @@
+/**
+ * Has a judge look at an answer while it is streamed, a window of text at a time: a window goes on when its
+ * verdict is in, but for the overlap at its end, which is looked at again with what follows.
+ *
+ * What is replaced is what differs between a window and what the judge makes of it. The arguments of a tool
+ * are looked at when they are complete. A text that pauses while as many characters of others come in its
+ * queue as an overlap has, calls of tools aside, counts as ended.
+ */
+
+import { replaceInJson, type ReplaceText } from '../json/place-table.ts'
+import { EventQueue, type HeldEvent } from './event-queue.ts'
+import { readEvent } from './event-texts.ts'
+import { FoundTexts } from './found-texts.ts'
+import { RunningText } from './running-text.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { DirectTexts } from '../dialects/dialect.ts'
+import type { HeldAnswer } from './held-texts.ts'
+import type { TextEdit } from './text-filter.ts'
+import type { TextJudge } from './text-judge.ts'
+
+/** Texts that the judge is to see, and what is done with its verdict. */
+interface Look {
+  readonly found: FoundTexts
+  /** @param replace puts the judged texts in place; absent where none differs */
+  readonly apply: (replace: ReplaceText | undefined) => void
+}
+
+export class JudgedTexts implements HeldAnswer {
+  readonly #judge: TextJudge
+  readonly #direct: DirectTexts | undefined
+  readonly #overlap: number
+  readonly #queues = new Map<number, EventQueue<JudgedText>>()
+  /** Events with complete texts that the judge has not seen. */
+  readonly #unread = new Map<HeldEvent<JudgedText>, FoundTexts>()
+  /** Texts that have ended and are not decided. */
+  readonly #ended = new Set<JudgedText>()
+  /** Events of no queue that stay behind what is held. */
+  #afterAll: ChatEvent[] = []
+  /** `performance.now()` when something began to wait for the judge. */
+  #sinceMs: number | undefined
+
+  constructor (judge: TextJudge, direct: DirectTexts | undefined) {
+    this.#judge = judge
+    this.#direct = direct
+    this.#overlap = judge.window?.overlap ?? 0
+  }
+
+  get characters (): number {
+    let sum = 0
+    for (const { characters } of this.#queues.values()) sum += characters
+    return sum
+  }
+
+  get dueInMs (): number | undefined {
+    const { window } = this.#judge
+    if (window === undefined) return undefined
+    const full = window.characters + window.overlap
+    const isFull = this.#running().some(
+      text => text.undecided >= full && text.isDecidable(this.#overlap)
+    )
+    if (isFull || this.#ended.size > 0) return 0
+    if (this.#sinceMs === undefined) return undefined
+    return Math.max(0, this.#sinceMs + window.maxWaitMs - performance.now())
+  }
+
+  push (event: ChatEvent, into: ChatEvent[]): void {
+    const found = new FoundTexts(this.#judge)
+    const read = readEvent(event, found.collect, this.#direct)
+    const { queue: number, piece, ends } = read
+    if (number === undefined) {
+      if (this.characters === 0) into.push(read.event)
+      else this.#afterAll.push(read.event)
+      return
+    }
+    let queue = this.#queues.get(number)
+    if (queue === undefined) this.#queues.set(number, (queue = new EventQueue()))
+    if (ends !== undefined) this.#end(queue.end(ends))
+    const isSeen = piece !== undefined && this.#judge.pointOf(piece.place) !== undefined
+    const held = queue.push(read, isSeen ? () => new JudgedText(piece.place) : undefined)
+    if (held.piece !== undefined) held.piece.running.saidAt = queue.said
+    if (found.seen.length > 0) this.#unread.set(held, found)
+    if (found.seen.length > 0 || (held.piece?.running.isDecidable(this.#overlap) ?? false)) {
+      this.#sinceMs ??= performance.now()
+    }
+    this.#release(into)
+  }
+
+  async decide (into: ChatEvent[]): Promise<void> {
+    this.#sinceMs = undefined
+    this.#endPaused()
+    const looks = [
+      ...[...this.#running(), ...this.#ended]
+        .filter(text => text.isDecidable(this.#overlap))
+        .map(text => this.#lookAtText(text)),
+      ...[...this.#unread].map(([held, found]) => this.#lookAtEvent(held, found))
+    ]
+    const seen = looks.flatMap(({ found }) => found.seen)
+    const judged = seen.length === 0 ? [] : await this.#judge.judge(seen)
+    let from = 0
+    for (const { found, apply } of looks) {
+      apply(found.putBack(judged.slice(from, from + found.seen.length)))
+      from += found.seen.length
+    }
+    this.#release(into)
+  }
+
+  async end (into: ChatEvent[]): Promise<void> {
+    for (const queue of this.#queues.values()) this.#end(queue.end(''))
+    await this.decide(into)
+  }
+
+  #running (): JudgedText[] {
+    return [...this.#queues.values()].flatMap(({ texts }) => [...texts])
+  }
+
+  #end (texts: readonly JudgedText[]): void {
+    for (const text of texts) if (text.undecided > 0) this.#ended.add(text)
+  }
+
+  #endPaused (): void {
+    for (const queue of this.#queues.values()) {
+      this.#end(queue.endTexts(
+        ({ isOfCall, saidAt }) => !isOfCall && queue.said - saidAt >= Math.max(this.#overlap, 1)
+      ))
+    }
+  }
+
+  #lookAtText (running: JudgedText): Look {
+    const found = new FoundTexts(this.#judge)
+    const { window, place } = running
+    const replaced = (replace: ReplaceText): string =>
+      running.waitsForEnd ? replaceInJson(window, place, replace) : replace(window, place)
+    replaced(found.collect)
+    return {
+      found,
+      apply: replace => {
+        running.settleBy(replace === undefined ? window : replaced(replace), this.#overlap)
+        this.#ended.delete(running)
+      }
+    }
+  }
+
+  #lookAtEvent (held: HeldEvent<JudgedText>, found: FoundTexts): Look {
+    const { event } = held
+    return {
+      found,
+      apply: replace => {
+        this.#unread.delete(held)
+        if (replace === undefined) return
+        const read = readEvent(event, replace, this.#direct)
+        held.event = read.event
+        if (held.piece !== undefined && read.piece !== undefined) held.piece.with = read.piece.with
+      }
+    }
+  }
+
+  #release (into: ChatEvent[]): void {
+    for (const queue of this.#queues.values()) {
+      queue.release(into, held => !this.#unread.has(held) && isDecided(held))
+    }
+    if (this.#afterAll.length === 0 || this.characters > 0) return
+    into.push(...this.#afterAll)
+    this.#afterAll = []
+  }
+}
+
+function isDecided ({ piece }: HeldEvent<JudgedText>): boolean {
+  return piece === undefined || piece.start + piece.text.length <= piece.running.decided
+}
+
+class JudgedText extends RunningText {
+  /** Characters that were said in its queue when its last piece came. */
+  saidAt = 0
+  /** Its length when it was last looked at. */
+  #seen = 0
+
+  /** What is not decided. */
+  get window (): string {
+    return this.text.slice(this.decided - this.start)
+  }
+
+  get undecided (): number {
+    return this.#length - this.decided
+  }
+
+  get #length (): number {
+    return this.start + this.text.length
+  }
+
+  /** Returns whether a look would decide something. */
+  isDecidable (overlap: number): boolean {
+    if (this.isEnded) return this.undecided > 0
+    return !this.waitsForEnd && this.undecided > overlap && this.#length > this.#seen
+  }
+
+  /** @param judged what became of the window */
+  settleBy (judged: string, overlap: number): void {
+    const { window } = this
+    this.#seen = this.#length
+    const until = this.isEnded ? Infinity : this.text.length - overlap
+    const edit = difference(window, judged, this.decided - this.start)
+    if (edit === undefined) this.settle([], until)
+    else if (edit.start < until) this.settle([edit], until)
+    // It is looked at again; a finding may have begun before what differs of it, such as the digits of a
+    // number that are kept.
+    else this.settle([], Math.min(until, edit.start - overlap))
+  }
+}
+
+/** Returns what differs, from the first to the last character of it. @param at the place of the text */
+function difference (text: string, other: string, at: number): TextEdit | undefined {
+  if (text === other) return undefined
+  const most = Math.min(text.length, other.length)
+  let start = 0
+  while (start < most && text[start] === other[start]) start++
+  let same = 0
+  while (same < most - start && text.at(-1 - same) === other.at(-1 - same)) same++
+  // What is only inserted replaces a character, so that it belongs to a piece.
+  if (start + same === text.length) {
+    if (start > 0) start--
+    else same--
+  }
+  return {
+    start: at + start,
+    end: at + text.length - same,
+    replacement: other.slice(start, other.length - same)
+  }
+}

@@ -1,0 +1,144 @@
+/** Lets a stage that takes its time look at calls: within its time, and with what its action says. */
+
+import { StageFindings } from '../core/stage-findings.ts'
+import { GatewayError } from '../core/errors.ts'
+import { abortable } from '../async/cancellation.ts'
+import { startDeadline } from '../async/start-deadline.ts'
+import { stageActionOf, type StageAction, type StagePoint } from '../../schemas/config/stages.ts'
+import { looksAt } from './stage-scope.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Settings } from '../core/settings.ts'
+import type { TextPlace } from '../json/place-table.ts'
+import type { JudgeLayer, TextPoint } from './text-filter.ts'
+import type { Judge, JudgeWindow, PointedText, TextJudge, Verdict } from './text-judge.ts'
+
+type StageSettings = Settings['stages'][number]
+
+/** Called with a call that a stage could not look at, and why. */
+export type UnavailableStage = (stage: string, call: RoutedCall<unknown>, cause: unknown) => void
+
+const defaultTimeoutMs = 5000
+const defaultWindow: JudgeWindow = { characters: 800, overlap: 200, maxWaitMs: 1000 }
+
+export class StageJudge implements JudgeLayer {
+  readonly #settings: StageSettings
+  readonly #judge: Judge
+  readonly #at: readonly StagePoint[]
+  readonly #onUnavailable: UnavailableStage
+
+  constructor (settings: StageSettings, judge: Judge, onUnavailable: UnavailableStage) {
+    const { points } = judge
+    this.#settings = settings
+    this.#judge = judge
+    this.#at = points === undefined ? settings.at : settings.at.filter(point => points.includes(point))
+    this.#onUnavailable = onUnavailable
+  }
+
+  judge (call: RoutedCall<unknown>, point: TextPoint): TextJudge | undefined {
+    const points = seenPoints(point).filter(one => this.#at.includes(one))
+    if (points.length === 0 || !looksAt(this.#settings, call)) return undefined
+    const { stream, window } = this.#settings
+    const action = stageActionOf(this.#settings)
+    return {
+      alters: action !== 'report',
+      window:
+        stream === 'complete' || action === 'report' || !isStreamed(call)
+          ? undefined
+          : window ?? defaultWindow,
+      pointOf: place => pointOf(place, point, points),
+      judge: async texts => await this.#look(texts, call, action),
+      refusal: () => this.#refusal('it found something where nothing may be replaced, such as in signed reasoning or an unknown field')
+    }
+  }
+
+  async #look (
+    texts: readonly PointedText[],
+    call: RoutedCall<unknown>,
+    action: StageAction
+  ): Promise<readonly string[]> {
+    const { name, timeoutMs = defaultTimeoutMs } = this.#settings
+    const findings = (call.record.findings ??= new StageFindings())
+    const points = new Set(texts.map(({ point }) => point))
+    const given = texts.map(({ text }) => text)
+    const began = performance.now()
+    const deadline = startDeadline(timeoutMs, call.signal, new Error(`no answer within ${timeoutMs} ms`))
+    let verdict: Verdict
+    try {
+      const { signal } = deadline
+      verdict = checked(await abortable(this.#judge.look(texts, { call, signal }), signal), given.length)
+    } catch (error) {
+      call.signal.throwIfAborted()
+      return this.#unavailable(call, points, given, error)
+    } finally {
+      deadline.end()
+      for (const point of points) findings.noteLook(name, point, (performance.now() - began) / points.size)
+    }
+    const { refusal, texts: other = given } = verdict
+    const changed = texts.filter(({ text }, at) => text !== other[at])
+    const refuses = refusal !== undefined || (action === 'refuse' && changed.length > 0)
+    const deed = refuses && action !== 'report' ? 'refuse' : action
+    const noted = verdict.findings ?? (changed.length > 0 ? undefined : refuses ? 1 : 0)
+    if (noted === undefined) for (const { point } of changed) findings.note(name, point, deed)
+    else if (noted > 0) findings.note(name, texts[0]?.point ?? 'request', deed, noted)
+    if (deed === 'refuse') throw this.#refusal(refusal)
+    return deed === 'mask' ? other : given
+  }
+
+  #unavailable (
+    call: RoutedCall<unknown>,
+    points: ReadonlySet<StagePoint>,
+    given: readonly string[],
+    cause: unknown
+  ): readonly string[] {
+    const { name, whenUnavailable = 'refuse' } = this.#settings
+    this.#onUnavailable(name, call, cause)
+    for (const point of points) call.record.findings?.note(name, point, 'unavailable')
+    if (whenUnavailable === 'pass') return given
+    throw new GatewayError('stage_unavailable', {
+      message: `The stage \`${name}\` could not look at this call. Try again later.`, cause
+    })
+  }
+
+  #refusal (reason: string | undefined): GatewayError {
+    const because = reason === undefined || reason === '' ? '.' : `: ${reason.replace(/\.$/, '')}.`
+    return new GatewayError('content_refused', {
+      message: `The stage \`${this.#settings.name}\` refused this call${because}`
+    })
+  }
+}
+
+/** Returns the points whose texts are among those of a point. */
+function seenPoints (point: TextPoint): readonly StagePoint[] {
+  switch (point) {
+    // What a caller repeats of earlier calls of tools is part of its request.
+    case 'request': return ['request', 'tool_result']
+    case 'answer': return ['answer', 'tool_call', 'tool_result']
+    case 'tool_call': return ['tool_call']
+    case 'tool_result': return ['tool_result']
+    default: return point satisfies never
+  }
+}
+
+function pointOf (
+  { part }: TextPlace,
+  point: TextPoint,
+  points: readonly StagePoint[]
+): StagePoint | undefined {
+  if (part !== undefined && points.includes(part)) return part
+  return points.includes(point) ? point : undefined
+}
+
+function isStreamed ({ request }: RoutedCall<unknown>): boolean {
+  return typeof request === 'object' && request !== null && 'stream' in request && request.stream === true
+}
+
+/** @throws TypeError for what is no verdict on so many texts */
+function checked (verdict: Verdict, count: number): Verdict {
+  const { texts, refusal } = verdict
+  if (refusal !== undefined && typeof refusal !== 'string') throw new TypeError('the refusal is no text')
+  if (texts === undefined) return verdict
+  if (!Array.isArray(texts) || texts.length !== count || texts.some(text => typeof text !== 'string')) {
+    throw new TypeError(`not as many texts as were given (${count})`)
+  }
+  return verdict
+}

@@ -1,0 +1,76 @@
+/** Judges: what looks at texts and takes its time, such as a service, a model or a module. */
+
+import type { Batch } from '../core/batch.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { GatewayError } from '../core/errors.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { TextPlace } from '../json/place-table.ts'
+import type { Stage } from '../pipeline/stage.ts'
+import type { StagePoint } from '../../schemas/config/stages.ts'
+
+/** A text, and the point at which a stage sees it. */
+export interface PointedText {
+  readonly text: string
+  readonly point: StagePoint
+}
+
+export interface Verdict {
+  /** Refuses the call: says to its caller what was found, without the text. */
+  readonly refusal?: string | undefined
+  /** The texts as they may go on, as many as were given. Default: as they were given. */
+  readonly texts?: readonly string[] | undefined
+  /** Default: the number of texts that differ. */
+  readonly findings?: number | undefined
+}
+
+export interface JudgeContext {
+  readonly call: RoutedCall<unknown>
+  /** Aborts when the caller has gone or the time of the stage is over. */
+  readonly signal: AbortSignal
+}
+
+/** Stages that calls pass, and the events of answers of conversations. */
+export interface OwnStages {
+  readonly request?: Stage<RoutedCall<unknown>> | undefined
+  readonly answer?: Stage<Batch<unknown, ChatEvent>> | undefined
+}
+
+/** One stage of the configuration. */
+export interface Judge {
+  /** The points that it knows what to do at. Default: all. */
+  readonly points?: readonly StagePoint[]
+  /** Anything it throws means that it could not look. */
+  readonly look: (texts: readonly PointedText[], context: JudgeContext) => Promise<Verdict>
+  /** Stages of its own that calls and answers pass as well. Default: none. */
+  readonly stages?: OwnStages | undefined
+  /** Closes what it holds. Default: it holds nothing. */
+  readonly close?: () => Promise<void>
+}
+
+/** How much of a stream is looked at together. */
+export interface JudgeWindow {
+  /** Characters of a text after which it is looked at. */
+  readonly characters: number
+  /** Characters at its end that are looked at again with what follows, since a finding may begin in them. */
+  readonly overlap: number
+  /** Milliseconds that text waits for more of it at most. */
+  readonly maxWaitMs: number
+}
+
+/** A stage looking at one call. */
+export interface TextJudge {
+  /** False for one that only counts: answers do not wait for it. */
+  readonly alters: boolean
+  /** Absent: a stream is looked at when it is complete. */
+  readonly window?: JudgeWindow | undefined
+  /** Returns the point at which the stage sees the texts of a place; `undefined`: it does not see them. */
+  readonly pointOf: (place: TextPlace) => StagePoint | undefined
+  /**
+   * Returns the texts as they may go on, in their order.
+   *
+   * @throws GatewayError that refuses the call
+   */
+  readonly judge: (texts: readonly PointedText[]) => Promise<readonly string[]>
+  /** Makes the error for a finding where nothing can be replaced. */
+  readonly refusal: () => GatewayError
+}

@@ -1,0 +1,38 @@
+/** Opens the stages of a configuration that take their time. */
+
+import { ConfigError } from '../config/problems.ts'
+import { describeError } from '../text/describe-error.ts'
+import { stageKindOf } from '../../schemas/config/stages.ts'
+import { judgeKinds, type JudgeInput } from './judge-kinds.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Judge } from '../guards/text-judge.ts'
+
+/**
+ * Returns the stages by name, patterns left out.
+ *
+ * @throws ConfigError for one that cannot be used; those that were opened are closed
+ */
+export async function openJudges (
+  { stages }: Settings,
+  services: JudgeInput['services']
+): Promise<ReadonlyMap<string, Judge>> {
+  const judges = new Map<string, Judge>()
+  for (const settings of stages) {
+    const kind = stageKindOf(settings.use)
+    if (kind === 'pattern') continue
+    try {
+      judges.set(settings.name, await judgeKinds[kind]({ settings, services }))
+    } catch (error) {
+      await closeJudges(judges)
+      const message = `cannot be used: ${describeError(error)}`
+      throw new ConfigError([
+        { file: settings.use, line: 0, column: 0, path: `stages.${settings.name}`, message }
+      ])
+    }
+  }
+  return judges
+}
+
+export async function closeJudges (judges: ReadonlyMap<string, Judge>): Promise<void> {
+  await Promise.all([...judges.values()].map(async judge => await judge.close?.()))
+}

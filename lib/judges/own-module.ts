@@ -1,0 +1,167 @@
+/**
+ * Stages of modules of the operator's own. Their default export is an `OwnStage`, or a function that makes one
+ * of the `options` of the configuration.
+ *
+ * ```js
+ * export default { request: texts => texts.map(text => text.replaceAll('Voldemort', 'You-Know-Who')) }
+ * ```
+ */
+
+import { pathToFileURL } from 'node:url'
+import { stat } from 'node:fs/promises'
+import { defaultProject } from '../core/key.ts'
+import { isObject } from '../json/guards.ts'
+import { loadAjv } from '../validation/load-ajv.ts'
+import { stagePoints } from '../../schemas/config/stages.ts'
+import type { Batch } from '../core/batch.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Judge, JudgeContext, PointedText, Verdict } from '../guards/text-judge.ts'
+import type { Stage } from '../pipeline/stage.ts'
+
+/** What a module exports: any of these. */
+export interface OwnStage {
+  /** Looks at the texts of a request. */
+  readonly request?: LookAtTexts
+  /** Looks at the texts of an answer, of a stream at a window of them. */
+  readonly answer?: LookAtTexts
+  /** Looks at what tools are called with. */
+  readonly tool_call?: LookAtTexts
+  /** Looks at what tools return. */
+  readonly tool_result?: LookAtTexts
+  /** A stage that the call passes before it is sent: one call in, one out. */
+  readonly requestStage?: Stage<RoutedCall<unknown>>
+  /** A stage that the events of a conversation's answer pass. */
+  readonly answerStage?: Stage<Batch<unknown, ChatEvent>>
+  /** Releases what it holds, once no call uses it any more. */
+  readonly close?: () => void | Promise<void>
+}
+
+/**
+ * Looks at texts, all of one point of a call.
+ *
+ * @returns the texts as they may go on, as many as were given; or what refuses the call; or nothing, where all
+ *   may go on as it is. What it throws means that it could not look.
+ */
+export type LookAtTexts = (
+  texts: readonly string[],
+  context: OwnStageContext
+) => OwnVerdict | Promise<OwnVerdict>
+
+export type OwnVerdict = readonly string[] | OwnRefusal | undefined | void
+
+export interface OwnRefusal {
+  /** Says to the caller what was found, without the text; the empty text says nothing. */
+  readonly refuse: string
+}
+
+/** What is known of the call. */
+export interface OwnStageContext {
+  /** The id of the call. */
+  readonly id: string
+  /** The name of the endpoint: `chat`. */
+  readonly endpoint: string
+  readonly key: { readonly id: string, readonly name: string }
+  /** The id of its project. */
+  readonly project: string
+  /** The models that may answer, as `provider/model`. */
+  readonly models: readonly string[]
+  /** Aborts when the caller has gone or the time of the stage is over. */
+  readonly signal: AbortSignal
+}
+
+/** Makes the stage of a module from the options of the configuration. */
+export type CreateStage = (options: Readonly<Record<string, unknown>>) => OwnStage | Promise<OwnStage>
+
+/**
+ * Loads a module. One that has changed since it was loaded is loaded anew; what it imports is not.
+ *
+ * @throws whatever the module throws; TypeError for one that exports no stage; Error for options that its
+ *   `optionsSchema` (JSON Schema) does not allow
+ */
+export async function openModule (
+  { use: path, options = {} }: Settings['stages'][number]
+): Promise<Judge> {
+  const { mtimeMs } = await stat(path)
+  // A module is whatever its author exports.
+  const { default: exported, optionsSchema } = await import(`${pathToFileURL(path).href}?${mtimeMs}`) as {
+    readonly default?: unknown
+    readonly optionsSchema?: unknown
+  }
+  if (optionsSchema !== undefined) checkOptions(optionsSchema, options)
+  const stage = typeof exported === 'function' ? await (exported as CreateStage)(options) : exported
+  return judgeOf(checkedStage(stage))
+}
+
+/** @throws Error for options that the schema does not allow, or a schema that is none */
+function checkOptions (schema: unknown, options: Readonly<Record<string, unknown>>): void {
+  if (!isObject(schema)) throw new TypeError('`optionsSchema` is no JSON Schema')
+  const Ajv = loadAjv()
+  const ajv = new Ajv({ allErrors: true, strict: false })
+  const isAllowed = ajv.compile(schema)
+  if (!isAllowed(options)) {
+    throw new Error(ajv.errorsText(isAllowed.errors, { dataVar: 'options' }))
+  }
+}
+
+const members = [...stagePoints, 'requestStage', 'answerStage'] as const
+
+function checkedStage (stage: unknown): OwnStage {
+  if (!isObject(stage)) {
+    throw new TypeError('its default export must be a stage, or a function that returns one')
+  }
+  for (const name of [...members, 'close']) {
+    if (stage[name] !== undefined && typeof stage[name] !== 'function') {
+      throw new TypeError(`\`${name}\` of its stage must be a function`)
+    }
+  }
+  if (members.every(name => stage[name] === undefined)) {
+    throw new TypeError(`its stage must have at least one of ${members.join(', ')}`)
+  }
+  return stage
+}
+
+function judgeOf (stage: OwnStage): Judge {
+  const { requestStage, answerStage } = stage
+  return {
+    points: stagePoints.filter(point => stage[point] !== undefined),
+    look: async (texts, context) => await lookAtEach(stage, texts, context),
+    stages: { request: requestStage, answer: answerStage },
+    close: async () => await stage.close?.()
+  }
+}
+
+/** Has the function of each point look at its texts. */
+async function lookAtEach (
+  stage: OwnStage,
+  texts: readonly PointedText[],
+  { call, signal }: JudgeContext
+): Promise<Verdict> {
+  const { id, key, record, routes } = call
+  const context: OwnStageContext = {
+    id,
+    endpoint: record.endpoint,
+    key: { id: key.id, name: key.name },
+    project: key.project?.id ?? defaultProject,
+    models: routes.map(({ modelId }) => modelId),
+    signal
+  }
+  const result = texts.map(({ text }) => text)
+  for (const point of stagePoints) {
+    const numbers = [...texts.keys()].filter(at => texts[at]?.point === point)
+    if (numbers.length === 0) continue
+    const verdict = await stage[point]?.(numbers.map(at => texts[at]?.text ?? ''), context)
+    if (verdict === undefined) continue
+    if (isRefusal(verdict)) return { refusal: verdict.refuse }
+    if (!Array.isArray(verdict) || verdict.length !== numbers.length) {
+      throw new TypeError(`\`${point}\` must return ${numbers.length} texts, \`{ refuse }\` or nothing`)
+    }
+    for (const [at, number] of numbers.entries()) result[number] = verdict[at] as string // its caller checks
+  }
+  return { texts: result }
+}
+
+function isRefusal (verdict: Exclude<OwnVerdict, void>): verdict is OwnRefusal {
+  return isObject(verdict) && typeof verdict.refuse === 'string'
+}
