@@ -155,10 +155,13 @@ async function openBody<E extends { readonly type: string }> (
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
     case 'json': {
-      const bytes = withoutComments(await body.buffer(answerBytes, memory.hold))
-      if (reader.sse !== undefined && looksLikeStream(bytes)) {
-        const maxBytes = Math.max(eventBytes, answerBytes)
-        return bufferedAttempt(await readCompleteStream(bytes, reader.sse(), maxBytes))
+      let bytes = await body.buffer(answerBytes, memory.hold)
+      if (bytes[0] !== openingBrace) {
+        bytes = withoutComments(bytes)
+        if (reader.sse !== undefined && looksLikeStream(bytes)) {
+          const maxBytes = Math.max(eventBytes, answerBytes)
+          return bufferedAttempt(await readCompleteStream(bytes, reader.sse(), maxBytes))
+        }
       }
       record.answerBytes = bytes.length
       const value = await parseResponseBytes(bytes)
@@ -278,6 +281,8 @@ function headersStarting (prefix: string, headers: UpstreamResponse['headers']):
     name.startsWith(prefix) && typeof value === 'string' ? [[name, value]] : []))
 }
 
+const openingBrace = 0x7b
+
 /**
  * Returns the JSON after comments of an event stream, by which servers keep a connection alive while they
  * work on a complete answer; anything else as it is.
@@ -290,7 +295,7 @@ function withoutComments (bytes: Buffer): Buffer {
     const end = bytes.indexOf('\n', at)
     at = end === -1 ? bytes.length : blanksAt(bytes, end)
   }
-  const isJson = bytes[at] === 0x7b || bytes[at] === 0x5b
+  const isJson = bytes[at] === openingBrace || bytes[at] === 0x5b
   return isJson ? bytes.subarray(at) : bytes
 }
 
@@ -302,5 +307,5 @@ function blanksAt (bytes: Buffer, from: number): number {
 }
 
 function looksLikeStream (bytes: Buffer): boolean {
-  return bytes[0] !== 0x7b && /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
+  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
 }
