@@ -273,6 +273,8 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly steps: string | null
   /** 1 for an answer from the cache, else `null`. */
   readonly cached: number | null
+  /** JSON of what stages did, as `usage/stage-notes` prints it; `null` where none looked. */
+  readonly findings: string | null
 }
 
 /**

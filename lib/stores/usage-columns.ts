@@ -42,7 +42,8 @@ const columns = {
   image_size: 'text',
   image_quality: 'text',
   steps: 'text',
-  cached: 'bigint'
+  cached: 'bigint',
+  findings: 'text'
 } as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> &
   Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 

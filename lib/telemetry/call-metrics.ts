@@ -32,6 +32,8 @@ export class CallMetrics {
   readonly #refusals = new Map<Refusal, number>()
   /** By the labels of the series: stages of the configuration are few. */
   readonly #findings = new Map<string, number>()
+  /** Looks of stages and their milliseconds, by the labels of the series. */
+  readonly #looks = new Map<string, readonly [looks: number, ms: number]>()
   /** By the labels of the series. */
   readonly #lookups = new Map<string, number>()
 
@@ -65,6 +67,12 @@ export class CallMetrics {
     for (const { route, reason } of failedAttempts) {
       this.#failedAttempts.note(this.#modelOf(route.modelId), route.providerId, reason)
     }
+    for (const { stage, point, action, count, durationMs } of findings?.list ?? []) {
+      if (action !== 'look') continue
+      const series = labels({ stage, point })
+      const [looks, ms] = this.#looks.get(series) ?? [0, 0]
+      this.#looks.set(series, [looks + count, ms + durationMs])
+    }
     for (const { stage, point, action, count } of findings?.found ?? []) {
       const series = labels({ stage, point, action })
       this.#findings.set(series, (this.#findings.get(series) ?? 0) + count)
@@ -86,6 +94,10 @@ export class CallMetrics {
     this.#failedAttempts.addTo(families.failedAttempts)
     for (const [limit, count] of this.#refusals) families.refusals.samples.push([labels({ limit }), count])
     for (const [series, count] of this.#findings) families.findings.samples.push([series, count])
+    for (const [series, [looks, ms]] of this.#looks) {
+      families.looks.samples.push([series, looks])
+      families.lookSeconds.samples.push([series, ms / 1000])
+    }
     for (const [series, count] of this.#lookups) families.lookups.samples.push([series, count])
     return Object.values(families)
   }
@@ -209,6 +221,12 @@ function callFamilies () {
       'Calls refused because of a limit of their key.'
     ),
     findings: family('counter', 'headgate_stage_findings_total', 'What stages found in the texts of calls.'),
+    looks: family('counter', 'headgate_stage_looks_total', 'Times that stages looked at texts of calls.'),
+    lookSeconds: family(
+      'counter',
+      'headgate_stage_seconds_total',
+      'Time that stages took to look at texts of calls.'
+    ),
     lookups: family(
       'counter',
       'headgate_answer_cache_calls_total',

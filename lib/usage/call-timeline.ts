@@ -3,10 +3,11 @@
 import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'
+import { looksOf, readNotes, type StageLook } from './stage-notes.ts'
 
 type TimedRow = Pick<
   UsageRow,
-  'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps'
+  'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps' | 'findings'
 >
 
 /** Reads the steps of a row; a row without steps, of any version, gives none. */
@@ -28,6 +29,7 @@ export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
     duration_ms: durationMs,
     error_code: errorCode
   } = row
+  const looks = looksOf(readNotes(row.findings))
   const isPlain = row.steps === null && attempts > 0
   const timed = [
     ...requests.map(requestEntry),
@@ -39,9 +41,11 @@ export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
     ...checkedMs === undefined ? [] : [entry('auth', checkedMs)],
     ...skipped.map(route => entry('route_skipped', null, route)),
     ...limit === undefined ? [] : [entry('refused', null, { reason: limit })],
+    ...looks.filter(({ point }) => point === 'request').map(lookEntry),
     ...waitEntry(checkedMs, requests[0]),
     ...isPlain ? [entry('attempt', null, { model, provider })] : [],
     ...timed,
+    ...looks.filter(({ point }) => point !== 'request').map(lookEntry),
     entry('end', durationMs, { model, provider, reason: errorCode })
   ]
 }
@@ -54,11 +58,22 @@ const nothing = {
   reason: null,
   status: null,
   server: null,
+  stage: null,
   tool: null
 }
 
 function entry (event: string, afterMs: number | null, facts: Partial<TimelineEntry> = {}): TimelineEntry {
   return { ...nothing, ...facts, event, after_ms: afterMs }
+}
+
+/** When a stage looked is not recorded: it stands before the first attempt, or at the end. */
+function lookEntry ({ stage, point, tookMs, findings }: StageLook): TimelineEntry {
+  const deeds = findings.map(({ action, count }) => `${action} ${count}`).join(', ')
+  return entry('stage', null, {
+    stage,
+    duration_ms: Math.round(tookMs * 100) / 100,
+    reason: deeds === '' ? point : `${point}: ${deeds}`
+  })
 }
 
 /** The shortest wait that is worth a line. */

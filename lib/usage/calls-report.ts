@@ -7,6 +7,7 @@ import { defaultMessage } from '../core/errors.ts'
 import { beyond, cursorBefore, pageOf, type PageRequest } from '../stores/pages.ts'
 import type { Tables, UsageRow } from '../stores/tables.ts'
 import { readSteps, timelineOf } from './call-timeline.ts'
+import { looksOf, readNotes } from './stage-notes.ts'
 import { filteredCalls, narrowed, projectOfRecord, type CallFilter, type CallQuery } from './call-filter.ts'
 import { searchBack } from './search-back.ts'
 import { isRowId } from '../text/ids.ts'
@@ -222,6 +223,11 @@ function detailOf (row: DetailRow, bodies: CallDetail['bodies']): CallDetail {
     error_message:
       row.error_code === null ? null : (steps.error_message ?? defaultMessage(row.error_code) ?? null),
     timeline: timelineOf(row, steps),
+    stages: looksOf(readNotes(row.findings)).map(({ tookMs, findings, ...look }) => ({
+      ...look,
+      took_ms: tookMs,
+      findings: [...findings]
+    })),
     candidates: [...(steps.candidates ?? [])],
     bodies
   }

@@ -10,6 +10,7 @@ import { rowId } from '../text/ids.ts'
 import { cutName, estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
+import { printNotes } from './stage-notes.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import {
@@ -81,7 +82,8 @@ export function usageRow (
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
     steps: printSteps(record, receivedAtMs),
-    cached: record.cache === 'hit' ? 1 : null
+    cached: record.cache === 'hit' ? 1 : null,
+    findings: printNotes(record.findings)
   }
   // A spread in the literal takes 1 µs more.
   return Object.assign(

@@ -13,6 +13,7 @@ import { projectHandlers } from './projects.ts'
 import { resourceHandlers } from './resources.ts'
 import { sessionHandlers } from './session.ts'
 import { signInHandlers } from './sign-in.ts'
+import { stageHandlers } from './stages.ts'
 import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 
@@ -30,5 +31,6 @@ export const adminHandlers: AdminHandlers = {
   ...callHandlers,
   ...callBodyHandlers,
   ...resourceHandlers,
+  ...stageHandlers,
   ...configurationHandlers
 }

@@ -2,6 +2,8 @@
 
 import { Type, type Static } from 'typebox'
 import { byUnitColumn } from '../billed-units.ts'
+import { stagePoints } from '../config/stages.ts'
+import { OneOf } from '../nullable.ts'
 import {
   between,
   Milliseconds,
@@ -64,7 +66,7 @@ export const TimelineEntry = Type.Object({
   event: Type.String({
     description:
       '`received`, `auth`: the key was found valid, `wait`: for the body, a limit or tool servers, `route_skipped`, `refused`: by a limit, ' +
-      '`attempt`, `attempt_failed`, `first_byte`, `tool_call` or `end`.'
+      '`attempt`, `attempt_failed`, `first_byte`, `tool_call`, `stage`: it looked at texts, or `end`.'
   }),
   after_ms: OrNull(Type.Number(), 'Milliseconds since the call was received, where known.'),
   duration_ms: OrNull(Type.Number()),
@@ -72,13 +74,29 @@ export const TimelineEntry = Type.Object({
   provider: Text,
   reason: OrNull(
     Type.String(),
-    'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of the end: the error code.'
+    'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of a stage: where it looked, and what it did. Of the end: the error code.'
   ),
   status: OrNull(Type.Integer(), 'HTTP status with which the provider refused.'),
   server: OrNull(Type.String(), 'The tool server.'),
+  stage: OrNull(Type.String(), 'The stage.'),
   tool: Text
 })
 export type TimelineEntry = Static<typeof TimelineEntry>
+
+/** A stage that looked at texts of a call. */
+export const StageLook = Type.Object({
+  stage: Type.String(),
+  point: OneOf([...stagePoints]),
+  took_ms: Type.Number({ description: 'Milliseconds of all looks at this point.' }),
+  findings: Type.Array(
+    Type.Object({
+      action: Type.String({
+        description: '`refuse`, `mask`, `report`; `unavailable`: it could not look.'
+      }),
+      count: Type.Integer()
+    })
+  )
+})
 
 /** A route, and the reason for its place. */
 export const RouteReason = Type.Object({
@@ -114,6 +132,9 @@ export const CallDetail = Type.Object({
   upstream_request_id: Text,
   error_message: OrNull(Type.String(), 'What the caller read of the error, its first 200 characters.'),
   timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
+  stages: Type.Array(StageLook, {
+    description: 'The stages of the configuration that looked at it, and what they found: never a text.'
+  }),
   candidates: Type.Array(RouteReason, {
     description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.'
   }),

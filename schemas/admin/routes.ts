@@ -52,6 +52,7 @@ import {
 } from './organisation.ts'
 import { Passkey, PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from './passkeys.ts'
 import { CatalogueList, ProviderList, ToolServerList, ToolServerTools } from './resources.ts'
+import { StageList, StageTrial, StageTrialResult } from './stages.ts'
 import {
   InvitationLink,
   InvitationPreview,
@@ -496,6 +497,22 @@ export const adminRoutes = {
     role: 'member',
     scope: 'models:read',
     answer: ToolServerTools
+  },
+
+  'GET /admin/v1/stages': {
+    operationId: 'listStages',
+    summary: 'List the stages of the configuration, and what they did in the last day.',
+    role: 'member',
+    scope: 'models:read',
+    answer: StageList
+  },
+  'POST /admin/v1/stages/try': {
+    operationId: 'tryStages',
+    summary: 'Have the stages look at a text. What they call does the same as for a call.',
+    role: 'admin',
+    scope: 'configuration:read',
+    request: StageTrial,
+    answer: StageTrialResult
   },
 
   'GET /admin/v1/configuration': {

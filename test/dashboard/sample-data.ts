@@ -1,6 +1,8 @@
 /** Fills a gateway with projects, people, keys and two days of calls: the same each time, but for ids and the hour they end at. */
 
 import { CallBodyStore, type NewCallBodies } from '../../lib/stores/call-body-store.ts'
+import { stagePoints } from '../../schemas/config/stages.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { AdminGateway, Send } from '../support/admin.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -78,6 +80,12 @@ export const longest = {
   person: 'Maximiliane Freifrau von Hohenstein-Schwarzenberg'
 }
 
+/** Stages with names and scopes as long as they may be. */
+export const longStages: Settings['stages'] = [
+  { name: 'no-numbers-of-payment-cards-and-accounts-in-what-leaves-europe', use: 'pattern', at: [...stagePoints], action: 'mask', patterns: ['card_number', 'iban'], only: { models: [longest.model, 'anthropic/*'], projects: [longest.project], endpoints: ['chat', 'messages', 'responses'] } },
+  { name: 'mail', use: 'pattern', at: ['request'], action: 'report', patterns: ['email'] }
+]
+
 /** Adds calls, keys, people and acts with the longest real names, and calls that ended in every way. */
 export async function addLongNames ({ database, user, admin }: AdminGateway): Promise<void> {
   const { send, user: owner } = await user('owner')
@@ -91,10 +99,11 @@ export async function addLongNames ({ database, user, admin }: AdminGateway): Pr
   await send('POST /admin/v1/admin-keys', { name: longest.key, role: 'admin', scopes: ['keys:read', 'keys:write', 'usage:read', 'configuration:read'] })
   await send('POST /admin/v1/invitations', { role: 'viewer', email: 'maximiliane.freifrau.von.hohenstein@kundendienst.example.com', projects: [project] })
   const provider = 'fireworks'
+  const sampleNotes = JSON.stringify(longStages.flatMap(({ name }) => [{ stage: name, point: 'request', action: 'look', count: 3, took_ms: 12.5 }, { stage: name, point: 'request', action: 'mask', count: 2 }, { stage: name, point: 'answer', action: 'look', count: 1, took_ms: 3 }]))
   const ends: ReadonlyArray<Partial<UsageRow>> = [
     { cost_nano_usd: 123e9 }, { outcome: 'error', status: 502, error_code: 'upstream_stream_interrupted' }, { outcome: 'error', status: 404, error_code: 'deferred_completion_not_found' },
     { outcome: 'client_closed', status: 499, error_code: 'client_closed_request' }, { outcome: 'client_too_slow', status: 499, error_code: 'client_too_slow' }, { outcome: 'interrupted', status: null },
-    { endpoint: 'transcriptions', cost_nano_usd: null }, { attempts: 12, estimated: 1 }
+    { endpoint: 'transcriptions', cost_nano_usd: null }, { attempts: 12, estimated: 1 }, { cached: 1, attempts: 0, cost_nano_usd: 0 }, { findings: sampleNotes }
   ]
   await database.insertUsage(ends.map((end, index) => usageRowOf(index, {
     id: `long-${index}`, call_id: `long-${index}`, at_ms: Date.now() - 1000 * index, key_id: index % 2 === 0 ? key : used, requested_model: longest.model, model: longest.model, provider, endpoint: 'responses',

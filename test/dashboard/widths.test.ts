@@ -5,12 +5,12 @@ import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { launch, noBrowser, overflow, visit } from '../support/browser.ts'
 import { providerSettings } from '../support/settings.ts'
-import { addLongNames, fillGateway, longest } from './sample-data.ts'
+import { addLongNames, fillGateway, longest, longStages } from './sample-data.ts'
 
 const widths = [360, 768, 1024, 1280, 1366, 1536]
 
 const pages = [
-  '', '?split=group&group=key', 'keys?status=all', 'calls?period=all', 'calls?key=none&model=fireworks%2Faccounts&min_cost_usd=1', 'calls/long-1', 'models', 'models?tab=providers', 'projects', 'projects/default', 'members', 'audit', 'profile'
+  '', '?split=group&group=key', 'keys?status=all', 'calls?period=all', 'calls?key=none&model=fireworks%2Faccounts&min_cost_usd=1', 'calls/long-1', 'stages', 'models', 'models?tab=providers', 'projects', 'projects/default', 'members', 'audit', 'profile'
 ]
 
 /** Finds what is out of sight in tables: cells beyond the edge, and states, buttons and numbers that are cut off. */
@@ -35,7 +35,7 @@ const outOfWindow = `[...document.querySelectorAll('main *')].filter(part => (
 )).map(part => part.tagName + ' ' + part.className + ' ' + part.textContent.slice(0, 40))`
 
 t.test('in a browser', { skip: noBrowser }, async t => {
-  const gateway = await adminGateway(t, { providers: [{ ...providerSettings('fireworks', 'fireworks'), baseUrl: 'https://api.fireworks.example.com/inference/v1' }, providerSettings('anthropic', 'anthropic')] })
+  const gateway = await adminGateway(t, { providers: [{ ...providerSettings('fireworks', 'fireworks'), baseUrl: 'https://api.fireworks.example.com/inference/v1' }, providerSettings('anthropic', 'anthropic')], stages: longStages })
   await fillGateway(gateway)
   await addLongNames(gateway)
   const browser = await launch(t)

@@ -103,7 +103,7 @@ t.test('a plain call has no steps to store', t => {
     keyCheckedAtMs: 1, routes: [route], requests: [{ route, startedAtMs, endedAtMs: startedAtMs + 100, reason: undefined, status: undefined }]
   })
   t.equal(printSteps(sentAt(2), 0), null)
-  const row = { model: 'p/m', provider: 'p', attempts: 1, first_byte_ms: 100, duration_ms: 200, error_code: null }
+  const row = { model: 'p/m', provider: 'p', attempts: 1, first_byte_ms: 100, duration_ms: 200, error_code: null, findings: null }
   t.same(timelineOf({ ...row, steps: null }, {}).map(({ event, after_ms: afterMs }) => [event, afterMs]), [['received', 0], ['attempt', null], ['first_byte', 100], ['end', 200]])
   const steps = printSteps(sentAt(400), 0)
   t.same(timelineOf({ ...row, steps }, readSteps({ steps })).map(({ event, after_ms: afterMs, duration_ms: durationMs }) => [event, afterMs, durationMs]), [

@@ -198,5 +198,9 @@ export const usageSteps: readonly Migration[] = [
   {
     number: 25,
     sql: 'alter table usage add column cached bigint'
+  },
+  {
+    number: 26,
+    sql: 'alter table usage add column findings text'
   }
 ]

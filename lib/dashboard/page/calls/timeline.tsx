@@ -9,7 +9,7 @@ type Call = Answer<'GET /admin/v1/calls/:call_id'>
 type Entry = Call['timeline'][number]
 
 const titles: Readonly<Record<string, string>> = {
-  received: 'Received', auth: 'Key checked', wait: 'Waited', route_skipped: 'Route skipped', refused: 'Refused by a limit', attempt: 'Sent to the provider', attempt_failed: 'Attempt failed', first_byte: 'First token', tool_call: 'Tool call', turn: 'Turn', end: 'End'
+  received: 'Received', auth: 'Key checked', wait: 'Waited', route_skipped: 'Route skipped', refused: 'Refused by a limit', attempt: 'Sent to the provider', attempt_failed: 'Attempt failed', first_byte: 'First token', tool_call: 'Tool call', stage: 'Stage', turn: 'Turn', end: 'End'
 }
 
 const tones: Readonly<Record<string, string>> = { attempt_failed: 'bad', refused: 'bad', route_skipped: 'warn', tool_call: 'tool', first_byte: 'good' }
@@ -41,7 +41,8 @@ function reason ({ reason, status }: Entry): string {
   return [status, reason].filter(part => part !== null).join(' · ')
 }
 
-function subject ({ tool, server, model, provider }: Entry): string {
+function subject ({ tool, server, stage, model, provider }: Entry): string {
+  if (stage !== null) return stage
   if (tool !== null) return server === null || server === '' ? tool : `${tool} of ${server}`
   if (model === null) return provider ?? ''
   return provider === null || model.startsWith(`${provider}/`) ? model : `${model} at ${provider}`

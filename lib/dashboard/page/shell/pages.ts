@@ -15,6 +15,7 @@ import { ModelsPage } from '../models/models-page.tsx'
 import { ProfilePage } from '../profile/profile-page.tsx'
 import { ProjectPage } from '../projects/project-page.tsx'
 import { ProjectsPage } from '../projects/projects-page.tsx'
+import { StagesPage } from '../stages/stages-page.tsx'
 import { ToolsPage } from '../tools/tools-page.tsx'
 
 /** A page gets the parts of its address that its path leaves open. */
@@ -63,6 +64,7 @@ export const menu: readonly MenuGroup[] = [
     places: [
       { path: '/models', label: 'Models', icon: 'models', role: 'viewer', load: async () => ModelsPage },
       { path: '/tools', label: 'Tool servers', icon: 'tools', role: 'member', load: async () => ToolsPage },
+      { path: '/stages', label: 'Stages', icon: 'guard', role: 'member', load: async () => StagesPage },
       {
         path: '/configuration',
         label: 'Configuration',

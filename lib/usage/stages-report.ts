@@ -1,0 +1,71 @@
+/** Adds up what stages did with the texts of calls. */
+
+import type { Kysely } from 'kysely'
+import type { StageDeed } from '../core/stage-findings.ts'
+import type { Tables } from '../stores/tables.ts'
+import { filteredCalls } from './call-filter.ts'
+import { looksOf, readNotes } from './stage-notes.ts'
+
+export interface StageCounts {
+  /** Calls that it looked at. */
+  readonly calls: number
+  /** Calls in which it found something. */
+  readonly callsWithFindings: number
+  readonly findings: number
+  /** Looks that failed. */
+  readonly unavailable: number
+  /** Of the time that it took in each call, all points together. */
+  readonly tookMs: { readonly p50: number, readonly p95: number }
+}
+
+/** Calls that are looked at, the newest. */
+const maxCalls = 10_000
+
+/** @param projects whose calls count; absent: all. @returns by the name of the stage */
+export async function stagesReport (
+  query: Kysely<Tables>,
+  { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
+): Promise<Record<string, StageCounts>> {
+  const rows = await filteredCalls(query, { fromMs, projects }).where('record.findings', 'is not', null)
+    .select('record.findings').orderBy('record.at_ms', 'desc').limit(maxCalls).execute()
+  const sums = new Map<string, StageSums>()
+  for (const { findings } of rows) {
+    const looks = looksOf(readNotes(findings))
+    for (const name of new Set(looks.map(({ stage }) => stage))) {
+      const sum = sums.get(name) ?? new StageSums()
+      sums.set(name, sum)
+      sum.add(looks.filter(({ stage }) => stage === name))
+    }
+  }
+  return Object.fromEntries([...sums].map(([name, sum]) => [name, sum.counts()]))
+}
+
+class StageSums {
+  readonly #tookMs: number[] = []
+  #callsWithFindings = 0
+  #findings = 0
+  #unavailable = 0
+
+  add (looks: ReturnType<typeof looksOf>): void {
+    const deeds = looks.flatMap(({ findings }) => findings)
+    const sumOf = (isMeant: (action: StageDeed) => boolean): number =>
+      deeds.reduce((sum, { action, count }) => sum + (isMeant(action) ? count : 0), 0)
+    const found = sumOf(action => action !== 'unavailable')
+    this.#tookMs.push(looks.reduce((sum, { tookMs }) => sum + tookMs, 0))
+    this.#callsWithFindings += Number(found > 0)
+    this.#findings += found
+    this.#unavailable += sumOf(action => action === 'unavailable')
+  }
+
+  counts (): StageCounts {
+    const tookMs = this.#tookMs.toSorted((a, b) => a - b)
+    const at = (share: number): number => tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))] ?? 0
+    return {
+      calls: tookMs.length,
+      callsWithFindings: this.#callsWithFindings,
+      findings: this.#findings,
+      unavailable: this.#unavailable,
+      tookMs: { p50: at(0.5), p95: at(0.95) }
+    }
+  }
+}

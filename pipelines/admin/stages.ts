@@ -1,0 +1,130 @@
+/** Stages of the configuration: what they did in the last day, and what they would do with a text. */
+
+import { GatewayError } from '../../lib/core/errors.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { PlaceTable, text as textPlace } from '../../lib/json/place-table.ts'
+import { flatMap, once } from '../../lib/pipeline/stage.ts'
+import { answerTexts } from '../../lib/stages/answer-texts.ts'
+import { requestTexts } from '../../lib/stages/request-texts.ts'
+import { textsAt } from '../../lib/stages/texts-at.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Batch } from '../../lib/core/batch.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+import type { Route } from '../../lib/core/route.ts'
+import type { TextStages } from '../../lib/guards/text-filter.ts'
+import type { StageSummary, StageTrial, StageTrialResult } from '../../schemas/admin/stages.ts'
+import { principalOf } from './acts.ts'
+import { visibleProjects } from './call-filter.ts'
+import type { AdminHandlers, AdminRequest } from './handler.ts'
+
+const dayMs = 86_400_000
+const nothing: StageSummary['last_day'] = {
+  calls: 0, calls_with_findings: 0, findings: 0, unavailable: 0, took_ms: null
+}
+
+export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/v1/stages/try'> = {
+  'GET /admin/v1/stages': async (call, { settings: { stages } }) => {
+    const counts = await call.admin.reports.make('stagesReport', {
+      fromMs: Date.now() - dayMs,
+      projects: visibleProjects(call, undefined)
+    })
+    return {
+      object: 'list',
+      data: stages.map(({ name, use, at, action, only }): StageSummary => {
+        const known = counts[name]
+        return {
+          name,
+          use,
+          at: [...at],
+          action: action ?? null,
+          only: only === undefined ? null : { ...only },
+          last_day: known === undefined
+            ? nothing
+            : {
+                calls: known.calls,
+                calls_with_findings: known.callsWithFindings,
+                findings: known.findings,
+                unavailable: known.unavailable,
+                took_ms: known.tookMs
+              }
+        }
+      })
+    }
+  },
+
+  'POST /admin/v1/stages/try': async (call, { textStages }) => {
+    if (textStages === undefined) {
+      throw new GatewayError('not_found', { message: 'The configuration has no `stages`.' })
+    }
+    return await tried(textStages, call)
+  }
+}
+
+interface Tried {
+  readonly text: string
+}
+
+const places = textsAt<Tried>(new PlaceTable({ text: textPlace }))
+const route: Route = { providerId: 'none', model: 'none', modelId: 'none' }
+
+/** Has the stages look at a text as at that of a chat completion by a key of no project. */
+async function tried (
+  stages: TextStages,
+  given: AdminRequest<'POST /admin/v1/stages/try'>
+): Promise<StageTrialResult> {
+  const { text, point } = given.request
+  const record = new CallRecord('chat')
+  const call: RoutedCall<Tried> = {
+    id: given.id,
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal: given.signal,
+    receivedAtMs: performance.now(),
+    record,
+    key: { id: `admin:${principalOf(given).id}`, name: 'dashboard' },
+    request: { text },
+    routes: [route]
+  }
+  let left: string | null = null
+  let refusal: string | null = null
+  try {
+    left = await looks[point](stages, call)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'content_refused') throw error
+    refusal = error.message
+  }
+  return {
+    text: left,
+    refusal,
+    duration_ms: Math.round((performance.now() - call.receivedAtMs) * 100) / 100,
+    findings: (record.findings?.found ?? []).map(({ stage, action, count }) => ({ stage, action, count }))
+  }
+}
+
+const looks: Readonly<
+  Record<StageTrial['point'], (stages: TextStages, call: RoutedCall<Tried>) => Promise<string>>
+> = {
+  request: async (stages, call) => {
+    let { text } = call.request
+    for await (const { request } of requestTexts(stages, places)(once(call))) ({ text } = request)
+    return text
+  },
+  answer: async (stages, call) => {
+    const answer = flatMap(async function * (answered: RoutedCall<Tried>): AsyncGenerator<Batch<Tried, ChatEvent>> {
+      yield {
+        call: answered,
+        route,
+        events: [
+          { type: 'text-delta', choice: 0, text: answered.request.text },
+          { type: 'choice-end', choice: 0, reason: 'stop' }
+        ]
+      }
+    })
+    let text = ''
+    for await (const { events } of answerTexts(stages, undefined, answer)(once(call))) {
+      for (const event of events) if (event.type === 'text-delta') text += event.text
+    }
+    return text
+  }
+}

@@ -1,0 +1,53 @@
+/** Stages of the configuration: what they did, and what they would do with a text. */
+
+import { Type, type Static } from 'typebox'
+import { stagePoints } from '../config/stages.ts'
+import { OneOf } from '../nullable.ts'
+import { OrNull, Request } from './common.ts'
+
+export const StageSummary = Type.Object({
+  name: Type.String(),
+  use: Type.String({ description: 'Its kind, as in the configuration.' }),
+  at: Type.Array(OneOf([...stagePoints])),
+  action: OrNull(Type.String(), 'What becomes of a finding; `null`: as its kind does by default.'),
+  only: OrNull(
+    Type.Unsafe<Record<string, readonly string[]>>({ type: 'object' }),
+    'The calls that it looks at; `null`: all.'
+  ),
+  last_day: Type.Object(
+    {
+      calls: Type.Integer({ description: 'Calls that it looked at.' }),
+      calls_with_findings: Type.Integer(),
+      findings: Type.Integer(),
+      unavailable: Type.Integer({ description: 'Looks that failed.' }),
+      took_ms: OrNull(
+        Type.Object({ p50: Type.Number(), p95: Type.Number() }),
+        'Milliseconds that it took in a call.'
+      )
+    },
+    { description: 'Of the last 10,000 calls that stages looked at, within a day.' }
+  )
+})
+export type StageSummary = Static<typeof StageSummary>
+
+export const StageList = Type.Object({ object: Type.Literal('list'), data: Type.Array(StageSummary) })
+export type StageList = Static<typeof StageList>
+
+/** The points at which a text can be tried. */
+export const triedPoints = ['request', 'answer'] as const
+
+export const StageTrial = Request({
+  text: Type.String({ minLength: 1, maxLength: 20_000 }),
+  point: OneOf([...triedPoints], { description: 'As what it is looked at.' })
+})
+export type StageTrial = Static<typeof StageTrial>
+
+export const StageTrialResult = Type.Object({
+  text: OrNull(Type.String(), 'What is left of it; `null`: it was refused.'),
+  refusal: OrNull(Type.String(), 'What a caller would read.'),
+  duration_ms: Type.Number(),
+  findings: Type.Array(
+    Type.Object({ stage: Type.String(), action: Type.String(), count: Type.Integer() })
+  )
+})
+export type StageTrialResult = Static<typeof StageTrialResult>

@@ -1,0 +1,35 @@
+import t from 'tap'
+import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { looksOf, printNotes, readNotes } from '../../lib/usage/stage-notes.ts'
+
+t.test('what stages did is printed without looks at nothing, and read back', async t => {
+  t.equal(printNotes(undefined), null)
+  t.equal(printNotes(new StageFindings()), null)
+  const findings = new StageFindings()
+  findings.noteLook('cards', 'request', 0.1234567)
+  findings.noteLook('cards', 'request', 1)
+  findings.note('cards', 'request', 'mask', 2)
+  findings.noteLook('cards', 'answer', 0.5)
+  findings.noteLook('judge', 'answer', 100)
+  findings.note('judge', 'answer', 'unavailable')
+  const text = printNotes(findings)
+  t.same(readNotes(text), [
+    { stage: 'cards', point: 'request', action: 'look', count: 2, took_ms: 1.123 },
+    { stage: 'cards', point: 'request', action: 'mask', count: 2 },
+    { stage: 'cards', point: 'answer', action: 'look', count: 1, took_ms: 0.5 },
+    { stage: 'judge', point: 'answer', action: 'look', count: 1, took_ms: 100 },
+    { stage: 'judge', point: 'answer', action: 'unavailable', count: 1 }
+  ])
+  t.same(looksOf(readNotes(text)), [
+    { stage: 'cards', point: 'request', tookMs: 1.123, findings: [{ action: 'mask', count: 2 }] },
+    { stage: 'cards', point: 'answer', tookMs: 0.5, findings: [] },
+    { stage: 'judge', point: 'answer', tookMs: 100, findings: [{ action: 'unavailable', count: 1 }] }
+  ])
+  t.same(looksOf(readNotes(null)), [])
+})
+
+t.test('the notes of a call are bounded', async t => {
+  const findings = new StageFindings()
+  for (let stage = 0; stage < 500; stage++) findings.noteLook(`stage-${stage}`, 'request', 1)
+  t.equal(readNotes(printNotes(findings)).length, 100)
+})
