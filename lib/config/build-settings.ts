@@ -33,6 +33,7 @@ export interface SettingsSources {
   readonly secrets: ReadonlyMap<string, Secret>
   /** The keys of `HEADGATE_API_KEYS`. */
   readonly ownKeys: readonly KeySettings[]
+  readonly adminKey: Secret | undefined
   readonly cwd: string
   /** That of the configuration file. */
   readonly directory: string
@@ -57,7 +58,7 @@ const Sections = Type.Omit(Config, [
 /** @param config without problems: every reference in it names one of the secrets */
 export function buildSettings (
   config: Config,
-  { secrets, ownKeys, cwd, directory, proxies, catalogue }: SettingsSources
+  { secrets, ownKeys, adminKey, cwd, directory, proxies, catalogue }: SettingsSources
 ): Settings {
   const secret: ReadSecret = reference => {
     const found = secrets.get(reference)
@@ -105,7 +106,8 @@ export function buildSettings (
       slug,
       ...camelCased(ToolServerConfig, entry, secret)
     })),
-    keys: [...keys.map(entry => key(entry, secret)), ...ownKeys]
+    keys: [...keys.map(entry => key(entry, secret)), ...ownKeys],
+    ...adminKey !== undefined && { adminKey }
   }
 }
 

@@ -38,7 +38,10 @@ export function changedEntries (before: Settings, after: Settings): string[] {
 }
 
 /** Maps settings to the entries of the file that are not named like them. */
-const fileEntries: Readonly<Record<string, string>> = { toolServers: 'mcp_servers' }
+const fileEntries: Readonly<Record<string, string>> = {
+  toolServers: 'mcp_servers',
+  adminKey: 'HEADGATE_ADMIN_KEY'
+}
 
 /** Names the providers that differ, since a file has many; any other entry is named alone. */
 function changedParts (entry: string, before: unknown, after: unknown): string[] {

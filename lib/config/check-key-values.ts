@@ -13,9 +13,23 @@ export interface KeyValues {
   readonly secrets: ReadonlyMap<string, Secret>
   /** Those of `HEADGATE_API_KEYS`. */
   readonly ownKeys: readonly KeySettings[]
+  /** That of `HEADGATE_ADMIN_KEY`. */
+  readonly adminKey: Secret | undefined
 }
 
-export function checkKeyValues ({ keys }: Config, { secrets, ownKeys }: KeyValues, report: Report): void {
+/** The prefix by which programs and people tell it from a key for calls, and 24 random characters. */
+const adminKeyPattern = /^hga_[\w-]{24,}$/
+
+function checkAdminKey (text: string, report: Report): void {
+  if (adminKeyPattern.test(text)) return
+  report.add(
+    ['HEADGATE_ADMIN_KEY'],
+    'must be hga_ and at least 24 letters, digits, hyphens or underscores, such as hga_$(openssl rand -hex 24)'
+  )
+}
+
+export function checkKeyValues ({ keys }: Config, { secrets, ownKeys, adminKey }: KeyValues, report: Report): void {
+  if (adminKey !== undefined) checkAdminKey(adminKey.reveal(), report)
   const seen = new Set<string>()
   for (const [index, { name, key }] of keys.entries()) {
     const text = secrets.get(key)?.reveal()

@@ -35,6 +35,7 @@ export const overrides = [
 const others = [
   'HEADGATE_CONFIG',
   'HEADGATE_API_KEYS',
+  'HEADGATE_ADMIN_KEY',
   'HEADGATE_SANDBOX',
   'HTTPS_PROXY',
   'HTTP_PROXY',
@@ -135,7 +136,8 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     }
   }
   applySandbox(value, environment.get('HEADGATE_SANDBOX'), write)
-  origins.set('HEADGATE_API_KEYS', 'HEADGATE_API_KEYS') // not an entry, but what is wrong with it has a place
+  // not entries, but what is wrong with them has a place
+  for (const name of ['HEADGATE_API_KEYS', 'HEADGATE_ADMIN_KEY'] as const) origins.set(name, name)
   return origins
 }
 

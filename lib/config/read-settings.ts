@@ -27,6 +27,7 @@ import { applyEnvironment, errorCode, readEnvironment } from './environment.ts'
 import { namedFiles, type NamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { readCatalogueFile } from './read-catalogue.ts'
+import { Secret } from '../core/secret.ts'
 import { readSecrets } from './read-secrets.ts'
 import { createReport, reportFor, type Report } from './report.ts'
 import { warnOfUnknownVariables } from './unknown-variables.ts'
@@ -109,9 +110,11 @@ export function readSettings (
   const catalogue = readCatalogue(config.catalogue, { directory: dirname(file.path), cwd, files }, report)
   files.named.forEach(onFile)
   const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
+  const adminText = environment.get('HEADGATE_ADMIN_KEY')
+  const adminKey = adminText === undefined ? undefined : new Secret(adminText)
   const known: KnownNames = { providerNames, catalogue: catalogueOf({ catalogue }).models }
   checkCrossReferences(config, known, reportFor(report, written))
-  checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
+  checkKeyValues(config, { secrets, ownKeys, adminKey }, reportFor(report, written))
   const proxies = readProxies(environment, report)
   checkConnections(config, { secrets, proxies }, reportFor(report, written))
   report.throwIfAny()
@@ -119,6 +122,7 @@ export function readSettings (
     settings: buildSettings(config, {
       secrets,
       ownKeys,
+      adminKey,
       cwd,
       directory: dirname(file.path),
       proxies,

@@ -111,4 +111,6 @@ export interface Settings extends Omit<CamelCased<Config>, Transformed> {
   readonly routes: readonly RouteSettings[]
   readonly toolServers: readonly ToolServerSettings[]
   readonly keys: readonly KeySettings[]
+  /** A key of the admin API with all rights, for as long as `HEADGATE_ADMIN_KEY` has it. */
+  readonly adminKey?: Secret | undefined
 }

@@ -5,6 +5,7 @@ import { standardSignal } from '../../lib/async/cancellation.ts'
 import { extend } from '../../lib/core/call.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { eventStream } from '../../lib/replies/answer-reply.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 import { currentPrincipal } from '../../lib/stages/admin-auth.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { LiveCalls } from '../../schemas/admin/calls.ts'
@@ -48,7 +49,7 @@ export const callHandlers: AdminHandlers<
     return found
   },
 
-  'GET /admin/v1/live-calls': async (call, { ready }) => {
+  'GET /admin/v1/live-calls': async (call, { ready, settings }) => {
     callFilter(call) // refuses a wrong one before the answer begins
     if ((followers.get(principalOf(call).id) ?? 0) >= maxOfUser) {
       throw new GatewayError('overloaded', {
@@ -63,7 +64,7 @@ export const callHandlers: AdminHandlers<
         retryAfterSeconds: 10
       })
     }
-    return new AdminReply(eventStream(follow(call, ready)))
+    return new AdminReply(eventStream(follow(call, ready, settings)))
   }
 }
 
@@ -73,7 +74,8 @@ export const callHandlers: AdminHandlers<
  */
 async function* follow (
   call: AdminRequest<'GET /admin/v1/live-calls'>,
-  ready: () => boolean
+  ready: () => boolean,
+  settings: Pick<Settings, 'adminKey'>
 ): AsyncGenerator<string> {
   const signal = standardSignal(call.signal)
   const seen = new Map<string, number>()
@@ -84,7 +86,7 @@ async function* follow (
     yield printed({ calls: [], skipped: false })
     while (ready()) {
       await sleep(lookEveryMs, undefined, { signal })
-      const principal = await currentPrincipal(call, adminRoutes['GET /admin/v1/live-calls'].role)
+      const principal = await currentPrincipal(call, adminRoutes['GET /admin/v1/live-calls'].role, settings)
       if (principal === undefined) return
       const lookMs = Date.now()
       const found = await call.admin.reports.make('endedCalls', callFilter(extend(call, { principal })), {

@@ -22,3 +22,12 @@ t.test('a key of the environment that can be guessed is refused, and a short one
   t.same(warnings('x'.repeat(16)), ['HEADGATE_API_KEYS  key 1 has 16 characters; use at least 24 random ones'])
   t.same(warnings('x'.repeat(24)), [])
 })
+
+t.test('the admin key of the environment cannot be guessed, and is recognised as one', async t => {
+  const problem = 'environment  HEADGATE_ADMIN_KEY  must be hga_ and at least 24 letters, digits, hyphens or underscores, such as hga_$(openssl rand -hex 24)'
+  for (const wrong of ['x', 'hga_short', 'a'.repeat(40), `hga_${'a'.repeat(24)} b`]) t.same(lines(t, '', { HEADGATE_ADMIN_KEY: wrong }), [problem], wrong)
+  const key = `hga_${'a'.repeat(24)}`
+  const { settings } = readSettings({ env: { HEADGATE_ADMIN_KEY: key }, cwd: directory(t) })
+  t.equal(settings.adminKey?.reveal(), key)
+  t.notOk(JSON.stringify(settings).includes(key), 'it is printed nowhere')
+})

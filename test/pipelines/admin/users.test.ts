@@ -1,6 +1,7 @@
 /** Users, roles and members. */
 
 import t from 'tap'
+import { Secret } from '../../../lib/core/secret.ts'
 import { adminGateway, sessionOf } from '../../support/admin.ts'
 
 t.test('no one changes a user above them, or gives more than they have', async t => {
@@ -143,6 +144,21 @@ t.test('unknown fields and bad values are refused', async t => {
   }
   t.equal((await send('POST /admin/v1/keys', { name: 'x', endpoints: ['nothing'] })).status, 400)
   t.equal((await send('POST /admin/v1/keys', { name: 'x', expires_at_ms: 1 })).status, 400)
+})
+
+t.test('the admin key of the environment has all rights, from the first start on, and no other text does', async t => {
+  const key = `hga_${'k'.repeat(32)}`
+  const { send, user } = await adminGateway(t, { adminKey: new Secret(key) })
+  const by = async (secret: string, route: string, body?: object) => await send(route, body, { authorization: `Bearer ${secret}` })
+  const made = await by(key, 'POST /admin/v1/keys', { name: 'ci' })
+  t.match(made, { status: 200, body: { key: { created_by: 'HEADGATE_ADMIN_KEY' } } })
+  t.equal((await by(key, 'POST /admin/v1/admin-keys', { name: 'deploy', role: 'admin' })).status, 200)
+  t.equal((await by(key, 'GET /admin/v1/users')).status, 200)
+  await user('owner')
+  const { user: { id } } = await user('owner')
+  t.equal((await by(key, `POST /admin/v1/users/${id}`, { role: 'viewer' })).status, 200)
+  t.match((await by(key, 'GET /admin/v1/audit')).body.data, [{ action: 'user.update', actor: 'HEADGATE_ADMIN_KEY' }])
+  for (const wrong of [`${key}k`, key.slice(0, -1), '', 'hga_']) t.equal((await by(wrong, 'GET /admin/v1/users')).status, 401, wrong)
 })
 
 t.test('an admin key sees every project, whatever its role', async t => {
