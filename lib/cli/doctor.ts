@@ -9,6 +9,8 @@ import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
 import { describeListFailure } from '../models/model-list-failure.ts'
 import { createLookupServices } from '../create-services.ts'
+import { certificateExpiries } from '../net/certificates.ts'
+import { soonMs } from '../process/warn-of-certificates.ts'
 import { openFiles } from '../http/open-files.ts'
 import { localPrograms } from '../local/programs.ts'
 import { openDatabase } from '../stores/open-database.ts'
@@ -51,6 +53,7 @@ configuration is invalid, prints its problems as "headgate check" does, and noth
       { about: 'node', state: 'ok', text: process.version },
       configuration(sources),
       fileLimit(settings),
+      ...certificates(settings),
       ...await store(settings),
       ...await providers(settings)
     ]
@@ -79,6 +82,15 @@ function fileLimit ({ server }: Settings): Finding {
     state: 'note',
     text: `at most ${limit}, so ${connections} connections of callers; server.max_client_connections needs ${wanted}: raise the limit, or lower it`
   }
+}
+
+function certificates (settings: Settings): Finding[] {
+  return certificateExpiries(settings).map(({ certificate: about, expiresAtMs }) => {
+    const leftMs = expiresAtMs - Date.now()
+    const day = new Date(expiresAtMs).toISOString().slice(0, 10)
+    if (leftMs < 0) return { about, state: 'problem', text: `the certificate expired on ${day}` }
+    return { about, state: leftMs < soonMs ? 'note' : 'ok', text: `the certificate expires on ${day}` }
+  })
 }
 
 /** Checks the store without creating one. */

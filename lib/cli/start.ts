@@ -17,6 +17,7 @@ import { noteRunning } from '../process/running-gateway.ts'
 import { runWorker } from '../process/worker.ts'
 import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { checkTlsFiles } from '../process/check-tls-files.ts'
+import { warnOfCertificates } from '../process/warn-of-certificates.ts'
 import { logEmptyStore, logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
 
@@ -51,6 +52,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     logLowFileLimit(settings.server, options.log)
     logEmptyStore(settings, options.log)
     await checkTlsFiles(settings.server)
+    warnOfCertificates(settings, options.log)
     if (settings.server.workers > 1) return await runPrimary(options, terminal)
     return await runSingle(options, terminal)
   }

@@ -9,6 +9,7 @@
  */
 
 import { CallMetrics } from './call-metrics.ts'
+import { certificateExpiries } from '../net/certificates.ts'
 import { labels, type Family } from './metric-families.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'
@@ -119,6 +120,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       services.answerCache?.bytes ?? 0
     ),
     ...upstreamFamilies(services.providers),
+    ...certificateFamilies(services.settings),
     {
       ...family(
         'gauge',
@@ -153,6 +155,18 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
           )
         ])
   ]
+}
+
+function certificateFamilies (settings: Settings): Family[] {
+  const expiries = certificateExpiries(settings)
+  if (expiries.length === 0) return []
+  return [{
+    name: 'headgate_certificate_expiry_timestamp_seconds',
+    help: 'Unix time at which this certificate expires.',
+    type: 'gauge',
+    merge: 'max',
+    samples: expiries.map(({ certificate, expiresAtMs }) => [labels({ certificate }), expiresAtMs / 1000])
+  }]
 }
 
 function upstreamFamilies (providers: Providers): Family[] {

@@ -1,0 +1,59 @@
+/** Reads when certificates end, before somebody else finds out. */
+
+import { X509Certificate } from 'node:crypto'
+import type { Secret } from '../core/secret.ts'
+import { readTextFile } from './read-regular-file.ts'
+
+export interface CertificateExpiry {
+  /** The entry of the configuration: `server.tls`, `providers.openai.tls.ca`. */
+  readonly certificate: string
+  readonly expiresAtMs: number
+}
+
+/** The parts of settings that hold certificates. */
+export interface CertificateSources {
+  readonly server: { readonly tls?: { readonly certificate: string } | undefined }
+  readonly providers: ReadonlyArray<{
+    readonly id: string
+    readonly tls?: { readonly ca?: Secret | undefined, readonly cert?: Secret | undefined } | undefined
+  }>
+}
+
+const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+/**
+ * Returns the end of each certificate of the configuration: of a chain or several authorities the first to
+ * end. That of the server is read anew, since another program renews it; one that cannot be read is left out.
+ */
+export function certificateExpiries ({ server, providers }: CertificateSources): CertificateExpiry[] {
+  const texts = [
+    ...server.tls === undefined ? [] : [['server.tls', textOf(server.tls.certificate)] as const],
+    ...providers.flatMap(({ id, tls }) => [
+      [`providers.${id}.tls.ca`, tls?.ca?.reveal()] as const,
+      [`providers.${id}.tls.cert`, tls?.cert?.reveal()] as const
+    ])
+  ]
+  return texts.flatMap(([certificate, text]) => {
+    const expiresAtMs = firstEnd(text ?? '')
+    return expiresAtMs === undefined ? [] : [{ certificate, expiresAtMs }]
+  })
+}
+
+function textOf (path: string): string | undefined {
+  try {
+    return readTextFile(path)
+  } catch {
+    return undefined // the one in use stays, and its reload has logged why
+  }
+}
+
+function firstEnd (pem: string): number | undefined {
+  const ends = (pem.match(block) ?? []).flatMap(text => {
+    try {
+      return [Date.parse(new X509Certificate(text).validTo)]
+    } catch {
+      return [] // no certificate, which a check of the configuration has said
+    }
+  })
+  return ends.length === 0 ? undefined : Math.min(...ends)
+}
