@@ -21,22 +21,18 @@ import { withTimeout } from '../async/with-timeout.ts'
 import { kinds } from '../providers/kinds.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { ProviderSettings, Settings } from '../core/settings.ts'
+import { checkServices, type Finding } from './check-services.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
-
-interface Finding {
-  readonly about: string
-  /** `note`: not a problem, but worth knowing. */
-  readonly state: 'ok' | 'note' | 'problem'
-  readonly text: string
-}
 
 const timeoutMs = 5_000
 
 export const doctor: Command = {
   usage: `Usage: headgate doctor [-c FILE] [--json]
 
-Checks everything a gateway needs, and requests the model list of each provider, which is free. If the
+Checks everything a gateway needs: the configuration, the store and its clock, Redis, the provider of
+identities, certificates, the port of metrics, each tool server, which is connected to, and each provider,
+whose model list is requested, which is free. If the
 configuration is invalid, prints its problems as "headgate check" does, and nothing else.
 
   -c, --config FILE
@@ -55,6 +51,7 @@ configuration is invalid, prints its problems as "headgate check" does, and noth
       fileLimit(settings),
       ...certificates(settings),
       ...await store(settings),
+      ...await checkServices(settings, timeoutMs),
       ...await providers(settings)
     ]
     const ok = findings.every(({ state }) => state !== 'problem')
@@ -122,6 +119,7 @@ async function store (settings: Settings): Promise<Finding[]> {
       const active = (await keys.list()).filter(({ status }) => status === 'active').length
       return [
         { about: 'store', state: 'ok', text: `${database.name} is writable` },
+        ...clockFindings(database.now() - Date.now()),
         keyFinding(active, 'create one with "headgate keys create"')
       ]
     } finally {
@@ -130,6 +128,21 @@ async function store (settings: Settings): Promise<Finding[]> {
   } catch (error) {
     return [{ about: 'store', state: 'problem', text: describeError(error) }]
   }
+}
+
+/** Seconds by which clocks may differ before leases, and times in records, are visibly wrong. */
+const maxClockMs = 5000
+
+function clockFindings (aheadMs: number): Finding[] {
+  if (Math.abs(aheadMs) <= maxClockMs) return []
+  const seconds = Math.round(Math.abs(aheadMs) / 1000)
+  return [
+    {
+      about: 'clock',
+      state: 'note',
+      text: `that of the store is ${seconds} s ${aheadMs > 0 ? 'ahead' : 'behind'}: records have the time of this machine`
+    }
+  ]
 }
 
 function keyFinding (active: number, advice: string): Finding {

@@ -126,14 +126,28 @@ export async function clearAnswers ({ coordination: settings }: Pick<Settings, '
       'Without `coordination.url`, answers are in the memory of each process: they go with a reload of its configuration.'
     )
   }
-  const server = await connect(placeOf(settings, settings.url), {
+  return await useRedis(settings, settings.url, async server => await new SharedAnswers(server).clear())
+}
+
+/** @throws CommandError when the Redis of the configuration does not reply */
+export async function checkRedis ({ coordination: settings }: Pick<Settings, 'coordination'>): Promise<void> {
+  if (settings.url !== undefined) await useRedis(settings, settings.url, async () => {})
+}
+
+/** Runs the work of a command with Redis. @throws CommandError when it does not reply */
+async function useRedis<T> (
+  settings: Settings['coordination'],
+  url: Secret,
+  work: (server: RedisServer) => Promise<T>
+): Promise<T> {
+  const server = await connect(placeOf(settings, url), {
     timeoutMs: settings.timeoutMs,
     id: processName(),
     isGone: () => false
   })
   try {
     if (!server.isUp) throw new CommandError(`Redis cannot be reached: ${describeError(server.failure)}.`)
-    return await new SharedAnswers(server).clear()
+    return await work(server)
   } finally {
     await server.close()
   }

@@ -1,0 +1,101 @@
+/** Checks for `headgate doctor` what a gateway uses beside its store and its providers. */
+
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { createToolServers } from '../mcp/tool-servers.ts'
+import { runningAt } from '../process/running-gateway.ts'
+import { describeError } from '../text/describe-error.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import type { OidcSettings, Settings } from '../core/settings.ts'
+
+export interface Finding {
+  readonly about: string
+  /** `note`: not a problem, but worth knowing. */
+  readonly state: 'ok' | 'note' | 'problem'
+  readonly text: string
+}
+
+/** Checks Redis, the provider of identities, each tool server and the port of metrics, where there are any. */
+export async function checkServices (settings: Settings, timeoutMs: number): Promise<Finding[]> {
+  const { accounts: { oidc }, toolServers } = settings
+  return (
+    await Promise.all([
+      ...settings.coordination.url === undefined ? [] : [redis(settings)],
+      ...oidc === undefined ? [] : [issuer(oidc, timeoutMs)],
+      ...settings.metrics === undefined ? [] : [metricsPort(settings, settings.metrics)],
+      ...toolServers.map(async ({ slug }) => await toolServer(settings, slug, timeoutMs))
+    ])
+  )
+}
+
+async function redis (settings: Settings): Promise<Finding> {
+  const about = 'redis'
+  const { checkRedis } = await import('../process/open-coordination.ts')
+  try {
+    await checkRedis(settings)
+    return { about, state: 'ok', text: 'replies' }
+  } catch (error) {
+    return { about, state: 'problem', text: describeError(error) }
+  }
+}
+
+async function issuer ({ issuer: url }: OidcSettings, timeoutMs: number): Promise<Finding> {
+  const about = 'accounts.oidc'
+  try {
+    const address = `${withoutTrailingSlashes(url)}/.well-known/openid-configuration`
+    const response = await fetch(address, { signal: AbortSignal.timeout(timeoutMs) })
+    const { issuer: named } = Object(await response.json()) as { readonly issuer?: unknown }
+    if (response.ok && typeof named === 'string' && withoutTrailingSlashes(named) === withoutTrailingSlashes(url)) {
+      return { about, state: 'ok', text: 'the issuer describes itself' }
+    }
+    return {
+      about,
+      state: 'problem',
+      text: response.ok
+        ? `the issuer calls itself ${String(named).slice(0, 200)}: write that in accounts.oidc.issuer`
+        : `${address} responded with HTTP ${response.status}`
+    }
+  } catch (error) {
+    return { about, state: 'problem', text: `the issuer could not be read: ${describeError(error)}` }
+  }
+}
+
+async function metricsPort ({ server }: Settings, { host, port }: NonNullable<Settings['metrics']>): Promise<Finding> {
+  const about = 'metrics'
+  if (runningAt(server.dataDir) !== undefined) {
+    return { about, state: 'ok', text: `at ${host}:${port}, of the gateway that runs` }
+  }
+  const probe = createServer().listen(port, host)
+  try {
+    await once(probe, 'listening')
+    return { about, state: 'ok', text: `${host}:${port} is free` }
+  } catch (error) {
+    return { about, state: 'problem', text: `${host}:${port} cannot be used: ${describeError(error)}` }
+  } finally {
+    probe.close()
+  }
+}
+
+async function toolServer (settings: Settings, slug: string, timeoutMs: number): Promise<Finding> {
+  const { tools, toolServers } = settings
+  const servers = createToolServers({
+    toolServers: toolServers.filter(server => server.slug === slug),
+    tools: { ...tools, connectMs: Math.min(tools.connectMs, timeoutMs) }
+  })
+  try {
+    const open = await servers.open({
+      request: { mcp_servers: slug },
+      key: { id: '' },
+      reservedNames: new Set(),
+      signal: new AbortController().signal
+    })
+    const failure = open.errors[slug]
+    return failure === undefined
+      ? { about: slug, state: 'ok', text: `${open.offered.length} tools` }
+      : { about: slug, state: open.offered.length === 0 ? 'problem' : 'note', text: failure.message }
+  } catch (error) {
+    return { about: slug, state: 'problem', text: describeError(error) }
+  } finally {
+    await servers.close()
+  }
+}
