@@ -22,7 +22,7 @@ export const maxCount = 1e9
 
 /**
  * Returns the usage that a provider reported; `undefined` where a count is beyond what is possible: no caller
- * is told such a number, and what was used is estimated.
+ * reads such a number, and what was used is estimated.
  */
 export function possibleUsage (usage: Usage): Usage | undefined {
   return Object.values(usage).every(count => count <= maxCount) ? usage : undefined

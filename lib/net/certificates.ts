@@ -1,7 +1,6 @@
 /** Reads when certificates end, before somebody else finds out. */
 
 import { X509Certificate } from 'node:crypto'
-import type { Secret } from '../core/secret.ts'
 import { readTextFile } from './read-regular-file.ts'
 
 export interface CertificateExpiry {
@@ -9,6 +8,9 @@ export interface CertificateExpiry {
   readonly certificate: string
   readonly expiresAtMs: number
 }
+
+/** A text that is not printed by accident. */
+interface Secret { readonly reveal: () => string }
 
 /** The parts of settings that hold certificates. */
 export interface CertificateSources {

@@ -1,6 +1,7 @@
 /** Certificates of an authority of their own, made by `openssl`. */
 
 import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The reason why tests with a certificate do not run; false where they do. */
@@ -17,4 +18,11 @@ export function makeCertificate (directory: string, name = 'localhost'): Certifi
   execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', `/CN=${name}`,
     '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
   return { certificate, key }
+}
+
+/** Writes a certificate that is valid for so many days from now, and returns its text. */
+export function certificateFor (path: string, days: number): string {
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=localhost',
+    '-days', String(days), '-keyout', `${path}.key`, '-out', path], { stdio: 'ignore' })
+  return readFileSync(path, 'latin1')
 }
