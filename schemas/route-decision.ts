@@ -2,6 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { CooldownOrigin } from './health.ts'
+import { stagePoints } from './config/stages.ts'
 import { OneOf } from './nullable.ts'
 
 export const RouteCandidate = Type.Object({
@@ -64,6 +65,15 @@ export type RouteCandidate = Static<typeof RouteCandidate>
 export const RouteDecision = Type.Object({
   object: Type.Literal('route.decision'),
   requested: Type.String({ description: 'The requested models.' }),
-  candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be tried.' })
+  candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be tried.' }),
+  stages: Type.Optional(
+    Type.Array(
+      Type.Object({ name: Type.String(), use: Type.String(), at: Type.Array(OneOf([...stagePoints])) }),
+      {
+        description:
+          'The stages of the configuration that would look at it, in their order. Absent where the configuration has none.'
+      }
+    )
+  )
 }, { description: 'The answer to a dry run. It holds for this moment and the process that gave it.' })
 export type RouteDecision = Static<typeof RouteDecision>

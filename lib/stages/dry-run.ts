@@ -3,6 +3,8 @@
  * decision about them. The stages after this one see real calls only.
  */
 
+import { stageEndpoints } from '../../schemas/config/stages.ts'
+import { looksAt } from '../guards/stage-scope.ts'
 import { EarlyReply } from '../pipeline/early-reply.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { decide } from '../routing/decision.ts'
@@ -17,6 +19,7 @@ import type { Estimate, EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
 import type { Services } from '../services.ts'
+import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings'>
 
@@ -83,7 +86,19 @@ function decisionOn<R> (
       return usage && costNanoUsd(usage, models.find(modelId)?.price)
     }
   })
-  return toJsonReply(decision)
+  const { stages } = settings
+  return toJsonReply({
+    ...decision,
+    ...stages.length > 0 && {
+      stages: stages
+        .filter(stage => isLookedAt(record.endpoint) && looksAt(stage, call))
+        .map(({ name, use, at }) => ({ name, use, at: [...at] }))
+    }
+  } satisfies RouteDecision)
+}
+
+function isLookedAt (endpoint: string): boolean {
+  return stageEndpoints.some(name => name === endpoint)
 }
 
 /** Returns the tokens of a call that is paid by them. */

@@ -7,9 +7,11 @@ import { textOf } from '../../lib/public/testing.ts'
 import { dryRun } from '../../lib/stages/dry-run.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 import type { Estimate } from '../../lib/limits/estimate.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
@@ -61,4 +63,18 @@ t.test('a cost is expected of each model with its own settings', async t => {
   if (!(thrown instanceof EarlyReply)) throw thrown
   const { candidates } = JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
   t.same(candidates.map(candidate => candidate.expected_cost_usd), [0.000001, 0.0005, 0.001])
+})
+
+t.test('a dry run lists the stages that would look at the call, in their order', async t => {
+  const stage = (name: string, only?: Settings['stages'][number]['only']): Settings['stages'][number] => ({ name, use: 'pattern', at: ['request'], action: 'mask', patterns: ['email'], ...only !== undefined && { only } })
+  const stages = [stage('all'), stage('mine', { keys: ['test'], models: ['one/*'] }), stage('others', { keys: ['other'] }), stage('speech', { endpoints: ['speech'] })]
+  const listed = async (endpoint: string): Promise<unknown> => {
+    const call = routedCall({}, { headers: { 'x-headgate-dry-run': 'true' }, record: new CallRecord(endpoint) })
+    const thrown: unknown = await collect(dryRun({ ...services, settings: settings({ ...priced, stages }) }, 'chat')(once(call))).catch((error: unknown) => error)
+    return thrown instanceof EarlyReply ? (JSON.parse(await textOf(thrown.reply)) as RouteDecision).stages : undefined // printed by us
+  }
+  t.same(await listed('chat'), [{ name: 'all', use: 'pattern', at: ['request'] }, { name: 'mine', use: 'pattern', at: ['request'] }])
+  t.match(await listed('speech'), [{ name: 'all' }, { name: 'mine' }, { name: 'speech' }])
+  t.same(await listed('models'), [], 'an endpoint whose texts are not looked at')
+  t.equal((await decided({ 'x-headgate-dry-run': 'true' }))?.stages, undefined)
 })
