@@ -43,6 +43,7 @@ const elsewhere: Reasons = {
   'guards/found-texts': ['guards/judged-texts', 'puts back what is judged there'],
   'guards/running-text': ['guards/held-texts', 'the texts of the events that wait there'],
   'guards/stage-scope': ['guards/configured-stages', 'says which calls the stages of that test look at'],
+  'judges/judge-client': ['judges/webhook', 'asks the services of that test'],
   'judges/judge-kinds': ['gateway/own-modules', 'names what opens the stages of a gateway'],
   'judges/open-judges': ['gateway/own-modules', 'opens the stages of a gateway'],
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],

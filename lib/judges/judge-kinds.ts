@@ -1,6 +1,7 @@
 /** The kinds of stages that take their time. A new kind is a row here and in `schemas/config/stages`. */
 
 import { openModule } from './own-module.ts'
+import { openWebhook } from './webhook.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { Services } from '../services.ts'
@@ -16,5 +17,6 @@ export interface JudgeInput {
 type OpenJudge = (input: JudgeInput) => Judge | Promise<Judge>
 
 export const judgeKinds: Readonly<Record<Exclude<StageKind, 'pattern'>, OpenJudge>> = {
+  webhook: ({ settings }) => openWebhook(settings),
   module: async ({ settings }) => await openModule(settings)
 }

@@ -22,8 +22,10 @@ export const Secret = (description: string) => Type.Unsafe<SecretReference>({
     'around it is left out.'
 })
 
-/** Returns a map of header names and the places of their values. */
-export const Headers = (description: string) => Named(Secret('Value of this header.'), description, {
+export const headerName = {
   pattern: '^[A-Za-z0-9!#$%&\'*+.^_`|~-]+$',
   patternErrorMessage: 'is not the name of a header'
-})
+}
+
+/** Returns a map of header names and the places of their values. */
+export const Headers = (description: string) => Named(Secret('Value of this header.'), description, headerName)

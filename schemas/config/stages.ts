@@ -2,13 +2,17 @@
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'
-import { Closed, Text } from './entries.ts'
+import { Closed, HttpUrl, mebibyte, Text } from './entries.ts'
+import { headerName, Secret } from './secret.ts'
 
 export const stagePoints = ['request', 'answer', 'tool_call', 'tool_result'] as const
 export type StagePoint = typeof stagePoints[number]
 
 export const stageActions = ['refuse', 'mask', 'report'] as const
 export type StageAction = typeof stageActions[number]
+
+export const webhookFormats = ['headgate', 'litellm'] as const
+export type WebhookFormat = typeof webhookFormats[number]
 
 interface StageKindFacts {
   /** Entries that it must have. */
@@ -22,9 +26,17 @@ interface StageKindFacts {
 /** The entries of kinds that take their time. */
 const judgeEntries = ['timeout_ms', 'when_unavailable', 'stream', 'window'] as const
 
+/** The entries of kinds that ask a service. */
+const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
+
 /** The kinds of stages, by what `use` says; `module` is the path of a file. */
 export const stageKinds = {
   pattern: { needs: ['patterns'], takes: [], actions: ['mask', 'refuse', 'report'] },
+  webhook: {
+    needs: ['url'],
+    takes: ['format', 'secret', ...serviceEntries, ...judgeEntries],
+    actions: ['mask', 'refuse', 'report']
+  },
   module: { needs: [], takes: ['options', ...judgeEntries], actions: ['mask', 'refuse', 'report'] }
 } as const satisfies Readonly<Record<string, StageKindFacts>>
 export type StageKind = keyof typeof stageKinds
@@ -95,6 +107,30 @@ const kindEntries = {
   options: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
     description: 'Of a module: passed to it.'
   })),
+  url: Type.Optional(HttpUrl('Of `webhook`: the address of the service.')),
+  format: Type.Optional(OneOf([...webhookFormats], {
+    description:
+      'Of `webhook`: the form of its requests and answers, Headgate\'s or that of the generic guardrail API of LiteLLM. Default: `headgate`.'
+  })),
+  secret: Type.Optional(Secret(
+    'Of `webhook`: signs its requests, as Standard Webhooks says. Default: they are not signed.'
+  )),
+  headers: Type.Optional(Type.Record(Type.String(), Secret('Value of this header.'), {
+    description: 'Of kinds that ask a service: sent with every request. Default: none.',
+    propertyNames: headerName
+  })),
+  retries: Type.Optional(Type.Integer({
+    minimum: 0,
+    maximum: 10,
+    description:
+      'Of kinds that ask a service: how often a request is sent again after a failure that may pass, within `timeout_ms`. Default: 1.'
+  })),
+  max_bytes: Type.Optional(Type.Integer({
+    minimum: 1024,
+    maximum: 1024 * mebibyte,
+    description:
+      'Of kinds that ask a service: the largest request and answer; what is larger could not be looked at. Default: 4194304.'
+  })),
   timeout_ms: Type.Optional(Type.Integer({
     minimum: 1,
     maximum: 600_000,
@@ -146,7 +182,7 @@ export const StageConfig = Closed(
       pattern: `^(${namedStageKinds.join('|')}|\\.{0,2}/.*\\.[cm]?js)$`,
       patternErrorMessage: `must be ${namedStageKinds.map(kind => `\`${kind}\``).join(', ')}, or the path of a module (./stages/mine.js)`,
       description:
-        '`pattern`: looks for patterns. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
+        '`pattern`: looks for patterns. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
     }),
     at: Type.Array(OneOf([...stagePoints]), {
       minItems: 1,

@@ -101,6 +101,6 @@ t.test('a stage has what its kind needs, and nothing that it does not take', t =
     'headgate.yaml:1:34  stages[0].timeout_ms  `use: pattern` has no such entry',
     'headgate.yaml:1:76  stages[1].patterns  `use: ./mine.js` has no such entry'
   ])
-  t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, or the path of a module (./stages/mine.js)'])
+  t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, `webhook`, or the path of a module (./stages/mine.js)'])
   t.end()
 })

@@ -1,4 +1,4 @@
-/** Modules of one's own as stages: in every dialect, in front of providers of every protocol, and around tools. */
+/** Modules of one's own and services as stages: in every dialect, in front of providers of every protocol, and around tools. */
 
 import { join } from 'node:path'
 import { writeFile } from 'node:fs/promises'
@@ -23,15 +23,33 @@ function stageOf (t: Test, code: string, more: Partial<StageSettings> = {}): Sta
   return { name: 'mine', use: join(t.testdir({ 'stage.mjs': code }), 'stage.mjs'), at: ['request', 'answer', 'tool_call', 'tool_result'], ...more }
 }
 
+/** Answers in Headgate's form as the modules above do. */
+async function webhookOf (t: Test, answer: (texts: readonly string[]) => object): Promise<StageSettings> {
+  const service = await fakeUpstream(({ json }) => {
+    const { texts } = json as { texts: ReadonlyArray<{ text: string }> }
+    return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(answer(texts.map(({ text }) => text)))] }
+  })
+  t.teardown(service.close)
+  return { name: 'mine', use: 'webhook', url: service.url, at: ['request', 'answer', 'tool_call', 'tool_result'] }
+}
+
+const kinds: Readonly<Record<string, { masks: (t: Test) => StageSettings | Promise<StageSettings>, refuses: (t: Test) => StageSettings | Promise<StageSettings> }>> = {
+  module: { masks: t => stageOf(t, masking), refuses: t => stageOf(t, refusing) },
+  webhook: {
+    masks: async t => await webhookOf(t, texts => ({ texts: texts.map(text => text.replaceAll(word, '[island]')) })),
+    refuses: async t => ({ ...await webhookOf(t, texts => texts.some(text => text.includes(word)) ? { refuse: 'it names an island' } : {}), at: ['request', 'answer'] })
+  }
+}
+
 function lastLine (api: TestGateway): { findings?: readonly Json[] } | undefined {
   return api.lines.findLast(({ msg }) => msg === 'call')
 }
 
-for (const [name, protocol] of Object.entries(protocols)) {
-  t.test(`what a module masks is nowhere, in any dialect in front of ${name}`, async t => {
+for (const [kind, { masks, refuses }] of Object.entries(kinds)) for (const [name, protocol] of Object.entries(protocols)) {
+  t.test(`what a ${kind} masks is nowhere, in any dialect in front of ${name}`, async t => {
     const upstream = await fakeUpstream(scriptOf(protocol))
     t.teardown(upstream.close)
-    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stageOf(t, masking, { window: { characters: 10, overlap: 20, maxWaitMs: 60_000 } })] })
+    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [{ ...await masks(t), window: { characters: 10, overlap: 20, maxWaitMs: 60_000 } }] })
     for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
       for (const stream of [false, true]) {
         const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
@@ -45,10 +63,10 @@ for (const [name, protocol] of Object.entries(protocols)) {
     }
   })
 
-  t.test(`a module refuses a request before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`, async t => {
+  t.test(`a ${kind} refuses a request before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`, async t => {
     const upstream = await fakeUpstream(scriptOf(protocol))
     t.teardown(upstream.close)
-    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stageOf(t, refusing)] })
+    const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [await refuses(t)] })
     for (const [dialectName, { path, request }] of Object.entries(dialects)) {
       for (const stream of [false, true]) {
         for (const here of [word, 'there']) {

@@ -1,0 +1,96 @@
+/** Asks services of the operator what they make of texts: JSON over HTTP. */
+
+import { httpTransport } from '../client/transport.ts'
+import { sleep } from '../async/sleep.ts'
+import { parseBounded } from '../json/parse-bounded.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import type { Settings } from '../core/settings.ts'
+
+type ClientSettings = Pick<Settings['stages'][number], 'headers' | 'retries' | 'maxBytes'>
+
+export interface JudgeClient {
+  /**
+   * Sends a value, again after a failure that may pass, and returns the answer. Redirects are not followed.
+   *
+   * @param path appended to the address of the service
+   * @param sign returns headers for the body. Default: none
+   * @throws Error where the service cannot be reached, answers with another status than 200 or no JSON, or
+   *   where what is sent or answered is too large
+   */
+  readonly post: (
+    path: string,
+    value: unknown,
+    signal: AbortSignal,
+    sign?: (body: string) => Readonly<Record<string, string>>
+  ) => Promise<unknown>
+  /** Waits for open requests, then closes the sockets. */
+  readonly close: () => Promise<void>
+}
+
+const defaultRetries = 1
+const defaultMaxBytes = 4 * 1024 * 1024
+const retryAfterMs = 100
+const connectMs = 5000
+/** The time of the stage bounds a request; these bound nothing beside it. */
+const wait = 600_000
+const timeouts = { connectMs, firstByteMs: wait, responseMs: wait, idleBytesMs: wait, idleEventsMs: wait }
+
+class WrongStatus extends Error {
+  readonly mayPass: boolean
+
+  constructor (status: number) {
+    super(`the service answered with status ${status}`)
+    this.mayPass = status >= 500 || status === 429
+  }
+}
+
+/** @param url the address of the service; what `post` is given is appended to it */
+export function judgeClient (
+  url: string,
+  { headers, retries = defaultRetries, maxBytes = defaultMaxBytes }: ClientSettings
+): JudgeClient {
+  const { origin, pathname } = new URL(url)
+  const prefix = withoutTrailingSlashes(pathname)
+  const transport = httpTransport({ baseUrl: origin, connectMs, ...headers !== undefined && { headers } })
+  const send = async (
+    path: string,
+    body: string,
+    signature: Readonly<Record<string, string>>,
+    signal: AbortSignal
+  ): Promise<unknown> => {
+    const ownHeaders = { 'content-type': 'application/json', accept: 'application/json', ...signature }
+    const response = await transport.send(
+      { method: 'POST', path: path === '' ? pathname : prefix + path, headers: ownHeaders, body },
+      { signal, credential: {}, timeouts, streamed: false }
+    )
+    if (response.status !== 200) {
+      response.body.cancel()
+      throw new WrongStatus(response.status)
+    }
+    return parseBounded((await response.body.buffer(maxBytes)).toString())
+  }
+  return {
+    post: async (path, value, signal, sign = () => ({})) => {
+      const body = JSON.stringify(value)
+      const bytes = Buffer.byteLength(body)
+      if (bytes > maxBytes) {
+        throw new Error(`the texts take ${bytes} bytes, more than \`max_bytes\` of the stage`)
+      }
+      const signature = sign(body)
+      for (let failed = 0; ; failed++) {
+        try {
+          return await send(path, body, signature, signal)
+        } catch (error) {
+          if (failed >= retries || signal.aborted || !mayPass(error)) throw error
+          await sleep(retryAfterMs * 2 ** failed, signal)
+        }
+      }
+    },
+    close: transport.close
+  }
+}
+
+function mayPass (error: unknown): boolean {
+  if (error instanceof WrongStatus) return error.mayPass
+  return !(error instanceof SyntaxError)
+}

@@ -1,0 +1,86 @@
+/** Lets a service of the operator look at texts, in one of two forms. */
+
+import { randomUUID } from 'node:crypto'
+import { defaultProject } from '../core/key.ts'
+import { isObject, type JsonObject } from '../json/guards.ts'
+import { signWebhook } from '../wire/sign-webhook.ts'
+import { judgeClient } from './judge-client.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Judge, PointedText, Verdict } from '../guards/text-judge.ts'
+import type { WebhookFormat } from '../../schemas/config/stages.ts'
+
+type StageSettings = Settings['stages'][number]
+
+interface Form {
+  readonly request: (texts: readonly PointedText[], call: RoutedCall<unknown>, stage: string) => object
+  /** @throws TypeError for an answer of another form */
+  readonly verdict: (answer: JsonObject) => Verdict
+}
+
+const forms: Readonly<Record<WebhookFormat, Form>> = {
+  headgate: {
+    request: (texts, { id, key, record, routes }, stage) => ({
+      version: 1,
+      stage,
+      call: {
+        id,
+        endpoint: record.endpoint,
+        key: { id: key.id, name: key.name },
+        project: key.project?.id ?? defaultProject,
+        models: routes.map(({ modelId }) => modelId)
+      },
+      texts: texts.map(({ point, text }) => ({ point, text }))
+    }),
+    verdict: ({ refuse, texts, findings }) => {
+      if (refuse !== undefined && typeof refuse !== 'string') throw new TypeError('`refuse` must be a text')
+      if (findings !== undefined && !(Number.isSafeInteger(findings) && Number(findings) >= 0)) {
+        throw new TypeError('`findings` must be a number of findings')
+      }
+      return {
+        ...refuse !== undefined && { refusal: refuse },
+        ...texts !== undefined && { texts: listOfTexts(texts) },
+        ...findings !== undefined && { findings: Number(findings) }
+      }
+    }
+  },
+  // https://docs.litellm.ai/docs/adding_provider/generic_guardrail_api
+  litellm: {
+    request: (texts, { id, key, routes }) => ({
+      texts: texts.map(({ text }) => text),
+      input_type: texts.some(({ point }) => point === 'answer' || point === 'tool_call') ? 'response' : 'request',
+      litellm_call_id: id,
+      model: routes[0].modelId,
+      request_data: { user_api_key_hash: key.id, user_api_key_alias: key.name }
+    }),
+    verdict: ({ action, texts, blocked_reason: reason }) => {
+      switch (action) {
+        case 'NONE': return {}
+        case 'BLOCKED': return { refusal: typeof reason === 'string' ? reason : '' }
+        case 'GUARDRAIL_INTERVENED': return { texts: listOfTexts(texts) }
+        default: throw new TypeError('`action` must be BLOCKED, NONE or GUARDRAIL_INTERVENED')
+      }
+    }
+  }
+}
+
+/** @throws Error for a settings without an address, which a configuration does not have */
+export function openWebhook (settings: StageSettings): Judge {
+  const { name, url = '', format = 'headgate', secret } = settings
+  const client = judgeClient(url, settings)
+  const { request, verdict } = forms[format]
+  return {
+    look: async (texts, { call, signal }) => {
+      const answer = await client.post('', request(texts, call, name), signal, body =>
+        signWebhook({ id: `msg_${randomUUID()}`, sentAtMs: Date.now(), body }, secret))
+      if (!isObject(answer)) throw new TypeError('the answer of the service is no JSON object')
+      return verdict(answer)
+    },
+    close: client.close
+  }
+}
+
+function listOfTexts (texts: unknown): readonly string[] {
+  if (!Array.isArray(texts)) throw new TypeError('`texts` must be a list')
+  return texts as readonly string[] // who takes the verdict checks them
+}

@@ -1,0 +1,31 @@
+/** Signatures of Standard Webhooks. @see https://www.standardwebhooks.com */
+
+import { createHmac } from 'node:crypto'
+import type { Secret } from '../core/secret.ts'
+
+const prefix = 'whsec_'
+
+export interface SignedMessage {
+  /** The same for each try of a message. */
+  readonly id: string
+  readonly sentAtMs: number
+  readonly body: string
+}
+
+/**
+ * Returns the headers that say who sent a message, and when.
+ *
+ * @param secret `whsec_` and the key in base64, or any other text, whose bytes are the key
+ */
+export function signWebhook (
+  { id, sentAtMs, body }: SignedMessage,
+  secret: Secret | undefined
+): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(sentAtMs / 1000))
+  const identity = { 'webhook-id': id, 'webhook-timestamp': timestamp }
+  if (secret === undefined) return identity
+  const text = secret.reveal()
+  const key = text.startsWith(prefix) ? Buffer.from(text.slice(prefix.length), 'base64') : Buffer.from(text)
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return { ...identity, 'webhook-signature': `v1,${signature}` }
+}
