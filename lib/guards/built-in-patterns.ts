@@ -65,7 +65,7 @@ function remainder (text: string, divisor: number): number {
 function ibanEnd (match: string): number | undefined {
   for (let end = match.length; end >= 15; end--) {
     if (end < match.length && /[A-Za-z\d]/.test(match[end] ?? '')) continue
-    const text = match.slice(0, end).replaceAll(' ', '')
+    const text = match.slice(0, end).replaceAll(/\s/g, '')
     if (text.length < 15 || text.length > 34 || /\s$/.test(match.slice(0, end))) continue
     if (remainder(text.slice(4) + text.slice(0, 4), 97) === 1) return end
   }
@@ -112,15 +112,15 @@ function isPhone (match: string): boolean {
 }
 
 export const builtInPatterns = {
-  card_number: { expression: /(?<![\d.])[2-6](?:[ -]?\d){12,18}(?!\d)/g, maxLength: 37, endOf: cardEnd },
-  iban: { expression: /\b[A-Za-z]{2}\d\d(?: ?[A-Za-z\d]){11,30}\b/g, maxLength: 64, endOf: ibanEnd },
+  card_number: { expression: /(?<![\d.])[2-6](?:[ \u00a0\u202f-]?\d){12,18}(?!\d)/g, maxLength: 37, endOf: cardEnd },
+  iban: { expression: /\b[A-Za-z]{2}\d\d(?:[ \u00a0\u202f]?[A-Za-z\d]){11,30}\b/g, maxLength: 64, endOf: ibanEnd },
   email: {
     expression:
       /(?<![\w.%+-])[\w%+-](?:[\w%+-]|\.(?=[\w%+-])){0,63}@(?:[A-Za-z\d](?:[A-Za-z\d-]{0,62})\.){1,4}[A-Za-z]{2,24}(?![\w-])/g,
     maxLength: 345
   },
   phone: {
-    expression: /(?<![\w+])(?:\+|00)[1-9]\d{0,2}(?:[ .-]?\(?\d{1,5}\)?){2,6}(?!\w)/g,
+    expression: /(?<![\w+])(?:\+|00)[1-9]\d{0,2}(?:[ \u00a0\u202f.-]?\(?\d{1,5}\)?){2,6}(?!\w)/g,
     maxLength: 54,
     endOf: whole(isPhone)
   },

@@ -13,7 +13,8 @@
  * ```
  *
  * The line with the longest path counts. A string that no line is for is looked at and never changed, and so
- * are names of members that no line has.
+ * are names of members that no line has, and numbers in what callers and models name themselves: to a model
+ * they are text like any other.
  */
 
 import { isContainer, type JsonObject } from './guards.ts'
@@ -108,6 +109,7 @@ export class PlaceTable {
     replace: ReplaceText
   ): unknown {
     if (typeof value === 'string') return replaceString(value, placeIn(nodes) ?? below ?? unlisted, replace)
+    if (typeof value === 'number') lookAt(value, placeIn(nodes) ?? below, replace)
     if (!isContainer(value)) return value
     const place = placeBelow(nodes) ?? below
     if (place?.kind === 'unseen' && !nodes.some(hasChildren)) return value
@@ -171,6 +173,13 @@ function replaceString (string: string, place: TextPlace, replace: ReplaceText):
     case 'unseen':
       return string
   }
+}
+
+/** Has a number looked at as the text that it is, where members are free: other fields count and measure. */
+function lookAt (number: number, place: TextPlace | undefined, replace: ReplaceText): void {
+  if (place === undefined || place.kind === 'unseen') return
+  if (place.isFree !== true && place.part === undefined) return
+  replace(String(number), place.part === undefined ? fixed : { ...fixed, part: place.part })
 }
 
 /** Replaces the strings of JSON in a text; a text that is none is replaced as a whole. */

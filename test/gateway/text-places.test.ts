@@ -6,8 +6,8 @@
 import t from 'tap'
 import { dialects, holdsWord, messagesIn, protocols, replaced, scriptOf, takenBy, type Json, type Protocol } from '../support/conversations.ts'
 import { claudeCodeTurn, codexTurn } from '../support/agent-sessions.ts'
-import { fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
-import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { replacement, withStages, word, wordStages } from '../support/word-stages.ts'
 import type { Test } from 'tap'
 
@@ -87,6 +87,23 @@ t.test('a word in signed thinking or in a field that is not known refuses the ca
     t.equal(response.status, 400, title)
   }
   t.equal(upstream.requests.length, 0)
+})
+
+t.test('a number in what a tool is called with, or in its schema, refuses the call: it has no place for a name', async t => {
+  const card = 4111111111111111
+  const stages = [{ name: 'cards', use: 'pattern' as const, at: ['request' as const, 'tool_call' as const], action: 'mask' as const, patterns: ['card_number' as const] }]
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('ok')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)], stages })
+  const call = { id: 'c', type: 'function', function: { name: 'pay', arguments: JSON.stringify({ card }) } }
+  const tool = (schema: object): object => ({ type: 'function', function: { name: 'pay', parameters: { type: 'object', properties: { card: schema } } } })
+  const turn = [{ role: 'user', content: 'hi' }, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: 'c', content: 'x' }]
+  for (const body of [{ messages: turn, tools: [tool({})] }, { messages: 'hi', tools: [tool({ const: card })] }, { messages: 'hi', tools: [tool({ enum: [1, card] })] }]) {
+    const response = await api.post('/v1/chat/completions', { model: 'openai/gpt-4.1', ...body })
+    t.match(await response.json(), { error: { code: 'content_refused' } })
+  }
+  t.equal(upstream.requests.length, 0)
+  t.equal((await api.post('/v1/chat/completions', { model: 'openai/gpt-4.1', messages: 'hi', tools: [tool({ maximum: 4111 })] })).status, 200)
 })
 
 t.test('of a turn of an agent only what is masked differs: marks, signatures and unknown blocks are as it sent them', async t => {

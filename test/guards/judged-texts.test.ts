@@ -98,7 +98,7 @@ t.test('arguments are judged in their strings once they are complete, and what i
   await texts.decide(out)
   t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"[X]","n":[1.0, "x"]}' })
   t.equal(out.at(-1)?.type, 'tool-call-end')
-  t.same(shown, [['a', 'abc', 'n', 'x']])
+  t.same(shown, [['a', 'abc', 'n', '1', 'x']])
 })
 
 t.test('complete texts of an event are judged with the next window, and their event waits', async t => {

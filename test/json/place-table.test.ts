@@ -26,6 +26,23 @@ t.test('texts in their places are replaced, and all else is the same', t => {
   t.end()
 })
 
+t.test('numbers are looked at where members are free, and nowhere else', t => {
+  const places = new PlaceTable({ 'call.input.**': toolCall, schema: freeText, 'schema.**': freeText, 'result.**': toolResult, 'secret.**': unseen('a secret'), 'text.**': text })
+  const given = { created: 1, call: { input: { card: 4111, list: [5, 1e21] } }, schema: { const: 6 }, result: { sum: 7 }, secret: { n: 8 }, text: { n: 9 } }
+  const { value, seen } = shout(places, given)
+  t.same(value, given, 'none is changed')
+  t.same(Object.fromEntries(Object.entries(seen).filter(([text]) => /\d/.test(text))), {
+    4111: { kind: 'fixed', part: 'tool_call' }, 5: { kind: 'fixed', part: 'tool_call' }, '1e+21': { kind: 'fixed', part: 'tool_call' }, 6: fixed, 7: { kind: 'fixed', part: 'tool_result' }
+  })
+  const inText: string[] = []
+  replaceInJson('{"card":4111}', toolArguments, (text, { kind }) => {
+    inText.push(`${text} ${kind}`)
+    return text
+  })
+  t.same(inText, ['card fixed', '4111 fixed'], 'in arguments that are a text as well')
+  t.end()
+})
+
 t.test('the line with the longest path counts', t => {
   const places = new PlaceTable({ 'a.**': fixed, 'a.b.**': unseen('a secret'), 'a[](x).c': text, '**.mark': unseen('a mark'), 'a[](y).mark': text })
   const { value, seen } = shout(places, { a: { b: { c: 'secret' }, d: 'kept' } })
