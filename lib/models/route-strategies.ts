@@ -76,7 +76,7 @@ export function orderForCall (
   session?: CallSession
 ): readonly Route[] {
   const { ranked } = routes[0] ?? {}
-  if (session?.id === undefined || ranked?.bySession !== true) return ordered(routes, streamed, inputs)
+  if (ranked?.bySession !== true || session?.id === undefined) return ordered(routes, streamed, inputs)
   if (ranked.by !== 'weight') return lastServedFirst(ordered(routes, streamed, inputs), session.id, inputs)
   const [first, ...others] = byWeight(routes, session.draw.bind(session))
   return first === undefined ? [] : [{ ...first, preferred: 'session' }, ...others]

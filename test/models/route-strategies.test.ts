@@ -2,6 +2,7 @@ import t from 'tap'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { orderForCall, orderRoutes, unique } from '../../lib/models/route-strategies.ts'
 import { route as routeOf } from '../support/routes.ts'
+import type { CallSession } from '../../lib/core/call-session.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { RouteSettings } from '../../lib/core/settings.ts'
@@ -65,4 +66,14 @@ t.test('what the configuration sets for a route travels with each of its models'
 
 t.test('a model that comes up twice is tried where it comes first', async t => {
   t.same(unique([route('a'), route('b'), route('a')]), [route('a'), route('b')])
+})
+
+t.test('no session is looked for where routes do not go by it: that hashes a prompt', t => {
+  const session: CallSession = {
+    get id (): string { throw new Error('the session was looked for') },
+    draw: () => { throw new Error('the session has drawn') }
+  }
+  const routes = orderRoutes({ name: 'r', models: ['a', 'b'], affinity: false }, name => [route(name)], new Map())
+  t.same(orderForCall(routes, false, { random: () => 0.5, latency: () => undefined }, session), routes)
+  t.end()
 })
