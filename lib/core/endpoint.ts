@@ -1,28 +1,6 @@
 import type { Call } from './call.ts'
 import type { Reply } from './reply.ts'
 
-/** Every name of an endpoint, as scopes of keys may list them; `pipelines/index` has the endpoints. */
-const names = [
-  'chat',
-  'completions',
-  'messages',
-  'responses',
-  'embeddings',
-  'speech',
-  'transcriptions',
-  'translations',
-  'images',
-  'ocr',
-  'models',
-  'openapi',
-  'health',
-  'livez',
-  'readyz'
-] as const
-
-export type EndpointName = typeof names[number]
-export const endpointNames: readonly string[] = names
-
 /** One path of the API: how its body comes in, and the pipeline that answers. */
 export interface Endpoint {
   /** Stable, used by key scopes, the log and the usage ledger: `chat`, `embeddings`, … */

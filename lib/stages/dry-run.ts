@@ -3,7 +3,7 @@
  * decision about them. The stages after this one see real calls only.
  */
 
-import { stageEndpoints } from '../../schemas/config/stages.ts'
+import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { looksAt } from '../guards/stage-scope.ts'
 import { EarlyReply } from '../pipeline/early-reply.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -98,7 +98,7 @@ function decisionOn<R> (
 }
 
 function isLookedAt (endpoint: string): boolean {
-  return stageEndpoints.some(name => name === endpoint)
+  return endpointsWhere('hasTexts').some(name => name === endpoint)
 }
 
 /** Returns the tokens of a call that is paid by them. */

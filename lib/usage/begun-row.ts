@@ -11,6 +11,7 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { charactersPerToken } from '../core/usage.ts'
 import { costNanoUsd } from './cost.ts'
 import { interruptedCost } from './usage-row.ts'
+import { endpointsWhere } from '../../schemas/endpoints.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import { emptyRow } from '../stores/usage-columns.ts'
@@ -36,8 +37,7 @@ const columns = [
   'cost_nano_usd'
 ] as const
 
-/** Endpoints whose calls use little but the tokens of a text, which follow from the size of the body. */
-const ofText: ReadonlySet<string> = new Set(['chat', 'completions', 'embeddings', 'messages', 'responses'])
+const promptEndpoints: ReadonlySet<string> = new Set(endpointsWhere('billsPrompt'))
 /** Bodies up to this size are assumed to be mostly text. */
 const maxBytes = 64 * 1024
 
@@ -51,7 +51,7 @@ export function printBegunRow (
 ): BegunRow | undefined {
   const { endpoint, bodyBytes, keyId, requestedModel, modelId, providerId, streamed, ownProviderKey } =
     record
-  if (keyId === undefined || modelId === undefined || bodyBytes > maxBytes || !ofText.has(endpoint)) {
+  if (keyId === undefined || modelId === undefined || bodyBytes > maxBytes || !promptEndpoints.has(endpoint)) {
     return undefined
   }
   const id = record.rowId ?? rowId()

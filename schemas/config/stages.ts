@@ -1,6 +1,7 @@
 /** `stages` of `headgate.yaml`: what looks at the texts of calls. */
 
 import { Type, type Static } from 'typebox'
+import { endpointsWhere } from '../endpoints.ts'
 import { OneOf } from '../nullable.ts'
 import { Closed, HttpUrl, mebibyte, Text } from './entries.ts'
 import { headerName, Secret } from './secret.ts'
@@ -56,17 +57,6 @@ export function stageActionOf (
 ): StageAction {
   return action ?? stageKinds[stageKindOf(use)].actions[0]
 }
-
-/** The endpoints whose texts stages see. */
-export const stageEndpoints = [
-  'chat',
-  'completions',
-  'messages',
-  'responses',
-  'embeddings',
-  'speech'
-] as const
-export type StageEndpoint = (typeof stageEndpoints)[number]
 
 const OwnPattern = Closed({
   name: Type.String({
@@ -199,7 +189,7 @@ export const StageConfig = Closed(
       Closed(
         {
           endpoints: Type.Optional(
-            Type.Array(OneOf([...stageEndpoints]), { minItems: 1, description: 'Endpoints. Default: all.' })
+            Type.Array(OneOf(endpointsWhere('hasTexts')), { minItems: 1, description: 'Endpoints. Default: all.' })
           ),
           keys: Type.Optional(
             Type.Array(Text('Name or id of a key.'), { minItems: 1, description: 'Keys. Default: all.' })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { endpointNames } from '../../lib/core/endpoint.ts'
+import { endpointNames } from '../../schemas/endpoints.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
 import { isOfAdmin } from '../support/endpoints.ts'
 import { testGateway, testKey } from '../support/gateway.ts'

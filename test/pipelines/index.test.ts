@@ -1,5 +1,5 @@
 import t from 'tap'
-import { endpointNames } from '../../lib/core/endpoint.ts'
+import { endpointNames } from '../../schemas/endpoints.ts'
 import { sandboxProvider, testServices } from '../../lib/public/testing.ts'
 import { createEndpoints, endpointDocs } from '../../pipelines/index.ts'
 

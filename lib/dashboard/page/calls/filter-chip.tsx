@@ -5,7 +5,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { api } from '../api/client.ts'
 import { Icon } from '../parts/icon.tsx'
 import { PlainSelect, type Choice } from '../parts/select.tsx'
-import { catalogue, endpointNames, loadCatalogue } from '../state/catalogue.ts'
+import { catalogue, grantedEndpoints, loadCatalogue } from '../state/catalogue.ts'
 import { useResource } from '../state/resource.ts'
 import { query, setQuery } from '../state/router.ts'
 import { namesOf, type AddedFilter, type FilterControl } from './filters.ts'
@@ -64,7 +64,7 @@ function KeyControl ({ name, label }: ControlProps): JSX.Element {
 function NameControl ({ name, label, of }: ControlProps & { readonly of: 'providers' | 'endpoints' }): JSX.Element {
   useEffect(() => { void loadCatalogue() }, [])
   const providers = new Set(catalogue.value.filter(({ kind }) => kind === 'model').map(({ provider_id }) => provider_id))
-  return <Chosen name={name} label={label} choices={(of === 'providers' ? [...providers] : endpointNames).map(value => ({ value, label: value }))} />
+  return <Chosen name={name} label={label} choices={(of === 'providers' ? [...providers] : grantedEndpoints).map(value => ({ value, label: value }))} />
 }
 
 function Chosen ({ name, label, choices }: ControlProps & { readonly choices: readonly Choice[] }): JSX.Element {

@@ -10,7 +10,7 @@ import { Fold } from '../parts/fold.tsx'
 import { Input } from '../parts/input.tsx'
 import { Select } from '../parts/select.tsx'
 import { ScopeInput } from '../parts/scope-input.tsx'
-import { endpointNames, loadCatalogue, modelPatterns, toolServers } from '../state/catalogue.ts'
+import { grantedEndpoints, loadCatalogue, modelPatterns, toolServers } from '../state/catalogue.ts'
 import { projectChoices } from '../state/names.ts'
 import { may } from '../state/session.ts'
 import { namesAllServers, type KeyDraft } from './key-draft.ts'
@@ -51,7 +51,7 @@ export function KeyFields ({ draft, onChange, error, isNew }: KeyFieldsProps): J
       </div>
       <LimitsFields draft={draft.limits} onChange={limits => set({ limits })} error={error} />
       <Fold title='Permissions' note={permissionsNote(draft)}>
-        <ScopeInput label='Endpoints' values={draft.endpoints} onChange={endpoints => set({ endpoints })} suggestions={endpointNames} error={fields.endpoints} />
+        <ScopeInput label='Endpoints' values={draft.endpoints} onChange={endpoints => set({ endpoints })} suggestions={grantedEndpoints} error={fields.endpoints} />
         <ScopeInput
           label='Models' values={draft.models} onChange={models => set({ models })} suggestions={modelPatterns()}
           hint='Ids, or patterns such as openai/*.' error={fields.models}

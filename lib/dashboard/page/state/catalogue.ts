@@ -1,6 +1,7 @@
 /** Models, endpoints and tool servers by name, for suggestions. Loaded once, when a form first asks. */
 
 import { signal } from '@preact/signals'
+import { endpointNames, endpointsWhere } from '../../../../schemas/endpoints.ts'
 import { api, type Answer } from '../api/client.ts'
 import { may } from './session.ts'
 
@@ -10,19 +11,8 @@ export const catalogue = signal<readonly CatalogueEntry[]>([])
 export const toolServers = signal<readonly string[]>([])
 
 /** The endpoints that keys may be limited to. */
-export const endpointNames: readonly string[] = [
-  'chat',
-  'completions',
-  'messages',
-  'responses',
-  'embeddings',
-  'speech',
-  'transcriptions',
-  'translations',
-  'images',
-  'ocr',
-  'models'
-]
+const open: readonly string[] = endpointsWhere('isOpen')
+export const grantedEndpoints = endpointNames.filter(name => !open.includes(name))
 
 let loaded = false
 

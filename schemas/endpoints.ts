@@ -1,0 +1,40 @@
+/** The endpoints by name, as keys list them in their scopes, and what the rest of the gateway must know of each. */
+
+interface EndpointFacts {
+  /** Stages of the configuration look at its texts. */
+  readonly hasTexts?: boolean
+  /** Little is billed but the tokens of a prompt, whose number follows from the size of the body. */
+  readonly billsPrompt?: boolean
+  /** Anyone may call it, so there is nothing to grant to a key. */
+  readonly isOpen?: boolean
+}
+
+const rows = {
+  chat: { hasTexts: true, billsPrompt: true },
+  completions: { hasTexts: true, billsPrompt: true },
+  messages: { hasTexts: true, billsPrompt: true },
+  responses: { hasTexts: true, billsPrompt: true },
+  embeddings: { hasTexts: true, billsPrompt: true },
+  speech: { hasTexts: true },
+  transcriptions: {},
+  translations: {},
+  images: {},
+  ocr: {},
+  models: {},
+  openapi: { isOpen: true },
+  health: { isOpen: true },
+  livez: { isOpen: true },
+  readyz: { isOpen: true }
+} satisfies Record<string, EndpointFacts>
+
+export type EndpointName = keyof typeof rows
+
+const endpoints: Readonly<Record<EndpointName, EndpointFacts>> = rows
+
+const names = Object.keys(rows) as EndpointName[] // the keys of the literal above
+export const endpointNames: readonly string[] = names
+
+/** Returns the names of the endpoints of which a fact is true. */
+export function endpointsWhere (fact: keyof EndpointFacts): EndpointName[] {
+  return names.filter(name => endpoints[name][fact] === true)
+}
