@@ -2,6 +2,7 @@
 
 import { asTextAnswer } from '../lib/chat/as-text-answer.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
+import { chatUses } from '../lib/chat/provider-uses.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { textCompletions } from '../lib/dialects/text-completions/index.ts'
@@ -83,7 +84,7 @@ export function completions (
     }),
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
-    checkUses(services, 'textCompletion'),
+    checkUses(services, chatUses),
     textStages === undefined
       ? admitted
       : chain(

@@ -1,5 +1,6 @@
 /** The stages of every endpoint that answers a conversation, whichever dialect it speaks. */
 
+import { chatUses } from '../lib/chat/provider-uses.ts'
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { chain } from '../lib/pipeline/chain.ts'
@@ -76,7 +77,7 @@ export function conversation<S extends TObject, C> (
       requirements: chatRequirements
     }),
     dryRun(services, 'chat', { estimate: estimateChat }),
-    checkUses(services, 'chat', dialect),
+    checkUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
     textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, dialect)),

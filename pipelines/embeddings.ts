@@ -18,7 +18,7 @@ import { requestTexts } from '../lib/stages/request-texts.ts'
 import { textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
-import { EmbeddingList, EmbeddingsRequest } from '../schemas/embeddings.ts'
+import { EmbeddingInput, EmbeddingList, EmbeddingsRequest } from '../schemas/embeddings.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -31,6 +31,7 @@ export const embeddingsDocs: Docs = {
   summary: 'Turn texts into vectors, for search and comparison.',
   request: { schema: EmbeddingsRequest },
   answers: [{ description: 'A vector for each input.', schema: EmbeddingList }],
+  named: { EmbeddingsRequest, EmbeddingInput, EmbeddingList },
   errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
   dryRun: RouteDecision
 }
@@ -49,7 +50,7 @@ export function embeddings (services: Services): Handler<Call> {
     map(embeddingsInput),
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
-    checkUses(services, 'embeddings'),
+    checkUses(services, () => []),
     textStages === undefined
       ? admitted
       : chain(admitted, requestTexts(textStages, textsAt<EmbeddingsRequest>(embeddingsRequestTexts))),

@@ -45,6 +45,7 @@ export const imagesDocs: Docs = {
   summary: 'Create images from a prompt.',
   request: { schema: ImageRequest },
   answers: imageAnswers,
+  named: { ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent },
   errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
   dryRun: RouteDecision
 }
@@ -124,7 +125,7 @@ function answer (
   const { eventBytes, answerBytes } = services.settings.limits
   return chain(
     dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
-    checkUses(services, capability),
+    checkUses(services, () => []),
     limits(services, { estimate: estimateImages }),
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)

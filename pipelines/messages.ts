@@ -1,5 +1,6 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
+import { chatUses } from '../lib/chat/provider-uses.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
@@ -94,7 +95,7 @@ export function countTokens (
   { afterRules = map(call => call) }: GuardOptions = {}
 ): Handler<Call> {
   const { textStages } = services
-  const checked = checkUses(services, 'tokenCount', dialect)
+  const checked = checkUses(services, chatUses, dialect)
   return pipeline(
     auth(services),
     validate(CountTokensRequest),

@@ -22,6 +22,7 @@ import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { ResultEvent } from '../lib/core/events.ts'
+import type { ProviderUse } from '../lib/core/provider-use.ts'
 import type { OcrInput, OcrPages } from '../lib/ocr/input.ts'
 import type { Services } from '../lib/services.ts'
 import type { WithoutNulls } from '../schemas/nullable.ts'
@@ -34,6 +35,7 @@ export const ocrDocs: Docs = {
   summary: 'Read a PDF or an image into Markdown, page by page.',
   request: { schema: OcrRequest },
   answers: [{ description: 'The pages.', schema: OcrAnswer }],
+  named: { OcrRequest, OcrAnswer },
   errors: [
     'invalid_value',
     'unsupported_parameter',
@@ -55,7 +57,7 @@ export function ocr (services: Services): Handler<Call> {
     routeModel(services, { defaultModel: () => defaultModel }),
     dryRun(services, 'ocr'),
     map(documentReader(services.settings.limits.documentBytes)),
-    checkUses(services, 'ocr'),
+    checkUses(services, usesOf),
     map(countedPages),
     limits(services, { estimate: estimateDocument }),
     retryAsImage(providerCall(services, 'ocr')),
@@ -83,6 +85,10 @@ function documentReader (maxBytes: number) {
 function urlOf (document: OcrRequest['document']): string {
   if (document.type !== 'image_url') return document.document_url
   return typeof document.image_url === 'string' ? document.image_url : document.image_url.url
+}
+
+function usesOf ({ document }: OcrInput): ProviderUse[] {
+  return document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : []
 }
 
 /**

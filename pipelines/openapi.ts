@@ -10,11 +10,7 @@ import {
   AnswerMessage, ChatCompletion, ChatCompletionChunk, ChoiceLogprobs, CompletionUsage,
   DeferredPending, ToolServerFailure, ToolServerResult
 } from '../schemas/completion.ts'
-import { EmbeddingInput, EmbeddingList, EmbeddingsRequest } from '../schemas/embeddings.ts'
 import { Health, ProbeStatus } from '../schemas/health.ts'
-import {
-  ImageAnswer, ImageEditRequest, ImageRequest, ImageStreamEvent, ImageVariationRequest
-} from '../schemas/images.ts'
 import {
   AssistantMessage, FunctionMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 } from '../schemas/messages.ts'
@@ -24,11 +20,9 @@ import {
   MessagesAnswer, MessagesErrorBody, MessagesModel, MessagesModelList, MessagesStreamEvent, TokenCount
 } from '../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
-import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { InputItem, OutputItem, ResponseUsage } from '../schemas/response-items.ts'
 import { ResponseObject, ResponsesRequest, ResponsesTool, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
 import {
   TranscriptionRequest, Transcription, TranscriptionStreamEvent, TranscriptSegment, TranscriptWord,
   VerboseTranscription
@@ -44,7 +38,7 @@ import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
 import { KeyLimitsConfig } from '../schemas/config/keys.ts'
 import { jsonReplyHeaders } from '../lib/core/reply.ts'
 
-/** Schemas that deserve a name of their own in the document. */
+/** Schemas of several endpoints that have a name of their own in the document; those of one endpoint are in its docs. */
 const named = {
   ChatRequest,
   ModelWithSettings,
@@ -81,18 +75,6 @@ const named = {
   OutputItem,
   ResponseUsage,
   ResponseStreamEvent,
-  ImageRequest,
-  ImageEditRequest,
-  ImageVariationRequest,
-  ImageAnswer,
-  ImageStreamEvent,
-  OcrRequest,
-  OcrAnswer,
-  EmbeddingsRequest,
-  EmbeddingInput,
-  EmbeddingList,
-  SpeechRequest,
-  SpeechStreamEvent,
   TranscriptionRequest,
   Transcription,
   VerboseTranscription,

@@ -99,7 +99,7 @@ function recording (
     input,
     routeModel(services),
     dryRun(services, capability, { estimate: estimateRecording }),
-    checkUses(services, capability),
+    checkUses(services, () => []),
     limits(services, { estimate: estimateRecording }),
     providerCall(services, capability),
     recordUsage(),

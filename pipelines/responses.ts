@@ -1,5 +1,6 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
+import { chatUses } from '../lib/chat/provider-uses.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
@@ -103,7 +104,7 @@ export function countInputTokens (
 ): Handler<Call> {
   const { textStages } = services
   const dialect = responsesDialect(services.responseStore)
-  const checked = checkUses(services, 'tokenCount', dialect)
+  const checked = checkUses(services, chatUses, dialect)
   return pipeline(
     auth(services),
     validate(dialect.schema),

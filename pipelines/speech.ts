@@ -20,6 +20,7 @@ import { validate } from '../lib/stages/validate.ts'
 import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Call } from '../lib/core/call.ts'
+import type { ProviderUse } from '../lib/core/provider-use.ts'
 import type { Services } from '../lib/services.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
@@ -37,6 +38,7 @@ export const speechDocs: Docs = {
       schema: SpeechStreamEvent
     }
   ],
+  named: { SpeechRequest, SpeechStreamEvent },
   errors: ['unsupported_parameter', ...fromProvider],
   dryRun: RouteDecision
 }
@@ -50,7 +52,7 @@ export function speech (services: Services): Handler<Call> {
     map(speechInput),
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),
-    checkUses(services, 'speech'),
+    checkUses(services, usesOf),
     textStages === undefined
       ? admitted
       : chain(admitted, requestTexts(textStages, textsAt<SpeechInput>(speechRequestTexts))),
@@ -58,4 +60,8 @@ export function speech (services: Services): Handler<Call> {
     recordUsage(),
     bytesReply(speechFrames())
   )
+}
+
+function usesOf ({ voice }: SpeechInput): ProviderUse[] {
+  return voice.startsWith('voice_') ? [{ kind: 'object', param: 'voice' }] : []
 }

@@ -3,7 +3,6 @@
  * requests list what a request asks for (`ProviderUse`); this decides which of it a key may have.
  */
 
-import { chatUses } from '../chat/provider-uses.ts'
 import { GatewayError } from '../core/errors.ts'
 import { budgetsOf, checkPriced } from '../limits/prices.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
@@ -15,44 +14,29 @@ import { maxUrlLength } from '../../schemas/url.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 import type { Dialect } from '../dialects/dialect.ts'
-import type { Capability, Provider, RequestOf } from '../providers/provider.ts'
+import type { Provider } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
-
-/** What each kind of request has a provider do. A new kind does not compile without a row. */
-const usesOf: { readonly [C in Capability]: (request: RequestOf<C>) => readonly ProviderUse[] } = {
-  chat: chatUses,
-  deferred: chatUses,
-  tokenCount: chatUses,
-  textCompletion: chatUses,
-  embeddings: () => [],
-  images: () => [],
-  imageEdits: () => [],
-  imageVariations: () => [],
-  ocr: ({ document }) =>
-    document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : [],
-  speech: ({ voice }) => (voice.startsWith('voice_') ? [{ kind: 'object', param: 'voice' }] : []),
-  transcription: () => [],
-  translation: () => []
-}
 
 /**
  * Checks what a request has its provider do, beside answering with the chosen model, against the rights of
  * its key: one call in, the same call out. Stands behind `routeModel`, since providers and models must be
  * known.
  *
+ * @param usesOf lists what the input asks for
  * @param dialect lists what a request in the caller's own words asks for
  * @throws GatewayError `insufficient_permissions` naming the field
  */
-export function checkUses<K extends Capability, C> (
-  { providers, settings }: Pick<Services, 'providers' | 'settings'>, capability: K,
+export function checkUses<R, C> (
+  { providers, settings }: Pick<Services, 'providers' | 'settings'>,
+  usesOf: (request: R) => readonly ProviderUse[],
   dialect: Pick<Dialect<never, C>, 'uses' | 'directDialect'> = {}
-): PassThroughStage<RoutedCall<RequestOf<K>>> {
+): PassThroughStage<RoutedCall<R>> {
   const hosts = new Map(
     settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)])
   )
-  return map(<T extends RoutedCall<RequestOf<K>>>(call: T): T => {
+  return map(<T extends RoutedCall<R>>(call: T): T => {
     const asWritten = dialect.uses?.(call.context as C) ?? [] // by the `input` of the same dialect
-    for (const use of usesOf[capability](call.request)) check(use, call, false)
+    for (const use of usesOf(call.request)) check(use, call, false)
     for (const use of asWritten) check(use, call, true)
     return call
   })

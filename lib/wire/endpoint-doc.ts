@@ -14,6 +14,8 @@ export interface EndpointDoc {
   readonly summary: string
   readonly request?: { readonly schema: TSchema, readonly mediaType?: string }
   readonly answers: readonly AnswerDoc[]
+  /** Schemas of this endpoint that stand under a name of their own in the document. */
+  readonly named?: Readonly<Record<string, TSchema>>
   /** Codes beside those every endpoint may answer with. */
   readonly errors?: readonly ErrorCode[]
   /**

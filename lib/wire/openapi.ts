@@ -13,7 +13,7 @@ import type { EndpointDoc } from './endpoint-doc.ts'
 
 export interface OpenApiOptions {
   readonly version: string
-  /** Schemas that stand once, under this name, and are referred to everywhere else. */
+  /** Schemas of several endpoints that stand once, under this name, and are referred to everywhere else. */
   readonly named?: Readonly<Record<string, TSchema>>
 }
 
@@ -21,7 +21,8 @@ export interface OpenApiOptions {
 export function openApiDocument (
   endpoints: readonly EndpointDoc[], { version, named = {} }: OpenApiOptions
 ): { [key: string]: Json } {
-  const components = { ...named, ErrorBody, ValidationErrorBody }
+  const components: Record<string, TSchema> = { ...named, ErrorBody, ValidationErrorBody }
+  for (const endpoint of endpoints) Object.assign(components, endpoint.named)
   const names = new Map<unknown, string>(Object.entries(components).map(([name, schema]) => [schema, name]))
   const paths: Record<string, Record<string, Json>> = {}
   for (const endpoint of endpoints) {

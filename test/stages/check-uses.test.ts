@@ -1,4 +1,5 @@
 import t from 'tap'
+import { chatUses } from '../../lib/chat/provider-uses.ts'
 import { once } from '../../lib/pipeline/stage.ts'
 import { checkUses } from '../../lib/stages/check-uses.ts'
 import { provider, providerSettings, settings } from '../support/settings.ts'
@@ -23,7 +24,7 @@ async function check (
 ): Promise<boolean> {
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', ...key }, routes: [route], ...parts })
   const known = settings({ providers: [{ ...providerSettings('one', 'google'), baseUrl: 'https://proxy.example/v1' }] })
-  const stage = checkUses({ providers: new Map([['one', given], ['two', { ...given, id: 'two' }]]), settings: known }, 'chat', { directDialect, uses: () => uses })
+  const stage = checkUses({ providers: new Map([['one', given], ['two', { ...given, id: 'two' }]]), settings: known }, chatUses, { directDialect, uses: () => uses })
   const [out] = await collect(stage(once(call)))
   return out === call
 }
