@@ -9,6 +9,7 @@ import { createEndpoints } from '../../pipelines/index.ts'
 import { adminGateway } from '../support/admin.ts'
 import { isOfAdmin } from '../support/endpoints.ts'
 import { testGateway, testKey } from '../support/gateway.ts'
+import { rounds } from '../support/rounds.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
 import { providerSettings } from '../support/settings.ts'
 import { storingGateway } from '../support/storing-gateway.ts'
@@ -224,7 +225,7 @@ for (const endpoint of endpoints) {
       const fault = await faultOf(response)
       if (fault !== undefined) throw new Error(fault)
     }
-    await fc.assert(fc.asyncProperty(requestOf(endpoint), fc.integer({ min: 0, max: 9 }), send), { numRuns })
+    await fc.assert(fc.asyncProperty(requestOf(endpoint), fc.integer({ min: 0, max: 9 }), send), { numRuns: rounds(numRuns) })
     // Few of them are right, by chance none.
     for (const body of fc.sample(rightRequestOf(endpoint), 50)) if (!seen.has(200)) await send(body, 1)
     t.ok(seen.has(200) && [...seen.keys()].some(status => status >= 400), `some were right and some were not: ${JSON.stringify([...seen])}`)
@@ -241,7 +242,7 @@ t.test('whatever an owner sends to the admin API, the answer is an answer or say
       seen.add(response.status)
       const fault = await faultOf(response)
       if (fault !== undefined) throw new Error(`${route}: ${fault}`)
-    }), { numRuns: 10 })
+    }), { numRuns: rounds(10) })
   }
   t.ok(seen.has(200) && seen.has(422), JSON.stringify([...seen]))
 })
@@ -268,7 +269,7 @@ t.test('whatever is requested of stored responses and deferred completions, the 
     seen.set(response.status, (seen.get(response.status) ?? 0) + 1)
     const fault = await faultOf(response)
     if (fault !== undefined) throw new Error(`${method} ${path}${id}${end}: ${fault}`)
-  }), { numRuns: 150 })
+  }), { numRuns: rounds(150) })
   t.ok(seen.has(200) && seen.has(404), JSON.stringify([...seen]))
 })
 

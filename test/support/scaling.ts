@@ -10,6 +10,7 @@
 import { Session, type HeapProfiler } from 'node:inspector'
 import { Script } from 'node:vm'
 import type { Test } from 'tap'
+import { allRounds } from './rounds.ts'
 
 export interface Scaling<In> {
   /** Makes an input of a size, which is one of `from`, `2 * from`, … */
@@ -18,7 +19,7 @@ export interface Scaling<In> {
   readonly run: (input: In) => unknown
   /** The smallest size. Default 128. */
   readonly from?: number
-  /** Default 4. */
+  /** Default 3, with `HEADGATE_TEST_ROUNDS=all` 4. */
   readonly doublings?: number
   /** The time for which the runs of one size may hang before that is a finding. Default 10 s. */
   readonly patienceMs?: number
@@ -28,7 +29,7 @@ export interface Growth {
   readonly sizes: readonly number[]
   /** Milliseconds of processor time of the fastest run of each size. */
   readonly times: readonly number[]
-  /** Bytes that one run of each size allocates, garbage included. */
+  /** Bytes that one run of each size allocates, garbage included; of a quick look those of the largest first. */
   readonly bytes: readonly number[]
   /** The size whose run did not end. */
   readonly endless?: number
@@ -61,11 +62,16 @@ export function scalesWith<In> (t: Test, dimension: string, scaling: Scaling<In>
   t.same(faults, [], dimension)
 }
 
-/** Judges a quick look, which has the bytes of the smallest and the largest size only. */
+/** Judges a quick look, which has the bytes of the largest size, and of the smallest where it needs them. */
 function looksLinear (growth: Growth): boolean {
   const { sizes, bytes } = growth
-  const [smallest = 0, largest = 0] = [bytes[0], bytes.at(-1)]
-  return faultsOf({ ...growth, bytes: [] }).length === 0 && largest <= logLinearRatio ** (sizes.length - 1) * Math.max(smallest, minBytes)
+  const [largest = 0, smallest = 0] = bytes
+  return faultsOf({ ...growth, bytes: [] }).length === 0 && largest <= mostBytes(sizes, smallest)
+}
+
+/** Bytes that the run of the largest size may allocate. */
+function mostBytes (sizes: readonly number[], smallest: number): number {
+  return logLinearRatio ** (sizes.length - 1) * Math.max(smallest, minBytes)
 }
 
 export function faultsOf ({ sizes, times, bytes, endless }: Growth): string[] {
@@ -85,24 +91,27 @@ function isSteep (values: readonly number[], floor: number): boolean {
 }
 
 /** Measures the work of each size. */
-export function growthOf<In> ({ input, run, from = 128, doublings = 4, patienceMs = 10_000 }: Scaling<In>, runs = carefulRuns): Growth {
+export function growthOf<In> ({ input, run, from = 128, doublings = allRounds ? 4 : 3, patienceMs = 10_000 }: Scaling<In>, runs = carefulRuns): Growth {
   const sizes = Array.from({ length: doublings + 1 }, (_, index) => from * 2 ** index)
   const times: number[] = []
   const bytes: number[] = []
-  for (const size of sizes) {
+  const workOf = (size: number) => {
     const value = input(size)
-    const work = (): void => {
+    return (): void => {
       try {
         run(value)
       } catch (error) {
         if (!isRefusal(error)) throw error
       }
     }
+  }
+  for (const size of sizes) {
+    const work = workOf(size)
     try {
       bounded(() => {
         times.push(fastest(work, runs))
         // Each look at the heap ends with a full collection, which takes longer than most work.
-        if (runs > quickRuns || size === from || size === sizes.at(-1)) bytes.push(allocated(work))
+        if (runs > quickRuns || size === sizes.at(-1)) bytes.push(allocated(work))
       }, patienceMs)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error
@@ -110,6 +119,7 @@ export function growthOf<In> ({ input, run, from = 128, doublings = 4, patienceM
     }
     if (faultsOf({ sizes, times, bytes }).length > 0) break // the next size would take the longest and show nothing new
   }
+  if (runs === quickRuns && (bytes[0] ?? 0) > mostBytes(sizes, 0)) bytes.push(allocated(workOf(from)))
   return { sizes: sizes.slice(0, times.length), times, bytes }
 }
 
