@@ -16,10 +16,10 @@ export interface StageNote {
 const maxNotes = 100
 
 /** Prints what stages did, looks without findings included; `null` where no stage looked. */
-export function printNotes (findings: StageFindings | undefined): string | null {
-  if (findings === undefined || findings.list.length === 0) return null
+export function printNotes ({ list }: StageFindings): string | null {
+  if (list.length === 0) return null
   return JSON.stringify(
-    findings.list.slice(0, maxNotes).map(({ stage, point, action, count, durationMs }) => ({
+    list.slice(0, maxNotes).map(({ stage, point, action, count, durationMs }) => ({
       stage,
       point,
       action,

@@ -83,7 +83,7 @@ export function usageRow (
     first_byte_ms: boundedInteger(record.firstByteMs),
     steps: printSteps(record, receivedAtMs),
     cached: record.cache === 'hit' ? 1 : null,
-    findings: printNotes(record.findings)
+    findings: record.findings === undefined ? null : printNotes(record.findings)
   }
   // A spread in the literal takes 1 µs more.
   return Object.assign(

@@ -3,7 +3,6 @@ import { StageFindings } from '../../lib/core/stage-findings.ts'
 import { looksOf, printNotes, readNotes } from '../../lib/usage/stage-notes.ts'
 
 t.test('what stages did is printed without looks at nothing, and read back', async t => {
-  t.equal(printNotes(undefined), null)
   t.equal(printNotes(new StageFindings()), null)
   const findings = new StageFindings()
   findings.noteLook('cards', 'request', 0.1234567)
