@@ -129,6 +129,7 @@ const together: Readonly<Record<string, string>> = {
   'providers/google': 'an adapter, from recorded responses',
   'providers/responses': 'an adapter, from recorded responses',
   'providers/sloppy-answers': 'answers of every adapter with one thing changed',
+  'providers/sloppy-results': 'the same of all but conversations',
   'providers/strict-requests': 'requests of every adapter against the rules of its provider',
   'providers/work': 'the work of every adapter grows no faster than its input',
   'providers/xai': 'an adapter, from recorded responses',

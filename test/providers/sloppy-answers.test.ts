@@ -10,11 +10,10 @@ import { kinds } from '../../lib/providers/kinds.ts'
 import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
 import { readResponse, streamOf } from '../support/adapters.ts'
 import { readEvents } from '../support/read-events.ts'
+import { asSse, at, changed, changes, nothing, pathsOf, skip, type Frame } from '../support/sloppy-changes.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
-
-type Frame = readonly [event: string | undefined, data: object | string]
 
 interface Format {
   readonly whole: object
@@ -104,41 +103,6 @@ const responses: Format = {
   ]
 }
 
-/** What the changes below would make of a value; `skip` where they change nothing. */
-const skip = Symbol('skip')
-const changes: Readonly<Record<string, (value: unknown) => unknown>> = {
-  absent: () => undefined, null: () => null, 'an empty text': () => '', 'another text': () => 'other', 'a number': () => 7, 'an empty list': () => [], 'an empty object': () => ({}),
-  'a number as text': value => typeof value === 'number' ? String(value) : skip,
-  'one more': value => typeof value === 'number' ? value + 1 : skip,
-  'in a list': value => isObject(value) ? [value] : skip,
-  'out of its list': value => Array.isArray(value) && value.length === 1 ? value[0] as unknown : skip,
-  'JSON as text': value => typeof value === 'object' && value !== null ? JSON.stringify(value) : skip
-}
-
-/** Changes that say that there is nothing. */
-const nothing = new Set(['absent', 'null', 'an empty text', 'an empty list', 'an empty object'])
-
-type Path = readonly string[]
-
-function * pathsOf (value: unknown, path: Path = []): Generator<Path> {
-  if (path.length > 0) yield path
-  if (typeof value !== 'object' || value === null) return
-  for (const [name, member] of Object.entries(value)) yield * pathsOf(member, [...path, name])
-}
-
-function at (value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((inner, name) => Reflect.get(Object(inner), name), value)
-}
-
-/** Returns a copy with another value at the path. */
-function changed (value: unknown, [name, ...rest]: Path, member: unknown): unknown {
-  if (name === undefined) return member
-  const inner = changed(Reflect.get(Object(value), name), rest, member)
-  if (Array.isArray(value)) return inner === undefined ? value.toSpliced(Number(name), 1) : value.with(Number(name), inner)
-  const { [name]: _, ...others } = value as Record<string, unknown> // a path leads through objects and lists
-  return inner === undefined ? others : { ...others, [name]: inner }
-}
-
 interface Facts {
   readonly text: string
   readonly calls: ReadonlyArray<{ readonly name: string, readonly text: string }>
@@ -188,10 +152,6 @@ function faultOf (facts: Facts | undefined, destroyed: string): string | undefin
   const isUsage = /_tokens|TokenCount/.test(destroyed)
   return tokens === right.tokens || (isUsage && (/undefined/.test(tokens) || /^\{"\w+":\d+\}$/.test(destroyed))) ? undefined : `there are ${tokens} tokens`
 }
-
-const asSse = (frames: readonly Frame[]): Buffer => Buffer.from(frames.map(([event, data]) => (
-  `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
-)).join(''))
 
 /** Each member of a value, changed in every way, with what was there before. */
 function * variants (value: unknown): Generator<{ readonly what: string, readonly variant: unknown, readonly destroyed: string }> {

@@ -83,10 +83,13 @@ function refuseJson (body: unknown): never {
 }
 
 function readStream (): StreamReader<SpeechEvent> {
+  let hasSound = false
   return typedStream<SpeechEvent>(({ type, audio, usage }, into) => {
-    if (type === 'speech.audio.delta' && typeof audio === 'string') into.push({ type: 'speech-delta', audio })
-    else if (type === 'speech.audio.done') addUsage(usage, into)
-  }, ({ type }) => type === 'speech.audio.done')
+    if (type === 'speech.audio.delta' && typeof audio === 'string') {
+      hasSound ||= audio !== ''
+      into.push({ type: 'speech-delta', audio })
+    } else if (type === 'speech.audio.done') addUsage(usage, into)
+  }, ({ type }) => type === 'speech.audio.done' && hasSound)
 }
 
 function addUsage (value: unknown, into: SpeechEvent[]): void {

@@ -1,6 +1,7 @@
 /** Reads the event streams of speech and transcription: objects with a `type`, one of which is the last. */
 
 import { GatewayError } from '../../core/errors.ts'
+import { nonEmptyText } from '../../json/guards.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { parseObject } from './wire.ts'
@@ -9,7 +10,7 @@ import type { StreamReader } from '../provider.ts'
 type Message = Readonly<Record<string, unknown>>
 
 /**
- * Reads one such stream.
+ * Reads one such stream. A message without a `type` has the name of its event.
  *
  * @param read appends the events of one message; of unknown messages none
  * @param isLast true for the message that completes the response
@@ -33,11 +34,15 @@ export function typedStream<E> (
         end()
         return
       }
-      const message = parseObject(data)
+      const message = named(parseObject(data), event)
       const failure = inBandError(message, event === 'error')
       if (failure !== undefined) throw new ProviderFailure(failure)
       complete ||= isLast(message)
       read(message, into)
     }
   }
+}
+
+function named (message: Message, event: string | undefined): Message {
+  return event === undefined || nonEmptyText(message['type']) !== undefined ? message : { ...message, type: event }
 }
