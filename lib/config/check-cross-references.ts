@@ -260,13 +260,14 @@ function checkCoordination ({ coordination: { sentinel, cluster } }: Config, rep
   }
 }
 
-function checkStages ({ stages }: Config, report: Report): void {
+function checkStages ({ stages, providers }: Config, report: Report): void {
   const names = new Set<string>()
   for (const [index, stage] of stages.entries()) {
     const path = ['stages', index]
     if (names.has(stage.name)) report.add([...path, 'name'], 'another entry has this name')
     names.add(stage.name)
     checkStageKind(path, stage, report)
+    checkStageModel(path, stage, providers, report)
     for (const [place, given] of (stage.patterns ?? []).entries()) {
       checkStagePattern([...path, 'patterns', place], given, report)
     }
@@ -288,6 +289,26 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   }
   if (action !== undefined && !actions.some(one => one === action)) {
     report.add([...path, 'action'], `\`use: ${use}\` can only ${actions.join(' or ')}`)
+  }
+}
+
+/** Reports a model for moderation that no provider of the configuration can have. */
+function checkStageModel (
+  path: Path,
+  { use, model }: StageConfig,
+  providers: Config['providers'],
+  report: Report
+): void {
+  if (model === undefined || stageKindOf(use) !== 'moderation') return
+  const [id = ''] = model.split('/', 1)
+  const entry = providers[id]
+  if (entry === undefined || !entry.enabled || id === model) {
+    report.add([...path, 'model'], 'must be `provider/model`, of a provider of this configuration that is enabled')
+    return
+  }
+  const { adapters } = kinds[kindOf(id, entry.kind)]
+  if (typeof adapters !== 'function' && adapters.moderation === undefined) {
+    report.add([...path, 'model'], 'is of a provider without an API for moderations')
   }
 }
 

@@ -75,11 +75,13 @@ export class StageJudge implements JudgeLayer {
     }
     const { refusal, texts: other = given } = verdict
     const changed = texts.filter(({ text }, at) => text !== other[at])
-    const refuses = refusal !== undefined || (action === 'refuse' && changed.length > 0)
-    const deed = refuses && action !== 'report' ? 'refuse' : action
-    const noted = verdict.findings ?? (changed.length > 0 ? undefined : refuses ? 1 : 0)
-    if (noted === undefined) for (const { point } of changed) findings.note(name, point, deed)
-    else if (noted > 0) findings.note(name, texts[0]?.point ?? 'request', deed, noted)
+    if (refusal === undefined && changed.length === 0) return given
+    const deed = refusal !== undefined && action === 'mask' ? 'refuse' : action
+    if (verdict.findings === undefined && changed.length > 0) {
+      for (const { point } of changed) findings.note(name, point, deed)
+    } else {
+      findings.note(name, (changed[0] ?? texts[0])?.point ?? 'request', deed, verdict.findings ?? 1)
+    }
     if (deed === 'refuse') throw this.#refusal(refusal)
     return deed === 'mask' ? other : given
   }
@@ -119,11 +121,13 @@ function seenPoints (point: TextPoint): readonly StagePoint[] {
   }
 }
 
+/** Names of members are no sentences: what reads for sense would find in them what is not there. */
 function pointOf (
-  { part }: TextPlace,
+  { part, isName }: TextPlace,
   point: TextPoint,
   points: readonly StagePoint[]
 ): StagePoint | undefined {
+  if (isName === true) return undefined
   if (part !== undefined && points.includes(part)) return part
   return points.includes(point) ? point : undefined
 }

@@ -28,6 +28,8 @@ export interface TextPlace {
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of a text that a stream sends in several. */
   readonly isPiece?: true
+  /** True for the name of a member. */
+  readonly isName?: true
   /** True of data whose members callers or models name: lines `**.name` do not apply below it. */
   readonly isFree?: true
   /** True where base64 in a `data:` URL may stand, which is not looked at. */
@@ -38,6 +40,8 @@ export const text: TextPlace = { kind: 'text' }
 export const fixed: TextPlace = { kind: 'fixed' }
 /** The place of a string that no line of a table is for. */
 export const unlisted: TextPlace = { kind: 'fixed' }
+/** The name of a member that no line of a table has. */
+export const memberName: TextPlace = { kind: 'fixed', isName: true }
 /** An address of the web, or data in its place. */
 export const address: TextPlace = { kind: 'text', mayBeData: true }
 /** Data with arbitrary member names, such as a schema. */
@@ -152,7 +156,7 @@ export class PlaceTable {
       const isOwnName = named.length > 0 || under?.isFree === true
       const anywhere = isOwnName ? undefined : this.#anywhere.get(name)
       const place = anywhere ?? under
-      if (named.length === 0 && place?.kind !== 'unseen') replace(name, fixed)
+      if (named.length === 0 && place?.kind !== 'unseen') replace(name, memberName)
       const replaced = this.#replace(member, others, place, replace)
       if (replaced !== member) (result ??= { ...object })[name] = replaced
     }

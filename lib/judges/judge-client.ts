@@ -31,6 +31,8 @@ const defaultRetries = 1
 const defaultMaxBytes = 4 * 1024 * 1024
 const retryAfterMs = 100
 const connectMs = 5000
+/** To one service at once; further requests wait. */
+const connections = 64
 /** The time of the stage bounds a request; these bound nothing beside it. */
 const wait = 600_000
 const timeouts = { connectMs, firstByteMs: wait, responseMs: wait, idleBytesMs: wait, idleEventsMs: wait }
@@ -51,7 +53,7 @@ export function judgeClient (
 ): JudgeClient {
   const { origin, pathname } = new URL(url)
   const prefix = withoutTrailingSlashes(pathname)
-  const transport = httpTransport({ baseUrl: origin, connectMs, ...headers !== undefined && { headers } })
+  const transport = httpTransport({ baseUrl: origin, connections, connectMs, ...headers !== undefined && { headers } })
   const send = async (
     path: string,
     body: string,

@@ -3,9 +3,10 @@
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'
 import { stageKindOf } from '../../schemas/config/stages.ts'
-import { judgeKinds, type JudgeInput } from './judge-kinds.ts'
+import { judgeKinds } from './judge-kinds.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Judge } from '../guards/text-judge.ts'
+import type { JudgeInput } from './judge-input.ts'
 
 /**
  * Returns the stages by name, patterns left out.

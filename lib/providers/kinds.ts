@@ -70,7 +70,7 @@ export const otherUpstreamApi = 'openai-compatible'
 export const simulatorId: ProviderKind = 'sandbox'
 
 
-const { chat, embeddings, images, speech, transcription, translation } = openaiAdapters
+const { chat, embeddings, images, speech, transcription, translation, moderation } = openaiAdapters
 const { ocr } = mistralAdapters
 
 /** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
@@ -181,6 +181,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     adapters: {
       ...mistralAdapters,
       embeddings,
+      moderation,
       textCompletion: textCompletionOf(
         /^codestral/,
         textCompletionAt('/fim/completions'),

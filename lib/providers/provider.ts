@@ -233,6 +233,20 @@ export interface Capabilities {
   readonly speech: { request: SpeechInput, event: SpeechEvent }
   readonly transcription: { request: RecordingInput, event: TranscriptEvent }
   readonly translation: { request: RecordingInput, event: TranscriptEvent }
+  /** Stages of the configuration ask for it; no endpoint does. */
+  readonly moderation: { request: ModerationInput, event: ResultEvent<readonly Moderation[]> }
+}
+
+/** Texts for a model that says what is wrong with them. */
+export interface ModerationInput {
+  readonly texts: readonly string[]
+  /** It is never streamed. */
+  readonly stream?: false
+}
+
+/** What is wrong with a text: nothing, or some of the model's categories. */
+export interface Moderation {
+  readonly categories: readonly string[]
 }
 
 export type Capability = keyof Capabilities

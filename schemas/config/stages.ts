@@ -33,6 +33,12 @@ const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 /** The kinds of stages, by what `use` says; `module` is the path of a file. */
 export const stageKinds = {
   pattern: { needs: ['patterns'], takes: [], actions: ['mask', 'refuse', 'report'] },
+  moderation: { needs: ['model'], takes: ['categories', ...judgeEntries], actions: ['refuse', 'report'] },
+  presidio: {
+    needs: ['analyzer_url', 'anonymizer_url'],
+    takes: ['language', 'entities', 'score_threshold', ...serviceEntries, ...judgeEntries],
+    actions: ['mask', 'refuse', 'report']
+  },
   webhook: {
     needs: ['url'],
     takes: ['format', 'secret', ...serviceEntries, ...judgeEntries],
@@ -96,6 +102,25 @@ const kindEntries = {
   )),
   options: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
     description: 'Of a module: passed to it.'
+  })),
+  model: Type.Optional(Text('Of `moderation`: the model, as `provider/model`.')),
+  categories: Type.Optional(Type.Array(Text('A category of the model.'), {
+    minItems: 1,
+    description: 'Of `moderation`: the categories that count. Default: all.'
+  })),
+  analyzer_url: Type.Optional(HttpUrl('Of `presidio`: the address of its analyzer; `/analyze` is appended.')),
+  anonymizer_url: Type.Optional(
+    HttpUrl('Of `presidio`: the address of its anonymizer; `/anonymize` is appended.')
+  ),
+  language: Type.Optional(Text('Of `presidio`: the language of texts. Default: `en`.')),
+  entities: Type.Optional(Type.Array(Text('A type of entities, such as `EMAIL_ADDRESS`.'), {
+    minItems: 1,
+    description: 'Of `presidio`: what to look for. Default: all that the analyzer knows.'
+  })),
+  score_threshold: Type.Optional(Type.Number({
+    minimum: 0,
+    maximum: 1,
+    description: 'Of `presidio`: how sure a finding has to be. Default: that of the analyzer.'
   })),
   url: Type.Optional(HttpUrl('Of `webhook`: the address of the service.')),
   format: Type.Optional(OneOf([...webhookFormats], {
@@ -172,7 +197,7 @@ export const StageConfig = Closed(
       pattern: `^(${namedStageKinds.join('|')}|\\.{0,2}/.*\\.[cm]?js)$`,
       patternErrorMessage: `must be ${namedStageKinds.map(kind => `\`${kind}\``).join(', ')}, or the path of a module (./stages/mine.js)`,
       description:
-        '`pattern`: looks for patterns. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
+        '`pattern`: looks for patterns. `moderation`: asks a model for moderation. `presidio`: asks the services of Presidio. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
     }),
     at: Type.Array(OneOf([...stagePoints]), {
       minItems: 1,
@@ -182,7 +207,7 @@ export const StageConfig = Closed(
     }),
     action: Type.Optional(OneOf([...stageActions], {
       description:
-        'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`.'
+        'What becomes of a finding: the call is refused; something else stands in its place, such as `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation`, which can only refuse or report, `refuse`.'
     })),
     ...kindEntries,
     only: Type.Optional(

@@ -101,6 +101,11 @@ t.test('a stage has what its kind needs, and nothing that it does not take', t =
     'headgate.yaml:1:34  stages[0].timeout_ms  `use: pattern` has no such entry',
     'headgate.yaml:1:76  stages[1].patterns  `use: ./mine.js` has no such entry'
   ])
-  t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, `webhook`, or the path of a module (./stages/mine.js)'])
+  t.same(lines(t, 'providers: {anthropic: {api_key: env:KEY}}\nstages: [{name: a, use: moderation, model: openai/omni}, {name: b, use: moderation, model: anthropic/x, action: mask}]', { KEY: 'k' }), [
+    'headgate.yaml:2:44  stages[0].model  must be `provider/model`, of a provider of this configuration that is enabled',
+    'headgate.yaml:2:92  stages[1].model  is of a provider without an API for moderations',
+    'headgate.yaml:2:113  stages[1].action  `use: moderation` can only refuse or report'
+  ])
+  t.same(lines(t, 'stages: [{name: a, use: mine.js}]'), ['headgate.yaml:1:25  stages[0].use  must be `pattern`, `moderation`, `presidio`, `webhook`, or the path of a module (./stages/mine.js)'])
   t.end()
 })

@@ -19,7 +19,8 @@ const capabilities: Readonly<Record<Capability, string>> = {
   speech: 'Speech',
   transcription: 'Transcription',
   translation: 'Translation',
-  ocr: 'OCR'
+  ocr: 'OCR',
+  moderation: 'Moderation, for stages'
 }
 
 const introduction = `# Providers

@@ -2,7 +2,7 @@ import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { StageJudge } from '../../lib/guards/stage-judge.ts'
-import { fixed, text, toolArguments, toolResult } from '../../lib/json/place-table.ts'
+import { fixed, memberName, text, toolArguments, toolResult } from '../../lib/json/place-table.ts'
 import { routedCall } from '../support/stages.ts'
 import type { Judge, PointedText, Verdict } from '../../lib/guards/text-judge.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
@@ -32,7 +32,8 @@ t.test('what becomes of a verdict is what the action says, and it is noted', asy
     [changed, { action: 'report' }, ['a', 'b'], 'report', 1],
     [{ ...changed, findings: 3 }, {}, ['a', 'x'], 'mask', 3],
     [refused, { action: 'report' }, ['a', 'b'], 'report', 1],
-    [{}, {}, ['a', 'b'], undefined, 0]
+    [{}, {}, ['a', 'b'], undefined, 0],
+    [{ texts: ['a', 'b'] }, { action: 'refuse' }, ['a', 'b'], undefined, 0]
   ] as const
   for (const [given1, more, texts, action, count] of rows) {
     const { judge, call } = setUp(verdict(given1), more)
@@ -89,14 +90,14 @@ t.test('a caller who leaves ends the look, and nothing passes', async t => {
 t.test('it sees the texts of its points, each at one of them', t => {
   const points = (at: StageSettings['at'], point: 'request' | 'answer' | 'tool_call' | 'tool_result'): unknown[] => {
     const judge = new StageJudge({ ...base, at }, { look: verdict({}) }, () => undefined).judge(routedCall({}), point)
-    return judge === undefined ? [] : [text, fixed, toolArguments, toolResult].map(place => judge.pointOf(place))
+    return judge === undefined ? [] : [text, fixed, toolArguments, toolResult, memberName].map(place => judge.pointOf(place))
   }
-  t.same(points(base.at, 'request'), ['request', 'request', 'request', 'tool_result'])
-  t.same(points(['tool_result'], 'request'), [undefined, undefined, undefined, 'tool_result'])
+  t.same(points(base.at, 'request'), ['request', 'request', 'request', 'tool_result', undefined])
+  t.same(points(['tool_result'], 'request'), [undefined, undefined, undefined, 'tool_result', undefined])
   t.same(points(['tool_call'], 'request'), [], 'what a caller repeats of earlier calls is no call')
-  t.same(points(base.at, 'answer'), ['answer', 'answer', 'tool_call', 'tool_result'])
+  t.same(points(base.at, 'answer'), ['answer', 'answer', 'tool_call', 'tool_result', undefined])
   t.same(points(['answer'], 'tool_call'), [])
-  t.same(points(['tool_call'], 'tool_call'), ['tool_call', 'tool_call', 'tool_call', 'tool_call'])
+  t.same(points(['tool_call'], 'tool_call'), ['tool_call', 'tool_call', 'tool_call', 'tool_call', undefined])
   t.equal(new StageJudge(base, { look: verdict({}), points: ['answer'] }, () => undefined).judge(routedCall({}), 'request'), undefined)
   t.end()
 })

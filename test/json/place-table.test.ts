@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PlaceTable, address, everywhere, fixed, freeText, pieceOf, replaceInJson, text, toolArguments, toolCall, toolResult, unlisted, unseen, type TextPlace } from '../../lib/json/place-table.ts'
+import { PlaceTable, address, everywhere, fixed, freeText, memberName, pieceOf, replaceInJson, text, toolArguments, toolCall, toolResult, unlisted, unseen, type TextPlace } from '../../lib/json/place-table.ts'
 
 /** Replaces every text in capitals, and notes what was looked at. */
 function shout (places: PlaceTable, value: unknown): { readonly value: unknown, readonly seen: Readonly<Record<string, TextPlace>> } {
@@ -21,7 +21,7 @@ t.test('texts in their places are replaced, and all else is the same', t => {
   t.equal(seen['z'], toolCall)
   t.equal(seen['i'], undefined)
   t.equal(seen['other'], unlisted, 'a string of no line is looked at')
-  t.same([seen['k'], seen['m'], seen['deep'], seen['a']], [fixed, fixed, fixed, undefined], 'and so are names that no line has')
+  t.same([seen['k'], seen['m'], seen['deep'], seen['a']], [memberName, memberName, memberName, undefined], 'and so are names that no line has')
   t.equal(places.replace(given, given => given), given, 'where nothing is replaced, the value itself')
   t.end()
 })

@@ -34,7 +34,7 @@ const parts: Readonly<Record<string, string | undefined>> = {
 
 /** Capabilities beside chat: a file with its adapter, and where that is long one for what it gets and one for streams. */
 const capabilities = new Set([
-  'deferred', 'embeddings', 'images', 'image-edits', 'image-response', 'image-stream', 'ocr', 'speech', 'transcription', 'transcription-response',
+  'deferred', 'embeddings', 'images', 'image-edits', 'image-response', 'image-stream', 'moderations', 'ocr', 'speech', 'transcription', 'transcription-response',
   'transcription-traits', 'text-completion', 'token-count'
 ])
 

@@ -5,6 +5,7 @@ import { withResponses } from '../responses/index.ts'
 import { openaiEmbeddings } from './embeddings.ts'
 import { openaiImageEdits, openaiImageVariations } from './image-edits.ts'
 import { openaiImages } from './images.ts'
+import { openaiModerations } from './moderations.ts'
 import { openaiSpeech } from './speech.ts'
 import { openaiTranscription, openaiTranslation } from './transcription.ts'
 import type { Adapters } from '../provider.ts'
@@ -17,5 +18,6 @@ export const openaiAdapters = {
   imageVariations: openaiImageVariations,
   speech: openaiSpeech,
   transcription: openaiTranscription,
-  translation: openaiTranslation
+  translation: openaiTranslation,
+  moderation: openaiModerations
 } satisfies Adapters

@@ -1,0 +1,85 @@
+/**
+ * Has Presidio look at texts: its analyzer finds what is personal, its anonymizer replaces it.
+ *
+ * @see https://microsoft.github.io/presidio/api-docs/api-docs.html
+ */
+
+import { isObject, objectOf } from '../json/guards.ts'
+import { stageActionOf } from '../../schemas/config/stages.ts'
+import { judgeClient, type JudgeClient } from './judge-client.ts'
+import type { Judge } from '../guards/text-judge.ts'
+import type { JudgeInput } from './judge-input.ts'
+
+export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge {
+  const { analyzerUrl = '', anonymizerUrl = '', language = 'en', entities, scoreThreshold } = settings
+  const analyzer = judgeClient(analyzerUrl, settings)
+  const anonymizer = judgeClient(anonymizerUrl, settings)
+  const question = {
+    language,
+    ...entities !== undefined && { entities },
+    ...scoreThreshold !== undefined && { score_threshold: scoreThreshold }
+  }
+  const masks = stageActionOf(settings) === 'mask'
+  const look = async (text: string, signal: AbortSignal): Promise<Looked> => {
+    const found = await analyze(analyzer, { ...question, text }, signal)
+    return { found, text: masks && found.length > 0 ? await anonymize(anonymizer, text, found, signal) : text }
+  }
+  return {
+    look: async (texts, { signal }) => {
+      const looked = await Promise.all(texts.map(async ({ text }) => await look(text, signal)))
+      const found = looked.flatMap(({ found }) => found)
+      if (found.length === 0) return {}
+      const names = [...new Set(found.map(({ entity_type: name }) => name))]
+      return masks
+        ? { texts: looked.map(({ text }) => text), findings: found.length }
+        : { refusal: `it holds ${names.join(', ')}`, findings: found.length }
+    },
+    close: async () => {
+      await Promise.all([analyzer.close(), anonymizer.close()])
+    }
+  }
+}
+
+interface Looked {
+  readonly text: string
+  readonly found: readonly Entity[]
+}
+
+/** As the analyzer gives it and the anonymizer takes it: places count code points. */
+interface Entity {
+  readonly entity_type: string
+  readonly start: number
+  readonly end: number
+  readonly score: number
+}
+
+/** @throws TypeError for an answer of another form */
+async function analyze (client: JudgeClient, question: object, signal: AbortSignal): Promise<readonly Entity[]> {
+  const answer = await client.post('/analyze', question, signal)
+  if (!Array.isArray(answer)) throw new TypeError('the answer of the analyzer is no list')
+  return answer.map((found: unknown) => {
+    if (!isEntity(found)) throw new TypeError('a result of the analyzer has no entity type and place')
+    const { entity_type, start, end, score } = found
+    return { entity_type, start, end, score }
+  })
+}
+
+function isEntity (value: unknown): value is Entity {
+  return (
+    isObject(value) &&
+    typeof value['entity_type'] === 'string' &&
+    ['start', 'end', 'score'].every(name => typeof value[name] === 'number')
+  )
+}
+
+/** @throws TypeError for an answer of another form */
+async function anonymize (
+  client: JudgeClient,
+  text: string,
+  found: readonly Entity[],
+  signal: AbortSignal
+): Promise<string> {
+  const answer = objectOf(await client.post('/anonymize', { text, analyzer_results: found }, signal))
+  if (typeof answer?.['text'] !== 'string') throw new TypeError('the answer of the anonymizer has no text')
+  return answer['text']
+}

@@ -1,0 +1,37 @@
+/**
+ * Moderations as OpenAI defined them. Mistral's answers have the same form without `flagged`.
+ *
+ * @see https://platform.openai.com/docs/api-reference/moderations
+ */
+
+import { objectOf } from '../../json/guards.ts'
+import { readError } from '../chat-completions/errors.ts'
+import { jsonHeaders } from '../json-api.ts'
+import { invalidResponse } from '../provider-failure.ts'
+import type { ResultEvent } from '../../core/events.ts'
+import type { Adapter, Moderation, ModerationInput } from '../provider.ts'
+
+/** The result has a moderation for each text, in their order. */
+export const openaiModerations: Adapter<ModerationInput, ResultEvent<readonly Moderation[]>> = {
+  request: ({ request: { texts }, route: { model } }) => ({
+    method: 'POST',
+    path: '/moderations',
+    headers: jsonHeaders,
+    body: JSON.stringify({ model, input: texts })
+  }),
+  read: (_head, { request: { texts } }) => ({
+    as: 'json',
+    read: value => [{ type: 'result', result: moderationsIn(value, texts.length) }]
+  }),
+  error: readError
+}
+
+function moderationsIn (value: unknown, count: number): readonly Moderation[] {
+  const results = objectOf(value)?.['results']
+  if (!Array.isArray(results) || results.length !== count) throw invalidResponse('no result for each text')
+  return results.map((result: unknown) => {
+    const categories = objectOf(objectOf(result)?.['categories'])
+    if (categories === undefined) throw invalidResponse('a result without categories')
+    return { categories: Object.keys(categories).filter(name => categories[name] === true) }
+  })
+}
