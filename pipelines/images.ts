@@ -3,7 +3,9 @@
 import { toImages } from '../lib/images/complete.ts'
 import { checkImageFile } from '../lib/images/files.ts'
 import { estimateImages } from '../lib/limits/estimate-units.ts'
+import { imageRequestTexts, replaceImageTexts } from '../lib/images/text-places.ts'
 import { streamOrJson } from '../lib/replies/answer-reply.ts'
+import { answerValues } from '../lib/stages/answer-values.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
@@ -13,6 +15,8 @@ import { imageRules, type ImageRulesOptions } from '../lib/stages/images/image-r
 import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { requestTexts, type RequestTexts } from '../lib/stages/request-texts.ts'
+import { formTextsAt, textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
 import {
@@ -122,14 +126,25 @@ function answer (
   services: Services,
   capability: Capability
 ): Stage<RoutedCall<RequestOf<Capability>>, Batch<RequestOf<Capability>, ImageEvent>> {
-  const { eventBytes, answerBytes } = services.settings.limits
-  return chain(
-    dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
-    checkUses(services, () => []),
-    limits(services, { estimate: estimateImages }),
+  const { textStages, settings: { limits: { eventBytes, answerBytes } } } = services
+  const admitted = limits<RequestOf<Capability>>(services, { estimate: estimateImages })
+  const given = chain(
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)
     }),
-    recordUsage()
+    recordUsage<RequestOf<Capability>, ImageEvent>()
   )
+  return chain(
+    dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
+    checkUses(services, () => []),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, texts[capability])),
+    textStages === undefined ? given : answerValues(textStages, replaceImageTexts, given)
+  )
+}
+
+const form = formTextsAt<RequestOf<Capability> & { readonly prompt?: string }>(['prompt', 'user'])
+const texts: Readonly<Record<Capability, RequestTexts<RequestOf<Capability>>>> = {
+  images: textsAt(imageRequestTexts),
+  imageEdits: form,
+  imageVariations: form
 }

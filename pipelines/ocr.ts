@@ -2,12 +2,15 @@
 
 import { extend, type Call, type RoutedCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
+import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { estimateDocument, maxPages } from '../lib/limits/estimate-units.ts'
 import { defaultModels } from '../lib/models/default-models.ts'
 import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/ocr/pdf.ts'
+import { replaceDocumentAddress, replacePageTexts } from '../lib/ocr/text-places.ts'
 import { jsonReply } from '../lib/replies/json.ts'
+import { answerValues } from '../lib/stages/answer-values.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { deadline } from '../lib/stages/deadline.ts'
@@ -16,6 +19,7 @@ import { limits } from '../lib/stages/limits.ts'
 import { retryAsImage } from '../lib/stages/ocr/retry-as-image.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { requestTexts, type ReplaceTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
@@ -50,6 +54,12 @@ const limitMs = 120_000
 
 export function ocr (services: Services): Handler<Call> {
   const [{ id: defaultModel }] = defaultModels(services.settings, 'ocr')
+  const { textStages } = services
+  const admitted = limits<OcrInput>(services, { estimate: estimateDocument })
+  const answer = chain(
+    retryAsImage(providerCall(services, 'ocr')),
+    recordUsage<OcrInput, ResultEvent<OcrPages>>()
+  )
   return pipeline(
     auth(services),
     validate(OcrRequest),
@@ -59,12 +69,16 @@ export function ocr (services: Services): Handler<Call> {
     map(documentReader(services.settings.limits.documentBytes)),
     checkUses(services, usesOf),
     map(countedPages),
-    limits(services, { estimate: estimateDocument }),
-    retryAsImage(providerCall(services, 'ocr')),
-    recordUsage(),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, { replaceTexts })),
+    textStages === undefined ? answer : answerValues(textStages, replacePageTexts, answer),
     map(answerOf),
     jsonReply()
   )
+}
+
+const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
+  const request = replaceDocumentAddress(call.request, replace)
+  return request === call.request ? call : extend(call, { request })
 }
 
 function documentReader (maxBytes: number) {

@@ -6,6 +6,7 @@ import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateRecording } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/answer-reply.ts'
+import { asPlainTranscript, transcriptTexts } from '../lib/stages/audio/transcript-texts.ts'
 import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
@@ -13,7 +14,9 @@ import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
+import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
+import { formTextsAt } from '../lib/stages/texts-at.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import {
   TranscriptionAnswer,
@@ -27,7 +30,7 @@ import type { Services } from '../lib/services.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 
-const texts = [
+const textDocs = [
   { description: 'With the format `text` or `srt`.', mediaType: 'text/plain' },
   { description: 'With the format `vtt`.', mediaType: 'text/vtt' }
 ]
@@ -48,7 +51,7 @@ export const transcriptionDocs: Docs = {
       description: 'The text, with more about it when the format is `verbose_json`.',
       schema: TranscriptionAnswer
     },
-    ...texts,
+    ...textDocs,
     {
       description: 'With `stream`, the text as it is transcribed.',
       mediaType: 'text/event-stream',
@@ -69,7 +72,7 @@ export const translationDocs: Docs = {
       description: 'The text, with more about it when the format is `verbose_json`.',
       schema: TranslationAnswer
     },
-    ...texts
+    ...textDocs
   ],
   errors: fromRecording,
   dryRun: RouteDecision
@@ -94,15 +97,18 @@ function recording (
   capability: 'transcription' | 'translation',
   input: Stage<AuthedCall, ValidCall<RecordingInput>>
 ): Handler<Call> {
+  const { textStages } = services
+  const admitted = limits<RecordingInput>(services, { estimate: estimateRecording })
+  const texts = { ...formTextsAt<RecordingInput>(['prompt']), asTextAnswer: asPlainTranscript }
+  const answer = chain(providerCall(services, capability), recordUsage())
   return pipeline(
     auth(services),
     input,
     routeModel(services),
     dryRun(services, capability, { estimate: estimateRecording }),
     checkUses(services, () => []),
-    limits(services, { estimate: estimateRecording }),
-    providerCall(services, capability),
-    recordUsage(),
+    textStages === undefined ? admitted : chain(admitted, requestTexts(textStages, texts)),
+    textStages === undefined ? answer : transcriptTexts(textStages, answer),
     streamOrJson({ streamed: transcriptFrames(), complete: toTranscript, write: transcriptReply })
   )
 }

@@ -123,7 +123,8 @@ const ofCaller = new Set([...ofForm, 'user', 'metadata'])
 
 function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {
   // OpenAI repeats in a response what it was asked for.
-  return [without(request, ofCaller), asWritten && without(asWritten, endpoint === 'responses' ? ofForm : ofCaller)]
+  const ignored = endpoint === 'responses' ? ofForm : ofCaller
+  return [without(request, ofCaller), asWritten && without(asWritten, ignored)]
 }
 
 function without (request: object, names: ReadonlySet<string>): object {

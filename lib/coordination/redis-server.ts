@@ -203,8 +203,8 @@ export class RedisServer extends EventEmitter<Events> {
     let count = 0
     for (const node of nodesOf(this.#redis)) {
       for await (const keys of node.scanStream({ match: `${prefix}*`, count: 1000 })) {
-        // One by one: those of a node of a cluster may be in several slots.
-        const deleted = await Promise.all((keys as string[]).map(key => node.unlink(key))) // as Redis has them
+        // One by one: those of a node of a cluster may be in several slots. Redis lists texts.
+        const deleted = await Promise.all((keys as string[]).map(key => node.unlink(key)))
         count += deleted.reduce((sum, one) => sum + one, 0)
       }
     }

@@ -120,7 +120,9 @@ function placeOf (
  *
  * @throws CommandError without Redis, or when it does not reply
  */
-export async function clearAnswers ({ coordination: settings }: Pick<Settings, 'coordination'>): Promise<number> {
+export async function clearAnswers (
+  { coordination: settings }: Pick<Settings, 'coordination'>
+): Promise<number> {
   if (settings.url === undefined) {
     throw new CommandError(
       'Without `coordination.url`, answers are in the memory of each process: they go with a reload of its configuration.'

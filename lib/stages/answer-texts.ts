@@ -171,7 +171,7 @@ function isSeen (event: ChatEvent): boolean {
 }
 
 /** Providers may repeat in an error what they were sent, or have said. */
-function replaceWords (error: GatewayError, replace: ReplaceText): GatewayError {
+export function replaceWords (error: GatewayError, replace: ReplaceText): GatewayError {
   const message = replace(error.message, text)
   const { original } = error
   const body = original === undefined ? undefined : replacedBody(original.body, replace)

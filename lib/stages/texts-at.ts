@@ -1,5 +1,7 @@
-import { refine, type RoutedCall } from '../core/call.ts'
-import type { PlaceTable } from '../json/place-table.ts'
+import { extend, refine, type RoutedCall } from '../core/call.ts'
+import { property } from '../json/guards.ts'
+import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'
+import type { UploadedFile, UploadForm } from '../core/upload.ts'
 import type { RequestTexts } from './request-texts.ts'
 
 /**
@@ -15,4 +17,48 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
       return refine(call, { request })
     }
   }
+}
+
+/**
+ * Returns how texts are replaced in the request of a form: in some of its fields, and in the names of its
+ * files.
+ */
+export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & string>): RequestTexts<R> {
+  const names: ReadonlySet<string> = new Set(fields)
+  return {
+    replaceTexts: (call: RoutedCall<R>, replace) => {
+      const entries = Object.entries(call.request)
+      const others = entries.map(([name, value]) => replacedField(value, names.has(name), replace))
+      if (others.every((other, at) => other === entries[at]?.[1])) return call
+      const request = Object.fromEntries(entries.map(([name], at) => [name, others[at]]))
+      // what a project keeps is what is left
+      call.record.bodies?.takeForm(formOf(request))
+      return extend(call, { request: request as R }) // the same fields
+    }
+  }
+}
+
+function formOf (request: Readonly<Record<string, unknown>>): UploadForm {
+  const entries = Object.entries(request)
+  const texts = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  const files = entries.map(([name, value]) => [name, [value].flat().filter(isFile)] as const)
+  return {
+    fields: Object.fromEntries(texts),
+    files: Object.fromEntries(files.filter(([, list]) => list.length > 0))
+  }
+}
+
+function replacedField (value: unknown, isText: boolean, replace: ReplaceText): unknown {
+  if (Array.isArray(value)) {
+    const others = value.map((item: unknown) => replacedField(item, false, replace))
+    return others.every((other, at) => other === value[at]) ? value : others
+  }
+  if (typeof value === 'string') return isText ? replace(value, text) : value
+  if (!isFile(value)) return value
+  const name = replace(value.name, text)
+  return name === value.name ? value : { ...value, name }
+}
+
+function isFile (value: unknown): value is UploadedFile {
+  return typeof property(value, 'open') === 'function' && typeof property(value, 'name') === 'string'
 }

@@ -59,7 +59,8 @@ class StageSums {
 
   counts (): StageCounts {
     const tookMs = this.#tookMs.toSorted((a, b) => a - b)
-    const at = (share: number): number => tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))] ?? 0
+    const at = (share: number): number =>
+      tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))] ?? 0
     return {
       calls: tookMs.length,
       callsWithFindings: this.#callsWithFindings,

@@ -111,7 +111,9 @@ const looks: Readonly<
     return text
   },
   answer: async (stages, call) => {
-    const answer = flatMap(async function * (answered: RoutedCall<Tried>): AsyncGenerator<Batch<Tried, ChatEvent>> {
+    const answer = flatMap(async function * (
+      answered: RoutedCall<Tried>
+    ): AsyncGenerator<Batch<Tried, ChatEvent>> {
       yield {
         call: answered,
         route,

@@ -1,0 +1,57 @@
+/** Where requests for images and their answers hold text. */
+
+import { modelTexts } from '../chat/model-texts.ts'
+import { readObjectText, replaceFields } from '../json/object-text.ts'
+import { PlaceTable, text, unseen, type ReplaceText } from '../json/place-table.ts'
+import type { ImageData, ImageEvent } from '../core/events.ts'
+
+const word = unseen('one of a few words, or a size')
+
+export const imageRequestTexts = new PlaceTable({
+  ...modelTexts,
+  prompt: text,
+  user: text,
+  size: word,
+  style: word,
+  quality: word,
+  background: word,
+  moderation: word,
+  response_format: word,
+  output_format: word
+})
+
+/** Returns the event with another `revised_prompt`; the same where it has none, or nothing differs. */
+export function replaceImageTexts (event: ImageEvent, replace: ReplaceText): ImageEvent {
+  switch (event.type) {
+    case 'image-answer': {
+      const data = event.data.map(image => replaceIn(image, replace))
+      return data.every((image, index) => image === event.data[index]) ? event : { ...event, data }
+    }
+    case 'image-partial':
+    case 'image-end': {
+      const json = replaceInText(event.json, replace)
+      return json === event.json ? event : { ...event, json }
+    }
+    case 'usage': return event
+    default: return event satisfies never
+  }
+}
+
+const field = 'revised_prompt'
+
+function replaceIn (image: ImageData, replace: ReplaceText): ImageData {
+  const prompt = image[field]
+  const other = prompt === undefined ? undefined : replace(prompt, text)
+  return other === prompt || other === undefined ? image : { ...image, [field]: other }
+}
+
+/** The line holds megabytes of an image, which are not parsed. */
+function replaceInText (json: string, replace: ReplaceText): string {
+  const outline = readObjectText(json)
+  const range = outline?.fields.get(field)
+  if (outline === undefined || range === undefined) return json
+  const prompt: unknown = JSON.parse(json.slice(range.start, range.end))
+  if (typeof prompt !== 'string') return json
+  const other = replace(prompt, text)
+  return other === prompt ? json : replaceFields(json, outline, new Map([[field, JSON.stringify(other)]]))
+}

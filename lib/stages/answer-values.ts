@@ -1,0 +1,76 @@
+/** Runs the stages on answers whose events hold complete texts: of images, documents and recordings. */
+
+import { GatewayError } from '../core/errors.ts'
+import { judgeTexts } from '../guards/found-texts.ts'
+import { TextFilters, type TextLayer, type TextStages } from '../guards/text-filter.ts'
+import { flatMap, once, type Stage } from '../pipeline/stage.ts'
+import type { Batch } from '../core/batch.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ReplaceText } from '../json/place-table.ts'
+import { replaceWords } from './answer-texts.ts'
+
+/** Returns a value with other texts; the same where none differs. */
+export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
+
+/**
+ * Replaces what the stages find in the answers of another stage. A stage that is a module's own, for the
+ * events of conversations, is passed by.
+ *
+ * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words
+ *   replaced
+ */
+export function answerValues<R, E> (
+  stages: TextStages,
+  replaceEvent: ReplaceValue<E>,
+  answer: Stage<RoutedCall<R>, Batch<R, E>>
+): Stage<RoutedCall<R>, Batch<R, E>> {
+  const replaceEvents: ReplaceValue<readonly E[]> = (events, replace) => {
+    const others = events.map(event => replaceEvent(event, replace))
+    return others.every((event, index) => event === events[index]) ? events : others
+  }
+  return flatMap(async function * (call) {
+    const batches = answer(once(call))[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        let step: IteratorResult<Batch<R, E>, unknown>
+        try {
+          step = await batches.next()
+        } catch (error) {
+          throw error instanceof GatewayError ? await lookedAt(stages, call, error, replaceWords) : error
+        }
+        if (step.done === true) return
+        const { value } = step
+        yield { ...value, events: await lookedAt(stages, call, value.events, replaceEvents) }
+      }
+    } finally {
+      await batches.return?.()
+    }
+  })
+}
+
+/** Has each stage look at a value that is part of the answer to a call. @throws GatewayError as above */
+export async function lookedAt<T> (
+  { layers }: TextStages,
+  call: RoutedCall<unknown>,
+  given: T,
+  replaceTexts: ReplaceValue<T>
+): Promise<T> {
+  let value = given
+  for (const layer of layers) value = await lookOnce(layer, call, value, replaceTexts)
+  return value
+}
+
+async function lookOnce<T> (
+  layer: TextLayer,
+  call: RoutedCall<unknown>,
+  value: T,
+  replaceTexts: ReplaceValue<T>
+): Promise<T> {
+  if ('stages' in layer) return value
+  if ('judge' in layer) {
+    const judge = layer.judge(call, 'answer')
+    return judge === undefined ? value : await judgeTexts(judge, value, replaceTexts)
+  }
+  const filters = new TextFilters(layer, call, 'answer')
+  return filters.isEmpty ? value : replaceTexts(value, filters.replace)
+}

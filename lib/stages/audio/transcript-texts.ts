@@ -1,0 +1,111 @@
+/** Runs the stages on transcripts: a stream as the text of a conversation, a complete one part by part. */
+
+import { GatewayError } from '../../core/errors.ts'
+import { altersAnswer, type TextStages } from '../../guards/text-filter.ts'
+import { replaceTranscriptTexts } from '../../audio/text-places.ts'
+import { flatMap, once, type Stage } from '../../pipeline/stage.ts'
+import { answerTexts } from '../answer-texts.ts'
+import { answerValues } from '../answer-values.ts'
+import type { RecordingInput } from '../../audio/input.ts'
+import type { Batch } from '../../core/batch.ts'
+import type { RoutedCall } from '../../core/call.ts'
+import type { ChatEvent, Transcript, TranscriptEvent } from '../../core/events.ts'
+import type { TokenLogprob } from '../../../schemas/transcription.ts'
+
+type RecordingCall = RoutedCall<RecordingInput>
+type Answer<E> = Stage<RecordingCall, Batch<RecordingInput, E>>
+
+/** Returns the call without log probabilities in its answer: they repeat the text that a stage may change. */
+export function asPlainTranscript (call: RecordingCall): RecordingCall {
+  return call.request.logprobs ? { ...call, request: { ...call.request, logprobs: false } } : call
+}
+
+/**
+ * Replaces what the stages find in the transcripts of another stage.
+ *
+ * @throws GatewayError for a finding that refuses the call, or goes over several subtitles
+ */
+export function transcriptTexts (
+  stages: TextStages,
+  answer: Answer<TranscriptEvent>
+): Answer<TranscriptEvent> {
+  return flatMap(call =>
+    call.request.stream ? streamed(stages, answer, call) : complete(stages, answer, call)
+  )
+}
+
+function complete (
+  stages: TextStages,
+  answer: Answer<TranscriptEvent>,
+  call: RecordingCall
+): AsyncIterable<Batch<RecordingInput, TranscriptEvent>> {
+  const { format } = call.request
+  const looked = answerValues<RecordingInput, TranscriptEvent>(
+    stages,
+    (event, replace) => {
+      if (event.type !== 'transcript-end') return event
+      const transcript = replaceTranscriptTexts(event.transcript, replace)
+      if (transcript === event.transcript) return event
+      const { written, segments } = transcript
+      if ((format === 'srt' || format === 'vtt') && written !== format && segments === undefined) {
+        throw new GatewayError('content_refused', {
+          message:
+            'What a stage found in this recording goes over several subtitles. Ask for `response_format: json`.'
+        })
+      }
+      return { ...event, transcript }
+    },
+    answer
+  )
+  return looked(once(call))
+}
+
+async function* streamed (
+  stages: TextStages,
+  answer: Answer<TranscriptEvent>,
+  call: RecordingCall
+): AsyncGenerator<Batch<RecordingInput, TranscriptEvent>, void, undefined> {
+  const alters = altersAnswer(stages, call)
+  let isBegun = false
+  let end: Transcript | undefined
+  const textOf = (event: TranscriptEvent): ChatEvent[] => {
+    if (event.type === 'transcript-delta') {
+      isBegun = true
+      const { text, logprobs } = event
+      const kept = alters ? undefined : logprobs
+      return [
+        { type: 'text-delta', choice: 0, text, ...kept !== undefined && { logprobs: { content: kept } } }
+      ]
+    }
+    end = event.transcript
+    const { text } = event.transcript
+    return [
+      ...isBegun || text === '' ? [] : [{ type: 'text-delta', choice: 0, text } as const],
+      { type: 'choice-end', choice: 0, reason: 'stop' }
+    ]
+  }
+  const said = flatMap<RecordingCall, Batch<RecordingInput, ChatEvent>>(async function * (given) {
+    for await (const batch of answer(once(given))) yield { ...batch, events: batch.events.flatMap(textOf) }
+  })
+  let left = ''
+  const eventsOf = (event: ChatEvent): TranscriptEvent[] => {
+    if (event.type === 'text-delta') {
+      left += event.text
+      const logprobs = event.logprobs?.content as readonly TokenLogprob[] | undefined // put there above
+      return [{ type: 'transcript-delta', text: event.text, ...logprobs !== undefined && { logprobs } }]
+    }
+    if (event.type !== 'choice-end' || end === undefined) return []
+    return [{ type: 'transcript-end', transcript: alters ? plain(end, left) : end }]
+  }
+  for await (const batch of answerTexts(stages, undefined, said)(once(call))) {
+    yield { ...batch, events: batch.events.flatMap(eventsOf) }
+  }
+}
+
+/** All that was sent is what is left of the text: its parts would say what was replaced. */
+function plain (
+  { words: _words, segments: _segments, logprobs: _logprobs, ...rest }: Transcript,
+  text: string
+): Transcript {
+  return { ...rest, text }
+}

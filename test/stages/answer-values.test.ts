@@ -1,0 +1,46 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { flatMap, once } from '../../lib/pipeline/stage.ts'
+import { answerValues } from '../../lib/stages/answer-values.ts'
+import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import { replacement, word, wordStages } from '../support/word-stages.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import { text, type ReplaceText } from '../../lib/json/place-table.ts'
+
+type Call = RoutedCall<object>
+
+interface Said { readonly said: string }
+
+const replaceEvent = (event: Said, replace: ReplaceText): Said => {
+  const said = replace(event.said, text)
+  return said === event.said ? event : { said }
+}
+
+t.test('each event has other texts, and is the same where none differs', async t => {
+  const events = [{ said: `in ${word}` }, { said: 'here' }]
+  const stage = answerValues(wordStages(['answer']), replaceEvent, flatMap((call: Call) => batchesOf<object, Said>(call, [events])))
+  const [batch] = await collect(stage(once(routedCall({}))))
+  t.same(batch?.events, [{ said: `in ${replacement}` }, { said: 'here' }])
+  t.equal(batch?.events[1], events[1])
+  const requests = answerValues(wordStages(['request']), replaceEvent, flatMap((call: Call) => batchesOf<object, Said>(call, [events])))
+  t.equal((await collect(requests(once(routedCall({})))))[0]?.events, events, 'stages of other points do not see it')
+})
+
+t.test('errors have their words replaced; what is no error of ours passes', async t => {
+  const failing = (failure: unknown) => answerValues(wordStages(['answer']), replaceEvent, flatMap((call: Call) => batchesOf<object, Said>(call, [], failure)))
+  await t.rejects(collect(failing(new GatewayError('upstream_error', { message: `no ${word}` }))(once(routedCall({})))), { code: 'upstream_error', message: `no ${replacement}` })
+  await t.rejects(collect(failing(new TypeError(word))(once(routedCall({})))), { message: word })
+})
+
+t.test('a caller who leaves closes the source', async t => {
+  let isClosed = false
+  const stage = answerValues(wordStages(), replaceEvent, flatMap(async function * (call: Call) {
+    try {
+      yield * batchesOf<object, Said>(call, [[{ said: 'a' }], [{ said: 'b' }]])
+    } finally {
+      isClosed = true
+    }
+  }))
+  for await (const _ of stage(once(routedCall<object>({})))) break
+  t.ok(isClosed)
+})
