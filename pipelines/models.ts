@@ -143,7 +143,8 @@ function nameDescriber ({
       id: name,
       owned_by: 'headgate',
       display_name: only ? first.displayName ?? null : null,
-      description: only ? first.description ?? null : null
+      description: only ? first.description ?? null : null,
+      pricing: only ? pricingOf(first) : null
     }
   }
 }
@@ -173,12 +174,19 @@ function modelDescriber (providers: readonly ProviderSettings[]): (entry: ModelE
     display_name: entry.displayName ?? null,
     description: entry.description ?? null,
     capabilities: { ...unknownCapabilities, ...entry.capabilities },
+    pricing: pricingOf(entry),
     provider_info: {
       status: entry.status,
       upstream_api: entry.upstreamApi,
       provider_id: entry.providerId
     }
   })
+}
+
+function pricingOf ({ price }: ModelEntry): NonNullable<Model['pricing']> | null {
+  if (price === undefined) return null
+  const { input = null, cachedInput = null, output = null, asOf } = price
+  return { input, cached_input: cachedInput, output, as_of: asOf }
 }
 
 const unknownDate = '1970-01-01T00:00:00Z'

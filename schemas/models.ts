@@ -8,6 +8,10 @@ import { providerLabels } from './providers.ts'
 const Flag = Nullable(Type.Boolean())
 const Tokens = Nullable(Type.Integer())
 
+function Usd (description: string) {
+  return Nullable(Type.Number({ description }))
+}
+
 export const Model = Type.Object({
   id: Type.String(),
   object: Type.Literal('model'),
@@ -34,6 +38,17 @@ export const Model = Type.Object({
     input_token_limit: Tokens,
     output_token_limit: Tokens
   }),
+  pricing: Nullable(
+    Type.Object(
+      {
+        input: Usd('USD per million tokens of input.'),
+        cached_input: Usd('USD per million tokens of input that the provider found in its cache.'),
+        output: Usd('USD per million tokens of output.'),
+        as_of: Type.String({ description: 'The day on which these prices were valid.' })
+      },
+      { description: '`null`: not known, or the models behind the name differ.' }
+    )
+  ),
   provider_info: Type.Object({
     status: OneOf([...statusNames]),
     upstream_api: Type.String(),

@@ -5,13 +5,16 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
+import { createLookupServices } from '../create-services.ts'
 import { urlOf } from '../http/listen.ts'
 import { runningAt } from '../process/running-gateway.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { keyVariable } from '../config/environment.ts'
 import { clientSettings } from './client-settings.ts'
+import { nearestWord } from '../text/nearest-word.ts'
 import type { Command } from './command.ts'
+import { terminalLog } from './terminal-log.ts'
 
 export const connectClient: Command = {
   usage: `Usage: headgate connect claude-code|codex|opencode [--url URL] [--model MODEL] [--small-model MODEL] [--write]
@@ -21,7 +24,8 @@ Prints the settings that the program needs to use this gateway, and where they b
 reads it from ${keyVariable}.
 
   --url URL            default: that of the gateway that runs here, else that of its configuration
-  --model MODEL        any model, route or alias; default: sandbox/echo, which tries the connection
+  --model MODEL        any model, route or alias; default: sandbox/echo, which tries the connection, where the
+                       sandbox is on
   --small-model MODEL  for titles and other small tasks; default: the same
   --write              puts them into the file, beside what it has; a copy of the file is kept
   --file FILE          another file than the one that the program reads
@@ -34,7 +38,7 @@ reads it from ${keyVariable}.
       options: {
         url: { type: 'string' },
         config: { type: 'string', short: 'c' },
-        model: { type: 'string', default: 'sandbox/echo' },
+        model: { type: 'string' },
         'small-model': { type: 'string' },
         write: { type: 'boolean', default: false },
         file: { type: 'string' }
@@ -49,11 +53,11 @@ reads it from ${keyVariable}.
     if (!/^https?:\/\/[^\s/]/.test(url)) {
       throw new CommandError('--url must start with http:// or https://', { exitCode: 2 })
     }
-    const gateway = {
-      url: withoutTrailingSlashes(url).replace(/\/v1$/, ''),
-      model: values.model,
-      smallModel: values['small-model'] ?? values.model
+    const { model = 'sandbox/echo', 'small-model': smallModel = model } = values
+    if (values.url === undefined) {
+      await checkModels([model, smallModel], values.model === undefined, values.config, terminal)
     }
+    const gateway = { url: withoutTrailingSlashes(url).replace(/\/v1$/, ''), model, smallModel }
     const file = values.file === undefined ? settings.file : resolve(terminal.cwd, values.file)
     if (!values.write) {
       terminal.notice(`# ${file}`)
@@ -73,6 +77,37 @@ reads it from ${keyVariable}.
     }
     terminal.notice(`# The program reads the key from ${keyVariable}.`)
     return 0
+  }
+}
+
+/**
+ * Looks the models up in the configuration of this gateway: another one may have others. A provider may list
+ * more than the configuration knows, so of an unknown name it is only said.
+ *
+ * @throws CommandError where no model was named and the default is not there
+ */
+async function checkModels (
+  names: readonly string[],
+  isDefault: boolean,
+  file: string | undefined,
+  terminal: Terminal
+): Promise<void> {
+  const settings = loadSettings({ ...terminal, file })
+  const providers = settings.providers.map(provider => ({ ...provider, listModels: false }))
+  const services = createLookupServices({ ...settings, providers }, { log: terminalLog(terminal) })
+  try {
+    for (const name of new Set(names)) {
+      if (services.models.routes(name).some(({ modelId }) => services.models.find(modelId) !== undefined)) continue
+      if (isDefault) {
+        throw new CommandError('--model MODEL is required, since the sandbox is off; "headgate models" lists them', { exitCode: 2 })
+      }
+      const nearest = nearestWord(name, services.models.list().map(({ id }) => id))
+      terminal.notice(
+        `# This gateway knows no model ${name}${nearest === undefined ? '; "headgate models" lists them.' : `. Did you mean ${nearest}?`}`
+      )
+    }
+  } finally {
+    await services.close()
   }
 }
 

@@ -32,7 +32,7 @@ providers list themselves within five seconds.
       const entries = services.models.list()
       if (json) terminal.out(JSON.stringify(entries, null, 2))
       else if (entries.length === 0) terminal.out('No models: no provider is enabled.')
-      else terminal.out(table([['MODEL', 'STATUS', 'CAPABILITIES'], ...entries.map(row)]))
+      else terminal.out(table([['MODEL', 'STATUS', '$/M INPUT', '$/M OUTPUT', 'CAPABILITIES'], ...entries.map(row)]))
       return 0
     } finally {
       await services.close()
@@ -40,7 +40,8 @@ providers list themselves within five seconds.
   }
 }
 
-function row ({ id, status, capabilities }: ModelEntry): string[] {
+function row ({ id, status, capabilities, price }: ModelEntry): string[] {
   const supported = Object.entries(capabilities).filter(([, value]) => value === true).map(([name]) => name)
-  return [id, status, supported.join(' ')]
+  const usd = (value: number | undefined): string => value === undefined ? '' : String(value)
+  return [id, status, usd(price?.input), usd(price?.output), supported.join(' ')]
 }

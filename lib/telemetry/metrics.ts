@@ -158,14 +158,12 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
 }
 
 function certificateFamilies (settings: Settings): Family[] {
-  const expiries = certificateExpiries(settings)
-  if (expiries.length === 0) return []
   return [{
     name: 'headgate_certificate_expiry_timestamp_seconds',
     help: 'Unix time at which this certificate expires.',
     type: 'gauge',
     merge: 'max',
-    samples: expiries.map(({ certificate, expiresAtMs }) => [labels({ certificate }), expiresAtMs / 1000])
+    samples: certificateExpiries(settings).map(({ certificate, expiresAtMs }) => [labels({ certificate }), expiresAtMs / 1000])
   }]
 }
 

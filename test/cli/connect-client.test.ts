@@ -46,3 +46,12 @@ t.test('what cannot be merged stays as it is', async t => {
   t.match(await headgate(t, ['connect', 'emacs'], directory), { code: 2, error: /name one of claude-code, codex, opencode/ })
   t.match(await headgate(t, ['connect', 'codex', '--url', 'gateway.example'], directory), { code: 2, error: /--url must start with/ })
 })
+
+t.test('a name that this gateway does not know is said, and none is made up where the sandbox is off', async t => {
+  const env = { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' }
+  const connect = async (...more: readonly string[]) => await headgate(t, ['connect', 'codex', ...more], t.testdir(), env)
+  t.match(await connect(), { code: 2, error: /--model MODEL is required, since the sandbox is off/ })
+  t.match(await connect('--model', 'openai/gpt-4.2'), { code: 0, out: /# This gateway knows no model openai\/gpt-4\.2\. Did you mean openai\/gpt-4\.1\?/ })
+  t.notMatch((await connect('--model', 'openai/gpt-4.1')).out, /knows no model/)
+  t.notMatch((await connect('--model', 'anything', '--url', 'https://elsewhere.example')).out, /knows no model/, 'of another gateway nothing is known')
+})

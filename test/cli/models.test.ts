@@ -6,7 +6,9 @@ t.test('models lists what callers can use', async t => {
   const { code, out } = await headgate(t, ['models', '--json'])
   t.equal(code, 0)
   t.match(JSON.parse(out), [{ id: 'sandbox/echo', status: 'enabled' }])
-  t.match(await headgate(t, ['models']), { code: 0, out: /^MODEL[^]*\nsandbox\/echo +enabled +text/ })
+  t.match(await headgate(t, ['models']), { code: 0, out: /^MODEL +STATUS +\$\/M INPUT +\$\/M OUTPUT[^]*\nsandbox\/echo +enabled +0 +0 +text/ })
+  const priced = await headgate(t, ['models'], t.testdir(), { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' })
+  t.match(priced.out, /\nopenai\/gpt-4\.1 +enabled +2 +8 +text/)
 
   const directory = t.testdir({ 'headgate.yaml': 'providers:\n  here: {kind: local}\n' })
   const local = await headgate(t, ['models', '--json'], directory)

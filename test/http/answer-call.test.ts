@@ -120,10 +120,10 @@ t.test('while memory is short, a caller who reads slowly is not one who has stop
     return { socket, reading }
   }))
   await until(() => readings.every(({ socket }) => socket.bytesRead > 0), 'both answers to begin')
-  let left = readings.length
-  const all = Promise.all(readings.map(async ({ reading }) => await reading.finally(() => { left-- })))
+  const open = new Set(readings)
+  const all = Promise.all(readings.map(async one => await one.reading.finally(() => open.delete(one))))
   const statuses = new Set<number>()
-  while (left > 0) {
+  while (open.size > 0) {
     const { status } = await fetch(`${url}/more`)
     if (ended.every(({ record }) => record.endpoint === 'more')) statuses.add(status)
     await new Promise(resolve => { setTimeout(resolve, 20) })

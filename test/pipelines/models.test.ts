@@ -76,6 +76,7 @@ t.test('the list', async t => {
       created_at: '2025-06-17T00:00:00Z',
       display_name: 'Gemini 2.5 Flash',
       capabilities: { text: true, image_generation: false, input_token_limit: 1_048_576 },
+      pricing: { input: 0.3, output: 2.5, as_of: /^\d{4}-\d\d-\d\d$/ },
       provider_info: { status: 'enabled', upstream_api: 'google/generateContent' }
     })
     t.match(models.find(({ id }) => id === 'mine/qwen'), {
