@@ -131,7 +131,7 @@ t.test('every folder has a layer, every layer six folders at most', async t => {
 
 t.test('only the files that put the gateway together lie at the root of lib', async t => {
   const loose = readdirSync(join(root, 'lib'), { withFileTypes: true }).filter(entry => entry.isFile()).map(({ name }) => name)
-  t.same(loose.toSorted(), ['README.md', 'create-services.ts', 'gateway.ts', 'main.ts', 'services.ts'])
+  t.same(loose.toSorted(), ['README.md', 'RECIPES.md', 'create-services.ts', 'gateway.ts', 'main.ts', 'services.ts'])
 })
 
 t.test('imports point down', async t => {

@@ -3,7 +3,7 @@
  * is made of the events that every provider's answer becomes; all stages in between are the same
  * (`pipelines/conversation`).
  *
- * To add one, see *Where to add what* in `lib/README.md`.
+ * To add one, see `lib/RECIPES.md`.
  */
 
 import type { Static, TObject, TSchema } from 'typebox'

@@ -1,7 +1,7 @@
 /** The benchmarks themselves: a fast wrong answer must fail them, and they must not rot. */
 
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { scenarios as callers } from '../../bench/dialects.bench.ts'
 import { scenarios as endpoints } from '../../bench/endpoints.bench.ts'
@@ -79,9 +79,11 @@ t.test('what a benchmark writes is removed when it ends', async t => {
 
 t.test('the files and functions of one call are counted', { skip: process.platform === 'linux' ? false : 'processes are pinned to cores' }, async t => {
   const printed = execFileSync(process.execPath, ['build/bench/count.js', '--warm', '20', '--list'], { encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '' } })
-  const counts = [...printed.matchAll(/^(JSON|stream): (\d+) files, (\d+) functions$/gm)].map(([, name, files, functions]) => ({ name, files: Number(files), functions: Number(functions) }))
+  const counts = [...printed.matchAll(/^(JSON|stream): (\d+) files, (\d+) functions\b/gm)].map(([, name, files, functions]) => ({ name, files: Number(files), functions: Number(functions) }))
   t.same(counts.map(({ name }) => name), ['JSON', 'stream'])
   t.ok(counts.every(({ files, functions }) => files > 50 && functions > files), printed)
+  const [readme, files] = [readFileSync('lib/README.md', 'utf8'), printed.matchAll(/^ {2}(?:lib\/)?(\S+)\.js: /gm)]
+  t.same([...files].flatMap(([, file = '']) => readme.includes(`\`${file}\``) ? [] : [file]), [], 'lib/README.md names each')
   t.match(printed, /^ {2}lib\/pipeline\/stage-run\.js: .*next/m, 'by name')
   t.notMatch(printed.slice(0, printed.indexOf('stream:')), /sse-frames/, 'a complete answer prints no frames')
 })
