@@ -5,13 +5,23 @@
 
 import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel } from '../async/ipc.ts'
+import { version } from '../text/version.ts'
 import { decodeSettings, encodeSettings } from './print-settings.ts'
 import type { AppliedConfiguration } from './read-settings.ts'
 
-/** Other modules send messages over the same IPC channel. Configurations are encoded, with their secrets. */
+/**
+ * Other modules send messages over the same IPC channel. Configurations are encoded, with their secrets. The
+ * first message of either side has its version: one that was installed under a running gateway may give
+ * messages another shape. Early versions send none.
+ */
 type Message =
-  | { readonly configuration: 'request' }
-  | { readonly configuration: 'start', readonly started: string, readonly current: string }
+  | { readonly configuration: 'request', readonly version?: string }
+  | {
+    readonly configuration: 'start'
+    readonly version?: string
+    readonly started: string
+    readonly current: string
+  }
   | { readonly configuration: 'reloaded', readonly current: string }
 
 /**
@@ -32,28 +42,52 @@ export class SharedConfiguration {
     this.#started = this.#current = encodeSettings(started)
   }
 
-  /** Sends a worker the configuration when it requests it, and takes note of what it reloads. */
-  join (worker: IpcChannel<Message>): void {
+  /**
+   * Sends a worker the configuration when it requests it, and takes note of what it reloads.
+   *
+   * @param onOtherVersion called for a worker of another version, which gets no configuration
+   */
+  join (worker: IpcChannel<Message>, onOtherVersion: (other: string) => void): void {
     worker.on('message', message => {
       if (!isMessage(message)) return
       if (message.configuration === 'reloaded') this.#current = message.current
       else if (message.configuration === 'request') {
-        sendMessage(worker, { configuration: 'start', started: this.#started, current: this.#current })
-           }
+        if (message.version !== version) return onOtherVersion(message.version ?? 'an earlier one')
+        sendMessage(worker, {
+          configuration: 'start', version, started: this.#started, current: this.#current
+        })
+      }
     })
   }
 }
 
-/** Requests the configuration of the primary, in a worker. */
+/**
+ * Requests the configuration of the primary, in a worker.
+ *
+ * @throws OtherVersionError when the primary is of another version
+ */
 export async function receiveConfiguration (primary: IpcChannel<Message>): Promise<ConfigurationInEffect> {
-  return await new Promise(resolve => {
+  return await new Promise((resolve, reject) => {
     primary.on('message', message => {
-      if (isMessage(message) && message.configuration === 'start') {
-        resolve({ started: decode(message.started), current: decode(message.current) })
-      }
+      if (!isMessage(message) || message.configuration !== 'start') return
+      if (message.version !== version) reject(new OtherVersionError(message.version))
+      else resolve({ started: decode(message.started), current: decode(message.current) })
     })
-    sendMessage(primary, { configuration: 'request' })
+    sendMessage(primary, { configuration: 'request', version })
   })
+}
+
+/** A worker and its primary process are of different versions. */
+export class OtherVersionError extends Error {
+  override readonly name = 'OtherVersionError'
+
+  /** @param primary the version of the primary; `undefined` for an early one */
+  constructor (primary: string | undefined) {
+    super(
+      `this worker is of version ${version}, and its primary process of ${primary ?? 'an earlier one'}: ` +
+      'restart the gateway'
+    )
+  }
 }
 
 /** Reports to the primary that this worker has taken over another configuration. */

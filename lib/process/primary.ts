@@ -17,6 +17,7 @@ import { ProcessMetrics } from '../telemetry/process-metrics.ts'
 import { SharedMetrics } from '../telemetry/shared-metrics.ts'
 import type { MetricsSettings, Settings } from '../core/settings.ts'
 import { urlOf } from '../http/listen.ts'
+import { version } from '../text/version.ts'
 import { announce } from './announce.ts'
 import { CommandError, type ExitCode, type Terminal } from './terminal.ts'
 import { createFirstKey } from './create-first-key.ts'
@@ -59,7 +60,13 @@ async function runWorkersWith (
     await new Promise<void>((resolve, reject) => {
       startWorkers(settings.server, log, {
         onFork: worker => {
-          configuration.join(worker)
+          configuration.join(worker, other => {
+            log.error(
+              { pid: worker.process.pid, version, worker_version: other },
+              'another version was installed; restart the gateway to run it'
+            )
+            worker.process.kill('SIGKILL')
+          })
           answerLimitMessages(worker, limiter, String(worker.id))
           metrics?.shared.join(worker)
         },

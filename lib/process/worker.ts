@@ -1,11 +1,11 @@
 /** Runs a worker: serves, and stops when its primary process says so instead of on signals. */
 
 import cluster from 'node:cluster'
-import type { ConfigSources } from '../config/read-settings.ts'
+import type { AppliedConfiguration, ConfigSources } from '../config/read-settings.ts'
 import { outlivePrimary } from '../http/node-internals.ts'
-import { receiveConfiguration, reportReload } from '../config/shared-configuration.ts'
+import { OtherVersionError, receiveConfiguration, reportReload } from '../config/shared-configuration.ts'
 import { workerLimiter } from '../limits/shared-limiter.ts'
-import { createLog, flushed } from '../log/log.ts'
+import { createLog, flushed, type Log } from '../log/log.ts'
 import { answerMetricsMessages } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -26,6 +26,11 @@ export interface StartFailure {
   readonly failure: string
 }
 
+/** True for errors that a person can act on, who needs their message alone. */
+function isStartFailure (error: unknown): error is Error {
+  return error instanceof CommandError || error instanceof StoreError || error instanceof OtherVersionError
+}
+
 export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
   const stop = stopMessageReceived()
   const limiter = workerLimiter(process)
@@ -33,10 +38,14 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
   const exit = (): void => process.exit(1)
   process.once('disconnect', exit)
   if (!process.connected) exit()
-  const { started, current } = await receiveConfiguration(process)
-  const log = createLog(current.settings.server.logLevel)
+  let log: Log
+  let started: AppliedConfiguration
   let serving: Serving
   try {
+    const inEffect = await receiveConfiguration(process)
+    const { current } = inEffect
+    started = inEffect.started
+    log = createLog(current.settings.server.logLevel)
     serving = await serve({
       sources, started, current, log, limiter,
       onReload: next => reportReload(process, next),
@@ -44,7 +53,7 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
       publishMetrics: families => answerMetricsMessages(process, families)
     })
   } catch (error) {
-    if (!(error instanceof CommandError || error instanceof StoreError)) throw error
+    if (!isStartFailure(error)) throw error
     // All workers fail alike; the primary reports it once.
     await send({ failure: error.message })
     return 1

@@ -39,10 +39,25 @@ t.test('a worker whose primary dies before it listens ends', async t => {
       const waits = new Promise<void>(resolve => {
         worker.on('message', (message: { readonly listen?: string }) => { if (message.listen === 'ready') resolve() })
       })
-      new SharedConfiguration(readSettings({ env: { PORT: '0', ...env }, cwd: directory })).join(worker)
+      new SharedConfiguration(readSettings({ env: { PORT: '0', ...env }, cwd: directory })).join(worker, version => { throw new Error(`taken for version ${version}`) })
       await waits
     }
     worker.disconnect()
     t.same(await settles(ended, 'the worker to end'), [1, null], configured ? 'with the configuration' : 'without it')
   }
+})
+
+t.test('a worker under a primary of an earlier version says so and ends, before it sends anything else', async t => {
+  const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+  const worker = fork(main, ['start'], { cwd: directory, silent: true, execArgv: [], env: { PATH: process.env['PATH'], NODE_UNIQUE_ID: '1', ...env } })
+  t.teardown(() => worker.kill('SIGKILL'))
+  const sent: unknown[] = []
+  worker.on('message', (message: { readonly configuration?: string }) => {
+    sent.push(message)
+    // An early version has no version in its messages.
+    if (message.configuration === 'request') worker.send({ configuration: 'start', started: '{}', current: '{}' })
+  })
+  t.same(await settles(once(worker, 'exit'), 'the worker to end'), [1, null])
+  t.match(sent, [{ configuration: 'request' }, { failure: /^this worker is of version .*, and its primary process of an earlier one: restart/ }])
+  t.equal(sent.length, 2)
 })
