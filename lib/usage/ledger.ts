@@ -109,7 +109,11 @@ export class Ledger {
    * @returns `undefined` where there is nothing to wait for
    */
   record (call: JournaledCall): Promise<void> | undefined {
-    if (this.#hasNoPlace) return undefined
+    if (this.#hasNoPlace) {
+      // What the journal may have of it is not this row.
+      this.#journaled.delete(call)
+      return undefined
+    }
     this.#journaled.add(call)
     const line = lineOf(call.row)
     return this.#journaled.size === 1 ? this.#journal.appendNow(line) : this.#journal.append(line)

@@ -533,6 +533,28 @@ t.test('while nothing can be written, no more is kept in memory than the rows th
   t.equal(readFileSync(join(directory, name), 'utf8').trim().split('\n').length, 2)
 })
 
+t.test('what the journal could not take of an open call is not taken for journaled', async t => {
+  const directory = t.testdir()
+  const { ledger: kept, database } = await ledger(t, directory, { maxWaiting: 1 })
+  await database.query.schema.dropTable('usage').execute()
+  rmSync(directory, { recursive: true })
+  writeFileSync(directory, '')
+  const row = usageRowOf(1, { outcome: 'ok' })
+  const open = new JournaledCall({ ...row, outcome: 'interrupted' })
+  await kept.record(open)
+  await kept.add(usageRowOf(2))
+  open.row = row
+  t.equal(kept.record(open), undefined, 'it has no place')
+  rmSync(directory)
+  mkdirSync(directory)
+  kept.flushJournal()
+  await kept.add(row, open)
+  kept.flushJournal()
+  const [name = ''] = readdirSync(directory)
+  const lines = readFileSync(join(directory, name), 'utf8').trim().split('\n')
+  t.match(lines.map(line => /"(ok|interrupted)"/.exec(line)?.[1]), ['interrupted', 'ok', 'ok'])
+})
+
 t.test('rows that are in the journal only stay there while it cannot be moved', async t => {
   const directory = t.testdir()
   const { database, lines, ledger: kept } = await ledger(t, directory, { maxWaiting: 2, everyMs: 3_600_000 })
