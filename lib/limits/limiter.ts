@@ -43,7 +43,8 @@ export interface Limiter {
 
 /**
  * Lets calls that count in sums, such as budgets, wait while the usage records of earlier processes are being
- * stored: until they are, the ledger lacks what was used.
+ * stored: until they are, the ledger lacks what was used. Records that a failing store does not take are
+ * waited for no longer, as no call waits for a ledger that cannot be read.
  *
  * @param recording returns the end of that; `undefined` when it is over
  */

@@ -68,8 +68,11 @@ export async function importJournal (
         if (isStopped()) return false
         const batch = rows.slice(at, at + maxBatchRows)
         await beforeStored?.(batch)
-        imported += await retryWhenLocked(async () => await insertUsage(batch))
+        const insert = async (): Promise<number> => (isStopped() ? 0 : await insertUsage(batch))
+        // Calls with a budget wait for it: they would be admitted by a ledger that lacks these rows.
+        imported += await retryWhenLocked(insert, Infinity)
         await nextTurn()
+        if (isStopped()) return false
       }
     }
     await rm(path, { force: true })

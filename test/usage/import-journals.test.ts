@@ -44,6 +44,28 @@ storeTest('what comes before rows are stored is waited for, and a failure of it 
   t.equal(await stored(), 2)
 })
 
+storeTest('a store that is locked is waited for, however long, until the import is stopped', async (t, open) => {
+  const database = await open()
+  writeFileSync(join(database.directory, 'usage-a.jsonl'), lines(usageRowOf(1)))
+  const events = { onImported: () => undefined, onFailure: (_: string, error: unknown) => t.error(error) }
+  const startedMs = performance.now()
+  let tries = 0
+  // An hour goes by with each try.
+  t.intercept(performance, 'now', { value: () => startedMs + tries * 3_600_000 })
+  const lockedUntil = (freeAt: number) => ({
+    ...database,
+    insertUsage: async (rows: readonly UsageRow[]) => {
+      if (++tries < freeAt) throw new Error('database is locked')
+      return await database.insertUsage(rows)
+    }
+  })
+  await importJournals(lockedUntil(Infinity), { ...events, isStopped: () => tries === 3 })
+  t.same(readdirSync(database.directory).filter(name => name.endsWith('.jsonl')), ['usage-a.jsonl'], 'it stays for the next start')
+  await importJournals(lockedUntil(6), events)
+  t.equal(tries, 6)
+  t.match(await database.query.selectFrom('usage').select('id').execute(), [{ id: 'row-1' }])
+})
+
 storeTest('of two lines of a call the second counts, and a line that was cut off says nothing', async (t, open) => {
   const { rows, left } = await importFrom(open, { 'usage-a.jsonl': `${lines(usageRowOf(1), usageRowOf(1, { status: 499 }))}{"id":"row-2","call` })
   t.same(rows, [['row-1', 499]])
