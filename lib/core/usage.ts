@@ -15,7 +15,10 @@ type Always = 'promptTokens' | 'completionTokens'
  */
 export interface Usage extends
   Readonly<Record<Always | 'totalTokens', number>>,
-  Readonly<Partial<Record<Exclude<TokenKindName, Always> | NameBesideTokens, number>>> {}
+  Readonly<Partial<Record<Exclude<TokenKindName, Always> | NameBesideTokens, number>>> {
+  /** Images that a tool of the provider made. They have no price. */
+  readonly images?: number
+}
 
 /** The most that a call can use of anything. */
 export const maxCount = 1e9
@@ -66,7 +69,7 @@ export function amountOf (
   usage: Usage | undefined,
   units: Units | undefined
 ): number | undefined {
-  if (name === 'images') return units?.images?.count
+  if (name === 'images') return units?.images?.count ?? usage?.images
   const withTokens: Amounts | undefined = usage
   const inPlaceOfTokens = units as Amounts | undefined // but for images, which are above
   return withTokens?.[name] ?? inPlaceOfTokens?.[name]

@@ -49,6 +49,11 @@ export interface Estimate {
    * Default 0.
    */
   readonly searches?: number
+  /**
+   * The images that a call with a tool of its provider for them reserves beside its tokens. Default 0. What it
+   * makes beyond that counts when it has ended: no request bounds it.
+   */
+  readonly toolImages?: number
   /** The field that changes what a provider bills in a way that no price covers. */
   readonly unpriced?: string | undefined
 }
@@ -215,6 +220,7 @@ function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
     minCompletion: Math.max(a.minCompletion, b.minCompletion),
     writesCache: a.writesCache || b.writesCache,
     searches: Math.max(a.searches, b.searches),
+    toolImages: Math.max(a.toolImages, b.toolImages),
     unpriced: a.unpriced ?? b.unpriced
   }
 }
@@ -251,6 +257,7 @@ function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt)
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
     writesCache: marksCache,
     searches: asWritten === undefined ? 0 : maxSearches(asWritten),
+    toolImages: asWritten === undefined ? 0 : imagesOfTools(asWritten),
     unpriced: request.service_tier === 'priority' ? 'service_tier' : undefined
   }
 }
@@ -377,6 +384,11 @@ function maxSearches (request: { readonly tools?: unknown, readonly max_tool_cal
     .map(({ max_uses: maxUses }) => maxUses)
   const most = sumOfCounts(bounds)
   return bounds.length === 0 || most > 0 ? most : sumOfCounts([maxToolCalls])
+}
+
+/** Returns an image for a request whose provider may make some with a tool. */
+function imagesOfTools ({ tools }: { readonly tools?: unknown }): number {
+  return Array.isArray(tools) && tools.some(tool => isObject(tool) && tool['type'] === 'image_generation') ? 1 : 0
 }
 
 function sumOfCounts (values: readonly unknown[]): number {

@@ -30,15 +30,17 @@ export function usedIn (row: UsageRow): Record<Unit, number> {
 }
 
 /**
- * Returns what a request wants of the units that are billed in place of tokens; nothing of those that it does
- * not use.
+ * Returns what a request wants of the units that are billed in place of tokens, or that a tool makes beside
+ * them; nothing of those that it does not use.
  */
 export function wantedUnits ({
   units,
   maxUnits = units,
-  minUnits = maxUnits
+  minUnits = maxUnits,
+  toolImages = 0
 }: Estimate): Partial<Record<ColumnInsteadOfTokens, Wanted>> {
   const wanted: Partial<Record<ColumnInsteadOfTokens, Wanted>> = {}
+  if (toolImages > 0) wanted.images = { most: toolImages }
   if (units === undefined) return wanted
   for (const { name, column, parts } of recordedInsteadOfTokens) {
     const amountIn = (of: Units | undefined): number =>

@@ -560,6 +560,27 @@ t.test('a key generates no more images a day than it may, and does everything el
   t.equal(chat.status, 200)
 })
 
+t.test('images that a tool of the provider makes count in those of the day, and only calls with such a tool are refused then', async t => {
+  const image = { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: 'AA==' }
+  const response = (output: readonly object[]) => ({
+    id: 'resp_1', object: 'response', created_at: 1, model: 'priced', status: 'completed', error: null, output,
+    usage: { input_tokens: 5, input_tokens_details: { cached_tokens: 0 }, output_tokens: 1, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 6 }
+  })
+  const upstream = await fakeUpstream((_, number) => ({ pieces: [JSON.stringify(response(number === 0 ? [image, image] : []))] }))
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/priced')]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { imagesPerDay: 2 } } }, { limiter: new LocalLimiter() })
+  const asked = async (tools: readonly object[]) => {
+    const answer = await api.post('/v1/responses', { model: 'openai/priced', input: 'hello', store: false, tools }, { headers: { authorization: 'Bearer limited' } })
+    return { status: answer.status, body: await answer.json() }
+  }
+  const tool = { type: 'image_generation', model: 'priced' }
+  t.match(await asked([tool]), { status: 200 }, 'it makes two, of which one was reserved')
+  t.match(await asked([tool]), { status: 429, body: { error: { message: 'This API key allows 2 images per day, in UTC.' } } })
+  t.match(await asked([]), { status: 200 })
+})
+
 t.test('a free model without a known limit leaves the budget as it was', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.5, per: 'day' } })
