@@ -15,6 +15,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { randomFrom } from '../support/limits.ts'
 import { connectTo, noRedis, startRedis, type TestRedis } from '../support/redis.ts'
 import { storeTest, testPlace } from '../support/stores.ts'
+import { until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
 import type { Test } from 'tap'
@@ -26,11 +27,15 @@ interface Node {
   readonly settled: () => Promise<void>
   /** Ends it as `kill -9` does. Another one imports its records. */
   readonly kill: () => void
+  /** Returns whether it reaches what counts for all. Default: it does. */
+  readonly isUp?: () => boolean
 }
 
 interface SetUp {
   readonly nodes: number
   readonly start: (number: number) => Promise<Node>
+  /** Takes away what counts for all, with all that it has counted, and brings it back. */
+  readonly outage?: { readonly begin: () => Promise<void>, readonly end: () => Promise<void> }
   /** Called once the records of a process that was killed are stored. */
   readonly onImported?: () => void
   /** True where a decision may know less than all: of what other processes hold, and of what is used and not stored yet. */
@@ -64,7 +69,7 @@ let keys = 0
 /** Makes random calls at random nodes until most of the budget is used. */
 async function compare (
   t: Test, database: Database, seed: number,
-  { nodes: count, start, onImported, knowsLate = false, countsTwice = false, isNeverKilled = false }: SetUp
+  { nodes: count, start, outage, onImported, knowsLate = false, countsTwice = false, isNeverKilled = false }: SetUp
 ): Promise<void> {
   const random = randomFrom(seed)
   const keyId = `key-${keys++}`
@@ -94,7 +99,29 @@ async function compare (
       await nodes[number]?.settled()
     }
   }
+  /** Ends one of the open calls: it counts, whether or not its node can say so. */
+  const endOne = (): OpenCall | undefined => {
+    const [ended] = open.splice(random(open.length), 1)
+    if (ended === undefined) return undefined
+    const nanoUsd = random(Math.min(ended.held, 30) + 1)
+    used += nanoUsd
+    waiting.push({ node: ended.node, id: ended.rowId, nanoUsd })
+    nodes[ended.node]?.limiter.settle(ended.reservation, { used: { nanoUsd }, row: { id: ended.rowId, atMs } })
+    return ended
+  }
+  /** Ends calls while nothing counts for all. What was used is in the store before it is back. */
+  const sitOut = async ({ begin, end }: NonNullable<SetUp['outage']>): Promise<void> => {
+    await begin()
+    await until(() => nodes.every(({ isUp }) => isUp?.() === false), 'all to notice the outage')
+    await t.rejects(async () => await nodes[random(count)]?.limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1 } } }), { code: 'overloaded' })
+    for (let left = random(3); left > 0; left--) endOne()
+    await store(waiting.splice(0))
+    await end()
+    await until(() => nodes.every(({ isUp }) => isUp?.() === true), 'all to be connected again', 20_000)
+    await Promise.all(nodes.map(async ({ settled }) => await settled()))
+  }
   let admitted = 0
+  let outages = 0
   for (let step = 0; step < steps; step++) {
     const number = random(count)
     const node = nodes[number]
@@ -119,16 +146,17 @@ async function compare (
       admitted++
     }
     while (open.length > 0 && random(2) > 0) {
-      const [ended] = open.splice(random(open.length), 1)
+      const ended = endOne()
       if (ended === undefined) break
-      const nanoUsd = random(Math.min(ended.held, 30) + 1)
-      used += nanoUsd
-      waiting.push({ node: ended.node, id: ended.rowId, nanoUsd })
-      nodes[ended.node]?.limiter.settle(ended.reservation, { used: { nanoUsd }, row: { id: ended.rowId, atMs } })
       await nodes[ended.node]?.settled()
     }
     if (random(4) === 0) await store(waiting.splice(0, random(waiting.length + 1)))
     if (!knowsLate && !countsTwice && random(8) === 0) await probe(`seed ${seed}, step ${step}`)
+    if (outage !== undefined && step % 60 === 59) {
+      await sitOut(outage)
+      outages++
+      await probe(`seed ${seed}, after an outage at step ${step}`)
+    }
     if (isNeverKilled || random(25) > 0) continue
     // One is killed, and another imports its records: of calls that it had answered, and of those that were open.
     const killed = random(count)
@@ -149,6 +177,7 @@ async function compare (
   }
   t.ok(admitted > steps / 5, `${admitted} of ${steps} admitted, ${used} used`)
   t.ok(used <= amount || knowsLate, `${used} of ${amount}`)
+  t.equal(outages, outage === undefined ? 0 : 3)
   for (const { reservation, node } of open) nodes[node]?.limiter.settle(reservation, { used: {} })
   await Promise.all(nodes.map(async node => await node.settled()))
   for (const { kill } of nodes) kill()
@@ -197,7 +226,8 @@ async function redisNode (t: Test, redis: TestRedis, database: Database): Promis
       await nextTurn()
       await server.scored('any', 0) // comes after it
     },
-    kill: () => limiter.close()
+    kill: () => limiter.close(),
+    isUp: () => server.isUp
   }
 }
 
@@ -244,6 +274,15 @@ t.test('two nodes with Redis count as one process, on either store', { skip: noR
   for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
     t.teardown(database.close)
     for (const seed of seeds) await compare(t, database, seed, { nodes: 2, start: async () => await redisNode(t, redis, database) })
+  }
+})
+
+t.test('two nodes whose Redis is lost with all its data, again and again, count on by the store and by what they hold', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const outage = { begin: redis.kill, end: redis.restart }
+  for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
+    t.teardown(database.close)
+    for (const seed of seeds) await compare(t, database, seed, { nodes: 2, outage, start: async () => await redisNode(t, redis, database) })
   }
 })
 
