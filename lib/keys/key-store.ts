@@ -103,7 +103,7 @@ type Entries = ReadonlyMap<string, KeyEntry>
  * @throws the error of the database when it cannot be read
  */
 export async function openKeyStore (
-  database: Database,
+  { query }: Database,
   configured: readonly KeySettings[],
   {
     pollMs: everyMs = 500,
@@ -112,65 +112,27 @@ export async function openKeyStore (
     onChange = () => {}
   }: KeyStoreOptions = {}
 ): Promise<KeyStore> {
-  const { query } = database
-  let fromConfiguration = entriesOf(configured.map(fromSettings))
-  let fromStore: Entries = new Map()
+  let stale = false
+  let readMs = performance.now()
+  const isTooOld = (): boolean => stale && performance.now() - readMs > staleMs
+  const loaded = new LoadedKeys(configured, isTooOld)
   let seen = ''
-  /**
-   * Keys as they were presented, of callers who hold them: digest and comparison take 2 µs of every call.
-   * Wrong keys never get in, and any change of the keys empties it.
-   */
-  const accepted = new Map<string, KeyEntry>()
-  let byId: ReadonlyMap<string, ApiKey> = new Map()
-  /** Called after the keys of the configuration or of the store were replaced. */
-  const onReplaced = (): void => {
-    accepted.clear()
-    byId = new Map([...fromStore.values(), ...fromConfiguration.values()].map(({ key }) => [key.id, key]))
-  }
 
-  /** Counts rows and their changes: rows are never deleted, so the counts show every change. */
-  const count = async (): Promise<string> => {
-    const { made, revoked, changes } = await query
-      .selectFrom('keys')
-      .select(({ fn }) => [
-        fn.countAll().as('made'),
-        fn.count('revoked_at_ms').as('revoked'),
-        fn.sum('changes').as('changes')
-      ])
-      .executeTakeFirstOrThrow()
-    return `${made} ${revoked} ${changes}`
-  }
   const read = async (counts: string): Promise<void> => {
-    const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
-    const projects = new Map(
-      (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
-    )
-    fromStore = new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id))))
-    onReplaced()
+    loaded.setStored(await readEntries(query))
     seen = counts
   }
   const refresh = async (): Promise<void> => {
-    await read(await count())
+    await read(await countChanges(query))
     onChange()
   }
   const readChanges = async (): Promise<void> => {
-    const counts = await count()
+    const counts = await countChanges(query)
     if (counts !== seen) await read(counts)
   }
 
-  const revokeBy = async (column: 'id' | 'name', text: string): Promise<KeyRow | undefined> => (
-    await query.updateTable('keys').set({ revoked_at_ms: Date.now() })
-      .where(column, '=', text).where('revoked_at_ms', 'is', null)
-      .returningAll().executeTakeFirst()
-  )
-
-  const configuredKeys = (): ListedKey[] => [...fromConfiguration.values()].map(({ key }) => (
-    { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
-  ))
-
   await readChanges()
-  let stale = false
-  let readMs = performance.now()
+  readMs = performance.now()
   /** One poll at a time, however slow the store is. */
   let polling = false
   const poll = (): void => {
@@ -182,72 +144,21 @@ export async function openKeyStore (
     }, (error: unknown) => {
       if (!stale) onFailure(error)
       stale = true
-      // From then on each key is looked at again.
-      if (performance.now() - readMs > staleMs) accepted.clear()
+      if (isTooOld()) loaded.recheck()
     }).finally(() => { polling = false })
   }
   const timer = setInterval(poll, everyMs).unref()
 
   return {
-    check: presented => {
-      const known = accepted.get(presented)
-      if (known !== undefined) return isEntryExpired(known) ? undefined : known.key
-      const text = digestOf(presented)
-      const entry = fromConfiguration.get(text) ?? fromStore.get(text)
-      // Compares the digest in constant time as well, which the map does not.
-      if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
-      if (stale && performance.now() - readMs > staleMs && !fromConfiguration.has(text)) throw unreadable()
-      if (isEntryExpired(entry)) return undefined
-      if (accepted.size >= maxAccepted) accepted.clear()
-      accepted.set(presented, entry)
-      return entry.key
-    },
+    check: loaded.check,
+    find: loaded.find,
 
-    find: id => {
-      const key = byId.get(id)
-      return key === undefined || isExpired(key) ? undefined : key
-    },
-
-    create: async ({
-      name,
-      endpoints,
-      models,
-      mcpServers,
-      mcpUrls,
-      providerObjects = false,
-      expiresAtMs,
-      limits,
-      projectId,
-      createdBy,
-      temporary = false,
-      setByAdmin = []
-    }) => {
-      const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
-      if (taken) throw new DuplicateKeyNameError(name)
-      const id = `key_${randomBytes(8).toString('hex')}`
-      const key = newKeyText()
-      const added = await query.insertInto('keys').values({
-        id,
-        name,
-        digest: digestOf(key),
-        endpoints: listText(endpoints),
-        models: listText(models),
-        mcp_servers: listText(mcpServers),
-        mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
-        provider_objects: Number(providerObjects),
-        limits: limits === undefined ? null : JSON.stringify(limits),
-        created_at_ms: Date.now(),
-        expires_at_ms: expiresAtMs ?? null,
-        revoked_at_ms: null,
-        hint: hintOf(key),
-        created_by: createdBy ?? null,
-        temporary: temporary ? 1 : null,
-        set_by_admin: JSON.stringify(setByAdmin),
-        ...projectId !== undefined && { project_id: projectId }
-      }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
-      if (added.numInsertedOrUpdatedRows === 0n) throw new DuplicateKeyNameError(name)
+    create: async wanted => {
+      const { name } = wanted
+      if (loaded.configured().some(key => key.name === name)) throw new DuplicateKeyNameError(name)
+      const created = await insertKey(query, wanted)
       await refresh()
-      return { id, key }
+      return created
     },
 
     list: async () => {
@@ -257,26 +168,161 @@ export async function openKeyStore (
         .where('temporary', 'is', null)
         .orderBy('created_at_ms')
         .execute()
-      return [...configuredKeys(), ...rows.map(listedKey)]
+      return [...loaded.configured(), ...rows.map(listedKey)]
     },
 
-    configured: configuredKeys,
+    configured: () => loaded.configured(),
 
     revoke: async idOrName => {
-      const row = await revokeBy('id', idOrName) ?? await revokeBy('name', idOrName)
+      const row = await revokeBy(query, 'id', idOrName) ?? await revokeBy(query, 'name', idOrName)
       await refresh()
       return row === undefined ? undefined : fromRow(row)
     },
 
-    replaceConfigured: next => {
-      fromConfiguration = entriesOf(next.map(fromSettings))
-      onReplaced()
-    },
+    replaceConfigured: next => loaded.setConfigured(next),
     isStale: () => stale,
     refresh,
     poll,
     close: () => clearInterval(timer)
   }
+}
+
+/** The active keys in memory, so that a check never waits. */
+class LoadedKeys {
+  readonly #isTooOld: () => boolean
+  #configured: Entries = new Map()
+  #stored: Entries = new Map()
+  #byId: ReadonlyMap<string, ApiKey> = new Map()
+  /**
+   * Keys as they were presented, of callers who hold them: digest and comparison take 2 µs of every call.
+   * Wrong keys never get in, and any change of the keys empties it.
+   */
+  readonly #accepted = new Map<string, KeyEntry>()
+
+  /** @param isTooOld true while keys of the store may have been revoked long ago */
+  constructor (configured: readonly KeySettings[], isTooOld: () => boolean) {
+    this.#isTooOld = isTooOld
+    this.setConfigured(configured)
+  }
+
+  readonly check = (presented: string): ApiKey | undefined => {
+    const known = this.#accepted.get(presented)
+    if (known !== undefined) return isEntryExpired(known) ? undefined : known.key
+    const text = digestOf(presented)
+    const entry = this.#configured.get(text) ?? this.#stored.get(text)
+    // Compares the digest in constant time as well, which the map does not.
+    if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
+    if (!this.#configured.has(text) && this.#isTooOld()) throw unreadable()
+    if (isEntryExpired(entry)) return undefined
+    if (this.#accepted.size >= maxAccepted) this.#accepted.clear()
+    this.#accepted.set(presented, entry)
+    return entry.key
+  }
+
+  readonly find = (id: string): ApiKey | undefined => {
+    const key = this.#byId.get(id)
+    return key === undefined || isExpired(key) ? undefined : key
+  }
+
+  configured (): ListedKey[] {
+    return [...this.#configured.values()].map(({ key }) => (
+      { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
+    ))
+  }
+
+  setConfigured (keys: readonly KeySettings[]): void {
+    this.#configured = entriesOf(keys.map(fromSettings))
+    this.#onReplaced()
+  }
+
+  setStored (entries: Entries): void {
+    this.#stored = entries
+    this.#onReplaced()
+  }
+
+  /** Has each key looked at again when it is presented next. */
+  recheck (): void {
+    this.#accepted.clear()
+  }
+
+  #onReplaced (): void {
+    this.recheck()
+    const entries = [...this.#stored.values(), ...this.#configured.values()]
+    this.#byId = new Map(entries.map(({ key }) => [key.id, key]))
+  }
+}
+
+/** Counts rows and their changes: rows are never deleted, so the counts show every change. */
+async function countChanges (query: Database['query']): Promise<string> {
+  const { made, revoked, changes } = await query
+    .selectFrom('keys')
+    .select(({ fn }) => [
+      fn.countAll().as('made'),
+      fn.count('revoked_at_ms').as('revoked'),
+      fn.sum('changes').as('changes')
+    ])
+    .executeTakeFirstOrThrow()
+  return `${made} ${revoked} ${changes}`
+}
+
+/** Reads the keys that are not revoked, with what their projects say of them. */
+async function readEntries (query: Database['query']): Promise<Entries> {
+  const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
+  const projects = new Map(
+    (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
+  )
+  return new Map(rows.flatMap(row => entriesOfRow(row, projects.get(row.project_id))))
+}
+
+/** @throws DuplicateKeyNameError when an active key of the store has that name */
+async function insertKey (
+  query: Database['query'],
+  {
+    name,
+    endpoints,
+    models,
+    mcpServers,
+    mcpUrls,
+    providerObjects = false,
+    expiresAtMs,
+    limits,
+    projectId,
+    createdBy,
+    temporary = false,
+    setByAdmin = []
+  }: NewKey
+): Promise<{ readonly id: string, readonly key: string }> {
+  const id = `key_${randomBytes(8).toString('hex')}`
+  const key = newKeyText()
+  const added = await query.insertInto('keys').values({
+    id,
+    name,
+    digest: digestOf(key),
+    endpoints: listText(endpoints),
+    models: listText(models),
+    mcp_servers: listText(mcpServers),
+    mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
+    provider_objects: Number(providerObjects),
+    limits: limits === undefined ? null : JSON.stringify(limits),
+    created_at_ms: Date.now(),
+    expires_at_ms: expiresAtMs ?? null,
+    revoked_at_ms: null,
+    hint: hintOf(key),
+    created_by: createdBy ?? null,
+    temporary: temporary ? 1 : null,
+    set_by_admin: JSON.stringify(setByAdmin),
+    ...projectId !== undefined && { project_id: projectId }
+  }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
+  if (added.numInsertedOrUpdatedRows === 0n) throw new DuplicateKeyNameError(name)
+  return { id, key }
+}
+
+async function revokeBy (
+  query: Database['query'], column: 'id' | 'name', text: string
+): Promise<KeyRow | undefined> {
+  return await query.updateTable('keys').set({ revoked_at_ms: Date.now() })
+    .where(column, '=', text).where('revoked_at_ms', 'is', null)
+    .returningAll().executeTakeFirst()
 }
 
 /** Returns the error for a key that may have been revoked long ago. */
