@@ -96,7 +96,7 @@ for (const [name, agent] of Object.entries({ 'Claude Code': claudeCode, 'Codex':
     const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
     const first = turn(protocol.model, mail) as Json
     const model = protocol.model.replace(/^.*\//, '')
-    let grown = first[list] as readonly Json[]
+    const grown = [...first[list] as readonly Json[]]
     let before = ''
     for (let number = 1; number <= 4; number++) {
       const body = JSON.stringify({ ...first, [list]: grown })
@@ -111,7 +111,7 @@ for (const [name, agent] of Object.entries({ 'Claude Code': claudeCode, 'Codex':
       for (const frame of untouched) t.ok(text.includes(frame), `turn ${number}: ${frame.slice(0, 60)}`)
       t.notMatch(text, mail, `turn ${number}`)
       t.match(text, /It is of \[email\]/, `turn ${number}`)
-      grown = [...grown, ...added(number)]
+      grown.push(...added(number))
     }
   })
 }
