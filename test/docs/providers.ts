@@ -48,7 +48,9 @@ const differences = `
 A chat request to a kind of this table has the fields of OpenAI's chat completions, without those under "Left out" and with those under
 "Passed on". Every other field of a request is dropped without an error: see [below](#fields-that-are-dropped). Anthropic and
 Google have APIs of their own: what these have no counterpart for is dropped where it only tunes, and refused with 400
-and its name where it would change the answer, such as \`response_format\` for Anthropic.
+and its name where it would change the answer, such as \`response_format\` for Anthropic. A limit of tokens above the one of a model of Anthropic
+is lowered to that of the model (\`max_output_tokens\` of its traits), since a list of models may have others behind it; a request in Anthropic's own
+dialect goes there as it was written, and is refused.
 `
 
 const connections = `
