@@ -5,7 +5,6 @@
 
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { isObject } from '../../lib/json/guards.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
 import { readResponse, streamOf } from '../support/adapters.ts'
