@@ -1,14 +1,19 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { accountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import { boundsOf, type ReservationRequest } from '../../lib/limits/counters.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
+import { recordedUsages } from '../../lib/limits/units.ts'
+import { importJournals } from '../../lib/usage/import-journals.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { KeyLocalLimiter, randomFrom, reasonOf, requestOf, type KeyCall } from '../support/limits.ts'
+import { storeTest } from '../support/stores.ts'
 import { outlast, until } from '../support/until.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -86,6 +91,59 @@ t.test('what a process that was killed holds of a budget stays reserved until it
   await until(() => [...limiter.counters.holdings()].length === 0, 'its part to be released')
   t.equal(reason(), 'budget_too_small', '500 of 1,000 are spent')
 })
+
+/** What there is of a call whose worker is killed: it holds 600, its answer costs 100. */
+interface KillPoint {
+  /** Its row in the journal. */
+  readonly journaled?: 'interrupted' | 'ok'
+  readonly isSettled?: boolean
+  readonly isStored?: boolean
+  readonly costs: number
+}
+
+const killPoints: Readonly<Record<string, KillPoint>> = {
+  'before its request is sent': { costs: 0 },
+  'while its provider works': { journaled: 'interrupted', costs: 600 },
+  'once its answer is journaled': { journaled: 'ok', costs: 100 },
+  'once it is settled': { journaled: 'ok', isSettled: true, costs: 100 },
+  'once its row is stored': { journaled: 'ok', isSettled: true, isStored: true, costs: 100 },
+  'once the journal is empty': { isSettled: true, isStored: true, costs: 100 }
+}
+
+for (const [point, { journaled, isSettled = false, isStored = false, costs }] of Object.entries(killPoints)) {
+  storeTest(`a call whose worker is killed ${point} costs ${costs} of the 600 that it held`, async (t, open) => {
+    const database = await open()
+    const key = { id: call.keyId, name: 'one', limits: call.limits }
+    let isUnrecorded = true
+    const failures: unknown[] = []
+    const limiter = new KeyLocalLimiter(new LocalLimiter({
+      readUsed: readUsedFrom(database), rereadMs: 1, hasUnrecorded: () => isUnrecorded, onFailure: error => failures.push(error)
+    }))
+    t.teardown(() => limiter.limiter.close())
+    const row = usageRowOf(1, { id: 'AAAAAAAA0001-a', at_ms: Date.now(), cost_nano_usd: 100 })
+    const decision = await limiter.limiter.reserve({ ...requestOf({ ...call, nanoUsd: 600 }), rowId: row.id }, 'worker')
+    if (!decision.admitted) throw new Error('refused')
+    if (isSettled) limiter.limiter.settle(decision.reservation, { used: { nanoUsd: 100 }, row: { id: row.id, atMs: row.at_ms } })
+    if (isStored) await database.insertUsage([row])
+    const lines = { interrupted: { ...row, outcome: 'interrupted', cost_nano_usd: 600 }, ok: row }
+    if (journaled !== undefined) writeFileSync(join(database.directory, 'usage-killed.jsonl'), `${JSON.stringify(lines[journaled])}\n`)
+
+    limiter.release('worker')
+    const held = isSettled ? 100 : 600
+    t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1001 - held })), isSettled ? 'budget_too_small' : 'budget_reserved', 'what it held counts until its record is imported')
+    await importJournals(database, {
+      beforeStored: async rows => await limiter.limiter.settleRecorded(recordedUsages(rows, id => id === key.id ? key : undefined, undefined)),
+      onImported: () => undefined,
+      onFailure: (_, error) => t.error(error)
+    })
+    isUnrecorded = false
+    await until(() => [...limiter.counters.holdings()].length === 0, 'nothing to be held')
+    t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1001 - costs })), 'budget_too_small')
+    t.equal(reasonOf(await limiter.reserve({ ...call, nanoUsd: 1000 - costs })), 'admitted')
+    t.same(failures, [])
+    t.match(await database.query.selectFrom('usage').select('cost_nano_usd').execute(), costs === 0 ? [] : [{ cost_nano_usd: costs }])
+  })
+}
 
 t.test('what calls of a killed process used counts beside what others have used and not recorded yet', async t => {
   let recorded = 0
