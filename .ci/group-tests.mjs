@@ -22,6 +22,7 @@ const slow = {
   'small-heap': /^gateway\/small-heap/,
   ledger: /^cluster\/ledger/,
   package: /^package\/package/,
+  configuration: /^pipelines\/admin\/(call-bodies|configuration)/,
   admin: /^pipelines\/admin\//,
   'hostile-callers': /^gateway\/hostile-callers/,
   gateway: /^gateway\//,
