@@ -6,6 +6,7 @@ import { isDashboardServed } from './dashboard/is-served.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
+import { costHiding } from './usage/cost-header.ts'
 import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
@@ -152,6 +153,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const tokens = createTokenCounter()
   closing.push(tokens.close)
 
+  const hidesCost = costHiding(settings.usage)
   return {
     settings,
     keys,
@@ -165,6 +167,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...backgroundRuns !== undefined && { backgroundRuns },
     ...recordAnswer !== undefined && { recordAnswer },
     ...recordSent !== undefined && { recordSent },
+    ...hidesCost !== undefined && { hidesCost },
     ...bodyRecorder !== undefined &&
       settings.calls.keepBodies.length > 0 && {
         captureBodies: bodyRecorder.capturing(

@@ -11,6 +11,7 @@ import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
 import type { RecordAnswer, RecordSent } from './core/call.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
+import type { ApiKey } from './core/key.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
@@ -36,6 +37,8 @@ export interface Services {
   readonly recordSent?: RecordSent
   /** Absent where no bodies are kept. */
   readonly captureBodies?: CaptureBodies
+  /** Returns true for keys that are not to see costs. Absent where all are. */
+  readonly hidesCost?: (key: ApiKey) => boolean
   /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
   readonly admin?: () => Promise<Admin>
   /** Look at the texts of calls. Absent where nothing does. */

@@ -34,6 +34,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkBudgets(['limits', 'default_key_limits'], config.limits.default_key_limits, report)
   checkPorts(config, report)
   checkCoordination(config, report)
+  checkUsageProjects(config, report)
   checkKeptBodies(config, report)
   checkStages(config, report)
 }
@@ -330,6 +331,16 @@ function checkStagePattern (
   } catch (error) {
     if (!(error instanceof PatternError)) throw error
     report.add([...path, 'match'], error.message)
+  }
+}
+
+function checkUsageProjects ({ usage }: Config, report: Report): void {
+  const projects = new Set<string>()
+  for (const [index, { project }] of usage.projects.entries()) {
+    if (projects.has(project)) {
+      report.add(['usage', 'projects', index, 'project'], 'another entry has this project')
+    }
+    projects.add(project)
   }
 }
 

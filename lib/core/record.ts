@@ -182,6 +182,10 @@ export class CallRecord {
   // The limits of its key.
   /** The rest of them, as headers of the answer. */
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
+  /** True where the project of its key is not to see costs. */
+  hidesCost = false
+  /** What it costs, as headers of a complete answer. */
+  costHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
   /** The id that its usage record will have, where the reservation names it. */

@@ -46,12 +46,12 @@ export function writeReply (
 async function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, options: WriteOptions
 ): Promise<void> {
+  await options.beforeLastByte?.(call) // before the head, which has what the call costs
+  if (response.destroyed) return
   response.writeHead(reply.status, {
     ...headersOf(reply, call),
     'content-length': String(Buffer.byteLength(body))
   })
-  await options.beforeLastByte?.(call)
-  if (response.destroyed) return
   if (body.length > pieceBytes) {
     await writeInPieces(body, piece => response.write(piece), { response, call, ...options })
     if (response.destroyed) return
@@ -96,7 +96,7 @@ function headersOf (reply: Reply, { id, record }: Call): Record<string, string> 
   if (record.upstreamRequestId !== undefined) {
     headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
   }
-  return Object.assign(headers, reply.headers, record.limitHeaders)
+  return Object.assign(headers, reply.headers, record.limitHeaders, record.costHeaders)
 }
 
 /** Replaces what a header value cannot hold: a model name may have any character. */

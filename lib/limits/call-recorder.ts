@@ -1,5 +1,6 @@
 import { printBegunRow, type BegunRow } from '../usage/begun-row.ts'
 import { JournaledCall, type Ledger } from '../usage/ledger.ts'
+import { costHeaders } from '../usage/cost-header.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call } from '../core/call.ts'
@@ -48,17 +49,21 @@ export class CallRecorder {
   }
 
   /**
-   * Journals a call just before its last byte is sent. Its last byte must wait for the result:
+   * Journals a call just before its last byte is sent, and notes what a complete answer says of its cost. Its last byte must wait for the result:
    * the journal, written once for all calls of a turn of the event loop. A call that has been journaled as it
    * is, is not again.
    */
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts
-    if (ledger === undefined || call.record.keyId === undefined) return undefined
+    const { record } = call
+    const showsCost = !record.hidesCost && record.streamed !== true
+    if (record.keyId === undefined || (ledger === undefined && !showsCost)) return undefined
     const known = journaledCall(call)
-    if (known !== undefined && isUpToDate(known.row, call)) return known.written
-    const row = usageRow(call, models(), known?.row)
-    return row && journal(call, row, ledger)
+    const recorded = known !== undefined && isUpToDate(known.row, call) ? known.row : undefined
+    const row = recorded ?? usageRow(call, models(), known?.row)
+    if (row === undefined) return undefined
+    if (showsCost) record.costHeaders = costHeaders(row)
+    return recorded === undefined ? ledger && journal(call, row, ledger) : known?.written
   }
 
   /** @returns false for a call whose answer is complete, or that nothing records any more */

@@ -18,8 +18,9 @@ import type { Services } from '../services.ts'
 export function auth ({
   keys,
   captureBodies,
+  hidesCost,
   recordAnswer
-}: Pick<Services, 'keys' | 'captureBodies' | 'recordAnswer'>): Stage<Call, AuthedCall> {
+}: Pick<Services, 'keys' | 'captureBodies' | 'hidesCost' | 'recordAnswer'>): Stage<Call, AuthedCall> {
   const findValid = (presented: readonly string[]): ApiKey | undefined => {
     for (const text of presented) {
       const key = keys.check(text)
@@ -40,6 +41,7 @@ export function auth ({
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
+    if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
     if (captureBodies !== undefined) call.record.bodies = captureBodies(key, call.record.endpoint)
     return refine(call, { key, recordAnswer })
   })

@@ -86,6 +86,16 @@ const routeHeaders: { [key: string]: Json } = {
       'Absent when there was one model and it succeeded.',
     schema: { type: 'string' }
   },
+  'x-headgate-cost-usd': {
+    description:
+      'What the call costs in USD, as its usage record has it: of complete answers. ' +
+      'Absent where no price is known, and where `usage.expose_cost` is off.',
+    schema: { type: 'number' }
+  },
+  'x-headgate-cost-status': {
+    description: '`estimated`: the cost is an estimate. `unpriced`: no price is known. Absent for others.',
+    schema: { type: 'string', enum: ['estimated', 'unpriced'] }
+  },
   'x-headgate-cache': {
     description:
       'Where the gateway keeps answers: `hit` for the answer of an equal call, `miss` for a new one, `bypass` for a call that the cache has no part in.',

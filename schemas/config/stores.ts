@@ -3,7 +3,7 @@
  */
 
 import { Type } from 'typebox'
-import { Bytes, Count, day, mebibyte, Milliseconds, Section } from './entries.ts'
+import { Bytes, Closed, Count, day, mebibyte, Milliseconds, Section, Text } from './entries.ts'
 import { Secret } from './secret.ts'
 
 export const DeferredConfig = Section(
@@ -94,7 +94,28 @@ export const CoordinationConfig = Section(
   'What gateways on several machines share besides the store. Changes need a restart.'
 )
 
+const UsageProjectConfig = Closed(
+  {
+    project: Text(
+      'Name or id of the project. `default` is the one that keys of the configuration are in as well.'
+    ),
+    expose_cost: Type.Boolean({
+      default: true,
+      description: 'As `usage.expose_cost`, for the keys of this project.'
+    })
+  },
+  { description: 'Settings of one project.' }
+)
+
 export const UsageConfig = Section({
   keep_days: Count(90, 'Days that usage records, and their sums by hour and day, are kept.', 3650),
-  keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000)
+  keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000),
+  expose_cost: Type.Boolean({
+    default: true,
+    description: 'Tell callers what a call cost, by `x-headgate-cost-usd` of complete answers.'
+  }),
+  projects: Type.Array(UsageProjectConfig, {
+    default: [],
+    description: 'Projects with settings of their own. Default: none.'
+  })
 }, 'Usage records: calls and their cost.')

@@ -228,7 +228,7 @@ t.test('a change of the configuration keeps the cooldowns', async t => {
   answer({ status: 429, headers: { 'retry-after': '60' }, pieces: ['{}'] })
   t.match(await ask({ model: 'openai/gpt-5' }), { status: 429 })
   for (let keepDays = 1; keepDays < 4; keepDays++) {
-    await api.gateway.reload({ ...api.gateway.services.settings, usage: { keepDays, keepRows: 10 } })
+    await api.gateway.reload({ ...api.gateway.services.settings, usage: { ...api.gateway.services.settings.usage, keepDays } })
     t.match(await ask(both), { status: 200, route: /^openai\/gpt-5: rate_limited;/ })
   }
   t.equal(openai.requests.length, 1)

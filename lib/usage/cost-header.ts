@@ -1,0 +1,37 @@
+/** Tells callers what a call costs, by headers of its complete answer. */
+
+import { defaultProject, type ApiKey } from '../core/key.ts'
+import type { Settings } from '../core/settings.ts'
+import type { UsageRow } from '../stores/tables.ts'
+
+/**
+ * Returns `x-headgate-cost-usd`, the amount of the usage record, and `x-headgate-cost-status` where that is
+ * an estimate or no price is known. `undefined` for a call that had no model.
+ */
+export function costHeaders (
+  { model, cost_nano_usd: nanoUsd, estimated }: Pick<UsageRow, 'model' | 'cost_nano_usd' | 'estimated'>
+): Record<string, string> | undefined {
+  if (model === null) return undefined
+  if (nanoUsd === null) return { 'x-headgate-cost-status': 'unpriced' }
+  const headers = { 'x-headgate-cost-usd': usdText(nanoUsd) }
+  return estimated === 1 ? { ...headers, 'x-headgate-cost-status': 'estimated' } : headers
+}
+
+/** Formats an amount without an exponent, to the billionth of a dollar. */
+export function usdText (nanoUsd: number): string {
+  return (nanoUsd / 1e9).toFixed(9).replace(/\.?0{1,9}$/, '')
+}
+
+/**
+ * Returns a function that says whether the project of a key, by its id or else its name, is not to see
+ * costs; `undefined` where all of them are.
+ */
+export function costHiding ({ exposeCost, projects }: Settings['usage']): ((key: ApiKey) => boolean) | undefined {
+  if (exposeCost && projects.every(project => project.exposeCost)) return undefined
+  const exposed = new Map(projects.map(({ project, exposeCost: own }) => [project, own]))
+  return ({ project }) => !(
+    exposed.get(project?.id ?? defaultProject) ??
+    exposed.get(project?.name ?? defaultProject) ??
+    exposeCost
+  )
+}
