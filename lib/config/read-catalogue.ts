@@ -7,6 +7,8 @@ import type { ErrorObject } from 'ajv/dist/2019.js'
 import { Check } from 'typebox/schema'
 import { Catalogue } from '../../schemas/catalogue.ts'
 import { isObject } from '../json/guards.ts'
+import { builtInModels } from '../models/catalogue.ts'
+import { catalogueOf, isPriceMap } from '../models/price-map.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
 import { reportErrors } from './check-shape.ts'
 import { readDocument } from './config-document.ts'
@@ -25,7 +27,7 @@ export interface ReadCatalogue {
 }
 
 /**
- * Reads and checks a catalogue, JSON or YAML.
+ * Reads and checks a catalogue, JSON or YAML, or a price map of LiteLLM.
  *
  * @param shown the name of the file in problems
  * @returns the code of the error (`ENOENT`) when the file cannot be read
@@ -51,6 +53,8 @@ export function readCatalogueFile (
 
 /** @throws ConfigError */
 function parse (text: string, shown: string): Catalogue {
+  const map = parsedJson(text)
+  if (isPriceMap(map)) return catalogueOf(map, builtInModels, shown, new Date().toISOString().slice(0, 10))
   const document = readDocument(text, shown)
   const report = createReport(document, new Map())
   const { value } = document
@@ -59,6 +63,15 @@ function parse (text: string, shown: string): Catalogue {
   checkPatterns(value, report)
   report.throwIfAny()
   return value as unknown as Catalogue // without a problem
+}
+
+/** Returns the value of a text in JSON; `undefined` for any other, which is read as YAML. */
+function parsedJson (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 function errorsOf (value: unknown): ErrorObject[] {

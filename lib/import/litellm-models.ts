@@ -6,6 +6,7 @@ import { ImportPlan, type Verdict } from './plan.ts'
 import { litellmProviders, splitModel, type ProviderRow } from './litellm-providers.ts'
 import { variableIn, type ImportedSecrets } from './secrets.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { JsonObject } from '../json/guards.ts'
 
 /** A model at a provider, one of those behind a `model_name`. */
@@ -190,7 +191,8 @@ export class LitellmModels {
     const variable = variableIn(params[field])
     if (variable === undefined) {
       this.#plan.note(`${path}.${field}`, 'exact', '`base_url` of the provider')
-      return textOf(params[field])?.replace(/\/+$/, '')
+      const address = textOf(params[field])
+      return address && withoutTrailingSlashes(address)
     }
     this.#plan.note(
       `${path}.${field}`,

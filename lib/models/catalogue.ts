@@ -41,6 +41,9 @@ export interface CatalogueEntries {
 
 const builtIn = entriesOf(data as Catalogue) // the build has checked it with `readCatalogue`
 
+/** As they stand in the file. */
+export const builtInModels: readonly CatalogueModel[] = (data as Catalogue).models
+
 export const { models: catalogue, families } = builtIn
 
 /** Limits of models for embeddings that have none of their own. */

@@ -93,11 +93,11 @@ t.test('stages have names of their own and patterns that can be searched for', t
   t.same(stages, [{
     name: 'cards', use: 'pattern', at: ['request', 'answer', 'tool_call', 'tool_result'], patterns: ['card_number', { name: 'ticket', match: 'T-\\d+', maxLength: 256 }]
   }])
-  t.same(lines(t, "stages: [{name: a, use: pattern, patterns: [emial]}, {name: a, use: pattern, patterns: [{name: b, match: '(?=a)'}], only: {endpoints: [images]}}]"), [
+  t.same(lines(t, "stages: [{name: a, use: pattern, patterns: [emial]}, {name: a, use: pattern, patterns: [{name: b, match: '(?=a)'}], only: {endpoints: [models]}}]"), [
     'headgate.yaml:1:45  stages[0].patterns[0]  must be one of card_number, iban, email, phone, ip_address, us_ssn, uk_nino, es_dni, fr_insee, de_tax_id, api_key, or a map of `name` and `match`; did you mean email?',
     'headgate.yaml:1:61  stages[1].name  another entry has this name',
     'headgate.yaml:1:106  stages[1].patterns[0].match  has a lookaround or a group with flags, which cannot be searched for in linear time',
-    'headgate.yaml:1:136  stages[1].only.endpoints[0]  must be one of chat, completions, messages, responses, embeddings, speech'
+    'headgate.yaml:1:136  stages[1].only.endpoints[0]  must be one of chat, completions, messages, responses, embeddings, speech, transcriptions, translations, images, ocr'
   ])
   t.end()
 })

@@ -1,0 +1,151 @@
+/** Reads the price map of LiteLLM (`model_prices_and_context_window.json`) as a catalogue. */
+
+import { isObject, type JsonObject } from '../json/guards.ts'
+import type { Catalogue, CatalogueModel } from '../../schemas/catalogue.ts'
+import type { Price } from '../../schemas/price.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
+
+/** The kind of provider for each of LiteLLM's; models of others have prices nobody here can pay. */
+const kindOf: Readonly<Record<string, ProviderKind>> = {
+  openai: 'openai',
+  'text-completion-openai': 'openai',
+  azure: 'azure-openai',
+  anthropic: 'anthropic',
+  gemini: 'google',
+  xai: 'xai',
+  mistral: 'mistral',
+  groq: 'groq',
+  fireworks_ai: 'fireworks',
+  deepseek: 'deepseek',
+  together_ai: 'together',
+  openrouter: 'openrouter'
+}
+
+/** USD per unit there, and the field here with the units that its price is of. */
+const tokenFields: ReadonlyArray<readonly [field: string, ours: keyof Price]> = [
+  ['input_cost_per_token', 'input'],
+  ['output_cost_per_token', 'output'],
+  ['cache_read_input_token_cost', 'cached_input'],
+  ['cache_creation_input_token_cost', 'cache_write'],
+  ['cache_creation_input_token_cost_above_1hr', 'cache_write_hour'],
+  ['input_cost_per_audio_token', 'audio_input'],
+  ['output_cost_per_audio_token', 'audio_output'],
+  ['input_cost_per_image_token', 'image_input']
+]
+const unitFields: ReadonlyArray<readonly [field: string, ours: keyof Price, units: number]> = [
+  ['input_cost_per_second', 'per_minute', 60],
+  ['input_cost_per_character', 'per_million_characters', 1e6],
+  ['ocr_cost_per_page', 'per_thousand_pages', 1000]
+]
+
+const capabilityOf: Readonly<Record<string, CatalogueModel['can'][number]>> = {
+  supports_vision: 'vision',
+  supports_function_calling: 'tools',
+  supports_response_schema: 'structured_output',
+  supports_reasoning: 'thinking',
+  supports_audio_input: 'audio'
+}
+
+const modeCapabilities: Readonly<Record<string, CatalogueModel['can']>> = {
+  chat: ['text', 'streaming'],
+  responses: ['text', 'streaming'],
+  completion: ['text', 'streaming'],
+  image_generation: ['image_generation'],
+  audio_transcription: ['audio'],
+  audio_speech: ['audio']
+}
+
+/** Returns true for an object most of whose entries name a provider of LiteLLM. */
+export function isPriceMap (value: unknown): value is JsonObject {
+  if (!isObject(value)) return false
+  const entries = Object.values(value)
+  return entries.filter(entry => isObject(entry) && 'litellm_provider' in entry).length > entries.length / 2
+}
+
+/**
+ * Returns the models of a price map that a kind of provider here serves.
+ *
+ * @param builtIn models whose other facts are kept: the map has prices, limits and little else
+ * @param source that the prices are from
+ * @param asOf day of the prices, `YYYY-MM-DD`
+ */
+export function catalogueOf (
+  map: JsonObject, builtIn: readonly CatalogueModel[], source: string, asOf: string
+): Catalogue {
+  const known = new Map(builtIn.map(model => [model.id, model]))
+  const models = new Map<string, CatalogueModel>()
+  for (const [name, entry] of Object.entries(map)) {
+    const provider = isObject(entry) ? String(entry['litellm_provider']) : ''
+    const kind = kindOf[provider]
+    if (!isObject(entry) || kind === undefined || /\s/.test(name)) continue
+    const id = `${kind}/${withoutPrefix(name, provider)}`
+    const own = priceOf(entry)
+    const price = own === undefined ? {} : { price: { ...own, source, as_of: asOf } }
+    models.set(id, { ...known.get(id) ?? describe(entry, id), ...price })
+  }
+  return { families: [], models: [...models.values()] }
+}
+
+/** Returns the price of an entry; `undefined` where it says none. */
+export function priceOf (entry: JsonObject): Price | undefined {
+  const price: Record<string, unknown> = tokenPrices(entry, '')
+  for (const [field, ours, units] of unitFields) {
+    const usd = usdOf(entry[field], units)
+    if (usd !== undefined) price[ours] = usd
+  }
+  const image = usdOf(entry['output_cost_per_image'] ?? entry['input_cost_per_image'], 1)
+  if (image !== undefined && entry['mode'] === 'image_generation') price['images'] = [{ usd: image }]
+  const { search_context_cost_per_query: searches } = entry
+  const search = usdOf(isObject(searches) ? searches['search_context_size_medium'] : undefined, 1000)
+  if (search !== undefined) price['per_thousand_searches'] = search
+  const [, thousands] = Object.keys(entry).flatMap(
+    field => /^input_cost_per_token_above_(\d+)k_tokens$/.exec(field) ?? []
+  )
+  if (thousands !== undefined) {
+    price['long_prompt'] = {
+      above_prompt_tokens: Number(thousands) * 1000, ...tokenPrices(entry, `_above_${thousands}k_tokens`)
+    }
+  }
+  return Object.keys(price).length === 0 ? undefined : price // its fields are those of the tables
+}
+
+function tokenPrices (entry: JsonObject, suffix: string): Record<string, unknown> {
+  return Object.fromEntries(tokenFields.flatMap(([field, ours]) => {
+    const usd = usdOf(entry[field + suffix], 1e6)
+    return usd === undefined ? [] : [[ours, usd]]
+  }))
+}
+
+/** Returns the price of so many units, without what a product of fractions leaves behind. */
+function usdOf (perUnit: unknown, units: number): number | undefined {
+  if (typeof perUnit !== 'number' || !(perUnit >= 0)) return undefined
+  return Math.min(1_000_000, Number((perUnit * units).toPrecision(12)))
+}
+
+/** `gemini/gemini-2.5-pro` of `gemini`, `azure/gpt-4o` of `azure`: the name at the provider. */
+function withoutPrefix (name: string, provider: string): string {
+  return name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name
+}
+
+function describe (entry: JsonObject, id: string): CatalogueModel {
+  const mode = String(entry['mode'] ?? 'chat')
+  const supported = Object.entries(capabilityOf).flatMap(([field, name]) =>
+    entry[field] === true ? [name] : []
+  )
+  const [input, output] = [tokensOf(entry['max_input_tokens']), tokensOf(entry['max_output_tokens'])]
+  return {
+    id,
+    display_name: id.slice(id.indexOf('/') + 1),
+    description: `From the price map: ${mode}.`,
+    status: 'enabled',
+    upstream_api: id.slice(0, id.indexOf('/')),
+    can: [...new Set([...modeCapabilities[mode] ?? [], ...supported])],
+    ...input !== undefined && { input_token_limit: input },
+    ...output !== undefined && { output_token_limit: output }
+  }
+}
+
+function tokensOf (value: unknown): number | undefined {
+  const tokens = Number(value)
+  return Number.isInteger(tokens) && tokens > 0 ? tokens : undefined
+}
