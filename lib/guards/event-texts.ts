@@ -7,6 +7,7 @@ import {
   text,
   toolArguments,
   toolCall,
+  toolResult,
   PlaceTable,
   type ReplaceText,
   type TextPlace
@@ -38,8 +39,11 @@ export interface ReadEvent {
 }
 
 const ofTools = new PlaceTable({ '**': text })
-/** Fields that no dialect knows: what they are for is not known here either. */
-const extraFields = new PlaceTable({})
+/**
+ * Fields that no dialect knows: what they are for is not known here either, but for what a tool says while it
+ * runs.
+ */
+const extraFields = new PlaceTable({ 'tool_event.message': toolResult })
 const annotations = new PlaceTable({ '**': text, '[].url_citation.url': address })
 
 /** Reads the texts of an event. @throws GatewayError as `replace` does */
@@ -112,8 +116,10 @@ export function readEvent (
       if (event.extra !== undefined) extraFields.replace(event.extra, replace)
       return { event, queue: event.choice }
     case 'extra':
-      extraFields.replace(event.fields, replace)
-      return { event, queue: event.scope === 'answer' ? 0 : event.choice }
+      return {
+        event: changedIn(event, 'fields', extraFields, replace),
+        queue: event.scope === 'answer' ? 0 : event.choice
+      }
     case 'tool-result': {
       const result = changedIn(
         changedIn(event.result, 'arguments', ofTools, replace),

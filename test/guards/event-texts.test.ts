@@ -33,6 +33,18 @@ t.test('events that come in pieces say where they belong', t => {
   t.end()
 })
 
+t.test('what a tool says while it runs is part of its result', t => {
+  const event: ChatEvent = { type: 'extra', scope: 'answer', alone: true, fields: { tool_event: { type: 'tool-progress', id: 'c', progress: 1, message: 'x' } } }
+  const parts = new Map<string, string | undefined>()
+  const read = readEvent(event, (text, { part }) => {
+    parts.set(text, part)
+    return text.toUpperCase()
+  }, undefined)
+  t.match(read, { event: { fields: { tool_event: { type: 'tool-progress', id: 'c', progress: 1, message: 'X' } } }, queue: 0 })
+  t.equal(parts.get('x'), 'tool_result')
+  t.end()
+})
+
 t.test('complete texts are replaced at once', t => {
   const rows: ReadonlyArray<readonly [event: ChatEvent, expected: object]> = [
     [{ type: 'tool-result', result: { toolName: 'n', serverName: 's', arguments: { a: 'x' }, isError: false, result: ['y'] } }, { result: { toolName: 'n', arguments: { a: 'X' }, result: ['Y'] } }],
