@@ -16,7 +16,7 @@ const outfile = join(root, 'build/headgate.cjs')
 
 /** Native, or not needed by most starts. */
 const external = [
-  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'openid-client',
+  '@modelcontextprotocol/client', '@opentelemetry/*', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'ioredis', 'koa-body', 'openid-client',
   'pg', 'sharp', 'undici', 'unpdf'
 ]
 

@@ -13,6 +13,8 @@ import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { withTimeout } from './async/with-timeout.ts'
+import { errorCode } from './config/environment.ts'
+import { ConfigError } from './config/problems.ts'
 import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
 import { CallRecords, type CallObserver } from './gateway/call-records.ts'
@@ -42,6 +44,7 @@ import type { Keys } from './keys/keys.ts'
 import type { Log } from './log/log.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
+import type { CallTracer } from './telemetry/call-tracer.ts'
 import type { Database } from './stores/database.ts'
 import type { CoordinationLoad, Load } from './telemetry/metrics.ts'
 
@@ -157,13 +160,14 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   database?.stopWaiting()
 
   const services = (): Services => live.current
+  const tracer = await tracerOf(settings, log, services)
   const records = new CallRecords({
     keys,
     limiter,
     log,
     database,
     usageDatabase,
-    observers: given.observers ?? [],
+    observers: [...given.observers ?? [], ...tracer === undefined ? [] : [tracer.observe]],
     services
   })
   const work =
@@ -299,6 +303,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     load: () => ({
       openCalls: app.admission.openCalls,
       ...records.load,
+      ...tracer !== undefined && { spansDropped: tracer.dropped },
       degraded: degraded(),
       coordination: coordination?.load()
     }),
@@ -326,6 +331,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await work?.stop()
       clearInterval(expiring)
       await records.close()
+      await tracer?.close()
       await admin?.close()
       ownLimiter?.close()
       await live.close()
@@ -361,6 +367,37 @@ async function judgesOf (settings: Settings, services: () => Services): Promise<
   if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
   const { openJudges } = await import('./judges/open-judges.ts')
   return await openJudges(settings, services)
+}
+
+/** The packages that `telemetry.otlp` needs, optional peers of this one. */
+const otlpPackages = [
+  '@opentelemetry/api',
+  '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/exporter-trace-otlp-proto',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace-base'
+] as const
+
+/**
+ * Opens the exporter of spans, loaded where a configuration has one. @throws ConfigError where its packages
+ * are not installed
+ */
+async function tracerOf (
+  { telemetry: { otlp } }: Settings,
+  log: Log,
+  services: () => Services
+): Promise<CallTracer | undefined> {
+  if (otlp === undefined) return undefined
+  const { openCallTracer } = await import('./telemetry/call-tracer.ts').catch((error: unknown) => {
+    const code = errorCode(error)
+    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error
+    const message = `needs packages that are not installed; run \`npm install ${otlpPackages.join(' ')}\``
+    throw new ConfigError([{ file: '', line: 0, column: 0, path: 'telemetry.otlp', message }])
+  })
+  return openCallTracer(otlp, {
+    log,
+    kindOf: providerId => services().settings.providers.find(({ id }) => id === providerId)?.kind
+  })
 }
 
 /** Creates the HTTP server of an app. @throws where the certificate cannot be used */

@@ -17,7 +17,7 @@ import { LimitsConfig } from './config/limits.ts'
 import { ModelConfig } from './config/models.ts'
 import { ProviderConfig } from './config/providers.ts'
 import { RouteConfig } from './config/routes.ts'
-import { MetricsConfig, ServerConfig } from './config/server.ts'
+import { MetricsConfig, ServerConfig, TelemetryConfig } from './config/server.ts'
 import { StageConfig } from './config/stages.ts'
 import {
   CoordinationConfig,
@@ -63,6 +63,7 @@ export const Config = Closed(
     tools: ToolsConfig,
     server: ServerConfig,
     metrics: Type.Optional(MetricsConfig),
+    telemetry: TelemetryConfig,
     store: StoreConfig,
     coordination: CoordinationConfig,
     usage: UsageConfig,

@@ -3,7 +3,7 @@ import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { OpenAttempt } from './open-attempt.ts'
-import type { RouteAnswer } from './route-attempt.ts'
+import { noteCompleted, type RouteAnswer } from './route-attempt.ts'
 
 export interface AnswerBatchesOptions<E> {
   readonly open: () => Promise<RouteAnswer<OpenAttempt<E>>>
@@ -47,8 +47,8 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
 
   async #begin (): Promise<Result<R, E>> {
     const open = await this.#options.open()
-    if (this.#ended) open.answer.close()
-    else this.#open = open
+    this.#open = open
+    if (this.#ended) this.#end()
     return await this.next()
   }
 
@@ -91,6 +91,8 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     this.#ended = true
     const open = this.#open
     this.#open = undefined // closed once: what is read on after the caller has left begins there
-    open?.answer.close()
+    if (open === undefined) return
+    noteCompleted(this.#call, open.route)
+    open.answer.close()
   }
 }

@@ -72,6 +72,7 @@ export class RouteAttempt {
       route,
       startedAtMs: this.startedAtMs,
       endedAtMs: undefined,
+      completedAtMs: undefined,
       reason: undefined,
       status: undefined
     }
@@ -137,6 +138,12 @@ export class RouteAttempt {
     this.#request.endedAtMs ??= performance.now()
     this.#request.reason ??= reason
   }
+}
+
+/** Notes that the answer of a route was read to its end, or given up. */
+export function noteCompleted ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
+  const request = record.requests?.findLast(sent => sent.route === route)
+  if (request !== undefined) request.completedAtMs ??= performance.now()
 }
 
 /** Notes that an answer broke off after its attempt had succeeded: as an attempt that failed. */

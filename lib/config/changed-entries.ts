@@ -25,7 +25,7 @@ const restartOnly = {
 >
 
 /** Sections that it cannot change either. */
-const restartOnlySections = ['metrics', 'store', 'coordination'] as const
+const restartOnlySections = ['metrics', 'telemetry', 'store', 'coordination'] as const
 
 /** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
 export function changedEntries (before: Settings, after: Settings): string[] {

@@ -29,8 +29,29 @@ export const overrides = [
   { variable: 'HEADGATE_WORKERS', path: ['server', 'workers'], numeric: true },
   { variable: 'HEADGATE_LOG_LEVEL', path: ['server', 'log_level'], numeric: false },
   { variable: 'HEADGATE_METRICS_HOST', path: ['metrics', 'host'], numeric: false },
-  { variable: 'HEADGATE_METRICS_PORT', path: ['metrics', 'port'], numeric: true }
-] as const
+  { variable: 'HEADGATE_METRICS_PORT', path: ['metrics', 'port'], numeric: true },
+  {
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    path: ['telemetry', 'otlp', 'endpoint'],
+    numeric: false
+  },
+  {
+    variable: 'OTEL_EXPORTER_OTLP_PROTOCOL',
+    path: ['telemetry', 'otlp', 'protocol'],
+    numeric: false,
+    // by itself it switches nothing on
+    within: ['telemetry', 'otlp']
+  }
+] as const satisfies readonly Override[]
+
+/** A variable, and the entry that it stands for. */
+interface Override {
+  readonly variable: string
+  readonly path: Path
+  readonly numeric: boolean
+  /** A map without which the variable has no effect. */
+  readonly within?: Path
+}
 
 const others = [
   'HEADGATE_CONFIG',
@@ -115,9 +136,11 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
   const write = (path: Path, entry: unknown, variable: Variable): void => {
     if (put(value, path, entry)) origins.set(formatPath(path), variable)
   }
-  for (const { variable, path, numeric } of overrides) {
+  for (const override of overrides) {
+    const { variable, path, numeric } = override
     const text = environment.get(variable)
     if (text === undefined) continue
+    if ('within' in override && !isObject(entryAt(value, override.within))) continue
     write(path, numeric && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
   }
   for (const [id, prefixes] of prefixesById) {

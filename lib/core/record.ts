@@ -26,6 +26,8 @@ export interface SentRequest {
   readonly startedAtMs: number
   /** The time of its first real output or of its failure; absent while it waits. */
   endedAtMs: number | undefined
+  /** The time at which its answer was read to its end or given up; absent where it gave none. */
+  completedAtMs: number | undefined
   /** The reason why its answer was not used. */
   reason: string | undefined
   /** HTTP status of a refusal. */
@@ -85,6 +87,10 @@ export class CallRecord {
   keyName: string | undefined = undefined
   /** The key that was refused, as far as it may be logged. */
   refusedKey: string | undefined = undefined
+  /** The method of its request; absent for a call that no request made. */
+  method: string | undefined = undefined
+  /** The path of its endpoint, with the names of its parameters. */
+  path: string | undefined = undefined
   /** The other end of the connection. */
   remoteAddress: string | undefined = undefined
   /** As the caller wrote it. */

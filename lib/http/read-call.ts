@@ -107,6 +107,8 @@ export function readCall (
   if (expectsContinue) response.setHeader('connection', 'close')
 
   const record = new CallRecord(name)
+  record.method = request.method
+  record.path = endpoint?.path
   record.remoteAddress = socket.remoteAddress
   let media: MediaStrings | undefined
   let admitted: AdmittedCall | undefined

@@ -31,6 +31,8 @@ export interface Load {
   readonly rowsDropped: number
   /** Calls whose bodies were to be kept and were dropped, since the start. */
   readonly bodiesDropped: number
+  /** Spans of calls that no collector got, since the start. Absent where none are sent. */
+  readonly spansDropped?: number | undefined
   /** The parts that do not work while calls go on. */
   readonly degraded: readonly string[]
   /** Absent where machines do not count together. */
@@ -75,7 +77,7 @@ export class Metrics {
 }
 
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
-  const { openCalls, rowsWaiting, rowsDropped, bodiesDropped, degraded, coordination } = load()
+  const { openCalls, rowsWaiting, rowsDropped, bodiesDropped, spansDropped, degraded, coordination } = load()
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
@@ -138,6 +140,16 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       'Calls whose bodies were to be kept and were dropped.',
       bodiesDropped
     ),
+    ...(spansDropped === undefined
+      ? []
+      : [
+          family(
+            'counter',
+            'headgate_spans_dropped_total',
+            'Spans of calls that no collector got.',
+            spansDropped
+          )
+        ]),
     ...(coordination === undefined
       ? []
       : [

@@ -1,8 +1,9 @@
-/** `server` and `metrics` of `headgate.yaml`. */
+/** `server`, `metrics` and `telemetry` of `headgate.yaml`. */
 
 import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'
-import { Closed, Count, hour, HttpUrl, Milliseconds, Section, Text } from './entries.ts'
+import { Closed, Count, HttpUrl, Milliseconds, Section, Text, hour } from './entries.ts'
+import { Headers } from './secret.ts'
 
 export const ServerConfig = Section(
   {
@@ -133,3 +134,39 @@ export const MetricsConfig = Closed(
       'Metrics for Prometheus at `GET /metrics`, on a port of their own. Changes need a restart. Default: off; `{}` turns them on.'
   }
 )
+
+/** The address at which collectors listen, if nothing else is said. */
+const defaultOtlpEndpoint = 'http://localhost:4318'
+
+const OtlpConfig = Closed(
+  {
+    endpoint: Type.Unsafe<string>({
+      ...HttpUrl('Address of a collector; spans are sent to `/v1/traces` below it.'),
+      default: defaultOtlpEndpoint
+    }),
+    protocol: OneOf(['http/protobuf', 'http/json'], {
+      default: 'http/protobuf',
+      description: 'The encoding of what is sent.'
+    }),
+    headers: Headers('Sent with each request, such as `Authorization`.'),
+    sample: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description:
+          'Share of the calls that are sent, from 0 to 1. Default: what `OTEL_TRACES_SAMPLER` says, else all.'
+      })
+    ),
+    max_queued_spans: Count(
+      8192,
+      'Spans that wait for the collector, per process; further ones are dropped and counted.',
+      100_000
+    )
+  },
+  {
+    description:
+      'Sends spans of calls to an OpenTelemetry collector. Changes need a restart. Default: off; `{}` turns it on.'
+  }
+)
+
+export const TelemetryConfig = Section({ otlp: Type.Optional(OtlpConfig) }, 'Traces of calls.')

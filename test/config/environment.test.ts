@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { variables } from '../../lib/config/environment.ts'
-import { directory, ids, provider } from '../support/config.ts'
+import { directory, ids, lines, load, provider } from '../support/config.ts'
 
 const root = new URL('../../../', import.meta.url)
 
@@ -38,4 +38,14 @@ t.test('.env.example lists exactly the variables that are read, and those of sev
   const listed = [...example.matchAll(/^([A-Z_]+)=(.*)$/gm)]
   t.same(listed.map(([, name]) => name ?? '').toSorted(), [...variables, 'DATABASE_URL', 'REDIS_URL'].toSorted())
   t.ok(listed.every(([, , value]) => value === ''), 'as it stands it says nothing')
+})
+
+t.test('the address of a collector switches traces on, its protocol does not', async t => {
+  const address = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
+  const defaults = { endpoint: 'http://localhost:4318', protocol: 'http/protobuf', headers: {}, maxQueuedSpans: 8192 }
+  t.same(load(t, '', { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }).telemetry, {})
+  t.same(load(t, 'telemetry: {otlp: {}}').telemetry, { otlp: defaults })
+  t.same(load(t, '', address).telemetry, { otlp: { ...defaults, endpoint: 'http://collector:4318' } })
+  t.match(load(t, '', { ...address, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }).telemetry, { otlp: { protocol: 'http/json' } })
+  t.match(lines(t, '', { ...address, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }), [/OTEL_EXPORTER_OTLP_PROTOCOL.*http\/protobuf/])
 })

@@ -1,6 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
@@ -18,6 +21,7 @@ const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
 
 interface Manifest {
   readonly version: string
+  readonly peerDependencies: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, string>>
 }
@@ -133,6 +137,22 @@ t.test('npx headgate prints its version and runs the gateway until npx is stoppe
   child.kill('SIGTERM')
   await ended // no process is left that could write
   await t.rejects(fetch(`${address}/livez`))
+})
+
+t.test('a setting that needs other packages names them where they are not installed', async t => {
+  // Below the repository, Node.js would find those that the tests have.
+  const bare = mkdtempSync(join(tmpdir(), 'headgate-'))
+  t.teardown(() => { rmSync(bare, { recursive: true }) })
+  cpSync(join(directory, 'node_modules/headgate'), join(bare, 'node_modules/headgate'), { recursive: true })
+  for (const name of Object.keys(manifest.dependencies)) {
+    mkdirSync(dirname(join(bare, 'node_modules', name)), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(bare, 'node_modules', name))
+  }
+  writeFileSync(join(bare, 'traced.yaml'), 'telemetry: {otlp: {}}\nserver: {port: 0}\n')
+  const command = join(bare, 'node_modules/headgate/build/headgate.cjs')
+  const [code, out] = await run('node', command, 'start', '--config', join(bare, 'traced.yaml'))
+  t.not(code, 0)
+  t.match(out, `npm install ${Object.keys(manifest.peerDependencies).join(' ')}`)
 })
 
 t.test('the command also runs from its modules', async t => {

@@ -18,7 +18,7 @@ function observed (parts: Partial<CallRecord>, row?: Row, isKnown = (_id: string
   return linesOf(metrics)
 }
 
-const sentTo = (to: Route, reason?: string): SentRequest => ({ route: to, startedAtMs: 1, endedAtMs: 2, reason, status: undefined })
+const sentTo = (to: Route, reason?: string): SentRequest => ({ route: to, startedAtMs: 1, endedAtMs: 2, completedAtMs: 2, reason, status: undefined })
 
 t.test('a call counts with what it used, its attempts and its fallback', async t => {
   const [a, b] = [route('one/a'), route('two/b')]

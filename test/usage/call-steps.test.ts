@@ -100,7 +100,7 @@ t.test('an answer that breaks off is an attempt that failed', async t => {
 t.test('a plain call has no steps to store', t => {
   const route = { providerId: 'p', model: 'm', modelId: 'p/m' }
   const sentAt = (startedAtMs: number): CallRecord => Object.assign(new CallRecord('chat'), {
-    keyCheckedAtMs: 1, routes: [route], requests: [{ route, startedAtMs, endedAtMs: startedAtMs + 100, reason: undefined, status: undefined }]
+    keyCheckedAtMs: 1, routes: [route], requests: [{ route, startedAtMs, endedAtMs: startedAtMs + 100, completedAtMs: startedAtMs + 100, reason: undefined, status: undefined }]
   })
   t.equal(printSteps(sentAt(2), 0), null)
   const row = { model: 'p/m', provider: 'p', attempts: 1, first_byte_ms: 100, duration_ms: 200, error_code: null, findings: null }

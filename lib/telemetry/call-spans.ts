@@ -1,0 +1,239 @@
+/**
+ * Makes the spans of a call from its record, once it has ended: nothing is traced while it runs.
+ *
+ * Names are those of OpenTelemetry's conventions for HTTP, generative AI and MCP. What they have no name for
+ * is `headgate.…`. No text of a prompt, an answer, arguments or results is here.
+ *
+ * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
+ * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
+ */
+
+import { cutName, type CallRecord, type SentRequest, type ToolRun } from '../core/record.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
+import type { EndpointName } from '../../schemas/endpoints.ts'
+import type { Call } from '../core/call.ts'
+import type { Usage } from '../core/usage.ts'
+import type { UsageRow } from '../stores/tables.ts'
+
+export type AttributeValue = string | number | boolean | string[]
+export type Attributes = Record<string, AttributeValue | undefined>
+
+/** Describes a span. Times are those of `performance.now()`. */
+export interface CallSpan {
+  readonly name: string
+  readonly kind: 'server' | 'client'
+  readonly startedAtMs: number
+  readonly endedAtMs: number
+  readonly attributes: Attributes
+  readonly events: readonly SpanEvent[]
+  /** True where the operation failed, rather than its caller. */
+  readonly failed: boolean
+}
+
+export interface SpanEvent {
+  readonly name: string
+  readonly atMs: number
+}
+
+export interface CallSpans {
+  readonly server: CallSpan
+  /** The children of the server span, in the order in which they began. */
+  readonly children: readonly CallSpan[]
+}
+
+type SpannedCall = Pick<Call, 'id' | 'record' | 'receivedAtMs'>
+
+/**
+ * Returns one span for the call, one for each attempt and one for each call of a tool.
+ *
+ * @param row its usage row; absent for a call without a valid key
+ * @param kindOf returns the kind of a provider; `undefined` for one that is gone
+ */
+export function callSpans (
+  call: SpannedCall,
+  row: UsageRow | undefined,
+  endedAtMs: number,
+  kindOf: (providerId: string) => ProviderKind | undefined
+): CallSpans {
+  const { record } = call
+  const answered = record.requests?.filter(({ reason }) => reason === undefined) ?? []
+  const requests = record.requests?.map(request => {
+    const usage = usageOf(record, answered, request)
+    const costNanoUsd = answered.length === 1 && request === answered[0] ? row?.cost_nano_usd : undefined
+    const kind = kindOf(request.route.providerId)
+    return requestSpan(record, request, { usage, costNanoUsd, endedAtMs, kind })
+  })
+  const children = [...requests ?? [], ...record.toolRuns?.map(toolSpan) ?? []]
+  return {
+    server: serverSpan(call, row, endedAtMs),
+    children: children.toSorted((a, b) => a.startedAtMs - b.startedAtMs)
+  }
+}
+
+function serverSpan (
+  { id, record, receivedAtMs }: SpannedCall,
+  row: UsageRow | undefined,
+  endedAtMs: number
+): CallSpan {
+  const { method, path, endpoint, status, outcome, errorCode, firstByteMs, usage, requestedModel } = record
+  return {
+    name: method === undefined || path === undefined ? endpoint : `${method} ${path}`,
+    kind: 'server',
+    startedAtMs: receivedAtMs,
+    endedAtMs,
+    failed: outcome === 'error' && (status === undefined || status >= 500 || status < 400),
+    events:
+      firstByteMs === undefined ? [] : [{ name: 'headgate.first_output', atMs: receivedAtMs + firstByteMs }],
+    attributes: {
+      'http.request.method': method,
+      'http.route': path,
+      'http.response.status_code': status,
+      'error.type': errorCode,
+      'gen_ai.conversation.id': record.session === undefined ? undefined : cutName(record.session),
+      'headgate.call.id': id,
+      'headgate.endpoint': endpoint,
+      'headgate.key.id': record.keyId,
+      'headgate.key.name': record.keyName,
+      'headgate.requested_model': requestedModel === undefined ? undefined : cutName(requestedModel),
+      'headgate.model': record.modelId === undefined ? undefined : cutName(record.modelId),
+      'headgate.provider': record.providerId,
+      'headgate.outcome': outcome,
+      'headgate.attempts': record.attempts,
+      'headgate.retries': record.retries,
+      'headgate.hedges': record.hedges,
+      'headgate.turns': record.turns,
+      'headgate.cache': record.cache,
+      'headgate.refused_by': record.refusedBy,
+      'headgate.skipped': record.failedAttempts?.map(
+        ({ route, reason }) => `${cutName(route.modelId)}: ${reason}`
+      ),
+      'headgate.findings': record.findings?.found.map(
+        ({ stage, point, action, count }) => `${stage} ${point} ${action} ${count}`
+      ),
+      'headgate.overhead_ms': record.overheadMs,
+      'headgate.upstream_wait_ms': record.upstreamWaitMs,
+      'headgate.usage.input_tokens': row?.prompt_tokens ?? usage?.promptTokens,
+      'headgate.usage.output_tokens': row?.completion_tokens ?? usage?.completionTokens,
+      'headgate.usage.estimated': row === undefined ? record.usageEstimated : row.estimated === 1,
+      'headgate.cost_usd': usdOf(row?.cost_nano_usd)
+    }
+  }
+}
+
+interface RequestFacts {
+  readonly usage: Usage | undefined
+  readonly costNanoUsd: number | null | undefined
+  /** The end of the call. */
+  readonly endedAtMs: number
+  readonly kind: ProviderKind | undefined
+}
+
+function requestSpan (
+  { endpoint, streamed, session, chosen, upstreamRequestId }: CallRecord,
+  { route, startedAtMs, endedAtMs: firstAtMs, completedAtMs, reason, status }: SentRequest,
+  { usage, costNanoUsd, endedAtMs, kind }: RequestFacts
+): CallSpan {
+  const operation = operations[endpoint as EndpointName] ?? endpoint // of a map, or a name of its own
+  const isAnswer = reason === undefined && firstAtMs !== undefined
+  return {
+    name: `${operation} ${cutName(route.model)}`,
+    kind: 'client',
+    startedAtMs,
+    endedAtMs: completedAtMs ?? (isAnswer ? endedAtMs : firstAtMs ?? endedAtMs),
+    failed: reason !== undefined && !givenUp.has(reason),
+    events:
+      streamed === true && firstAtMs !== undefined && isAnswer
+        ? [{ name: 'headgate.first_output', atMs: firstAtMs }]
+        : [],
+    attributes: {
+      'gen_ai.operation.name': operation,
+      'gen_ai.provider.name': kind === undefined ? route.providerId : providerNames[kind],
+      'gen_ai.request.model': cutName(route.model),
+      'gen_ai.request.stream': streamed,
+      'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
+      'gen_ai.response.time_to_first_chunk':
+        streamed === true && isAnswer ? (firstAtMs - startedAtMs) / 1000 : undefined,
+      'gen_ai.usage.input_tokens': usage?.promptTokens,
+      'gen_ai.usage.output_tokens': usage?.completionTokens,
+      'gen_ai.usage.cache_read.input_tokens': usage?.cachedTokens,
+      'gen_ai.usage.cache_write.input_tokens': usage?.cacheWriteTokens,
+      'gen_ai.usage.reasoning.output_tokens': usage?.reasoningTokens,
+      'gen_ai.usage.cost': usdOf(costNanoUsd),
+      'http.response.status_code': status,
+      'error.type': reason,
+      'headgate.provider': route.providerId,
+      'headgate.model': cutName(route.modelId),
+      'headgate.upstream_request_id': isAnswer && route === chosen ? upstreamRequestId : undefined
+    }
+  }
+}
+
+function toolSpan ({ serverName, toolName, startedAtMs, endedAtMs, outcome }: ToolRun): CallSpan {
+  const tool = cutName(toolName)
+  return {
+    name: `tools/call ${tool}`,
+    kind: 'client',
+    startedAtMs,
+    endedAtMs,
+    failed: outcome === 'tool_error' || outcome === 'server_failed',
+    events: [],
+    attributes: {
+      'mcp.method.name': 'tools/call',
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': tool,
+      'error.type': outcome === 'ok' ? undefined : outcome,
+      'headgate.tool_server': cutName(serverName)
+    }
+  }
+}
+
+/**
+ * Returns the usage of the answer to one request: each answer is reported once, in the order in which they
+ * came. Where they do not match, it is not known which is whose.
+ */
+function usageOf (
+  { answers }: CallRecord,
+  answered: readonly SentRequest[],
+  request: SentRequest
+): Usage | undefined {
+  return answers.length === answered.length ? answers[answered.indexOf(request)]?.usage : undefined
+}
+
+function usdOf (nanoUsd: number | null | undefined): number | undefined {
+  return nanoUsd === null || nanoUsd === undefined ? undefined : nanoUsd / 1e9
+}
+
+/** Reasons why a request ended by a decision, not a failure. */
+const givenUp: ReadonlySet<string> = new Set(['slower', 'client_closed_request'])
+
+/** The values of `gen_ai.operation.name`; where the conventions have none, the name of the endpoint. */
+const operations: Readonly<Partial<Record<EndpointName, string>>> = {
+  chat: 'chat',
+  messages: 'chat',
+  responses: 'chat',
+  completions: 'text_completion',
+  embeddings: 'embeddings'
+}
+
+/** The values of `gen_ai.provider.name`; where the conventions have none, the kind. */
+const providerNames: Readonly<Record<ProviderKind, string>> = {
+  openai: 'openai',
+  anthropic: 'anthropic',
+  google: 'gcp.gemini',
+  xai: 'x_ai',
+  mistral: 'mistral_ai',
+  groq: 'groq',
+  fireworks: 'fireworks',
+  deepseek: 'deepseek',
+  'openai-compatible': 'openai-compatible',
+  ollama: 'ollama',
+  vllm: 'vllm',
+  sglang: 'sglang',
+  'llama.cpp': 'llama.cpp',
+  'lm-studio': 'lm-studio',
+  openrouter: 'openrouter',
+  together: 'together',
+  'azure-openai': 'azure.ai.openai',
+  sandbox: 'sandbox',
+  local: 'local'
+}

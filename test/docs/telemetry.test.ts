@@ -1,0 +1,34 @@
+/** Holds docs/telemetry.md against the code that makes spans, and against the packages that are tested. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
+import { callSpans } from '../../lib/telemetry/call-spans.ts'
+import { route } from '../support/routes.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const page = readFileSync(join(root, 'docs/telemetry.md'), 'utf8')
+
+const record = Object.assign(new CallRecord('chat'), {
+  requests: [{ route: route('one/a'), startedAtMs: 1, endedAtMs: 2, completedAtMs: 3, reason: undefined, status: undefined }],
+  toolRuns: [{ serverName: 'a/b', toolName: 'echo', startedAtMs: 4, endedAtMs: 5, outcome: 'ok' as const }]
+})
+const { server, children: [request, tool] } = callSpans({ id: '', record, receivedAtMs: 0 }, undefined, 9, () => 'openai')
+
+for (const [title, span] of [['call', server], ['attempt', request], ['tool', tool]] as const) {
+  t.test(`the attributes of the span of a ${title} are all described, and no others`, async t => {
+    const [, cell = ''] = new RegExp(`^\\| ${title} \\| (.*) \\|$`, 'm').exec(page) ?? []
+    const [plain = '', own] = cell.split('as `headgate.…`:')
+    const names = (text: string): string[] => [...text.matchAll(/`([a-z_.-]+)`/g)].map(([, name = '']) => name).filter(name => !['x-request-id', 'execute_tool'].includes(name))
+    const described = [...names(plain), ...names(own ?? '').map(name => `headgate.${name}`)]
+    t.same(described.toSorted(), Object.keys(span?.attributes ?? {}).toSorted())
+  })
+}
+
+t.test('the page installs each package that is needed, in the versions that are tested', async t => {
+  const { peerDependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, Record<string, string>>
+  const named = [...page.matchAll(/(@opentelemetry\/[\w-]+)@([\d.]+)/g)].map(([, name = '', version = '']) => [name, version] as const)
+  t.same(named.map(([name]) => name).toSorted(), Object.keys(peerDependencies ?? {}).toSorted())
+  for (const [name, version] of named) t.ok(devDependencies?.[name]?.startsWith(`${version}.`), name)
+})
