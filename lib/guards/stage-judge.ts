@@ -3,6 +3,7 @@
 import { StageFindings } from '../core/stage-findings.ts'
 import { GatewayError } from '../core/errors.ts'
 import { abortable } from '../async/cancellation.ts'
+import { isObject } from '../json/guards.ts'
 import { startDeadline } from '../async/start-deadline.ts'
 import { stageActionOf, type StageAction, type StagePoint } from '../../schemas/config/stages.ts'
 import { looksAt } from './stage-scope.ts'
@@ -133,7 +134,7 @@ function pointOf (
 }
 
 function isStreamed ({ request }: RoutedCall<unknown>): boolean {
-  return typeof request === 'object' && request !== null && 'stream' in request && request.stream === true
+  return isObject(request) && request['stream'] === true
 }
 
 /** @throws TypeError for what is no verdict on so many texts */

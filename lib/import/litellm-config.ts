@@ -8,6 +8,7 @@ import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
 import { entriesOf, isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
+import { isPattern, patternFinder } from '../models/name-patterns.ts'
 
 export interface ImportedConfig {
   /** In the shape of `headgate.yaml`. */
@@ -262,13 +263,8 @@ class LitellmRouting {
 
   #isServed (name: string): boolean {
     const names = [...this.#models.deployments.keys(), ...this.#aliases.keys()]
-    return names.some(known => known === name || matches(known, name))
+    return names.includes(name) || patternFinder(names.filter(isPattern))(name) !== undefined
   }
-}
-
-function matches (pattern: string, name: string): boolean {
-  const parts = pattern.split('*').map(part => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  return parts.length > 1 && new RegExp(`^${parts.join('.*')}$`).test(name)
 }
 
 function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): JsonObject {

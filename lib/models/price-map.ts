@@ -1,6 +1,6 @@
 /** Reads the price map of LiteLLM (`model_prices_and_context_window.json`) as a catalogue. */
 
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import type { Catalogue, CatalogueModel } from '../../schemas/catalogue.ts'
 import type { Price } from '../../schemas/price.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -128,7 +128,7 @@ function withoutPrefix (name: string, provider: string): string {
 }
 
 function describe (entry: JsonObject, id: string): CatalogueModel {
-  const mode = String(entry['mode'] ?? 'chat')
+  const mode = nonEmptyText(entry['mode']) ?? 'chat'
   const supported = Object.entries(capabilityOf).flatMap(([field, name]) =>
     entry[field] === true ? [name] : []
   )

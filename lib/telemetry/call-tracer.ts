@@ -159,7 +159,8 @@ class BoundedQueue implements SpanProcessor {
         export: (spans, onResult) => {
           exporter.export(spans, result => {
             this.#waiting -= spans.length
-            if (Number(result.code) !== exportSucceeded) this.#drop(spans.length, result.error)
+            const code: number = result.code
+            if (code !== exportSucceeded) this.#drop(spans.length, result.error)
             onResult(result)
           })
         },

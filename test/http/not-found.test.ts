@@ -16,7 +16,7 @@ t.test('paths that clients know from providers say what serves instead, in the d
     ['/v1/complete', /POST \/v1\/messages/],
     ['/v1/filesystem', ''],
     ['/chat/completions', '`/chat/completions` is served at `/v1/chat/completions`.'],
-    ['/messages/count_tokens?beta=true', '`/messages/count_tokens` is served at `/v1/messages/count_tokens`.'],
+    ['/audio/speech?beta=true', '`/audio/speech` is served at `/v1/audio/speech`.'],
     ['/responses/', '`/responses` is served at `/v1/responses`.'],
     ['/responses/resp_1/cancel', '`/responses/…` is served at `/v1/responses/…`.'],
     ['/models/openai/x', '`/models/…` is served at `/v1/models/…`.'],

@@ -126,6 +126,7 @@ export const chatRequestTexts = new PlaceTable({
   prompt_cache_key: text,
   prompt_cache_retention: word,
   'cache.**': unseen('compared here, and not sent'),
+  'fallbacks.**': unseen('names of models'),
   'guardrails.**': idle,
   'handoff_config.**': idle
 })

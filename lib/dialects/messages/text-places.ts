@@ -82,6 +82,7 @@ export const messagesRequestTexts = new PlaceTable({
   stop_sequences: text,
   'stop_sequences[]': text,
   'cache.**': unseen('compared here, and not sent'),
+  'fallbacks.**': unseen('names of models'),
   'metadata.user_id': text
 })
 

@@ -121,6 +121,7 @@ const repeated: Places = {
   prompt_cache_key: text,
   prompt_cache_retention: word,
   'cache.**': unseen('compared here, and not sent'),
+  'fallbacks.**': unseen('names of models'),
   service_tier: word
 }
 
