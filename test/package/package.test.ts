@@ -122,7 +122,7 @@ t.test('the examples run', async t => {
   const [code, out] = await run('node', 'out/own-stage.js')
   t.equal(code, 0)
   t.match(out, /^data: \{.*"content":" ANYONE"/m)
-  for (const name of ['embedded-gateway', 'own-provider', 'guard']) await started(t, 'node', `out/${name}.js`)
+  for (const name of ['embedded-gateway', 'own-provider']) await started(t, 'node', `out/${name}.js`)
 })
 
 t.test('what is not public cannot be imported', async t => {
