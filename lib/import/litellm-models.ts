@@ -3,7 +3,7 @@
  */
 
 import { ImportPlan, type Verdict } from './plan.ts'
-import { litellmProviders, splitModel, type ProviderRow } from './litellm-providers.ts'
+import { litellmProviders, splitModel, type ProviderRow } from '../models/litellm-providers.ts'
 import { variableIn, type ImportedSecrets } from './secrets.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'

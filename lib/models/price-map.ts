@@ -2,24 +2,8 @@
 
 import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import type { Catalogue, CatalogueModel } from '../../schemas/catalogue.ts'
+import { litellmProviders } from './litellm-providers.ts'
 import type { Price } from '../../schemas/price.ts'
-import type { ProviderKind } from '../../schemas/providers.ts'
-
-/** The kind of provider for each of LiteLLM's; models of others have prices nobody here can pay. */
-const kindOf: Readonly<Record<string, ProviderKind>> = {
-  openai: 'openai',
-  'text-completion-openai': 'openai',
-  azure: 'azure-openai',
-  anthropic: 'anthropic',
-  gemini: 'google',
-  xai: 'xai',
-  mistral: 'mistral',
-  groq: 'groq',
-  fireworks_ai: 'fireworks',
-  deepseek: 'deepseek',
-  together_ai: 'together',
-  openrouter: 'openrouter'
-}
 
 /** USD per unit there, and the field here with the units that its price is of. */
 const tokenFields: ReadonlyArray<readonly [field: string, ours: keyof Price]> = [
@@ -76,8 +60,8 @@ export function catalogueOf (
   const models = new Map<string, CatalogueModel>()
   for (const [name, entry] of Object.entries(map)) {
     const provider = isObject(entry) ? String(entry['litellm_provider']) : ''
-    const kind = kindOf[provider]
-    if (!isObject(entry) || kind === undefined || /\s/.test(name)) continue
+    const { kind, baseUrl } = litellmProviders[provider] ?? {}
+    if (!isObject(entry) || kind === undefined || baseUrl !== undefined || /\s/.test(name)) continue
     const id = `${kind}/${withoutPrefix(name, provider)}`
     const own = priceOf(entry)
     const price = own === undefined ? {} : { price: { ...own, source, as_of: asOf } }

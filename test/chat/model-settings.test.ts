@@ -9,7 +9,7 @@ t.test('settings of a model are fields of the request, in one spelling', async t
     tool_choice: { type: 'any', disable_parallel_tool_use: true },
     reasoning: { effort: 'low', summary: 'auto' },
     attributes: { cost: 1 },
-    timeout: 3
+    unknown: 3
   }), { temperature: 0, stop: ['END'], tool_choice: 'required', parallel_tool_calls: false, reasoning_effort: 'low' })
   t.same(chatSettings({ reasoning_effort: 'high', reasoning: { effort: 'low' } }), { reasoning_effort: 'high' })
 })

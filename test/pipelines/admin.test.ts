@@ -75,6 +75,8 @@ const cases: Readonly<Partial<Record<AdminRoute, Case>>> = {
   'GET /admin/v1/configuration/schema': { least: 'admin', scope: 'configuration:read' },
   'POST /admin/v1/configuration/check': { least: 'admin', scope: 'configuration:read', body: {} },
   'POST /admin/v1/configuration': { least: 'owner', scope: 'configuration:write', body: {} },
+  'GET /admin/v1/stages': { least: 'member', scope: 'models:read' },
+  'POST /admin/v1/stages/try': { least: 'admin', scope: 'configuration:read', body: {} },
   'GET /admin/v1/audit': { least: 'admin', scope: 'audit:read' }
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { providerKinds } from '../../schemas/providers.ts'
-import { litellmProviders, splitModel } from '../../lib/import/litellm-providers.ts'
+import { litellmProviders, splitModel } from '../../lib/models/litellm-providers.ts'
 
 t.test('every provider has a kind that there is, and those of OpenAI\'s API an address or one of the file', async t => {
   for (const [name, { kind, baseUrl }] of Object.entries(litellmProviders)) {
