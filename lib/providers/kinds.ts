@@ -50,6 +50,8 @@ export interface Kind {
   readonly upstreamApi?: string
   /** Names that only its models have: without a prefix they refer to it, known or not. Default: none. */
   readonly ownNames?: RegExp
+  /** The value of `gen_ai.provider.name` in traces. Default: the name of the kind. */
+  readonly traceName?: string
   /** Headers that carry a key. */
   readonly credential: (key: string) => Record<string, string>
   readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
@@ -151,6 +153,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     }
   },
   google: {
+    traceName: 'gcp.gemini',
     variables: ['GEMINI', 'GOOGLE'],
     baseUrl: 'https://generativelanguage.googleapis.com',
     upstreamApi: 'google/generateContent',
@@ -166,6 +169,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     }
   },
   xai: {
+    traceName: 'x_ai',
     variables: ['XAI'],
     baseUrl: 'https://api.x.ai/v1',
     upstreamApi: 'xai/chat/completions',
@@ -175,6 +179,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     traits: { systemAnywhere: true, prefill: false }
   },
   mistral: {
+    traceName: 'mistral_ai',
     variables: ['MISTRAL'],
     baseUrl: 'https://api.mistral.ai/v1',
     credential: bearer,
@@ -322,6 +327,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false }
   },
   'azure-openai': {
+    traceName: 'azure.ai.openai',
     credential: azureOpenaiHeaders,
     adapters: azureOpenaiAdapters,
     quirks: {

@@ -9,6 +9,7 @@
  */
 
 import { cutName, type CallRecord, type SentRequest, type ToolRun } from '../core/record.ts'
+import { kinds } from '../providers/kinds.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
 import type { Call } from '../core/call.ts'
@@ -147,7 +148,7 @@ function requestSpan (
         : [],
     attributes: {
       'gen_ai.operation.name': operation,
-      'gen_ai.provider.name': kind === undefined ? route.providerId : providerNames[kind],
+      'gen_ai.provider.name': kind === undefined ? route.providerId : (kinds[kind].traceName ?? kind),
       'gen_ai.request.model': cutName(route.model),
       'gen_ai.request.stream': streamed,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
@@ -213,27 +214,4 @@ const operations: Readonly<Partial<Record<EndpointName, string>>> = {
   responses: 'chat',
   completions: 'text_completion',
   embeddings: 'embeddings'
-}
-
-/** The values of `gen_ai.provider.name`; where the conventions have none, the kind. */
-const providerNames: Readonly<Record<ProviderKind, string>> = {
-  openai: 'openai',
-  anthropic: 'anthropic',
-  google: 'gcp.gemini',
-  xai: 'x_ai',
-  mistral: 'mistral_ai',
-  groq: 'groq',
-  fireworks: 'fireworks',
-  deepseek: 'deepseek',
-  'openai-compatible': 'openai-compatible',
-  ollama: 'ollama',
-  vllm: 'vllm',
-  sglang: 'sglang',
-  'llama.cpp': 'llama.cpp',
-  'lm-studio': 'lm-studio',
-  openrouter: 'openrouter',
-  together: 'together',
-  'azure-openai': 'azure.ai.openai',
-  sandbox: 'sandbox',
-  local: 'local'
 }
