@@ -9,6 +9,7 @@
 import type { Static, TSchema } from 'typebox'
 import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
+import { takeTags } from '../chat/caller-tags.ts'
 import { isSlowRequest } from '../core/record.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
@@ -40,7 +41,7 @@ export function validate<S extends TSchema> (
   const check = bodyCheck(schema)
   return map(call => call.body().then(body => {
     // the check has just shown that it is one
-    const request = withoutNulls(check(body)) as WithoutNulls<Static<S>>
+    const request = withoutNulls(check(takeTags(body, call.record))) as WithoutNulls<Static<S>>
     const valid = refine(call, { request })
     return isSlowRequest(call.record) ? yieldFairly().then(() => valid) : valid
   }))

@@ -39,6 +39,7 @@ function fieldsOf (
     request: record.request,
     requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),
     ignored: record.ignoredFields,
+    tags: record.tags,
     session: record.session,
     model: record.modelId === undefined ? undefined : cutName(record.modelId),
     provider: record.providerId,

@@ -94,3 +94,23 @@ t.test('a provider of the caller\'s dialect gets none of these fields', async t 
     t.same(Object.keys(own).filter(name => name in (json as object)), [], path)
   }
 })
+
+t.test('a list of tags reaches the log and no provider, in every dialect', async t => {
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } }
+  const response = { id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'm', output: [], usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
+  const upstream = await fakeUpstream(({ path }) => ({ pieces: [path.endsWith('completions') ? chatAnswer('x') : JSON.stringify(path.endsWith('messages') ? message : response)] }))
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'anthropic', 'anthropic'), upstreamAt(`${upstream.url}/v1`, 'openai'), upstreamAt(`${upstream.url}/v1`, 'groq', 'groq')]
+  })
+  const metadata = { tags: ['batch', 'night'], user_id: 'u' }
+  const bodies = {
+    '/v1/messages': { model: 'anthropic/claude-sonnet-5-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], metadata },
+    '/v1/responses': { model: 'openai/gpt-5', input: 'hi', metadata },
+    [chat]: { ...question, model: 'groq/llama', metadata }
+  }
+  for (const [path, body] of Object.entries(bodies)) t.equal((await api.post(path, body)).status, 200, path)
+  t.notMatch(upstream.requests.map(({ text }) => text).join(), /night/)
+  await until(() => api.lines.filter(({ tags }) => tags !== undefined).length === 3, 'their lines')
+  t.equal((await api.post(chat, { ...question, metadata: { tags: 'batch', other: 1 } })).status, 422, 'what remains obeys the schema')
+})
