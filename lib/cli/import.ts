@@ -1,6 +1,6 @@
 /** `headgate import`: makes a configuration of that of another gateway. */
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readDocument } from '../config/config-document.ts'
@@ -63,6 +63,7 @@ Exits with 1 when an entry is unsupported.
       if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets)
       writeFileSync(out, `${mark}\n${printDocument(imported.config)}`)
       if (imported.secrets.size > 0) {
+        rmSync(secrets, { force: true }) // the mode is that of a new file
         writeFileSync(secrets, `${mark}\n${printVariables(imported.secrets)}`, { mode: 0o600 })
       }
       checkWritten(out, variables, terminal)
@@ -100,9 +101,11 @@ function checkReplaceable (path: string, shown: string): void {
   }
 }
 
-/** As `.env` files, systemd and Docker read them. */
+/** As shells, systemd and Docker read them: Docker takes quotes literally, so there are as few as possible. */
 function printVariables (secrets: ReadonlyMap<string, string>): string {
-  return [...secrets].map(([name, value]) => `${name}=${JSON.stringify(value)}\n`).join('')
+  const quoted = (value: string): string =>
+    /^[\w./:@%+=,-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`
+  return [...secrets].map(([name, value]) => `${name}=${quoted(value)}\n`).join('')
 }
 
 /** Checks what was written as `headgate check` does, with a value for each variable. */

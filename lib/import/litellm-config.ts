@@ -105,8 +105,10 @@ export function importLitellmConfig (file: JsonObject): ImportedConfig {
 
 function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): void {
   for (const [name, value] of entriesOf(file['environment_variables'])) {
-    if (variableIn(value) === undefined) secrets.values.set(name, String(value))
-    plan.note(`environment_variables.${name}`, 'exact', `env:${name}`)
+    const path = `environment_variables.${name}`
+    if (!/^[A-Za-z_]\w*$/.test(name)) plan.note(path, 'unsupported', 'is not the name of a variable')
+    else if (variableIn(value) === undefined) secrets.values.set(name, String(value))
+    plan.note(path, 'exact', `env:${name}`)
   }
 }
 

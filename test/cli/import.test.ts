@@ -1,4 +1,5 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { headgate } from '../support/command.ts'
@@ -7,6 +8,7 @@ const config = `
 model_list:
   - { model_name: mine, litellm_params: { model: openai/gpt-4o, api_base: "http://127.0.0.1:1/v1", api_key: "sk-in-clear" } }
   - { model_name: other, litellm_params: { model: anthropic/claude-sonnet-4-5, api_key: os.environ/CLAUDE_KEY } }
+environment_variables: { PLAIN: "a b$HOME'c" }
 general_settings: { master_key: sk-master }
 `
 
@@ -26,7 +28,10 @@ t.test('--apply writes a valid configuration, and secrets for its owner alone; a
     const applied = await headgate(t, ['import', 'litellm', '--config', 'config.yaml', '--apply'], directory)
     t.match(applied, { code: 0, out: /Written: headgate\.yaml and headgate\.env\.\nSet these variables before you start it: CLAUDE_KEY\.$/ })
     t.equal(statSync(join(directory, 'headgate.env')).mode & 0o777, 0o600)
-    t.match(readFileSync(join(directory, 'headgate.env'), 'utf8'), /^LITELLM_127_0_0_1_1_API_KEY="sk-in-clear"$/m)
+    t.match(readFileSync(join(directory, 'headgate.env'), 'utf8'), /^LITELLM_127_0_0_1_1_API_KEY=sk-in-clear$/m)
+    const shell = spawnSync('sh', ['-c', '. ./headgate.env; printf %s "$PLAIN"'], { cwd: directory, encoding: 'utf8' })
+    t.equal(shell.stdout, "a b$HOME'c", 'a shell reads it as it was')
+    chmodSync(join(directory, 'headgate.env'), 0o644)
     t.notMatch(readFileSync(join(directory, 'headgate.yaml'), 'utf8'), /sk-/)
   }
   const env = { LITELLM_127_0_0_1_1_API_KEY: 'x', CLAUDE_KEY: 'y' }

@@ -142,11 +142,12 @@ model_list:
   - { model_name: gpt, litellm_params: { model: openai/gpt-4o, mock_response: hi } }
   - { model_name: "x/*", litellm_params: { model: "openai/*" } }
   - { model_name: "x/*", litellm_params: { model: "anthropic/*" } }
+environment_variables: { "A; rm": x }
 litellm_settings: { fallbacks: [{ gpt: [claude] }], unknown_switch: true }
 router_settings: { routing_strategy: own-strategy }
 `)
   t.same(unsupported(made).toSorted(), [
-    'litellm_settings.fallbacks[0]', 'litellm_settings.unknown_switch', 'model_list[0]', 'model_list[1]',
+    'environment_variables.A; rm', 'litellm_settings.fallbacks[0]', 'litellm_settings.unknown_switch', 'model_list[0]', 'model_list[1]',
     'model_list[2].litellm_params.mock_response', 'model_list[4].model_name', 'router_settings.routing_strategy'
   ])
   t.match(made.config, { models: { gpt: { alias: 'openai/gpt-4o' }, 'x/*': { alias: 'openai/*' } } })
