@@ -62,7 +62,7 @@ function directivesOf (header: string | string[] | undefined): ReadonlyMap<strin
   )
 }
 
-/** What is no number asks for nothing. */
+/** A value that is not a number is ignored. */
 function secondsOf (value: string | undefined): number {
   return value !== undefined && /^\d{1,10}$/.test(value) ? Number(value) : Infinity
 }

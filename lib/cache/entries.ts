@@ -6,7 +6,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 export interface RequestDigest {
   /** Names the entry, and says nothing about the request. */
   readonly name: string
-  /** Seals the entry: 32 bytes that only those know who have the request. */
+  /** The encryption key of the entry, 32 bytes. It can only be derived from the request itself. */
   readonly key: Buffer
 }
 

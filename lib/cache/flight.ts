@@ -1,8 +1,8 @@
 import { CallCancellation, abortable } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 
-/** `kept`: the answer is in the cache. `unkept`: it is one that the cache does not keep. */
-export type FlightEnd = 'kept' | 'unkept' | 'failed'
+/** `uncached`: the answer is complete but must not be cached. */
+export type FlightEnd = 'cached' | 'uncached' | 'failed'
 
 /**
  * A call to a provider for whose answer equal calls wait. It goes on when its caller has left, as long as

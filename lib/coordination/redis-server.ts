@@ -175,24 +175,19 @@ export class RedisServer extends EventEmitter<Events> {
     }
   }
 
-  /** Returns the text of a key. @throws Error when there is no reply in time */
+  /**
+   * Returns the text of a key. What fails here says nothing about the counters: a text may be too large, or
+   * memory used up.
+   *
+   * @throws Error when Redis refuses, or does not reply in time
+   */
   async get (key: string): Promise<string | undefined> {
-    try {
-      return (await this.#redis.get(key)) ?? undefined
-    } catch (error) {
-      this.#lose(error)
-      throw error
-    }
+    return (await this.#redis.get(key)) ?? undefined
   }
 
-  /** Keeps a text for some milliseconds. @throws Error when there is no reply in time */
+  /** Keeps a text for some milliseconds. @throws as `get` does */
   async set (key: string, text: string, ttlMs: number): Promise<void> {
-    try {
-      await this.#redis.set(key, text, 'PX', ttlMs)
-    } catch (error) {
-      this.#lose(error)
-      throw error
-    }
+    await this.#redis.set(key, text, 'PX', ttlMs)
   }
 
   /**

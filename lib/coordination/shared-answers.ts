@@ -5,8 +5,8 @@ type Server = Pick<RedisServer, 'isUp' | 'get' | 'set' | 'deleteAll'>
 const prefix = 'headgate:answer:'
 
 /**
- * Cached answers in Redis. Without Redis there are none: every call is answered anew, and `RedisServer` says
- * that it is away.
+ * Cached answers in Redis. Where it is away or refuses one, the call is answered anew: what depends on Redis
+ * beside answers says so.
  */
 export class SharedAnswers {
   readonly #server: Server
@@ -20,13 +20,13 @@ export class SharedAnswers {
     try {
       return await this.#server.get(prefix + name)
     } catch {
-      return undefined // the server emits that it is away
+      return undefined // as if there were none
     }
   }
 
   set (name: string, text: string, ttlMs: number): void {
     if (!this.#server.isUp) return
-    this.#server.set(prefix + name, text, Math.max(1, Math.round(ttlMs))).catch(() => undefined) // as above
+    this.#server.set(prefix + name, text, Math.max(1, Math.round(ttlMs))).catch(() => undefined) // it is not kept
   }
 
   /** Deletes all of them. @returns how many @throws Error when Redis does not reply */

@@ -21,6 +21,9 @@ export type UnavailableStage = (stage: string, call: RoutedCall<unknown>, cause:
 const defaultTimeoutMs = 5000
 const defaultWindow: JudgeWindow = { characters: 800, overlap: 200, maxWaitMs: 1000 }
 
+/** Longest reason of a service in an error: it may repeat what it was sent. */
+const maxReason = 300
+
 export class StageJudge implements JudgeLayer {
   readonly #settings: StageSettings
   readonly #judge: Judge
@@ -48,7 +51,8 @@ export class StageJudge implements JudgeLayer {
           : window ?? defaultWindow,
       pointOf: place => pointOf(place, point, points),
       judge: async texts => await this.#look(texts, call, action),
-      refusal: () => this.#refusal('it found something where nothing may be replaced, such as in signed reasoning or an unknown field')
+      refusal: () =>
+        this.#refusal('it found something in a part that cannot be changed, such as signed reasoning')
     }
   }
 
@@ -93,7 +97,9 @@ export class StageJudge implements JudgeLayer {
     given: readonly string[],
     cause: unknown
   ): readonly string[] {
-    const { name, whenUnavailable = 'refuse' } = this.#settings
+    const { name } = this.#settings
+    const isReport = stageActionOf(this.#settings) === 'report'
+    const { whenUnavailable = isReport ? 'pass' : 'refuse' } = this.#settings
     this.#onUnavailable(name, call, cause)
     for (const point of points) call.record.findings?.note(name, point, 'unavailable')
     if (whenUnavailable === 'pass') return given
@@ -103,7 +109,8 @@ export class StageJudge implements JudgeLayer {
   }
 
   #refusal (reason: string | undefined): GatewayError {
-    const because = reason === undefined || reason === '' ? '.' : `: ${reason.replace(/\.$/, '')}.`
+    const [line = ''] = (reason ?? '').slice(0, maxReason).split(/[\r\n]/, 1)
+    const because = line === '' ? '.' : `: ${line.replace(/\.$/, '')}.`
     return new GatewayError('content_refused', {
       message: `The stage \`${this.#settings.name}\` refused this call${because}`
     })

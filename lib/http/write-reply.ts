@@ -46,7 +46,7 @@ export function writeReply (
 async function writeComplete (
   response: ServerResponse, body: string | Uint8Array, reply: Reply, call: Call, options: WriteOptions
 ): Promise<void> {
-  await options.beforeLastByte?.(call) // before the head, which has what the call costs
+  await options.beforeLastByte?.(call) // first: the headers say what the call cost
   if (response.destroyed) return
   response.writeHead(reply.status, {
     ...headersOf(reply, call),

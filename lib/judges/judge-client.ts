@@ -1,4 +1,4 @@
-/** Asks services of the operator what they make of texts: JSON over HTTP. */
+/** Sends texts to the operator's services and reads their answers: JSON over HTTP. */
 
 import { httpTransport } from '../client/transport.ts'
 import { sleep } from '../async/sleep.ts'
@@ -33,7 +33,7 @@ const retryAfterMs = 100
 const connectMs = 5000
 /** To one service at once; further requests wait. */
 const connections = 64
-/** The time of the stage bounds a request; these bound nothing beside it. */
+/** The stage's own timeout limits a request, so these are set too high to matter. */
 const wait = 600_000
 const timeouts = { connectMs, firstByteMs: wait, responseMs: wait, idleBytesMs: wait, idleEventsMs: wait }
 

@@ -49,9 +49,9 @@ export class CallRecorder {
   }
 
   /**
-   * Journals a call just before its last byte is sent, and notes what a complete answer says of its cost. Its last byte must wait for the result:
-   * the journal, written once for all calls of a turn of the event loop. A call that has been journaled as it
-   * is, is not again.
+   * Journals a call just before its last byte is sent, and sets the cost headers of a complete answer. The
+   * last byte must wait for the returned promise: the journal is written once for all calls of a turn of the
+   * event loop. A call that has been journaled as it is, is not again.
    */
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts

@@ -99,6 +99,7 @@ async function* looked<R> (
       const step = await stepOf(reading, held)
       if (step === undefined) {
         await held.decide?.(events)
+        if (!holds) events = [] // they were passed on before
         if (last !== undefined && holds && decidedSoFar()) yield taken(last)
         continue
       }
@@ -109,6 +110,7 @@ async function* looked<R> (
       if (!holds) yield last
       try {
         for (const event of last.events) held.push(event, events)
+        if (!holds) events = []
       } catch (error) {
         // What is decided goes out first, as what is read does before any other error.
         if (isBegun && events.length > 0) yield taken(last)

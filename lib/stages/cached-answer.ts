@@ -1,7 +1,8 @@
-/** Answers a call with the answer to an equal one, where the cache has it; else keeps its answer. */
+/** Answers a call from the cache if an equal call was answered before; otherwise caches the new answer. */
 
 import { AnswerRecorder, replayedAnswer } from '../cache/recorded-answer.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
+import { GatewayError } from '../core/errors.ts'
 import { flatMap, once, type Stage } from '../pipeline/stage.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
 import type { CacheTerms } from '../cache/cache-terms.ts'
@@ -20,7 +21,7 @@ export interface CachedAnswerOptions {
 
 /**
  * Answers calls from the cache: one call in, its answer out, as `answer` gave it to the first of equal calls.
- * Calls that come meanwhile wait for it; where it fails, the next of them goes.
+ * Equal calls that arrive meanwhile wait for it. If it fails, one of them calls the provider.
  *
  * @throws what `answer` throws; nothing of a failed answer is kept
  */
@@ -68,6 +69,7 @@ async function find<R extends ChatInput> (
 ): Promise<Batch<R, ChatEvent> | Flight | undefined> {
   const { record, request, signal } = call
   const startedAtMs = performance.now()
+  let isKept = false
   try {
     for (;;) {
       const text = await cache.get(digest)
@@ -79,7 +81,11 @@ async function find<R extends ChatInput> (
       }
       const flight = cache.flight(digest, request.stream === true)
       if (flight === undefined) return begin()
-      if ((await flight.wait(signal)) === 'unkept') return undefined
+      // Waiting again could go on for as many answers as there are equal calls.
+      if (isKept) return undefined
+      const end = await flight.wait(signal)
+      if (end === 'uncached') return undefined
+      isKept = end === 'cached'
     }
   } finally {
     record.upstreamWaitMs += performance.now() - startedAtMs
@@ -115,7 +121,7 @@ async function* recorded<R extends ChatInput> (
     isOver = true
     const text = isComplete ? recorder.text() : undefined
     if (text !== undefined) keep(text)
-    flight?.end(text !== undefined ? 'kept' : isComplete ? 'unkept' : 'failed')
+    flight?.end(text !== undefined ? 'cached' : isComplete ? 'uncached' : 'failed')
   }
   const read = async (): Promise<Batch<R, ChatEvent> | undefined> => {
     try {
@@ -135,17 +141,18 @@ async function* recorded<R extends ChatInput> (
   const readOn = async (): Promise<void> => {
     try {
       while ((await read()) !== undefined);
-    } catch {
-      // Those who wait know: the next of them goes.
+    } catch (error) {
+      call.record.cause ??= error // one of the calls that wait tries again
     }
   }
   const leave = (): void => {
     if (flight === undefined) return
     // Its row is complete once the answer is.
     if (flight.isAwaited) call.record.whenUsageKnown = flight.ended.then(() => undefined)
-    flight.leave(call.signal.reason)
+    flight.leave(call.signal.reason ?? new GatewayError('client_closed_request'))
   }
   if (flight !== undefined) call.signal.addEventListener('abort', leave, { once: true })
+  if (call.signal.aborted) leave()
   try {
     for (let batch = await read(); batch !== undefined; batch = await read()) yield batch
   } finally {

@@ -201,7 +201,7 @@ class BoundedQueue implements SpanProcessor {
     this.#saidAtMs = nowMs
     this.#log.warn(
       { dropped: this.#dropped, ...error !== undefined && { cause: loggableError(error) } },
-      'spans were dropped: the collector did not take them'
+      'spans were dropped: the queue was full, or the collector refused them'
     )
   }
 }

@@ -153,7 +153,7 @@ const kindEntries = {
   })),
   when_unavailable: Type.Optional(OneOf(['refuse', 'pass'], {
     description:
-      'What becomes of a call that it cannot look at, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`. Not of `pattern`.'
+      'What becomes of a call that it cannot look at, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not of `pattern`.'
   })),
   stream: Type.Optional(OneOf(['windows', 'complete'], {
     description:

@@ -12,8 +12,8 @@ t.test('a flight goes on while somebody waits for it', async t => {
   one.abort('left')
   t.equal(await first.catch((reason: unknown) => reason), 'left')
   t.equal(flight.signal.aborted, false)
-  flight.end('kept')
-  t.equal(await second, 'kept')
+  flight.end('cached')
+  t.equal(await second, 'cached')
 })
 
 t.test('it is given up when all have left', async t => {
@@ -31,7 +31,7 @@ t.test('it is given up when all have left', async t => {
 
 t.test('only its first end counts', async t => {
   const flight = new Flight()
-  flight.end('unkept')
-  flight.end('kept')
-  t.equal(await flight.ended, 'unkept')
+  flight.end('uncached')
+  flight.end('cached')
+  t.equal(await flight.ended, 'uncached')
 })

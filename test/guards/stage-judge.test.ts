@@ -110,3 +110,15 @@ t.test('`report` waits for complete answers, as `stream: complete` does', t => {
   t.same([windowOf({ action: 'report' }), windowOf({ stream: 'complete' }), windowOf({}, false)], [undefined, undefined, undefined])
   t.end()
 })
+
+t.test('a stage that only counts lets calls pass that it could not look at, unless it says otherwise', async t => {
+  const down: Judge['look'] = async () => { throw new Error('down') }
+  t.same(await setUp(down, { action: 'report' }).judge.judge(given), ['a', 'b'])
+  await t.rejects(setUp(down, { action: 'report', whenUnavailable: 'refuse' }).judge.judge(given), { code: 'stage_unavailable' })
+})
+
+t.test('of the reason of a service the caller gets one line', async t => {
+  const { judge } = setUp(verdict({ refusal: `${'x'.repeat(1000)}\nmore` }))
+  const error = await judge.judge(given).then(() => undefined, (thrown: unknown) => thrown)
+  t.equal((error as Error).message, `The stage \`mine\` refused this call: ${'x'.repeat(300)}.`)
+})
