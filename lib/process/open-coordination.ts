@@ -148,7 +148,10 @@ async function useRedis<T> (
     isGone: () => false
   })
   try {
-    if (!server.isUp) throw new CommandError(`Redis cannot be reached: ${describeError(server.failure)}.`)
+    if (!server.isUp) {
+      const reason = server.failure === undefined ? 'no reply in time' : describeError(server.failure)
+      throw new CommandError(`Redis cannot be reached: ${reason}.`)
+    }
     return await work(server)
   } finally {
     await server.close()
