@@ -43,14 +43,19 @@ export class AnswerRecorder<R> {
       return
     }
     for (const event of batch.events) {
-      const json = JSON.stringify(event)
-      this.#length += json.length
-      if (this.#length > this.#maxLength || !this.#takes(event)) {
+      const json = this.#takes(event) ? JSON.stringify(event) : undefined
+      this.#length += json?.length ?? 0
+      if (json === undefined || this.#length > this.#maxLength) {
         this.#events = undefined
         return
       }
       this.#events.push(json)
     }
+  }
+
+  /** True once the answer is one that is not kept. */
+  get hasGivenUp (): boolean {
+    return this.#events === undefined
   }
 
   /** Returns the text of a complete answer that may be given again; else `undefined`. */

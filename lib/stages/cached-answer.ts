@@ -1,5 +1,6 @@
 /** Answers a call from the cache if an equal call was answered before; otherwise caches the new answer. */
 
+import { abortable } from '../async/cancellation.ts'
 import { AnswerRecorder, replayedAnswer } from '../cache/recorded-answer.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -132,15 +133,18 @@ async function* recorded<R extends ChatInput> (
         return undefined
       }
       recorder.add(value, sent)
+      if (recorder.hasGivenUp) flight?.end('uncached') // nobody waits in vain while its caller reads slowly
       return value
     } catch (error) {
       end(false)
       throw error
     }
   }
+  let reading: ReturnType<typeof read> | undefined
   const readOn = async (): Promise<void> => {
     try {
-      while ((await read()) !== undefined);
+      let batch = await reading
+      while (batch !== undefined) batch = await read()
     } catch (error) {
       call.record.cause ??= error // one of the calls that wait tries again
     }
@@ -154,7 +158,13 @@ async function* recorded<R extends ChatInput> (
   if (flight !== undefined) call.signal.addEventListener('abort', leave, { once: true })
   if (call.signal.aborted) leave()
   try {
-    for (let batch = await read(); batch !== undefined; batch = await read()) yield batch
+    for (;;) {
+      reading = read()
+      // The signal of the flight does not abort while others wait.
+      const batch = await (flight === undefined ? reading : abortable(reading, call.signal))
+      if (batch === undefined) break
+      yield batch
+    }
   } finally {
     call.signal.removeEventListener('abort', leave)
     if (!isOver && flight?.isAwaited === true) {

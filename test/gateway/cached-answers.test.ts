@@ -6,9 +6,10 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dialects, messagesIn, protocols, scriptOf, takenBy, type Json } from '../support/conversations.ts'
 import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
-import { eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { eventually, until } from '../support/until.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import { SharedAnswers } from '../../lib/coordination/shared-answers.ts'
 import type { GatewayCoordination } from '../../lib/gateway.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -355,6 +356,48 @@ t.test('when all have left, the request is given up', async t => {
   second.leave()
   await aborted
   t.equal(api.upstream.requests.length, 1)
+})
+
+t.test('the call that others wait for keeps its own deadline, and they get the whole answer', async t => {
+  for (const stream of [false, true]) {
+    const release = withResolvers<void>()
+    const api = await start(t, async () => {
+      await release.promise
+      return stream
+        ? { headers: eventStream, pieces: chatFrames(['one ', 'two'], { usage: true }) }
+        : { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(completion('one two'))] }
+    })
+    const first = api.post(path, { ...hello, stream, timeout: 0.2 })
+    await api.upstream.request(0)
+    const second = api.post(path, { ...hello, stream })
+    t.equal((await first).status, 504, 'while the other waits')
+    release.resolve()
+    const answer = await second
+    t.equal(answer.status, 200)
+    t.match(await answer.text(), stream ? /one [^]*two[^]*\[DONE\]/ : /one two/)
+    t.equal(api.upstream.requests.length, 1)
+  }
+})
+
+t.test('nobody waits for an answer that is too long to be kept', async t => {
+  const release = withResolvers<void>()
+  t.teardown(release.resolve)
+  const api = await start(t, (_request, number) => ({
+    headers: eventStream,
+    pieces: (async function* () {
+      const [first = '', text = '', ...end] = chatFrames(['x'.repeat(1000)])
+      yield first
+      for (let count = 0; count < 1200; count++) yield text
+      if (number === 0) await release.promise
+      for (const frame of end) yield frame
+    })()
+  }))
+  const first = await api.post(path, { ...hello, stream: true })
+  const second = await api.post(path, { ...hello, stream: true })
+  t.match(await second.text(), /\[DONE\]/, 'while the first is not over')
+  release.resolve()
+  t.match(await first.text(), /\[DONE\]/)
+  t.equal(api.upstream.requests.length, 2)
 })
 
 t.test('when the call that others wait for fails, the next of them goes', async t => {
