@@ -3,6 +3,7 @@
  * address without `/v1` need nothing but this gateway's host.
  */
 
+import { GatewayError } from '../lib/core/errors.ts'
 import { isObject } from '../lib/json/guards.ts'
 import { refine, type Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
@@ -12,7 +13,9 @@ import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 interface AliasRule {
   /** Matches the paths of endpoints that have these aliases. */
   readonly of: RegExp
-  /** The aliases, with `$1` for what the pattern captures. A parameter `*model` replaces `model` of the body. */
+  /**
+   * The aliases, with `$1` for what the pattern captures. A parameter `*model` replaces `model` of the body.
+   */
   readonly paths: readonly string[]
 }
 
@@ -34,7 +37,7 @@ export function aliasEndpoints (endpoints: readonly Endpoint[]): Endpoint[] {
       ...endpoint,
       path,
       isAlias: true,
-      ...namesModel(path) && { handle: (call: Call) => endpoint.handle(withModelOfPath(call)) }
+      ...namesModel(path) && { handle: (call: Call) => endpoint.handle(withModelOfPath(call, endpoint)) }
     }))
   )
 }
@@ -61,19 +64,20 @@ function namesModel (path: string): boolean {
 }
 
 /** Lets the model of the path win over that of the body: clients of Azure may send another one there. */
-function withModelOfPath (call: Call): Call {
+function withModelOfPath (call: Call, endpoint: Endpoint): Call {
   const { body, params: { model = '' }, record } = call
+  // `/openai/deployments//chat/completions` is no address of text completions.
+  if (model.startsWith('/')) throw new GatewayError('model_not_found', { param: 'model' })
   return refine(call, {
     body: async () => {
       const read = await body()
       if (!isObject(read)) return read
-      if (isForm(read)) return { ...read, fields: { ...read.fields, model } }
+      if (endpoint.body === 'multipart') {
+        const form = read as unknown as UploadForm // of `Call.body`
+        return { ...form, fields: { ...form.fields, model } }
+      }
       if (read['model'] != null && read['model'] !== model) record.ignoredFields = ['model']
       return { ...read, model }
     }
   })
-}
-
-function isForm (body: object): body is UploadForm {
-  return 'fields' in body && 'files' in body
 }

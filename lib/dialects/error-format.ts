@@ -9,7 +9,7 @@ import type { ErrorFormat } from './dialect.ts'
  * @param path of the request, without its query
  */
 export function errorFormatOf (path: string, headers: Readonly<Record<string, unknown>>): ErrorFormat {
-  const [, dialect] = ofDialect.exec(path) ?? []
+  const dialect = ofDialect.exec(path)?.[1]?.toLowerCase()
   if (dialect === 'responses') return responsesErrors
   return dialect === 'messages' || headers['anthropic-version'] !== undefined
     ? messagesErrors
@@ -17,4 +17,4 @@ export function errorFormatOf (path: string, headers: Readonly<Record<string, un
 }
 
 /** Matches the paths of `/v1/messages` and `/v1/responses`, and of their aliases. */
-const ofDialect = /^(?:\/openai|\/anthropic)?(?:\/v1)?\/(messages|responses)(?:\/|$)/
+const ofDialect = /^(?:\/openai|\/anthropic)?(?:\/v1)?\/(messages|responses)(?:\/|$)/i

@@ -65,7 +65,7 @@ export function createApp (options: AppOptions): App {
   const pipelining = new Pipelining(limits.pipelinedRequests)
   const answer = answerCalls({ options, limits: () => limits, admission, open })
   const middleware = nested([
-    allowOrigins(corsOrigins),
+    allowOrigins(corsOrigins, endpoints()),
     boundPipelining(pipelining, answer),
     guardRequest(allowsHost, answer),
     ...endpointRoutes(endpoints, answer)

@@ -6,16 +6,18 @@
  */
 
 import type { Context, Middleware } from 'koa'
+import type { Endpoint } from '../core/endpoint.ts'
 
 /** Seconds for which a browser keeps the answer to a preflight: the most that any does. */
 const keepSeconds = 86_400
 
 /** Returns middleware that says which pages may read answers, and answers preflights. */
-export function allowOrigins (origins: readonly string[]): Middleware {
+export function allowOrigins (origins: readonly string[], endpoints: readonly Endpoint[]): Middleware {
   if (origins.length === 0) return (_context, next) => next()
   const allowed = new Set(origins)
+  const isOfApi = pathsOfApi(endpoints)
   return async (context, next) => {
-    if (!isOfApi(context)) return await next()
+    if (!isOfApi(context.path)) return await next()
     const { origin } = context.req.headers
     context.vary('origin')
     if (origin === undefined || !(allowed.has('*') || allowed.has(origin))) return await next()
@@ -26,8 +28,15 @@ export function allowOrigins (origins: readonly string[]): Middleware {
   }
 }
 
-function isOfApi ({ req: { url = '' } }: Context): boolean {
-  return url.startsWith('/v1/') || url === '/openapi.json'
+/** Makes the check for paths of the API: those of version 1, their aliases, and the document. */
+function pathsOfApi (endpoints: readonly Endpoint[]): (path: string) => boolean {
+  const aliases = endpoints.filter(
+    ({ name, isAlias }) => isAlias === true && name !== 'livez' && name !== 'readyz'
+  )
+  const beginnings = aliases.map(({ path }) => path.split(/[:*]/, 1)[0] ?? path)
+  const fixed = new Set([...beginnings, '/openapi.json'])
+  const open = ['/v1/', ...beginnings.filter(path => path.endsWith('/'))]
+  return path => fixed.has(path) || open.some(beginning => path.startsWith(beginning))
 }
 
 function isPreflight ({ req: { method, headers } }: Context): boolean {

@@ -28,6 +28,13 @@ t.test('a page of an allowed origin may call the API, and read answers and error
   }
 })
 
+t.test('aliases are of the API as well, and paths of other programs are not', async t => {
+  const { get } = await testGateway(t, { server: { ...settings().server, corsOrigins: [origin] } })
+  const allowed = async (path: string): Promise<string | null> => (await get(path, { headers: { origin } })).headers.get('access-control-allow-origin')
+  for (const path of ['/models', '/openai/v1/models', '/models/x', '/openai/deployments/x/embeddings', '/anthropic/v1/models']) t.equal(await allowed(path), origin, path)
+  for (const path of ['/health/liveliness', '/mine', '/modelsx']) t.equal(await allowed(path), null, path)
+})
+
 t.test('the admin API and the page are for no other page, whatever is allowed', async t => {
   const { get, url } = await testGateway(t, { server: { ...settings().server, corsOrigins: ['*'] } })
   t.equal((await get('/v1/models', { headers: { origin: 'https://any.example' } })).headers.get('access-control-allow-origin'), 'https://any.example')

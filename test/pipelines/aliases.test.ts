@@ -130,3 +130,20 @@ t.test('the document has every alias once, under a tag of its own', async t => {
   t.equal(new Set(all.map(({ method, path }) => `${method} ${path}`)).size, all.length, 'no alias is the path of another endpoint')
   t.equal(new Set(all.map(({ operationId }) => operationId)).size, all.length)
 })
+
+t.test('a body that looks like a form is none, and a deployment has a name', async t => {
+  const { api, seen } = await opened(t)
+  const body = JSON.stringify({ model: 'openai/gpt-4o', messages: 'hi', fields: {}, files: {} })
+  t.equal((await fetch(`${api.url}/engines/openai/gpt-5/chat/completions`, { method: 'POST', headers, body })).status, 200)
+  t.match(seen[0]?.json, { model: 'gpt-5' })
+  const nameless = await fetch(`${api.url}/openai/deployments//chat/completions`, chat('openai/gpt-5'))
+  t.equal(nameless.status, 404)
+  t.equal(seen.length, 1)
+})
+
+t.test('errors are in the words of their dialect however the path is written', async t => {
+  const { api } = await opened(t)
+  for (const path of ['/V1/Messages', '/Messages/', '/ANTHROPIC/v1/messages']) {
+    t.match(await (await fetch(api.url + path, { method: 'POST', headers, body: '{' })).json(), { type: 'error' }, path)
+  }
+})
